@@ -22,7 +22,6 @@ type Gateway struct {
 	Reaches int
 }
 
-// Lease is the lease as it is stored.
 type Lease struct {
 	Token  int64
 	Holder string        // the id of a gateway, "" for none
@@ -79,7 +78,6 @@ func New(store Store, log *slog.Logger, host string) *Member {
 	}
 }
 
-// ID returns the id of this gateway.
 func (m *Member) ID() string { return m.self.ID }
 
 // Token returns the fencing token under which this gateway leads, false if it does not, or can no longer be sure.
@@ -89,7 +87,6 @@ func (m *Member) Token() (token int64, leads bool) {
 	return m.token, m.token != 0 && time.Now().Before(m.trusted)
 }
 
-// Leads reports whether this gateway leads.
 func (m *Member) Leads() bool {
 	_, leads := m.Token()
 	return leads

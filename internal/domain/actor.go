@@ -32,7 +32,6 @@ func CheckRole(r Role) error {
 	return nil
 }
 
-// Via is how somebody was authenticated.
 type Via string
 
 const (
@@ -47,7 +46,6 @@ const (
 	ViaGateway    Via = "gateway"     // the gateway itself, because of its configuration or rules
 )
 
-// Actor is who makes a request.
 type Actor struct {
 	Who  string // a person, a token's name, an agent's label; "admin" for the admin token, and where none is needed
 	Via  Via
@@ -63,7 +61,6 @@ type Actor struct {
 	RequestID string
 }
 
-// Administrator returns an administrator without a name.
 func Administrator(via Via) Actor {
 	return Actor{Who: "admin", Via: via, Role: RoleAdmin, Account: "admin"}
 }
@@ -109,7 +106,6 @@ func (l RoleLists) Of(groups []string, email string) Role {
 	return ""
 }
 
-// Empty reports whether the lists give nobody a role.
 func (l RoleLists) Empty() bool { return len(l.Viewers)+len(l.Operators)+len(l.Admins) == 0 }
 
 // lists reports whether list contains one of the groups, compared exactly, or the e-mail address, ignoring the case of

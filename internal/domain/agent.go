@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// AgentState is the state that an agent reports in its heartbeats.
 type AgentState string
 
 const (
@@ -17,7 +16,6 @@ const (
 	AgentStopped AgentState = "stopped" // removed from the list at once, but keeps identity and assignment
 )
 
-// Valid reports whether s is one of the four states.
 func (s AgentState) Valid() bool {
 	return s == AgentIdle || s == AgentRunning || s == AgentFailed || s == AgentStopped
 }
@@ -57,7 +55,6 @@ type KnownAgent struct {
 	FailingSince time.Time
 }
 
-// AgentRecord is an agent as it is stored.
 type AgentRecord struct {
 	ID         string
 	Label      string

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// AlertKind is the kind of problem that an alert is about.
 type AlertKind string
 
 const (
@@ -54,7 +53,6 @@ type Alerts struct {
 	Acknowledged map[string]bool
 }
 
-// StuckStories counts stuck stories of a project.
 type StuckStories struct {
 	Project string
 	Count   int
@@ -164,7 +162,6 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// SortAlerts sorts alerts into the order of Alerts.Items.
 func SortAlerts(list []Alert) {
 	slices.SortStableFunc(list, func(a, b Alert) int {
 		return cmp.Or(
@@ -200,7 +197,6 @@ var alertKinds = []struct {
 // Signal returns SignalStop if alerts of this kind mean that work has stopped; others ask for caution.
 func (k AlertKind) Signal() Signal { return alertKinds[k.rank()].signal }
 
-// Word returns the kind in one or two words.
 func (k AlertKind) Word() string { return alertKinds[k.rank()].word }
 
 func (k AlertKind) rank() int {

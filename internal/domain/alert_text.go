@@ -16,13 +16,11 @@ func (a Alert) Key() string {
 	return strings.Join(parts, "/")
 }
 
-// KindOfKey returns the kind of the alert with this key.
 func KindOfKey(key string) AlertKind {
 	kind, _, _ := strings.Cut(key, "/")
 	return AlertKind(kind)
 }
 
-// Link returns the path of the console's page about it.
 func (a Alert) Link() string {
 	switch {
 	case a.Kind == AlertBot:

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// Action is the kind of a change.
 type Action string
 
 const (
@@ -49,7 +48,6 @@ var Actions = []Action{
 	BotConfigured, BotTested, SignedIn, SignedOut, TokenCreated, TokenRevoked, SessionBegan, SessionEnded,
 }
 
-// Change describes a change for the audit.
 type Change struct {
 	Action  Action
 	Subject string // what was changed
@@ -61,7 +59,6 @@ type Change struct {
 	Repeats bool
 }
 
-// AuditEntry is a recorded change.
 type AuditEntry struct {
 	ID        int64 // increasing
 	At        time.Time
@@ -76,7 +73,6 @@ type AuditEntry struct {
 	Times     int    // how often it was made within a minute; 0 for changes that do not repeat
 }
 
-// NewAuditEntry returns the entry of a change by an actor.
 func NewAuditEntry(at time.Time, a Actor, c Change) AuditEntry {
 	e := AuditEntry{
 		At: at, Who: CutText(a.Who), Via: a.Via, Role: a.Role, Action: c.Action, Subject: CutText(c.Subject),

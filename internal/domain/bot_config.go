@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// BotTransport names a chat network.
 type BotTransport string
 
 const (
@@ -41,7 +40,6 @@ var BotNetworks = []BotNetwork{
 	}},
 }
 
-// BotSettings returns the settings of all networks.
 func BotSettings() (all []BotSetting) {
 	for _, n := range BotNetworks {
 		all = append(all, n.Settings...)
@@ -49,18 +47,15 @@ func BotSettings() (all []BotSetting) {
 	return all
 }
 
-// BotConfig is the chat bot's configuration.
 type BotConfig struct {
 	Transport BotTransport
 	Settings  map[string]Secret // by key; an unset one is absent. An empty one is kept, and counts as missing for the bot.
 }
 
-// Equal reports whether nothing differs.
 func (c BotConfig) Equal(other BotConfig) bool {
 	return c.Transport == other.Transport && maps.Equal(c.Settings, other.Settings)
 }
 
-// IsDefault reports whether nothing is configured.
 func (c BotConfig) IsDefault() bool { return c.Equal(BotConfig{Transport: BotNetworks[0].Transport}) }
 
 // Values returns the transport and the settings, with their secrets, by key.
@@ -113,7 +108,6 @@ func CheckTransport(t BotTransport) error {
 	return Errorf(Invalid, "transport: must be %s", strings.Join(known, " or "))
 }
 
-// BotState is the state of the bot.
 type BotState string
 
 const (

@@ -22,7 +22,6 @@ type Charts struct {
 	toDone []int32
 }
 
-// DayCount is how many stories were finished on a day.
 type DayCount struct {
 	Day      time.Time // the beginning of the day
 	Finished int
@@ -43,7 +42,6 @@ func Finishes(stages []Stage, from, to string) bool {
 	return index(from) < done && index(to) >= done && len(stages) > 0
 }
 
-// chartStart returns the beginning of the first day in charts drawn at now.
 func chartStart(now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day()-ChartDays+1, 0, 0, 0, 0, now.Location())
 }
@@ -191,7 +189,6 @@ func SumCharts(charts []Charts) Charts {
 	return sum
 }
 
-// summedStage is a stage of several projects.
 type summedStage struct {
 	title     string
 	took      [][]int32
@@ -215,7 +212,6 @@ func (s summedStages) named(name string) *summedStage {
 	return stage
 }
 
-// position returns the stage's average index.
 func (s *summedStage) position() float64 { return float64(s.positions) / float64(s.visits) }
 
 // medianOfAll returns the median over sorted lists.

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// EventType is the value of an event's "type".
 type EventType string
 
 // StageTransition, MergeFailure and StoryBlocked come from project servers. FeedGap is the gateway's own record for
@@ -27,7 +26,6 @@ const (
 // position.
 const MaxClockAhead = 24 * time.Hour
 
-// Record is an event in a project's feed.
 type Record struct {
 	Type EventType
 	At   time.Time // its timestamp_ms, from 0 to 2^63-1, far beyond year 9999
@@ -103,7 +101,6 @@ func (e Event) AppendJSON(b []byte) []byte {
 	return append(b, e.JSON[1:]...)
 }
 
-// MarshalJSON is AppendJSON for encoders.
 func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil), nil }
 
 // Errors of records that are not kept.

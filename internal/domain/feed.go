@@ -31,7 +31,6 @@ type FeedRead struct {
 	Token int64
 }
 
-// Appended is the result of storing reads.
 type Appended struct {
 	Added []Event // the new events, with consecutive ids
 	Last  int64   // the last id before them

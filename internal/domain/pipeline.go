@@ -47,7 +47,6 @@ type PipelineAnswer struct {
 	Note       string          // a description of what was cut from Stages, "" for nothing
 }
 
-// WithoutRaw returns a copy without Raw.
 func (a *PipelineAnswer) WithoutRaw() *PipelineAnswer {
 	kept := *a
 	kept.Raw = nil
@@ -124,7 +123,6 @@ type PipelineSummary struct {
 	Moved           time.Time // when the last story entered its stage
 }
 
-// Summarize returns the summary of stages.
 func Summarize(stages []Stage) PipelineSummary {
 	var s PipelineSummary
 	s.From, s.To = WorkStages(stages)
@@ -151,7 +149,6 @@ func Summarize(stages []Stage) PipelineSummary {
 	return s
 }
 
-// Summary returns the summary of Stages.
 func (p *ProjectPipeline) Summary() PipelineSummary {
 	if p.Summarized != nil {
 		return *p.Summarized

@@ -112,7 +112,6 @@ func (p Project) Endpoint(path string) string {
 	return strings.TrimRight(p.URL, "/") + path
 }
 
-// SameOrigin reports whether the addresses of p and other have the same scheme, host and port.
 func (p Project) SameOrigin(other Project) bool { return origin(p.URL) == origin(other.URL) }
 
 func origin(text string) string {
@@ -150,7 +149,6 @@ func (r *Registry) Index(name string) (int, bool) {
 		func(p Project, name string) int { return strings.Compare(p.Name, name) })
 }
 
-// Find returns the project with that name, false if there is none.
 func (r *Registry) Find(name string) (Project, bool) {
 	i, found := r.Index(name)
 	if !found {

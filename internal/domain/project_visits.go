@@ -86,7 +86,6 @@ func (p *ProjectVisits) stage(name string) (index uint8, ok bool) {
 	return uint8(i), true
 }
 
-// milli returns Unix milliseconds, 0 for the zero time.
 func milli(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -27,7 +27,6 @@ type NamedToken struct {
 	LastUsed  time.Time // zero: never
 }
 
-// Expired reports whether the token has expired at now.
 func (t NamedToken) Expired(now time.Time) bool {
 	return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt)
 }

@@ -16,7 +16,6 @@ type Credentials struct {
 	Scopes       []string
 }
 
-// SignInFlow is a pending sign-in.
 type SignInFlow struct {
 	Verifier    Secret
 	RedirectURI string
@@ -28,7 +27,6 @@ type SignInCallback struct {
 	Code, State, Error, ErrorDescription *string
 }
 
-// SignInOutcome is the outcome of a callback.
 type SignInOutcome string
 
 const (

@@ -36,17 +36,14 @@ type StoryFile struct {
 	Writable         bool
 }
 
-// Criteria counts the items of a story's task list.
 type Criteria struct{ Done, Total int }
 
-// Commit is a commit that mentions a story.
 type Commit struct {
 	Hash, Author, Subject string
 	At                    time.Time
 	Files, Added, Removed int
 }
 
-// StoryRef is a story that a search found.
 type StoryRef struct {
 	Project, ID, Name string
 	Stage             string // "" when it is on no board

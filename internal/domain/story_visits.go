@@ -35,7 +35,6 @@ func (s *storyVisits) shownBefore() *Visit {
 	return &s.visits[n-2]
 }
 
-// add applies an event.
 func (s *storyVisits) add(e Event) {
 	at := e.At
 	if !e.ReceivedAt.IsZero() && at.After(e.ReceivedAt.Add(MaxClockAhead)) {
@@ -137,7 +136,6 @@ func (s *storyVisits) begin(v Visit, at time.Time) bool {
 	return true
 }
 
-// end closes the open visit.
 func (s *storyVisits) end(at time.Time, next string) {
 	s.counts.Open--
 	s.open().leave(at, next)
@@ -216,7 +214,6 @@ func (v *Visit) mark(seen Sighting, began, now time.Time) {
 	}
 }
 
-// changed returns the visits that are to be stored.
 func (s *storyVisits) changed() (changed []Visit) {
 	for _, v := range s.visits {
 		if !slices.Contains(s.stored, v) {

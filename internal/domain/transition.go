@@ -32,7 +32,6 @@ type olderTransitions struct {
 	from, to uint8
 }
 
-// dayNumber numbers days in t's time zone.
 func dayNumber(t time.Time) int32 {
 	year, month, day := t.Date()
 	return int32(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))

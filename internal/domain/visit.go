@@ -25,12 +25,11 @@ type Visit struct {
 	Blocked          time.Duration
 	BlockedSince     time.Time
 	MergeFailedSince time.Time
-	// EventAt is when the last event about the story was received, zero if a later visit has it. What was asked for earlier
-	// may be older than that.
+	// EventAt is when the last event about the story was received, zero if a later visit has it. What was asked for
+	// earlier may be older than that.
 	EventAt time.Time
 }
 
-// VisitSource is what a visit is known from.
 type VisitSource string
 
 const (
@@ -76,7 +75,6 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// StoryKey identifies a story.
 type StoryKey struct{ Project, ID string }
 
 // maxVisitText is the longest story id and name of a stage, in bytes, of which visits are kept: every database can
@@ -172,7 +170,6 @@ func (b *VisitBook) story(key StoryKey) *storyVisits {
 	return story
 }
 
-// Add applies the next events.
 func (b *VisitBook) Add(events ...Event) {
 	for _, e := range events {
 		if key, ok := VisitKey(e.Project, e.Record); ok {

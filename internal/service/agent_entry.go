@@ -116,7 +116,6 @@ func (e *agentEntry) view(registry *domain.Registry) (a domain.Agent, changed <-
 	return e.agent(registry), e.changed, !e.removed
 }
 
-// set changes the record.
 func (e *agentEntry) set(change func(*agentEntry)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -218,7 +217,6 @@ func (e *agentEntry) isDue(now time.Time) bool {
 	return e.news || !e.ours || now.Sub(e.savedAt) >= e.timeout/3 || e.open == 0 && now.Sub(e.seen) >= quietAfter
 }
 
-// assignment is the project that an agent is assigned to, zero for none.
 type assignment struct{ project, url string }
 
 // Heartbeat is an agent's report about itself.

@@ -44,7 +44,6 @@ type agentTable struct {
 	byID map[string]*agentEntry
 }
 
-// loadAgentTable loads the agents from the store.
 func loadAgentTable(
 	ctx context.Context, store agentStore, changes Changes, timeout time.Duration,
 ) (*agentTable, error) {
@@ -174,7 +173,6 @@ func (t *agentTable) unassigned(ids []string) []string {
 	})
 }
 
-// silent returns the ids of the agents that have not been seen for longer than d.
 func (t *agentTable) silent(d time.Duration) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,7 +228,6 @@ func (t *agentTable) takeBeats(all bool) []domain.AgentBeat {
 	return beats
 }
 
-// beatsSaved records whether beats were stored.
 func (t *agentTable) beatsSaved(beats []domain.AgentBeat, stored bool) {
 	now := time.Now()
 	t.mu.Lock()

@@ -110,7 +110,6 @@ func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secre
 	return nil
 }
 
-// Find returns the agent with that id, false when there is none.
 func (s *Agents) Find(id string) (domain.KnownAgent, bool) {
 	for _, a := range s.All() {
 		if a.ID == id {

@@ -37,7 +37,6 @@ type Alerts struct {
 // askedRecently is how old a pipeline may be in a list of alerts.
 const askedRecently = 100 * time.Millisecond
 
-// List returns what needs attention.
 func (s *Alerts) List(ctx context.Context) domain.Alerts {
 	return s.in(ctx, s.pipelines.Boards(ctx, askedRecently))
 }

@@ -96,7 +96,6 @@ func (a *Audit) Run(ctx context.Context) error {
 	}
 }
 
-// details joins the parts that are not empty.
 func details(parts ...string) string {
 	var known []string
 	for _, part := range parts {
@@ -115,7 +114,6 @@ func was(name, before, now string) string {
 	return name + ": " + orNone(before) + " → " + orNone(now)
 }
 
-// is formats a value, "" if it is empty.
 func is(name, value string) string {
 	if value == "" {
 		return ""
@@ -136,7 +134,6 @@ func secretWas(name string, before, now domain.Secret) string {
 	return name + ": changed"
 }
 
-// exactTime formats a time for the audit.
 func exactTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func orNone(text string) string {

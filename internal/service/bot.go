@@ -21,7 +21,6 @@ type BotFile interface {
 	Name() string
 }
 
-// BotRunner is the running chat bot.
 type BotRunner interface {
 	// Restart stops the bot, starts it with the stored configuration, and returns when the new one runs.
 	// When ctx ends first, the restart happens as soon as the old bot has ended.
@@ -115,7 +114,6 @@ func (s *Bot) Starting() interface {
 	return s
 }
 
-// Status returns the bot's live state.
 func (s *Bot) Status() domain.BotStatus { return s.runner.Status() }
 
 // Test sends a test message to all of the bot's rooms. It returns BadGateway with the reason when that failed.
@@ -158,7 +156,6 @@ func explain(err error, message string) error {
 	return domain.WrapError(domain.Internal, err, message+err.Error())
 }
 
-// share makes several gateways share the bot.
 func (s *Bot) share(ctx context.Context, o SharedBot, changes Changes, log *slog.Logger) error {
 	s.shared = &sharedRunner{SharedBot: o, local: s.runner, changes: changes, log: log, since: clock.Now()}
 	s.runner = s.shared

@@ -32,7 +32,6 @@ type BotStore interface {
 	BotTestAnswer(ctx context.Context, id string) (answer string, answered bool, err error)
 }
 
-// SharedBot is what several gateways need to share the bot.
 type SharedBot struct {
 	Store   BotStore
 	Leader  Leadership // the leader runs the bot
@@ -63,7 +62,6 @@ type sharedRunner struct {
 	started int64         // the version of local's configuration
 }
 
-// Config returns the configuration for a bot that starts.
 func (s *sharedRunner) Config(ctx context.Context) (domain.BotConfig, error) {
 	c, version, err := s.Store.BotConfig(ctx)
 	if err != nil {
@@ -241,7 +239,6 @@ func (s *sharedRunner) sync(ctx context.Context) error {
 	return s.answerTests(ctx)
 }
 
-// answerTests sends the test messages that other gateways ask for.
 func (s *sharedRunner) answerTests(ctx context.Context) error {
 	for {
 		id, err := s.Store.TakeBotTest(ctx)

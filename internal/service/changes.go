@@ -133,7 +133,6 @@ func retry(ctx context.Context, change func() error, stale ...*reloader) error {
 	return change()
 }
 
-// refresh refreshes several topics.
 func refresh(ctx context.Context, topics ...*reloader) error {
 	for _, r := range topics {
 		if err := r.refresh(ctx); err != nil {

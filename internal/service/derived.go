@@ -28,7 +28,6 @@ type Boards struct {
 	shared   any
 }
 
-// Board is the board of one project.
 type Board struct {
 	Pipeline domain.ProjectPipeline
 	Charts   domain.Charts
@@ -132,7 +131,6 @@ func derive(
 	return next
 }
 
-// drawsSame reports whether next has the same charts.
 func (d *derived) drawsSame(next *derived, now time.Time) bool {
 	sameName := func(a, b domain.Stage) bool { return a.Name == b.Name }
 	return d != nil && d.version == next.version && now.Before(d.until) &&

@@ -17,7 +17,6 @@ const (
 	slowFetch = 10 * time.Millisecond
 )
 
-// turn is when a fetch has its turn.
 type turn int
 
 const (
@@ -35,7 +34,6 @@ type fetchQueue struct {
 	busy, lesser int // slots in use, and how many of these for fetches that nobody waits for
 }
 
-// add queues a fetch without waiting for it.
 func (q *fetchQueue) add(fetch func(), t turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -103,7 +101,6 @@ func (q *fetchQueue) work(fetch, release func()) {
 	}
 }
 
-// release gives a slot back.
 func (q *fetchQueue) release(release func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -127,7 +127,6 @@ type movedProjects struct {
 // movedLife is longer than the time between two heartbeats.
 const movedLife = 10 * time.Minute
 
-// note records what a new registry changes.
 func (m *movedProjects) note(before, now *domain.Registry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +145,6 @@ func (m *movedProjects) note(before, now *domain.Registry) {
 	}
 }
 
-// within reports whether the project's address changed within d.
 func (m *movedProjects) within(name string, d time.Duration) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

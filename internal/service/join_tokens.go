@@ -86,10 +86,8 @@ func hashSecret(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// IsAgentSecret reports whether secret has the form of an agent's.
 func IsAgentSecret(secret domain.Secret) bool {
 	return strings.HasPrefix(secret.Reveal(), secretPrefix)
 }
 
-// shortHash shortens a token's hash for display.
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }

@@ -32,7 +32,6 @@ func (alone) Token() (int64, bool) { return 0, true }
 
 func (alone) Changed() <-chan struct{} { return nil }
 
-// isAlone reports whether this gateway always leads.
 func isAlone(l Leadership) bool { return l == alone{} }
 
 // tokenOr returns the fencing token, another number if this gateway does not lead.
@@ -150,7 +149,6 @@ func (n *leaderNews) tell(ctx context.Context, token int64) error {
 	return nil
 }
 
-// unreachable returns the projects whose last fetch failed.
 func (s *Pipelines) unreachable() map[string]trouble {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +161,6 @@ func (s *Pipelines) unreachable() map[string]trouble {
 	return found
 }
 
-// Reach returns how many projects there are and how many of them this gateway cannot reach.
 func (s *Pipelines) Reach() (all, unreachable int) {
 	return len(s.projects.Registry().Projects), len(s.unreachable())
 }

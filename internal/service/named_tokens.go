@@ -23,7 +23,6 @@ type tokenEntry struct {
 	unsaved bool // LastUsed is newer than what is stored
 }
 
-// NewToken describes a named token to be created.
 type NewToken struct {
 	Name      string
 	Role      domain.Role
@@ -70,7 +69,6 @@ func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken
 	return t, domain.Secret(secret), nil
 }
 
-// tokenDetail describes a token for the audit.
 func tokenDetail(t domain.NamedToken) string {
 	expires := "never"
 	if !t.ExpiresAt.IsZero() {
@@ -86,7 +84,6 @@ func (a *Access) addToken(t domain.NamedToken) {
 	a.tokens[t.ID], a.byHash[t.Hash] = e, e
 }
 
-// hasToken reports whether there is a live token with that id.
 func (a *Access) hasToken(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

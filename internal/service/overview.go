@@ -88,7 +88,6 @@ func (o *Overview) Run(ctx context.Context) error {
 // OpenAlerts returns the number of alerts in the last snapshot that nobody has acknowledged. It never waits.
 func (o *Overview) OpenAlerts() int { return int(o.openAlerts.Load()) }
 
-// ProjectSnapshot is the state of one project.
 type ProjectSnapshot struct {
 	Project  domain.Project
 	Active   bool
@@ -121,7 +120,6 @@ func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, e
 	return p, nil
 }
 
-// StorySnapshot is the state of a story, and of its project.
 type StorySnapshot struct {
 	ProjectSnapshot
 	Story domain.Story

@@ -105,7 +105,6 @@ func (s *fetcher) begin(state *pipelineState, t turn) {
 	s.queue.add(func() { s.work(state, task) }, t)
 }
 
-// result is what a task has found out.
 type result struct {
 	known *derived
 	err   error

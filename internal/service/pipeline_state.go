@@ -51,7 +51,6 @@ func newPipelineState(project domain.Project) *pipelineState {
 	return &pipelineState{project: project, spread: rand.Float64()}
 }
 
-// mayHaveChanged takes the result of a read of the feed.
 func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) bool {
 	feed := &state.feed
 	other := r.Version != feed.version || r.Failed != feed.failing
@@ -96,7 +95,6 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 	return shown
 }
 
-// alerts returns what needs attention in the project.
 func (state *pipelineState) alerts() []domain.Alert {
 	switch {
 	case state.err != nil:
@@ -109,7 +107,6 @@ func (state *pipelineState) alerts() []domain.Alert {
 	return state.known.alerts
 }
 
-// charts returns the project's charts, empty ones while they are unknown.
 func (state *pipelineState) charts() domain.Charts {
 	if state.known == nil {
 		return domain.Charts{}
@@ -124,7 +121,6 @@ func (state *pipelineState) want(oldest time.Time) {
 	}
 }
 
-// isCurrent reports whether the known pipeline is not too old.
 func (state *pipelineState) isCurrent(a pipelineAge) bool {
 	if !state.askedAt.Before(a.oldest) {
 		return true
@@ -167,13 +163,11 @@ type pipelineAge struct {
 	grace   time.Duration // how much older it may be without counting as stale
 }
 
-// askedAge is the age for callers that always ask.
 func askedAge(maxAge time.Duration) pipelineAge {
 	now := time.Now()
 	return pipelineAge{now: now, oldest: now.Add(-maxAge)}
 }
 
-// pageAge is the age for pages that show so many projects.
 func pageAge(maxAge time.Duration, projects int) pipelineAge {
 	age := askedAge(maxAge)
 	age.grace = staleGrace

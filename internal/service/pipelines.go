@@ -81,7 +81,6 @@ func (s *Pipelines) Boards(ctx context.Context, maxAge time.Duration) *Boards {
 	return s.last
 }
 
-// forget frees the memory of removed projects.
 func (s *Pipelines) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

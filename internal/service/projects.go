@@ -55,7 +55,6 @@ func (s *Projects) publish(next domain.Registry) {
 	}
 }
 
-// load brings the registry up to date with the store.
 func (s *Projects) load(ctx context.Context) error {
 	s.mu.Lock() // a change of our own is in both, or in neither
 	defer s.mu.Unlock()
@@ -74,7 +73,6 @@ func (s *Projects) load(ctx context.Context) error {
 	return nil
 }
 
-// change changes the registry.
 func (s *Projects) change(ctx context.Context, change func() error) error {
 	return retry(ctx, func() error {
 		s.mu.Lock()

@@ -47,7 +47,6 @@ func (r *ranking[T]) rank(first, second string) (rank int, matches bool) {
 	return 4, true
 }
 
-// hasWord reports whether id begins with a word and "_".
 func hasWord(id, word string) bool {
 	return len(id) > len(word) && id[len(word)] == '_' && strings.HasPrefix(id, word)
 }
@@ -71,7 +70,6 @@ func (r *ranking[T]) takes(rank int, key string) bool {
 	return !r.full() || len(r.found) > 0 && compareRanked(rank, key, r.found[len(r.found)-1]) < 0
 }
 
-// full reports whether there are limit matches.
 func (r *ranking[T]) full() bool { return len(r.found) >= r.limit }
 
 // add adds a match if it is among the best. Within a rank the shorter key wins, then the lesser key, then the earlier
@@ -94,7 +92,6 @@ func compareRanked[T any](rank int, key string, other ranked[T]) int {
 	return cmp.Or(cmp.Compare(rank, other.rank), cmp.Compare(len(key), len(other.key)), cmp.Compare(key, other.key))
 }
 
-// best returns the best matches, at most limit.
 func (r *ranking[T]) best() []T {
 	values := make([]T, len(r.found))
 	for i, m := range r.found {

@@ -111,7 +111,6 @@ type Stored struct {
 	Oldest     time.Time // when the oldest event was received, zero if there is none
 }
 
-// Stored returns how much the store holds.
 func (s *Retention) Stored(ctx context.Context) (stored Stored, err error) {
 	if stored.Size, stored.Free, err = s.store.Size(ctx); err != nil {
 		return stored, err
@@ -120,7 +119,6 @@ func (s *Retention) Stored(ctx context.Context) (stored Stored, err error) {
 	return stored, err
 }
 
-// needed returns the first event id that must not be removed yet.
 func (s *Retention) needed(ctx context.Context) (int64, error) {
 	posted, err := s.bot.Posted(ctx)
 	return min(posted, math.MaxInt64-1) + 1, err

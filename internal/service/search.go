@@ -88,13 +88,11 @@ func (s *Search) findGone(ctx context.Context, boards *Boards, stories *ranking[
 	return nil
 }
 
-// Stories returns the stories that Find finds.
 func (s *Search) Stories(ctx context.Context, text string, limit int) ([]domain.StoryRef, error) {
 	found, err := s.Find(ctx, text, limit)
 	return found.Stories, err
 }
 
-// search ranks the stories on boards.
 func (b *Boards) search(stories *ranking[domain.StoryRef]) {
 	for i := range b.Pipelines {
 		p := &b.Pipelines[i]
@@ -117,7 +115,6 @@ func (b *Boards) search(stories *ranking[domain.StoryRef]) {
 	}
 }
 
-// searchedBoard is a board prepared for searches.
 type searchedBoard struct {
 	stories []searchedStory
 	ids     map[string]bool

@@ -17,14 +17,12 @@ type SignInProvider interface {
 	Redeem(ctx context.Context, code, state string) (domain.Credentials, error)
 }
 
-// CredentialsFile keeps the tokens.
 type CredentialsFile interface {
 	Read() (domain.Credentials, error)
 	Write(domain.Credentials) error
 	Remove() error
 }
 
-// SignInSetup lists the missing settings of the sign-in.
 type SignInSetup struct {
 	Missing    []string // keys of the configuration file
 	ConfigFile string   // where to set them; "" if unknown
@@ -111,7 +109,6 @@ func resultOf(err error) domain.SignInResult {
 	return domain.SignInResult{Outcome: domain.SignInUnreachable, Detail: err.Error()}
 }
 
-// Setup returns which settings are missing.
 func (s *SignIn) Setup() SignInSetup {
 	if s.provider == nil {
 		return SignInSetup{Missing: signInKeys, ConfigFile: s.setup.ConfigFile}

@@ -106,7 +106,6 @@ func (s *Stories) Now(ctx context.Context, project, id string) (domain.Story, er
 	return s.servers.Story(ctx, p, id)
 }
 
-// lastKnown returns a story from the last pipeline, or else from the stream.
 func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Story, error) {
 	if item, stage := s.pipelines.find(ctx, project, id); item != nil {
 		story := domain.Story{
@@ -166,7 +165,6 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	return status, body, err
 }
 
-// Create sends a new story, as Patch does.
 func (s *Stories) Create(ctx context.Context, project string, story []byte) (status int, body []byte, err error) {
 	p, err := s.mayChange(ctx, project)
 	if err != nil {
@@ -188,7 +186,6 @@ func (s *Stories) Create(ctx context.Context, project string, story []byte) (sta
 	return status, body, err
 }
 
-// succeeded reports whether a status is 2xx.
 func succeeded(status int) bool { return status >= 200 && status < 300 }
 
 // mayChange returns a project whose stories the actor may change. It returns NotFound and Forbidden.

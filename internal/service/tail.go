@@ -24,7 +24,6 @@ type tail struct {
 	outdated chan struct{} // closed when a newer tail is published
 }
 
-// newestTail is the current tail.
 type newestTail struct {
 	atomic.Pointer[tail]
 	// publishing is held while the tail is replaced and while the events after it are read.
@@ -115,7 +114,6 @@ func (n *newestTail) show(added []domain.Event) {
 	close(old.outdated)
 }
 
-// forget removes events from the tail.
 func (n *newestTail) forget(ids []int64) {
 	n.publishing.Lock()
 	defer n.publishing.Unlock()

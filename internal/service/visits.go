@@ -56,7 +56,6 @@ type Visits struct {
 	observed   observations
 }
 
-// visitState is what is known of one project's visits.
 type visitState struct {
 	version uint64
 	known   *domain.ProjectVisits // nil if not in memory
@@ -141,7 +140,6 @@ func (s *Visits) Generation() uint64 {
 	return s.generation
 }
 
-// settle applies pending changes.
 func (state *visitState) settle() {
 	if state.known != nil && len(state.pending) > 0 {
 		state.known, state.pending = state.known.With(state.pending), nil
@@ -249,7 +247,6 @@ func (s *Visits) Run(ctx context.Context) error {
 	return nil
 }
 
-// RemoveOld removes old visits if this gateway leads.
 func (s *Visits) RemoveOld(ctx context.Context) error {
 	token, leads := s.leader.Token()
 	if !leads {

@@ -40,7 +40,6 @@ func (o *observations) add(project string, next observation, replace bool) {
 	}
 }
 
-// next takes an observation from the queue, false if it is empty.
 func (o *observations) next() (project string, next observation, ok bool) {
 	if len(o.order) == 0 {
 		o.order = nil // frees the underlying array
@@ -59,7 +58,6 @@ type observation struct {
 	done   func(settled bool)
 }
 
-// observationCredit is how many more changes a project may make.
 type observationCredit struct {
 	spent float64
 	at    time.Time

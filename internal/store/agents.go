@@ -151,7 +151,6 @@ func (db agents) RevokeToken(ctx context.Context, hash string) error {
 		hash)
 }
 
-// ForgetTokens removes the tokens that expired before before, used or not.
 func (db agents) ForgetTokens(ctx context.Context, before time.Time) error {
 	_, err := db.exec(ctx, topics{domain.TopicAgents}, "DELETE FROM join_tokens WHERE expires_at_ms < $1",
 		before.UnixMilli())

@@ -40,7 +40,6 @@ func addAudit(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// AddAudit stores the entry of a change that was made outside the store.
 func (db audit) AddAudit(ctx context.Context, e domain.AuditEntry) error {
 	return db.Tx(domain.WithAudit(ctx, &e), nil, func(*sql.Tx) error { return nil })
 }

@@ -8,7 +8,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Engine is the database that tables are in.
 type Engine struct {
 	Write    *sql.DB
 	Read     *sql.DB

@@ -23,7 +23,6 @@ const maxPage = 4 << 20
 // A search reads so many events at once, not all of which have to match; more for a text of one or two characters.
 const minRound, minShortRound = 200, 2000
 
-// SearchLimit is the time limit of a search.
 const SearchLimit = 5 * time.Second
 
 var errTooLong = domain.Errorf(domain.Unavailable,
@@ -55,7 +54,6 @@ func (db events) Events(ctx context.Context, q domain.EventQuery) (domain.EventP
 	return reader.page, nil
 }
 
-// pageReader gathers the page that a query selects.
 type pageReader struct {
 	query   domain.EventQuery // between After and Before, exclusively, with a folded text
 	dialect Dialect
@@ -92,7 +90,6 @@ func (p *pageReader) read(ctx context.Context, db Querier) error {
 	}
 }
 
-// statement selects the next events, at most limit.
 func (p *pageReader) statement(ctx context.Context, db Querier, first bool, limit int) (string, []any, error) {
 	q := p.query
 	from, err := p.dialect.EventsLike(ctx, db, q, first)
@@ -135,7 +132,6 @@ func (p *pageReader) add(e domain.Event) (more bool) {
 	return true
 }
 
-// selectEvents returns a statement for eachEvent.
 func selectEvents(from, condition, order string, limit int) string {
 	return fmt.Sprintf(`SELECT events.id, events.project, events.type, events.timestamp_ms, events.received_at_ms,
 		events.record FROM %s WHERE %s ORDER BY %s LIMIT $%d`, from, condition, order, limit)
@@ -191,7 +187,6 @@ func EventWords(project string, r domain.Record) string {
 	return b.String()
 }
 
-// StoryWords returns the text by which a story is searched.
 func StoryWords(id, name string) string { return fold.Text(id + "\n" + name) }
 
 // StoryOf returns the story of an event, and false for an event of none.
@@ -203,7 +198,6 @@ func StoryOf(e domain.Event) (s domain.StoryRef, ok bool) {
 	return domain.StoryRef{Project: e.Project, ID: d.StoryID, Name: d.StoryName}, d.StoryID != ""
 }
 
-// hasText reports whether one of an event's texts contains a folded text.
 func hasText(e domain.Event, text string) bool {
 	return slices.ContainsFunc(append(e.Texts(), e.Project), func(value string) bool {
 		return strings.Contains(fold.Text(value), text)

@@ -16,7 +16,6 @@ var ErrNoSpace = errors.New("no space is left")
 // failureMemory is how long a failed write counts when no other write follows it.
 const failureMemory = time.Minute
 
-// health records whether writes succeed.
 type health struct {
 	mu    sync.Mutex
 	err   error     // of the last write, nil if it succeeded
@@ -75,7 +74,6 @@ func (db *conn) AppendFailure() error {
 	return err
 }
 
-// HasSpace records that the disk has space again.
 func (db *conn) HasSpace() {
 	for _, h := range []*health{&db.health, &db.appends} {
 		h.mu.Lock()

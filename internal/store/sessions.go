@@ -37,7 +37,6 @@ func (db access) RemoveSession(ctx context.Context, id string) error {
 	return db.changeOne(ctx, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE id = $1", id)
 }
 
-// RemoveSessionsBefore ends the sessions that began before then.
 func (db access) RemoveSessionsBefore(ctx context.Context, then time.Time) error {
 	_, err := db.exec(ctx, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE created_at_ms < $1", then.UnixMilli())
 	return err
@@ -98,7 +97,6 @@ func (db access) RemoveNamedToken(ctx context.Context, id string) error {
 	})
 }
 
-// RemoveTokensExpiredBefore removes the named tokens that expired before then.
 func (db access) RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error {
 	_, err := db.exec(ctx, topics{domain.TopicAccess},
 		"DELETE FROM named_tokens WHERE expires_at_ms > 0 AND expires_at_ms <= $1", then.UnixMilli())

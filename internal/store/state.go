@@ -20,7 +20,6 @@ func (db state) State(ctx context.Context, key string) (string, error) {
 // PutState is a statement that stores the value $2 under the key $1, replacing any other.
 const PutState = "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
-// SetState stores value under key, replacing any other.
 func (db state) SetState(ctx context.Context, key, value string) error {
 	_, err := db.exec(ctx, nil, PutState, key, value)
 	return err

@@ -47,14 +47,12 @@ type (
 	state            struct{ *conn }
 )
 
-// conn is the database, for all tables.
 type conn struct {
 	engine Engine
 	// appends is about appending events, health about all other writes.
 	health, appends health
 }
 
-// topics say what a change is about.
 type topics = []domain.Topic
 
 // Tx runs fn in one transaction: everything is stored if Tx returns nil, otherwise nothing. It also stores the audit
@@ -106,7 +104,6 @@ func (db *conn) note(err error) {
 	}
 }
 
-// exec executes a statement that writes.
 func (db *conn) exec(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
 	if _, audited := domain.AuditOf(ctx); audited {
 		return db.execAudited(ctx, about, statement, args...)
@@ -188,7 +185,6 @@ func (db *conn) Translate(err error) error {
 	return domain.WrapError(domain.Internal, err, "the store failed")
 }
 
-// Ping returns an error if the store does not respond.
 func (db *conn) Ping(ctx context.Context) error {
 	var one int
 	return db.Translate(db.engine.Read.QueryRowContext(ctx,

@@ -12,7 +12,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// VisitColumns are what ScanVisit reads.
 const VisitColumns = "project, story_id, number, stage, from_ms, to_ms, next_stage, source, " +
 	"blocked_ms, blocked_since_ms, merge_failed_since_ms, event_ms"
 
@@ -87,7 +86,6 @@ func VisitKeys(keys []domain.StoryKey) (stories, projects string) {
 	return jsonText(rows), jsonText(names)
 }
 
-// EventKeys returns the stories whose visits events change.
 func EventKeys(events []domain.Event) (keys []domain.StoryKey) {
 	for _, e := range events {
 		if key, ok := domain.VisitKey(e.Project, e.Record); ok {
@@ -108,7 +106,6 @@ func Seen(o domain.Observation) (keys []domain.StoryKey, named []domain.StoryRef
 	return keys, named
 }
 
-// jsonText encodes a list.
 func jsonText[T any](list []T) string {
 	if len(list) == 0 {
 		return ""
@@ -117,7 +114,6 @@ func jsonText[T any](list []T) string {
 	return string(text)
 }
 
-// ScanVisit reads a row of VisitColumns.
 func ScanVisit(row Row) (v domain.Visit, err error) {
 	var blocked int64
 	err = row.Scan(&v.Project, &v.StoryID, &v.Number, &v.Stage, (*Milli)(&v.From), (*Milli)(&v.To), &v.Next, &v.Source,
@@ -126,7 +122,6 @@ func ScanVisit(row Row) (v domain.Visit, err error) {
 	return v, err
 }
 
-// ScanVisitCounts reads a row of VisitSQL.Counts.
 func ScanVisitCounts(row Row) (c domain.VisitCounts, err error) {
 	var stages string
 	if err := row.Scan(&c.Project, &c.Open, &stages); err != nil {

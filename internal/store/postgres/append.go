@@ -43,7 +43,6 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (append
 	return appended, db.Appended(err)
 }
 
-// appending is a transaction that stores reads.
 type appending struct {
 	reads []domain.FeedRead
 	seen  int64 // the greatest event id that this gateway has seen
@@ -121,10 +120,8 @@ func (a *appending) refused(read domain.FeedRead) bool {
 	return read.Token != 0 && !slices.Contains(a.held, read.Token)
 }
 
-// last returns the id of the last event.
 func (a *appending) last() int64 { return a.result.Last + int64(len(a.result.Added)) }
 
-// write returns the statements that store the events and positions.
 func (a *appending) write() *pgx.Batch {
 	var batch pgx.Batch
 	if len(a.result.Added) > 0 {
@@ -153,7 +150,6 @@ const insertEvents = `INSERT INTO events (id, project, received_at_ms, record, t
 	SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
 		$8::text[], $9::text[], $10::text[], $11::text[])`
 
-// eventColumns are the arguments of insertEvents.
 func eventColumns(events []domain.Event) []any {
 	var ids, received, stamps []int64
 	var texts [8][]string
@@ -209,7 +205,6 @@ const moveCursors = `INSERT INTO feed_cursors (project, url, since, instance, se
 	ON CONFLICT (project, md5(url)) DO UPDATE SET since = excluded.since, instance = excluded.instance,
 		sequence = excluded.sequence`
 
-// cursorColumns are the arguments of moveCursors.
 func (a *appending) cursorColumns() []any {
 	var since, sequences []int64
 	var names, urls, instances []string

@@ -10,7 +10,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// aboutBot is the topic of changes of the bot.
 var aboutBot = []domain.Topic{domain.TopicBot}
 
 // testLife is how long a request for a test message is valid.
@@ -35,7 +34,6 @@ func (db *DB) BotConfig(ctx context.Context) (c domain.BotConfig, version int64,
 	return c, version, err
 }
 
-// SaveBotConfig replaces the whole configuration.
 func (db *DB) SaveBotConfig(ctx context.Context, c domain.BotConfig) error {
 	_, err := db.storeBotConfig(ctx, c, "UPDATE SET config = excluded.config, version = bot_config.version + 1")
 	return err
@@ -64,7 +62,6 @@ func (db *DB) storeBotConfig(ctx context.Context, c domain.BotConfig, onConflict
 	return stored, err
 }
 
-// storedBotRun is the stored state of the running bot.
 type storedBotRun struct {
 	Transport domain.BotTransport `json:"transport"`
 	State     domain.BotState     `json:"state"`
@@ -92,7 +89,6 @@ func (db *DB) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 	return r, nil
 }
 
-// SetBotRun stores the state of the running bot.
 func (db *DB) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error {
 	s := r.Status
 	text, err := json.Marshal(storedBotRun{

@@ -32,7 +32,6 @@ var reasons = map[string]string{
 	"57P":    "is shutting down or starting",
 }
 
-// reason returns the message for a code, "" when there is none.
 func reason(code string) string {
 	for n := len(code); n >= 2; n-- {
 		if message := reasons[code[:n]]; message != "" {

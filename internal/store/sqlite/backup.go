@@ -115,7 +115,6 @@ const (
 	checkpointPause = 100 * time.Millisecond
 )
 
-// wrote wakes Checkpoints.
 func (db *DB) wrote() {
 	select {
 	case db.written <- struct{}{}:

@@ -76,7 +76,6 @@ func (dialect) StoriesWith(words []string, _ int) (statement string, args []any)
 // padding follows an indexed text, so that its last characters begin trigrams as well.
 const padding = "\n\n"
 
-// Indexed returns the text of an event as it is indexed.
 func Indexed(project string, r domain.Record) string {
 	return mark("project", project) + "\n" + mark("type", string(r.Type)) + store.EventWords(project, r) + padding
 }
@@ -91,7 +90,6 @@ func mark(what, name string) string {
 	return string([]rune{rune(0xe000 + sum%runes), rune(0xe000 + sum/runes%runes), rune(0xe000 + sum/runes/runes%runes)})
 }
 
-// noTerm is a trigram that no text has.
 const noTerm = "\"\x01\x01\x01\""
 
 // trigrams returns just enough trigrams, quoted, to cover a folded text. Results are checked anyway, and each further

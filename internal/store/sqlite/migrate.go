@@ -152,7 +152,6 @@ type checkedConnector struct {
 	driver driver.Driver
 }
 
-// Connect opens a connection.
 func (c checkedConnector) Connect(context.Context) (driver.Conn, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -160,5 +159,4 @@ func (c checkedConnector) Connect(context.Context) (driver.Conn, error) {
 	return c.driver.Open(c.name)
 }
 
-// Driver returns the underlying driver.
 func (c checkedConnector) Driver() driver.Driver { return c.driver }

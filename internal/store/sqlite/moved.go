@@ -38,7 +38,6 @@ func (db *DB) MarkMoved(ctx context.Context, to string) error {
 	})
 }
 
-// errMoved returns the error for opening a database marked by MarkMoved.
 func errMoved(ctx context.Context, db *sql.DB) error {
 	var to string
 	if err := db.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", movedKey).Scan(&to); err != nil {

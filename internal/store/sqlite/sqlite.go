@@ -15,7 +15,6 @@ import (
 	"switchyard/internal/store"
 )
 
-// FileName is the name of the database's file in the data directory.
 const FileName = "switchyard.db"
 
 // DB is the gateway's database. Writes share one connection, so that writers queue in this process instead of getting
@@ -37,7 +36,6 @@ type DB struct {
 // readers is the number of connections for reading; further reads queue.
 const readers = 4
 
-// searchers is the number of connections for searching.
 const searchers = 2
 
 // Open opens the database in directory dir, creates it if there is none, and brings its schema up to date. Its files,
@@ -112,7 +110,6 @@ func open(path string, check func() error) (*sql.DB, error) {
 	return db, named.Close()
 }
 
-// openReadOnly opens the database at path for a number of readers.
 func openReadOnly(path string, readers int) (*sql.DB, error) {
 	db, err := sql.Open(driverName, "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(5000)")
 	if err == nil {

@@ -54,7 +54,6 @@ func Opened[DB io.Closer](t testing.TB, db DB, err error) DB {
 	return db
 }
 
-// Record parses a record.
 func Record(t testing.TB, text string) domain.Record {
 	t.Helper()
 	r, err := domain.ParseRecord(json.RawMessage(text))
@@ -71,7 +70,6 @@ func Move(t testing.TB, n int) domain.Record {
 		`"from_stage":"2_current","to_stage":"3_qa","timestamp_ms":%d}`, n, n, 1000+n))
 }
 
-// Read returns a read of a feed with records.
 func Read(project string, records ...domain.Record) domain.FeedRead {
 	cursor := domain.FeedCursor{Project: project, URL: "http://" + project, Instance: "i"}
 	for _, r := range records {
@@ -81,7 +79,6 @@ func Read(project string, records ...domain.Record) domain.FeedRead {
 	return domain.FeedRead{Cursor: cursor, Records: records, ReceivedAt: time.UnixMilli(5000)}
 }
 
-// Append stores reads and returns the new events.
 func Append(t testing.TB, db Events, reads ...domain.FeedRead) []domain.Event {
 	t.Helper()
 	appended, err := db.AppendEvents(t.Context(), reads)
@@ -91,7 +88,6 @@ func Append(t testing.TB, db Events, reads ...domain.FeedRead) []domain.Event {
 	return appended.Added
 }
 
-// IDs returns the ids of events.
 func IDs(events []domain.Event) []int64 {
 	var list []int64
 	for _, e := range events {

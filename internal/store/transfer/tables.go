@@ -8,7 +8,6 @@ import (
 	"switchyard/internal/store/postgres"
 )
 
-// table describes how to move a table.
 type table struct {
 	name    string
 	columns []string

@@ -49,14 +49,12 @@ func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(fo
 	return nil
 }
 
-// move is a transfer in progress.
 type move struct {
 	ctx    context.Context
 	source *sql.DB
 	report func(format string, args ...any)
 }
 
-// tables returns the tables to load.
 func (m *move) tables() (loads []postgres.Table) {
 	for _, t := range tables {
 		loads = append(loads, postgres.Table{
@@ -70,7 +68,6 @@ func (m *move) tables() (loads []postgres.Table) {
 // reportEvery is how often the progress of a large table is reported.
 const reportEvery = 5 * time.Second
 
-// rows returns the rows of a table.
 func (m *move) rows(t table) (*rows, error) {
 	r := &rows{move: m, table: t, reported: time.Now()}
 	if err := m.source.QueryRowContext(m.ctx, "SELECT COUNT(*) FROM "+t.name).Scan(&r.all); err != nil {
