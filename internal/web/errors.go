@@ -91,7 +91,7 @@ func (e Errors) LogCause(r *http.Request, err error) {
 // InvalidBut turns errors into Invalid with the same message, as some endpoints document, except Forbidden, Unavailable
 // and the codes listed. The cause of an internal error is logged.
 func (e Errors) InvalidBut(r *http.Request, err error, but ...domain.Code) error {
-	if code := domain.CodeOf(err); err == nil || code == domain.Forbidden || code == domain.Unavailable || slices.Contains(but, code) {
+	if code := domain.CodeOf(err); err == nil || slices.Contains(append(but, domain.Forbidden, domain.Unavailable), code) {
 		return err
 	}
 	e.LogCause(r, err)
