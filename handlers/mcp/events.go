@@ -2,12 +2,17 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
 	"slices"
 	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
 )
+
+// waitForEvents is the tool that waits.
+const waitForEvents = "wait_for_events"
 
 const (
 	// maxWait is the longest wait; clients give up after a minute.
@@ -40,7 +45,7 @@ type eventFilter struct {
 
 func (s *Server) addEvents() {
 	add(s, tool{
-		name: "wait_for_events", needs: domain.RoleViewer,
+		name: waitForEvents, needs: domain.RoleViewer,
 		description: "Events after the position after, oldest first; with wait, waits for the first. With project and " +
 			"story_id it also returns as soon as the story is blocked or unblocked, " +
 			"and story has its current state. Pass next as after in the next call: nothing is missed.",
@@ -48,10 +53,44 @@ func (s *Server) addEvents() {
 			`wait: events from now on; without: the newest events"},` +
 			`"project":{"type":"string"},"story_id":{"type":"string"},"wait":{"type":"string","description":"such as 30s; ` +
 			`50s at most"}`,
-	}, func(ctx context.Context, in eventFilter) (any, error) { return s.waitForEvents(ctx, in) })
+	}, func(ctx context.Context, in eventFilter) (any, error) {
+		if w, ok := ctx.Value(waitedKey{}).(waited); ok {
+			return w.answer, w.err
+		}
+		return s.waitForEvents(ctx, requestOf(ctx), in)
+	})
 }
 
-func (s *Server) waitForEvents(ctx context.Context, in eventFilter) (eventsJSON, error) {
+// waited is the result of a wait that was held before the SDK got the request.
+type waited struct {
+	answer eventsJSON
+	err    error
+}
+
+type waitedKey struct{}
+
+// waitIn returns what a message that calls wait_for_events alone waits for, false for any other. The SDK checks it.
+func waitIn(body []byte) (in eventFilter, ok bool) {
+	var m struct {
+		Method string `json:"method"`
+		Params struct {
+			Name      string      `json:"name"`
+			Arguments eventFilter `json:"arguments"`
+		} `json:"params"`
+	}
+	err := json.Unmarshal(body, &m)
+	in = m.Params.Arguments
+	return in, err == nil && m.Method == "tools/call" && m.Params.Name == waitForEvents && in.Wait != ""
+}
+
+// waitBefore waits before the SDK gets the request: meanwhile a wait costs its connection, while the SDK's four
+// goroutines would cost 60 KiB.
+func (s *Server) waitBefore(r *http.Request, in eventFilter) waited {
+	answer, err := s.waitForEvents(r.Context(), r, in)
+	return waited{answer, err}
+}
+
+func (s *Server) waitForEvents(ctx context.Context, r *http.Request, in eventFilter) (eventsJSON, error) {
 	var wait time.Duration
 	if in.Wait != "" {
 		var err error
@@ -74,7 +113,7 @@ func (s *Server) waitForEvents(ctx context.Context, in eventFilter) (eventsJSON,
 		w.query.After = *in.After
 	}
 	if wait > 0 {
-		held, release, err := s.held.Hold(requestOf(ctx))
+		held, release, err := s.held.Hold(r)
 		if err != nil {
 			return eventsJSON{}, err
 		}

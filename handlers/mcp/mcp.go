@@ -108,8 +108,12 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer next()
 	defer time.AfterFunc(turnTime, next).Stop()
+	ctx := r.Context()
+	if in, ok := waitIn(body); ok {
+		ctx = context.WithValue(ctx, waitedKey{}, s.waitBefore(r, in))
+	}
 	var request *http.Request
-	request = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request))
+	request = r.WithContext(context.WithValue(ctx, requestKey{}, &request))
 	request.Body = io.NopCloser(bytes.NewReader(body))
 	plain, streams := s.http()
 	if stream {
