@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -40,10 +42,11 @@ type mcpPipe struct {
 	calls errgroup.Group
 	stop  context.CancelCauseFunc // ends run with an error
 
+	worked atomic.Bool // the gateway has responded
+
 	mu      sync.Mutex // guards what follows, and writing
 	out     io.Writer
 	version string // negotiated in the handshake, "" before it
-	worked  bool   // the gateway has responded
 	cancel  map[string]context.CancelFunc
 }
 
@@ -78,19 +81,16 @@ func newMCPPipe(gateway string, token domain.Secret, stdout io.Writer) *mcpPipe 
 // never responded, or refused the token.
 func (p *mcpPipe) run(ctx context.Context, in io.Reader) error {
 	ctx, p.stop = context.WithCancelCause(ctx)
-	defer p.stop(nil)
-	read := make(chan error, 1)
 	go func() {
 		err := p.read(ctx, in)
 		_ = p.calls.Wait() // each has answered its own error
-		read <- err
+		p.stop(cmp.Or(err, io.EOF))
 	}()
-	select {
-	case err := <-read:
-		return errors.Join(err, context.Cause(ctx))
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	<-ctx.Done()
+	if err := context.Cause(ctx); err != io.EOF {
+		return err
 	}
+	return nil
 }
 
 func (p *mcpPipe) read(ctx context.Context, in io.Reader) error {
@@ -111,7 +111,7 @@ func (p *mcpPipe) read(ctx context.Context, in io.Reader) error {
 // order.
 func (p *mcpPipe) pass(ctx context.Context, line []byte) {
 	if !json.Valid(line) {
-		p.write(mcpError(json.RawMessage("null"), -32700, "the line is not JSON"))
+		p.writeError(json.RawMessage("null"), -32700, "the line is not JSON")
 		return
 	}
 	var message mcpMessage
@@ -131,30 +131,27 @@ func (p *mcpPipe) pass(ctx context.Context, line []byte) {
 		err := p.send(ctx, line, message)
 		p.mu.Lock()
 		delete(p.cancel, id)
-		final := !p.worked
 		p.mu.Unlock()
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
 		if isRequest {
-			p.write(mcpError(message.ID, -32603, err.Error()))
+			p.writeError(message.ID, -32603, err.Error())
 		}
-		if final || errors.As(err, new(tokenRefused)) {
+		if !p.worked.Load() || errors.As(err, new(tokenRefused)) {
 			p.stop(err)
 		}
 		return nil
 	})
 }
 
-func mcpError(id json.RawMessage, code int, text string) []byte {
+func (p *mcpPipe) writeError(id json.RawMessage, code int, text string) {
 	answer, _ := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": id,
-		"error": map[string]any{"code": code, "message": text},
+		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text},
 	})
-	return answer
+	p.write(answer)
 }
 
-// write writes one message as one line.
 func (p *mcpPipe) write(message []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +163,7 @@ type tokenRefused string
 
 func (e tokenRefused) Error() string { return string(e) }
 
-// send makes one request and writes the messages of the response; there are none for a notification.
+// send makes one request and writes the messages of the response; a notification's has none.
 func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(line))
 	if err != nil {
@@ -199,9 +196,7 @@ func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) err
 	text := strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " ") // quoted, since a terminal may show it
 	isRefusal := status >= 400 && status != http.StatusNotFound && status != http.StatusMethodNotAllowed
 	if isRefusal && strings.HasPrefix(media, "text/plain") {
-		p.mu.Lock()
-		p.worked = true
-		p.mu.Unlock()
+		p.worked.Store(true)
 		return fmt.Errorf("the gateway at %s answers with HTTP status %d: %q", p.url, status, text)
 	}
 	return fmt.Errorf("%s answers with HTTP status %d, not with MCP: is it a gateway? %q", p.url, status, text)
@@ -222,17 +217,16 @@ func (p *mcpPipe) passAnswer(body []byte, message mcpMessage) bool {
 			ProtocolVersion string `json:"protocolVersion"`
 		} `json:"result"`
 	}
-	p.mu.Lock()
-	p.worked = true
+	p.worked.Store(true)
 	if message.Method == "initialize" && json.Unmarshal(body, &initialized) == nil {
+		p.mu.Lock()
 		p.version = initialized.Result.ProtocolVersion
+		p.mu.Unlock()
 	}
-	p.mu.Unlock()
 	p.write(answer.Bytes())
 	return true
 }
 
-// passEvents writes the messages of an event stream as they come.
 func (p *mcpPipe) passEvents(stream io.Reader, message mcpMessage) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxMCPAnswer)

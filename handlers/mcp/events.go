@@ -29,7 +29,6 @@ type eventsJSON struct {
 	Story  *stateJSON     `json:"story,omitempty"`
 }
 
-// stateJSON is the state of a story that a caller can wait for.
 type stateJSON struct {
 	Stage        *string `json:"stage"`
 	Blocked      *string `json:"blocked"`
@@ -123,7 +122,6 @@ func (s *Server) waitForEvents(ctx context.Context, r *http.Request, in eventFil
 	return w.wait()
 }
 
-// waiter waits for the events of a filter.
 type waiter struct {
 	*Server
 	ctx    context.Context // ends when waiting ends
@@ -132,7 +130,6 @@ type waiter struct {
 	ends   time.Time
 }
 
-// newest returns the newest events.
 func (w *waiter) newest() (eventsJSON, error) {
 	answer := eventsJSON{Next: w.service.Events.LastID()}
 	w.query.Backward, w.query.Before = true, answer.Next+1
@@ -147,7 +144,6 @@ func (w *waiter) newest() (eventsJSON, error) {
 	return answer, nil
 }
 
-// matching returns the events that match the filter.
 func (w *waiter) matching(events []domain.Event) (found list[domain.Event]) {
 	for _, e := range events {
 		if w.filter.StoryID == "" || e.Details().StoryID == w.filter.StoryID {

@@ -38,7 +38,6 @@ const (
 	turnTime = 100 * time.Millisecond
 )
 
-// Server answers MCP.
 type Server struct {
 	web.Errors
 	service *service.Service
@@ -52,7 +51,6 @@ type Server struct {
 	http func() (plain, streams http.Handler)
 }
 
-// New returns a Server over s. version is the program's.
 func New(s *service.Service, log *slog.Logger, version string, held *web.HeldCalls) *Server {
 	server := &Server{
 		Errors: web.Errors{Log: log}, service: s, held: held, turns: keyed.NewSemaphore(maxTurns),
@@ -92,7 +90,6 @@ func (server *Server) handlers(version string) (plain, streams http.Handler) {
 	return handler(true), handler(false)
 }
 
-// Serve answers a POST.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 	body, stream, err := readBody(w, r)
 	if err != nil {
@@ -193,10 +190,6 @@ type message struct {
 	} `json:"params"`
 }
 
-func (m message) wantsProgress() bool {
-	return *m.Method == "tools/call" && m.Params.Name == callProjectTool && m.Params.Meta.ProgressToken != nil
-}
-
 // readBody reads a request's message, or batch of messages, without the notifications: none of them matters to a server
 // without sessions. The body is nil when nothing is left. stream is whether the answer has to be an event stream. It
 // returns UnsupportedType, TooLarge and Invalid.
@@ -234,7 +227,8 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool,
 			// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone.
 			text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":{"level":"error"}}`, m.ID)
 		default:
-			stream = stream || m.wantsProgress()
+			wantsProgress := m.Params.Name == callProjectTool && m.Params.Meta.ProgressToken != nil
+			stream = stream || *m.Method == "tools/call" && wantsProgress
 		}
 		kept = append(kept, text)
 	}

@@ -118,10 +118,8 @@ type foreignContent struct {
 	raw json.RawMessage
 }
 
-// MarshalJSON returns the content unchanged.
 func (c foreignContent) MarshalJSON() ([]byte, error) { return c.raw, nil }
 
-// explainTools says what to do when a project has no tools.
 func (s *Server) explainTools(project string, err error) error {
 	if domain.CodeOf(err) != domain.NotFound {
 		return err

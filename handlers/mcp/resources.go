@@ -50,7 +50,6 @@ func (s *Server) readResource(ctx context.Context, request *sdk.ReadResourceRequ
 	}}, nil
 }
 
-// project returns the content of a project's resource.
 func (s *Server) project(ctx context.Context, name string) (any, error) {
 	stories, err := s.listStories(ctx, storyFilter{Project: &name})
 	if err != nil {

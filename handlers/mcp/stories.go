@@ -104,7 +104,11 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 				if in.Trouble && !(stuck[item.StoryID] || i < open && (item.Blocked != "" || item.MergeFailure != "")) {
 					continue
 				}
-				stories.add(encodeItem(p.Project, stage.Name, item, stuck[item.StoryID]))
+				stories.add(itemJSON{
+					Project: p.Project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage.Name,
+					SinceMS: item.Since.UnixMilli(), Blocked: shortOrNull(item.Blocked),
+					MergeFailure: shortOrNull(item.MergeFailure), Stuck: stuck[item.StoryID],
+				})
 			}
 		}
 	}
@@ -113,14 +117,6 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 			short(in.Stage), strings.Join(names[:min(len(names), maxStages)], ", "))
 	}
 	return storiesJSON{stories.shown(), stories.more, unreachable.shown()}, nil
-}
-
-func encodeItem(project, stage string, item *domain.Item, stuck bool) itemJSON {
-	return itemJSON{
-		Project: project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage,
-		SinceMS: item.Since.UnixMilli(),
-		Blocked: shortOrNull(item.Blocked), MergeFailure: shortOrNull(item.MergeFailure), Stuck: stuck,
-	}
 }
 
 // isStage reports whether name is the stage's name, or that without its number.

@@ -154,7 +154,6 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 	return readUpdate(in.Project, status, answer)
 }
 
-// noFile says why nothing is known about a story's file.
 func noFile(story domain.Story) string {
 	if story.Error != "" {
 		return "the project server " + story.Error
@@ -173,7 +172,6 @@ type updateJSON struct {
 	Version      string  `json:"version"`
 }
 
-// readUpdate reads a project server's answer to a change.
 func readUpdate(project string, status int, answer []byte) (any, error) {
 	reason := short(strings.TrimRight(string(answer), ".\n"))
 	switch {

@@ -15,7 +15,6 @@ import (
 	"switchyard/internal/web"
 )
 
-// A tool is an operation that a coding agent can call.
 type tool struct {
 	name, description string
 	arguments         string   // the properties of its JSON schema
@@ -177,7 +176,6 @@ func (l *list[T]) add(item T) {
 // shown returns the entries, never null as JSON.
 func (l *list[T]) shown() []T { return append([]T{}, l.items...) }
 
-// short cuts a text to maxShown.
 func short(text string) string { return shorten(text, maxShown) }
 
 // shorten cuts a text to a number of bytes, which is what it costs a model.
@@ -188,5 +186,4 @@ func shorten(text string, most int) string {
 	return text
 }
 
-// shortOrNull is null for "".
 func shortOrNull(text string) *string { return web.OrNull(short(text)) }

@@ -19,7 +19,6 @@ type users struct {
 	count int           // of those who have a slot or wait for one
 }
 
-// NewSemaphore returns a semaphore with that many slots for each key.
 func NewSemaphore(slots int) *Semaphore {
 	return &Semaphore{slots: slots, keys: map[string]*users{}}
 }

@@ -65,7 +65,6 @@ func (c claims) account() string {
 	return printable(c.text("sub"))
 }
 
-// refusal says why the person has no role.
 func (c claims) refusal(config Config) string {
 	groups := c.texts(config.RolesClaim)
 	switch {
@@ -144,10 +143,6 @@ type unverified struct{ error }
 
 // maxSkew is how far the provider's clock may be ahead.
 const maxSkew = time.Minute
-
-func (e *endpoints) exchange(ctx context.Context, a Attempt, redirectURI, code string) (*oauth2.Token, error) {
-	return e.client(redirectURI).Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
-}
 
 // claims verifies that the ID token was issued for this attempt and returns its claims, with missing ones from the
 // provider's user info endpoint if it has one.

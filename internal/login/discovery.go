@@ -21,7 +21,6 @@ import (
 // discoverAgain is how long the discovery document is cached.
 const discoverAgain = time.Hour
 
-// endpoints come from a provider's discovery document.
 type endpoints struct {
 	config   Config
 	provider *oidc.Provider
@@ -155,7 +154,6 @@ func (p *Provider) withHTTP(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, p.http)
 }
 
-// refused returns the error for a callback in which the provider refuses the login.
 func (p *Provider) refused(callback url.Values) error {
 	reason := callback.Get("error")
 	if more := callback.Get("error_description"); more != "" {

@@ -152,7 +152,7 @@ func (p *Provider) redeem(ctx context.Context, a Attempt, redirectURI, code stri
 	if err != nil {
 		return nil, err
 	}
-	token, err := e.exchange(ctx, a, redirectURI, code)
+	token, err := e.client(redirectURI).Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
 	if err != nil {
 		return nil, p.failure(err)
 	}

@@ -105,7 +105,6 @@ func (f *follower) observe(err error) {
 	}
 }
 
-// follow reads and records until something fails.
 func (f *follower) follow(ctx context.Context) error {
 	if f.position == nil {
 		if err := f.load(ctx); err != nil {
@@ -124,7 +123,10 @@ func (f *follower) follow(ctx context.Context) error {
 			pace.wait = 0
 			continue
 		}
-		f.succeeded(ctx)
+		if f.failing {
+			f.failing = false
+			f.Log.InfoContext(ctx, "feed is read again", "project", f.project.Name)
+		}
 		if f.readSince.IsZero() {
 			f.readSince = time.Now()
 		}
@@ -141,7 +143,6 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// load loads the position at which to resume.
 func (f *follower) load(ctx context.Context) error {
 	slot, err := f.slots.acquire(ctx)
 	if err != nil {
@@ -207,13 +208,6 @@ func (f *follower) record(ctx context.Context, answer upstream.FeedAnswer) error
 	}
 	position.last = hash(answer.Records)
 	return nil
-}
-
-func (f *follower) succeeded(ctx context.Context) {
-	if f.failing {
-		f.failing = false
-		f.Log.InfoContext(ctx, "feed is read again", "project", f.project.Name)
-	}
 }
 
 const (

@@ -14,7 +14,6 @@ const minPause = 2 * time.Millisecond
 // movedPause is the least time to the next read after an answer that only says that the pipeline has changed.
 const movedPause = 50 * time.Millisecond
 
-// pace decides when a feed is read next.
 type pace struct {
 	interval time.Duration
 	// wait is how long the server is asked to hold its answer: 0 at first, to find out at once whether it still has the

@@ -13,7 +13,6 @@ import (
 	"switchyard/internal/upstream"
 )
 
-// Projects is the registry.
 type Projects interface {
 	// Registry returns the projects to follow.
 	Registry() *domain.Registry
@@ -21,7 +20,6 @@ type Projects interface {
 	Changed() <-chan struct{}
 }
 
-// Events is the merged stream.
 type Events interface {
 	// Cursors returns the stored positions of every URL that the project ever had.
 	Cursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
@@ -29,7 +27,6 @@ type Events interface {
 	Record(ctx context.Context, read domain.FeedRead) error
 }
 
-// Feeds fetches from project servers.
 type Feeds interface {
 	Feed(ctx context.Context, project domain.Project, r upstream.FeedRequest) (upstream.FeedAnswer, error)
 }
@@ -49,7 +46,6 @@ type Leadership interface {
 	Changed() <-chan struct{}
 }
 
-// Options are what a Poller is built from.
 type Options struct {
 	Projects  Projects
 	Events    Events
@@ -62,7 +58,6 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Poller follows the feeds of all projects of the registry.
 type Poller struct {
 	o     Options
 	slots slots
@@ -84,7 +79,6 @@ func New(o Options) *Poller {
 	return &Poller{o: o, slots: make(slots, readSlots), followers: map[string]running{}}
 }
 
-// running is a follower whose goroutine runs.
 type running struct {
 	*follower
 	cancel context.CancelFunc
@@ -123,7 +117,6 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
-// start starts a follower for a project.
 func (p *Poller) start(ctx context.Context, project domain.Project, token int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := running{newFollower(p.o, p.slots, project, token), cancel, make(chan struct{})}

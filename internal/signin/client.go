@@ -56,7 +56,6 @@ type Client struct {
 	transport http.RoundTripper
 }
 
-// New returns a client for the provider that c describes.
 func New(c Config, log *slog.Logger) *Client {
 	if c.Flows == nil {
 		c.Flows = newFlows(log)
@@ -144,7 +143,6 @@ type Flows interface {
 // ones are not refused.
 const manyFlows = 65_536
 
-// flows keeps the flows of a single gateway in memory.
 type flows struct {
 	log *slog.Logger
 

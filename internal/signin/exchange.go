@@ -83,7 +83,6 @@ func failed(outcome domain.SignInOutcome, detail ...string) error {
 
 const authorizationCode = "authorization_code" // the grant type
 
-// tokenRequest returns the body that exchanges a code for tokens, and its type.
 func (c Config) tokenRequest(f domain.SignInFlow, code, state string) (contentType, body string) {
 	if c.TokenFormat == Form {
 		return "application/x-www-form-urlencoded", url.Values{
@@ -181,7 +180,6 @@ func reportedError(data []byte, secrets ...string) string {
 	return text
 }
 
-// joinNonEmpty joins the non-empty texts with colons.
 func joinNonEmpty(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ": ")
 }

@@ -63,8 +63,8 @@ func (f *File) Read() (domain.Credentials, error) {
 	}, nil
 }
 
-// Write replaces the record by c and keeps every other key. It returns wire.ErrNoObject, and changes nothing, when the file
-// is not a JSON object.
+// Write replaces the record by c and keeps every other key. It returns wire.ErrNoObject, and changes nothing, when the
+// file is not a JSON object.
 func (f *File) Write(c domain.Credentials) error {
 	value, err := json.Marshal(record{
 		AccessToken: c.AccessToken.Reveal(), RefreshToken: c.RefreshToken.Reveal(),
@@ -81,7 +81,6 @@ func (f *File) Remove() error {
 	return f.change(func(o wire.Object) wire.Object { return o.Remove(recordKey) })
 }
 
-// change applies fn to the file's content, under the lock.
 func (f *File) change(fn func(wire.Object) wire.Object) error {
 	unlock, err := files.Lock(f.path)
 	if err != nil {

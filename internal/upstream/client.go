@@ -50,7 +50,6 @@ func NewClient(timeout time.Duration) *Client {
 	}
 }
 
-// Close closes idle connections.
 func (c *Client) Close() {
 	c.feeds.CloseIdleConnections()
 	c.others.CloseIdleConnections()
@@ -63,7 +62,6 @@ func (c *Client) observe(project, kind string, err error) {
 	}
 }
 
-// call is one request to a project server.
 type call struct {
 	method string        // "" is GET
 	path   string        // begins with a slash, its segments escaped
@@ -79,7 +77,6 @@ type call struct {
 	enough func(body []byte) bool
 }
 
-// answer is what a project server answered.
 type answer struct {
 	status int
 	header http.Header
@@ -238,7 +235,6 @@ func plainReason(response *http.Response) string {
 	}, line))
 }
 
-// mediaType returns the type of an answer without its parameters.
 func mediaType(header http.Header) string {
 	media, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	return media

@@ -80,18 +80,6 @@ func (c *Client) servesFeed(ctx context.Context, p domain.Project) bool {
 	}) == nil
 }
 
-// feedHeader reads the headers of a feed's answer.
-func feedHeader(header http.Header) FeedAnswer {
-	feed := FeedAnswer{Instance: header.Get("Feed-Instance"), Sequence: -1}
-	if n, err := strconv.ParseInt(header.Get("Feed-Sequence"), 10, 64); err == nil && n >= 0 {
-		feed.Sequence = n
-	}
-	if version := header.Get("Pipeline-Version"); len(version) <= maxVersion {
-		feed.Pipeline = version
-	}
-	return feed
-}
-
 const (
 	// maxAtOnce is the most new records that one read takes; later ones are left for the next read.
 	maxAtOnce = 5000
@@ -116,8 +104,13 @@ func decodeFeed(header http.Header, body []byte, since int64) (FeedAnswer, error
 	if err != nil {
 		return FeedAnswer{}, err
 	}
-	feed := feedHeader(header)
-	feed.Received = len(elements)
+	feed := FeedAnswer{Instance: header.Get("Feed-Instance"), Sequence: -1, Received: len(elements)}
+	if n, err := strconv.ParseInt(header.Get("Feed-Sequence"), 10, 64); err == nil && n >= 0 {
+		feed.Sequence = n
+	}
+	if version := header.Get("Pipeline-Version"); len(version) <= maxVersion {
+		feed.Pipeline = version
+	}
 	elements = oldest(elements, since)
 	feed.Left = feed.Received - len(elements)
 	for _, element := range elements {

@@ -26,7 +26,9 @@ func (c *Client) Pipeline(
 ) (*domain.PipelineAnswer, error) {
 	result, err := c.pipeline(ctx, p, known)
 	if (errors.Is(err, errNotFound) || errors.Is(err, errNoPipeline)) && c.servesFeed(ctx, p) {
-		result, err = eventsOnly(known), nil
+		if result, err = known, nil; known == nil || !known.EventsOnly {
+			result = &domain.PipelineAnswer{EventsOnly: true, Stages: []domain.Stage{}, Raw: []byte("[]")}
+		}
 	}
 	if ctx.Err() == nil || err == nil {
 		c.observe(p.Name, "pipeline", err)
@@ -55,14 +57,6 @@ func (c *Client) pipeline(
 	return result, nil
 }
 
-// eventsOnly returns the answer for a server without a pipeline, known itself if that is one.
-func eventsOnly(known *domain.PipelineAnswer) *domain.PipelineAnswer {
-	if known != nil && known.EventsOnly {
-		return known
-	}
-	return &domain.PipelineAnswer{EventsOnly: true, Stages: []domain.Stage{}, Raw: []byte("[]")}
-}
-
 const (
 	// maxParts is the most objects and lists in a pipeline, and records in a feed. It limits the memory for decoding
 	// one to some 20 MiB.
@@ -87,7 +81,7 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 		return nil, errManyParts
 	}
 	if !utf8.Valid(a.body) || nestsOver(a.body, maxDepth) {
-		return nil, notAPipeline(errNoPipeline)
+		return nil, notAPipeline(errors.New("no UTF-8, or nested too deep"))
 	}
 	var outer struct {
 		Stages json.RawMessage `json:"stages"`
@@ -101,7 +95,7 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 		return nil, notAPipeline(err)
 	}
 	if !complete(stages) {
-		return nil, notAPipeline(errNoPipeline)
+		return nil, notAPipeline(errors.New("a field is missing"))
 	}
 	left, _ := strconv.Atoi(string(outer.Left)) // a server that is not ours may mean something else by it
 	stages, raw, note := limit(stages, outer.Stages, max(left, 0))
@@ -109,13 +103,8 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 }
 
 func notAPipeline(cause error) error {
-	return domain.WrapError(domain.BadGateway, noPipelineError{cause}, "answer is not a pipeline")
+	return domain.WrapError(domain.BadGateway, fmt.Errorf("%w: %w", errNoPipeline, cause), "answer is not a pipeline")
 }
-
-// noPipelineError is errNoPipeline with what was found.
-type noPipelineError struct{ error }
-
-func (noPipelineError) Is(target error) bool { return target == errNoPipeline }
 
 // nestsOver reports whether JSON nests more than limit levels.
 func nestsOver(text []byte, limit int) bool {

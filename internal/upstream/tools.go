@@ -127,7 +127,6 @@ func (s *mcpSession) end(ctx context.Context) {
 	}
 }
 
-// mcpRequest is a request to an MCP server.
 type mcpRequest struct {
 	method   string
 	params   any
@@ -135,7 +134,6 @@ type mcpRequest struct {
 	progress func(json.RawMessage) // gets the params of notifications of progress; may be nil
 }
 
-// mcpMessage is what a server sends.
 type mcpMessage struct {
 	ID     *int            `json:"id"`
 	Method string          `json:"method"`
@@ -146,7 +144,6 @@ type mcpMessage struct {
 	} `json:"error"`
 }
 
-// call sends a request and returns its result.
 func (s *mcpSession) call(ctx context.Context, r mcpRequest) (json.RawMessage, error) {
 	s.lastID++
 	var response mcpMessage
@@ -195,7 +192,6 @@ func (s *mcpSession) call(ctx context.Context, r mcpRequest) (json.RawMessage, e
 	return nil, domain.Errorf(domain.BadGateway, "answers at /mcp with something other than MCP")
 }
 
-// send makes one exchange and returns the answer's body.
 func (s *mcpSession) send(ctx context.Context, c call, message any) (body []byte, err error) {
 	c.path, c.header, c.any = mcpPath, s.header, true
 	if message != nil {

@@ -64,7 +64,6 @@ func keepApart(request *http.Request, p domain.Project) {
 	}
 }
 
-// withoutProject returns the address that keepApart changed.
 func withoutProject(address string) string {
 	host, port, _ := net.SplitHostPort(address)
 	return net.JoinHostPort(host[:strings.LastIndexByte(host, '.')], port)

@@ -64,12 +64,10 @@ func (o Object) Set(key string, value json.RawMessage) Object {
 	return append(append(o[:at:at], changed), o[at+1:].Remove(key)...)
 }
 
-// Remove returns o without key.
 func (o Object) Remove(key string) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.key == key })
 }
 
-// Encode returns o as JSON.
 func (o Object) Encode() []byte {
 	members := make([][]byte, len(o))
 	for i, m := range o {

@@ -28,7 +28,6 @@ func Time(ms *int64) time.Time {
 	return time.UnixMilli(*ms)
 }
 
-// Text returns the text, "" for nil.
 func Text(text *string) string {
 	if text == nil {
 		return ""
@@ -43,13 +42,11 @@ type Pipeline struct {
 	Left    int     `json:"left,omitempty"` // how many more items it has than requested
 }
 
-// Stage is a stage of a pipeline with its stories.
 type Stage struct {
 	Name  string `json:"name"`
 	Items []Item `json:"items"`
 }
 
-// Item is a story in a stage.
 type Item struct {
 	StoryID      string  `json:"story_id"`
 	StoryName    string  `json:"story_name"`
@@ -58,7 +55,6 @@ type Item struct {
 	SinceMS      int64   `json:"since_ms"`      // when it entered this stage
 }
 
-// Stages converts stages from their JSON form.
 func Stages(list []Stage) []domain.Stage {
 	stages := make([]domain.Stage, len(list))
 	for i, stage := range list {
@@ -109,13 +105,11 @@ type Story struct {
 	Writable         bool            `json:"writable"`
 }
 
-// Criteria counts the items of a story's task list.
 type Criteria struct {
 	Done  int `json:"done"`
 	Total int `json:"total"`
 }
 
-// Commit is a commit that mentions a story.
 type Commit struct {
 	Hash    string `json:"hash"`
 	Author  string `json:"author"`
@@ -126,7 +120,6 @@ type Commit struct {
 	Removed int    `json:"removed"`
 }
 
-// MaxCommits is the maximum number of commits of a story.
 const MaxCommits = 50
 
 // Commits are a story's commits, null without git.
@@ -160,7 +153,6 @@ type Visit struct {
 	BlockedMS int64  `json:"blocked_ms"`
 }
 
-// NewVisit converts a visit to its JSON form.
 func NewVisit(v domain.Visit) Visit {
 	return Visit{v.Stage, v.From.UnixMilli(), TimeOrNull(v.To), v.Blocked.Milliseconds()}
 }
