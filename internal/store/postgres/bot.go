@@ -15,16 +15,19 @@ var aboutBot = []domain.Topic{domain.TopicBot}
 // testLife is how long a request for a test message is valid.
 const testLife = time.Minute
 
+// bot is what gateways share of the chat bot.
+type bot struct{ db *DB }
+
 // BotConfig returns the stored configuration and its version, which increases with each save; 0 before the first.
-func (db *DB) BotConfig(ctx context.Context) (c domain.BotConfig, version int64, err error) {
+func (b bot) BotConfig(ctx context.Context) (c domain.BotConfig, version int64, err error) {
 	c.Transport = domain.BotNetworks[0].Transport
 	var text string
-	err = db.tables.QueryRowContext(ctx, "SELECT config, version FROM bot_config").Scan(&text, &version)
+	err = b.db.tables.QueryRowContext(ctx, "SELECT config, version FROM bot_config").Scan(&text, &version)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, 0, nil
 	}
 	if err != nil {
-		return c, 0, db.Translate(err)
+		return c, 0, b.db.Translate(err)
 	}
 	var stored map[string]*string
 	if err := json.Unmarshal([]byte(text), &stored); err != nil {
@@ -34,22 +37,22 @@ func (db *DB) BotConfig(ctx context.Context) (c domain.BotConfig, version int64,
 	return c, version, err
 }
 
-func (db *DB) SaveBotConfig(ctx context.Context, c domain.BotConfig) error {
-	_, err := db.storeBotConfig(ctx, c, "UPDATE SET config = excluded.config, version = bot_config.version + 1")
+func (b bot) SaveBotConfig(ctx context.Context, c domain.BotConfig) error {
+	_, err := b.storeBotConfig(ctx, c, "UPDATE SET config = excluded.config, version = bot_config.version + 1")
 	return err
 }
 
 // ImportBotConfig stores a configuration if there is none yet, and reports whether it did.
-func (db *DB) ImportBotConfig(ctx context.Context, c domain.BotConfig) (imported bool, err error) {
-	return db.storeBotConfig(ctx, c, "NOTHING")
+func (b bot) ImportBotConfig(ctx context.Context, c domain.BotConfig) (imported bool, err error) {
+	return b.storeBotConfig(ctx, c, "NOTHING")
 }
 
-func (db *DB) storeBotConfig(ctx context.Context, c domain.BotConfig, onConflict string) (stored bool, err error) {
+func (b bot) storeBotConfig(ctx context.Context, c domain.BotConfig, onConflict string) (stored bool, err error) {
 	text, err := json.Marshal(c.Values())
 	if err != nil {
 		return false, err
 	}
-	err = db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
+	err = b.db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
 		statement := "INSERT INTO bot_config (config, version) VALUES ($1, 1) ON CONFLICT (only_row) DO " + onConflict
 		result, err := tx.ExecContext(ctx, statement, string(text))
 		if err != nil {
@@ -73,10 +76,10 @@ type storedBotRun struct {
 }
 
 // BotRun returns the last stored state of the running bot. It returns NotFound when there is none.
-func (db *DB) BotRun(ctx context.Context) (r domain.BotRun, err error) {
+func (b bot) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 	var text string
-	if err := db.tables.QueryRowContext(ctx, "SELECT run, at FROM bot_run").Scan(&text, &r.At); err != nil {
-		return r, db.Translate(err)
+	if err := b.db.tables.QueryRowContext(ctx, "SELECT run, at FROM bot_run").Scan(&text, &r.At); err != nil {
+		return r, b.db.Translate(err)
 	}
 	var s storedBotRun
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -89,7 +92,7 @@ func (db *DB) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 	return r, nil
 }
 
-func (db *DB) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error {
+func (b bot) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error {
 	s := r.Status
 	text, err := json.Marshal(storedBotRun{
 		s.Transport, s.State, s.Detail, s.Since.UnixMilli(), s.Rooms, r.Version, r.Gateway,
@@ -97,7 +100,7 @@ func (db *DB) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error
 	if err != nil {
 		return err
 	}
-	return db.LeaderTx(ctx, token, aboutBot, func(tx *sql.Tx) error {
+	return b.db.LeaderTx(ctx, token, aboutBot, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO bot_run (run, at) VALUES ($1, clock_timestamp())
 			ON CONFLICT (only_row) DO UPDATE SET run = excluded.run, at = excluded.at`, string(text))
 		return err
@@ -105,8 +108,8 @@ func (db *DB) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error
 }
 
 // AskBotTest requests a test message from the gateway that runs the bot.
-func (db *DB) AskBotTest(ctx context.Context, id string) error {
-	return db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
+func (b bot) AskBotTest(ctx context.Context, id string) error {
+	return b.db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM bot_tests WHERE asked_at < clock_timestamp() - make_interval(secs => "+
 			"$1)", testLife.Seconds()); err != nil {
 			return err
@@ -117,28 +120,28 @@ func (db *DB) AskBotTest(ctx context.Context, id string) error {
 }
 
 // TakeBotTest removes and returns a request for a test message. It returns NotFound when there is none.
-func (db *DB) TakeBotTest(ctx context.Context) (id string, err error) {
-	err = db.tables.QueryRowContext(ctx, `UPDATE bot_tests SET taken = TRUE WHERE id = (
+func (b bot) TakeBotTest(ctx context.Context) (id string, err error) {
+	err = b.db.tables.QueryRowContext(ctx, `UPDATE bot_tests SET taken = TRUE WHERE id = (
 		SELECT id FROM bot_tests WHERE NOT taken AND asked_at > clock_timestamp() - make_interval(secs => $1)
 		ORDER BY asked_at LIMIT 1 FOR UPDATE SKIP LOCKED
 	) RETURNING id`, testLife.Seconds()).Scan(&id)
-	return id, db.Translate(err)
+	return id, b.db.Translate(err)
 }
 
 // AnswerBotTest stores the result of a test message: why it failed, or "".
-func (db *DB) AnswerBotTest(ctx context.Context, id, answer string) error {
-	return db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
+func (b bot) AnswerBotTest(ctx context.Context, id, answer string) error {
+	return b.db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE bot_tests SET answer = $2 WHERE id = $1", id, answer)
 		return err
 	})
 }
 
 // BotTestAnswer returns the result of a test message, answered being false until there is one.
-func (db *DB) BotTestAnswer(ctx context.Context, id string) (answer string, answered bool, err error) {
+func (b bot) BotTestAnswer(ctx context.Context, id string) (answer string, answered bool, err error) {
 	var stored sql.NullString
-	err = db.tables.QueryRowContext(ctx, "SELECT answer FROM bot_tests WHERE id = $1", id).Scan(&stored)
+	err = b.db.tables.QueryRowContext(ctx, "SELECT answer FROM bot_tests WHERE id = $1", id).Scan(&stored)
 	if errors.Is(err, sql.ErrNoRows) { // the request has expired
 		return "", false, nil
 	}
-	return stored.String, stored.Valid, db.Translate(err)
+	return stored.String, stored.Valid, b.db.Translate(err)
 }

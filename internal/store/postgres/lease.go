@@ -127,25 +127,31 @@ func (l *Lease) Gateways(ctx context.Context) (live []cluster.Gateway, leader st
 // committed.
 const leaseHeld = "SELECT TRUE FROM lease WHERE token = $1 FOR KEY SHARE"
 
+// fencing refuses writes under the tokens of former leaders.
+type fencing struct {
+	// Refused, unless nil, is called when a write is refused because another gateway leads. Set it before the first write.
+	Refused func(token int64)
+}
+
 // fence returns domain.ErrNotLeader if another gateway has taken over since the token was granted.
-func (db *DB) fence(ctx context.Context, tx *sql.Tx, token int64) error {
-	return db.holds(tx.QueryRowContext(ctx, leaseHeld, token), token)
+func (f *fencing) fence(ctx context.Context, tx *sql.Tx, token int64) error {
+	return f.holds(tx.QueryRowContext(ctx, leaseHeld, token), token)
 }
 
 // holds returns domain.ErrNotLeader if there is no row.
-func (db *DB) holds(row interface{ Scan(...any) error }, token int64) error {
+func (f *fencing) holds(row interface{ Scan(...any) error }, token int64) error {
 	var held bool
 	err := row.Scan(&held)
 	if errors.Is(err, sql.ErrNoRows) { // includes pgx.ErrNoRows
-		db.refuse(token)
+		f.refuse(token)
 		return domain.ErrNotLeader
 	}
 	return err
 }
 
 // refuse tells that a write under the token was refused.
-func (db *DB) refuse(token int64) {
-	if db.Refused != nil {
-		db.Refused(token)
+func (f *fencing) refuse(token int64) {
+	if f.Refused != nil {
+		f.Refused(token)
 	}
 }

@@ -159,8 +159,7 @@ func (p *pace) end(err error) {
 }
 
 // SlowAppends returns for how long every append has been slow, 0 if the last one was not.
-func (db *DB) SlowAppends() time.Duration {
-	p := &db.pace
+func (p *pace) SlowAppends() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	since, until := p.since, p.until

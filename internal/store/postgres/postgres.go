@@ -18,6 +18,10 @@ import (
 // DB is the database that gateways share.
 type DB struct {
 	*store.Tables
+	bot
+	signIn
+	pace
+	fencing
 	pool     *pgxpool.Pool
 	leader   *pgxpool.Pool // for the lease and for appending events
 	tables   *sql.DB       // over pool
@@ -26,9 +30,6 @@ type DB struct {
 	indexed  bool // whether there is an index for parts of words
 	seen     seenEvents
 	clock    clock.Clock
-	pace     pace
-	// Refused, unless nil, is called when a write is refused because another gateway leads. Set it before the first write.
-	Refused func(token int64)
 }
 
 // Open connects to the database at url and brings its schema up to date, one gateway after the other. It returns
@@ -38,6 +39,7 @@ func Open(ctx context.Context, url string) (*DB, error) { return open(ctx, url, 
 // open is Open with a function that is called with each statement; it may be nil.
 func open(ctx context.Context, url string, seen func(statement string, args []any)) (_ *DB, err error) {
 	db := &DB{}
+	db.bot, db.signIn = bot{db}, signIn{db}
 	defer func() {
 		if err != nil {
 			db.Close()

@@ -18,9 +18,12 @@ const (
 	sessionKeySize = 32 // bytes
 )
 
+// signIn is what gateways share of signing in.
+type signIn struct{ db *DB }
+
 // AddSignInFlow stores a pending sign-in.
-func (db *DB) AddSignInFlow(ctx context.Context, state string, f domain.SignInFlow) error {
-	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
+func (s signIn) AddSignInFlow(ctx context.Context, state string, f domain.SignInFlow) error {
+	return s.db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx,
 			"DELETE FROM sign_in_flows WHERE began_at < clock_timestamp() - make_interval(secs => $1)", flowLife.Seconds())
 		if err != nil {
@@ -34,8 +37,8 @@ func (db *DB) AddSignInFlow(ctx context.Context, state string, f domain.SignInFl
 
 // TakeSignInFlow removes and returns the flow with that state. Of several concurrent callers exactly one gets it; the
 // others get NotFound, as for an unknown state.
-func (db *DB) TakeSignInFlow(ctx context.Context, state string) (f domain.SignInFlow, err error) {
-	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
+func (s signIn) TakeSignInFlow(ctx context.Context, state string) (f domain.SignInFlow, err error) {
+	err = s.db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		statement := "DELETE FROM sign_in_flows WHERE state = $1 RETURNING verifier, redirect_uri"
 		return tx.QueryRowContext(ctx, statement, digest(state)).Scan(&f.Verifier, &f.RedirectURI)
 	})
@@ -48,11 +51,11 @@ func digest(text string) []byte {
 }
 
 // SessionKey returns the key that signs the sessions of all gateways, creating it if there is none.
-func (db *DB) SessionKey(ctx context.Context) ([]byte, error) {
+func (s signIn) SessionKey(ctx context.Context) ([]byte, error) {
 	key := make([]byte, sessionKeySize)
 	rand.Read(key) // never fails
 	var text string
-	err := db.Tx(ctx, nil, func(tx *sql.Tx) error {
+	err := s.db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
 			sessionKeyName, hex.EncodeToString(key))
 		if err != nil {
