@@ -222,13 +222,14 @@ func TestTeamKilledAtAnyStepRepeatsAtMostOneMessage(t *testing.T) {
 		p.gateway.configure(s.Config(), nil)
 		var texts []string
 		p.killed(e, func() bool { return true }, func() {}, func() string {
+			idle := p.idle(e) // before the posts are read, of which none follows then
 			texts = nil
 			s.Do(func() {
 				for _, post := range s.Posts {
 					texts = append(texts, post.Channel+" "+post.Text)
 				}
 			})
-			if len(texts) >= 6 && p.idle(e) {
+			if len(texts) >= 6 && idle {
 				return ""
 			}
 			return fmt.Sprintf("step %d %v: posts %q", e.at, e.after, texts)
