@@ -91,8 +91,9 @@ func (f *File) change(fn func(wire.Object) wire.Object) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	was := before.Encode()
 	after := fn(before).Encode()
-	if bytes.Equal(after, before.Encode()) {
+	if bytes.Equal(after, was) {
 		return nil
 	}
 	var text bytes.Buffer

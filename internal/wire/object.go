@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -30,17 +31,79 @@ func ParseObject(data []byte) (Object, error) {
 	if !utf8.Valid(data) || !json.Valid(data) || bytes.TrimSpace(data)[0] != '{' {
 		return nil, ErrNoObject
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	_, _ = decoder.Token() // valid JSON has no errors
-	o := Object{}
-	for decoder.More() {
-		start := decoder.InputOffset()
-		key, _ := decoder.Token()
-		m := member{key: key.(string), text: bytes.TrimLeft(data[start:decoder.InputOffset()], ", \t\r\n")}
-		_ = decoder.Decode(&m.value)
+	return members(data), nil
+}
+
+// members returns the members of an object that is known to be valid, nil for any other value.
+func members(object []byte) (o Object) {
+	if object = bytes.TrimSpace(object); object[0] != '{' {
+		return nil
+	}
+	o = make(Object, 0, 8)
+	for rest, more := begin(object, '{'); more; more = len(rest) > 1 {
+		var m member
+		m.text, rest = cutValue(rest)
+		m.value, rest = cutValue(rest)
+		if m.key = string(m.text[1 : len(m.text)-1]); strings.Contains(m.key, `\`) {
+			_ = json.Unmarshal(m.text, &m.key) // a valid string has no errors
+		}
 		o = append(o, m)
 	}
-	return o, nil
+	return o
+}
+
+// elements returns the elements of a list that is known to be valid, nil for any other value.
+func elements(list []byte) (all [][]byte) {
+	for rest, more := begin(list, '['); more; more = len(rest) > 1 {
+		var element []byte
+		element, rest = cutValue(rest)
+		all = append(all, element)
+	}
+	return all
+}
+
+// separators are between the values of valid JSON.
+const separators = " \t\r\n,:"
+
+// begin returns what follows the opening bracket, and whether there is anything but the closing one.
+func begin(value []byte, bracket byte) (rest []byte, more bool) {
+	value = bytes.Trim(value, separators)
+	if len(value) < 2 || value[0] != bracket {
+		return nil, false
+	}
+	rest = bytes.TrimLeft(value[1:], separators)
+	return rest, len(rest) > 1
+}
+
+// cutValue returns the value at the beginning of valid JSON, and what follows it.
+func cutValue(data []byte) (value, rest []byte) {
+	end, depth := 0, 0
+	for end < len(data) {
+		c := data[end]
+		if depth == 0 && (c == '}' || c == ']' || strings.IndexByte(separators, c) >= 0) {
+			break // the end of a number or a literal
+		}
+		end++
+		switch c {
+		case '"':
+			for ; data[end] != '"'; end++ {
+				if data[end] == '\\' {
+					end++
+				}
+			}
+			end++
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		default:
+			continue
+		}
+		if depth == 0 {
+			break
+		}
+	}
+	return data[:end], bytes.TrimLeft(data[end:], separators)
 }
 
 // Get returns the value of key, nil when there is none. The last of several wins, as in most JSON parsers.
@@ -53,36 +116,43 @@ func (o Object) Get(key string) json.RawMessage {
 	return nil
 }
 
-// Set returns o with value as the only one under key, at the position of the first, else at the end.
+// Set returns o with value as the only one under key, at the position of the first, else at the end. o must not be used
+// afterwards.
 func (o Object) Set(key string, value json.RawMessage) Object {
 	at := slices.IndexFunc(o, func(m member) bool { return m.key == key })
 	if at < 0 {
-		return append(slices.Clip(o), member{key, strconv.AppendQuote(nil, key), value})
+		return append(o, member{key, strconv.AppendQuote(nil, key), value})
 	}
-	changed := o[at]
-	changed.value = value
-	return append(append(o[:at:at], changed), o[at+1:].Remove(key)...)
+	o[at].value = value
+	return append(o[:at+1], o[at+1:].Remove(key)...)
 }
 
+// Remove returns o without the values under key. o must not be used afterwards.
 func (o Object) Remove(key string) Object {
-	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.key == key })
+	return slices.DeleteFunc(o, func(m member) bool { return m.key == key })
 }
 
 func (o Object) Encode() []byte {
-	members := make([][]byte, len(o))
-	for i, m := range o {
-		members[i] = slices.Concat(m.text, []byte(":"), m.value)
+	size := 2
+	for _, m := range o {
+		size += len(m.text) + len(m.value) + 2
 	}
-	return join('{', members, '}')
-}
-
-func join(start byte, members [][]byte, end byte) []byte {
-	return append(append([]byte{start}, bytes.Join(members, []byte(","))...), end)
+	b := append(make([]byte, 0, size), '{')
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, m.text...), ':'), m.value...)
+	}
+	return append(b, '}')
 }
 
 // WithTimes returns raw, the stages as their project server sent them, with the items' times replaced by those in
-// dated. Everything else is kept.
+// dated. Everything else is kept, and all of what is not valid.
 func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
+	if !json.Valid(raw) {
+		return raw
+	}
 	return eachElement(raw, len(dated), func(i int, stage Object) Object {
 		text, items := stage.Get("items"), dated[i].Items
 		if text == nil { // another case: encoding/json accepts it
@@ -100,18 +170,16 @@ func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
 
 // eachElement changes the first n elements of a list, and leaves alone what is no list or object.
 func eachElement(list json.RawMessage, n int, change func(i int, element Object) Object) json.RawMessage {
-	var elements []json.RawMessage
-	if json.Unmarshal(list, &elements) != nil || elements == nil {
+	all := elements(list)
+	if all == nil {
 		return list
 	}
-	texts := make([][]byte, len(elements))
-	for i, element := range elements {
-		texts[i] = element
-		if o, err := ParseObject(element); err == nil && i < n {
-			texts[i] = change(i, o).Encode()
+	for i, element := range all[:min(n, len(all))] {
+		if o := members(element); o != nil {
+			all[i] = change(i, o).Encode()
 		}
 	}
-	return join('[', texts, ']')
+	return slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]"))
 }
 
 func milliseconds(t time.Time) []byte { return strconv.AppendInt(nil, t.UnixMilli(), 10) }
