@@ -34,13 +34,19 @@ func TestMCPTakesHostileArguments(t *testing.T) {
 		{"wait_for_events", `{"after":-1}`},
 		{"wait_for_events", `{"after":1.5}`},
 		{"wait_for_events", `{"wait":"-1s"}`},
+		{"wait_for_events", `{"wait":"50s","after":-1}`},
+		{"wait_for_events", `{"wait":"50s","extra":1}`},
 		{"search", `{"q":"a","limit":51}`},
 		{"search", `{"q":"` + long + `"}`},
 		{"update_story", `{"project":"alpha","story_id":"7_pay","blocked":{"a":1}}`},
 		{"call_project_tool", `{"tool":"a","arguments":[]}`},
 		{"call_project_tool", `{"tool":"a","arguments":{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}}`},
 	} {
+		began := time.Now()
 		result, err := s.session.CallTool(t.Context(), &sdk.CallToolParams{Name: c.tool, Arguments: json.RawMessage(c.arguments)})
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("%s %.60s: refused after %v", c.tool, c.arguments, took)
+		}
 		if err == nil && !result.IsError {
 			t.Errorf("%s %.60s: no error", c.tool, c.arguments)
 		}

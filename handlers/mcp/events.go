@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -68,18 +69,25 @@ type waited struct {
 
 type waitedKey struct{}
 
-// waitIn returns what a message that calls wait_for_events alone waits for, false for any other. The SDK checks it.
+// waitIn returns what a message that calls wait_for_events alone waits for, false for any other, and for arguments that
+// the SDK refuses: a refusal must not wait.
 func waitIn(body []byte) (in eventFilter, ok bool) {
 	var m struct {
-		Method string `json:"method"`
-		Params struct {
-			Name      string      `json:"name"`
-			Arguments eventFilter `json:"arguments"`
+		Version string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
 		} `json:"params"`
 	}
 	err := json.Unmarshal(body, &m)
-	in = m.Params.Arguments
-	return in, err == nil && m.Method == "tools/call" && m.Params.Name == waitForEvents && in.Wait != ""
+	if err != nil || m.Version != "2.0" || m.Method != "tools/call" || m.Params.Name != waitForEvents {
+		return in, false
+	}
+	arguments := json.NewDecoder(bytes.NewReader(m.Params.Arguments))
+	arguments.DisallowUnknownFields()
+	err = arguments.Decode(&in)
+	return in, err == nil && in.Wait != "" && (in.After == nil || *in.After >= 0)
 }
 
 // waitBefore waits before the SDK gets the request: meanwhile a wait costs its connection, while the SDK's four
