@@ -33,10 +33,10 @@ func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 	now := time.Now()
 	hours := func(n int) int64 { return now.Add(-time.Duration(n) * time.Hour).UnixMilli() }
 	// An agent that fell silent while the gateway was away.
-	if err := db.AddToken(t.Context(), domain.JoinToken{Hash: "h", ExpiresAt: time.UnixMilli(hours(-1))}, 200); err != nil {
+	if err := db.AddToken(t.Context(), nil, domain.JoinToken{Hash: "h", ExpiresAt: time.UnixMilli(hours(-1))}, 200); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Redeem(t.Context(), "h", domain.AgentRecord{ID: "a1", Label: "builder", State: domain.AgentIdle, JoinedAt: time.UnixMilli(hours(30))}); err != nil {
+	if err := db.Redeem(t.Context(), nil, "h", domain.AgentRecord{ID: "a1", Label: "builder", State: domain.AgentIdle, JoinedAt: time.UnixMilli(hours(30))}); err != nil {
 		t.Fatal(err)
 	}
 	credentials := filepath.Join(t.TempDir(), "credentials.json")

@@ -1,9 +1,6 @@
 package domain
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 type Action string
 
@@ -102,18 +99,4 @@ type AuditQuery struct {
 type AuditPage struct {
 	Entries []AuditEntry
 	More    bool // there are older ones
-}
-
-type auditKey struct{}
-
-// WithAudit returns a context for one change in the store. The store writes the entry in the same
-// transaction, and sets its Times.
-func WithAudit(ctx context.Context, e *AuditEntry) context.Context {
-	return context.WithValue(ctx, auditKey{}, e)
-}
-
-// AuditOf returns the entry to be stored with the context's change, false if there is none.
-func AuditOf(ctx context.Context) (*AuditEntry, bool) {
-	e, ok := ctx.Value(auditKey{}).(*AuditEntry)
-	return e, ok
 }

@@ -24,15 +24,15 @@ const (
 
 type accessStore interface {
 	// AddSession stores a session and ends the oldest ones of its account, so that at most most of them remain.
-	AddSession(ctx context.Context, s domain.Session, most int) error
+	AddSession(ctx context.Context, e *domain.AuditEntry, s domain.Session, most int) error
 	Sessions(ctx context.Context) ([]domain.Session, error)
-	RemoveSession(ctx context.Context, id string) error
+	RemoveSession(ctx context.Context, e *domain.AuditEntry, id string) error
 	RemoveSessionsBefore(ctx context.Context, then time.Time) error
 
-	AddNamedToken(ctx context.Context, t domain.NamedToken) error
+	AddNamedToken(ctx context.Context, e *domain.AuditEntry, t domain.NamedToken) error
 	NamedTokens(ctx context.Context) ([]domain.NamedToken, error)
 	// RemoveNamedToken removes a token and the sessions that were made with it.
-	RemoveNamedToken(ctx context.Context, id string) error
+	RemoveNamedToken(ctx context.Context, e *domain.AuditEntry, id string) error
 	RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error
 	// SaveUses stores when sessions were last seen and tokens last used, by id.
 	SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error
@@ -104,8 +104,9 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, 
 		Action: domain.SessionBegan, Subject: s.Who, Detail: details("role: "+string(s.Role), is("from", from)),
 		Project: actor.Project, Repeats: true,
 	}
-	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error {
-		return a.store.AddSession(ctx, s, maxSessions)
+	ctx = context.WithoutCancel(ctx)
+	err := a.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+		return a.store.AddSession(ctx, e, s, maxSessions)
 	})
 	if err != nil {
 		return domain.Session{}, err
@@ -207,15 +208,17 @@ func (a *Access) EndSession(ctx context.Context, id string) error {
 			Project: domain.ActorOf(ctx).Project,
 			Repeats: domain.ActorOf(ctx).Account == s.Account, // people who log out may do so often
 		}
-		return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveSession(ctx, id) },
+		return a.end(ctx, change, func(e *domain.AuditEntry) error { return a.store.RemoveSession(ctx, e, id) },
 			func() { a.dropSession(s) })
 	}, a.stored)
 }
 
 // end removes a session or token from the store, where another gateway may have removed it already, and then from
 // memory by calling drop with mu held.
-func (a *Access) end(ctx context.Context, change domain.Change, remove func(context.Context) error, drop func()) error {
-	err := a.audit.change(context.WithoutCancel(ctx), change, remove)
+func (a *Access) end(
+	ctx context.Context, change domain.Change, remove func(*domain.AuditEntry) error, drop func(),
+) error {
+	err := a.audit.change(ctx, change, remove)
 	if err != nil && domain.CodeOf(err) != domain.NotFound {
 		return err
 	}

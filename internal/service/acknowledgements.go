@@ -13,8 +13,8 @@ import (
 
 type acknowledgementStore interface {
 	Acknowledgements(ctx context.Context) ([]domain.Acknowledgement, error)
-	Acknowledge(ctx context.Context, all ...domain.Acknowledgement) error
-	EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error
+	Acknowledge(ctx context.Context, e *domain.AuditEntry, all ...domain.Acknowledgement) error
+	EndAcknowledgements(ctx context.Context, e *domain.AuditEntry, ended ...domain.Acknowledgement) error
 }
 
 // acknowledgements mirrors in memory the stored acknowledgements that have not ended.
@@ -98,7 +98,7 @@ func (s *Alerts) note(ctx context.Context, change domain.Change, all ...domain.A
 	}
 	s.acknowledged.change.Lock()
 	defer s.acknowledged.change.Unlock()
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.Acknowledge(ctx, all...) })
+	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.Acknowledge(ctx, e, all...) })
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,9 @@ func (s *Alerts) Reopen(ctx context.Context, key string) error {
 
 // takeBack ends acknowledgements, as one change. The caller holds acknowledged.change.
 func (s *Alerts) takeBack(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.EndAcknowledgements(ctx, all...) })
+	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+		return s.store.EndAcknowledgements(ctx, e, all...)
+	})
 	if err != nil {
 		return err
 	}

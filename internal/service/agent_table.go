@@ -13,18 +13,18 @@ import (
 
 type agentStore interface {
 	// AddToken stores a join token and removes the oldest unused ones, so that at most most remain.
-	AddToken(ctx context.Context, t domain.JoinToken, most int) error
+	AddToken(ctx context.Context, e *domain.AuditEntry, t domain.JoinToken, most int) error
 	Token(ctx context.Context, hash string) (domain.JoinToken, error)
 	UnusedTokens(ctx context.Context, now time.Time) ([]domain.JoinToken, error)
-	RevokeToken(ctx context.Context, hash string) error
+	RevokeToken(ctx context.Context, e *domain.AuditEntry, hash string) error
 	ForgetTokens(ctx context.Context, before time.Time) error
-	Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error
+	Redeem(ctx context.Context, e *domain.AuditEntry, tokenHash string, agent domain.AgentRecord) error
 
 	AgentRecords(ctx context.Context) ([]domain.AgentRecord, error)
 	SaveBeats(ctx context.Context, beats []domain.AgentBeat) error
-	AssignAgent(ctx context.Context, id, project string) error
-	LabelAgent(ctx context.Context, id, label string) error
-	RemoveAgent(ctx context.Context, id string) error
+	AssignAgent(ctx context.Context, e *domain.AuditEntry, id, project string) error
+	LabelAgent(ctx context.Context, e *domain.AuditEntry, id, label string) error
+	RemoveAgent(ctx context.Context, e *domain.AuditEntry, id string) error
 }
 
 // agentTable holds all agents that have an identity, alive or not. It measures silence with the monotonic clock, so

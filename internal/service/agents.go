@@ -79,8 +79,9 @@ func (s *Agents) Join(
 		Action: domain.AgentJoined, Subject: record.Label,
 		Detail: details(is("id", record.ID), is("version", version), is("project", record.Project)),
 	}
-	err = s.audit.change(domain.WithActor(context.WithoutCancel(ctx), &self), change, func(ctx context.Context) error {
-		return s.store.Redeem(ctx, hashSecret(token.Reveal()), record)
+	ctx = domain.WithActor(context.WithoutCancel(ctx), &self)
+	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+		return s.store.Redeem(ctx, e, hashSecret(token.Reveal()), record)
 	})
 	if err != nil {
 		if domain.CodeOf(err) == domain.NotFound {
@@ -136,12 +137,12 @@ func (s *Agents) All() []domain.KnownAgent { return s.table.list(s.projects.Regi
 // Assign assigns an agent, alive or not, to a project, "" for none. It returns Invalid when the project does not exist
 // and NotFound when the agent does not.
 func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, error) {
-	return s.update(ctx, id, func(before domain.Agent) (domain.Change, func(context.Context) error, error) {
+	return s.update(ctx, id, func(before domain.Agent) (domain.Change, func(*domain.AuditEntry) error, error) {
 		change := domain.Change{
 			Action: domain.AgentAssigned, Subject: before.Label,
 			Detail: "id: " + id + "; project: " + orNone(before.Project) + " → " + orNone(project),
 		}
-		write := func(ctx context.Context) error { return s.store.AssignAgent(ctx, id, project) }
+		write := func(e *domain.AuditEntry) error { return s.store.AssignAgent(ctx, e, id, project) }
 		return change, write, s.checkProject(project)
 	}, func(e *agentEntry) {
 		s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id && t.Project != project })
@@ -154,23 +155,23 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 	if err := domain.CheckAgentLabel(label); err != nil {
 		return domain.Agent{}, err
 	}
-	return s.update(ctx, id, func(before domain.Agent) (domain.Change, func(context.Context) error, error) {
+	return s.update(ctx, id, func(before domain.Agent) (domain.Change, func(*domain.AuditEntry) error, error) {
 		change := domain.Change{
 			Action: domain.AgentLabelled, Subject: label, Detail: "id: " + id + "; label: " + before.Label + " → " + label,
 		}
-		return change, func(ctx context.Context) error { return s.store.LabelAgent(ctx, id, label) }, nil
+		return change, func(e *domain.AuditEntry) error { return s.store.LabelAgent(ctx, e, id, label) }, nil
 	}, func(e *agentEntry) { e.set(func(e *agentEntry) { e.record.Label = label }) })
 }
 
 // Remove removes an agent: its open heartbeat and all later ones are refused. It returns NotFound when there is no such
 // agent.
 func (s *Agents) Remove(ctx context.Context, id string) error {
-	_, err := s.update(ctx, id, func(before domain.Agent) (domain.Change, func(context.Context) error, error) {
+	_, err := s.update(ctx, id, func(before domain.Agent) (domain.Change, func(*domain.AuditEntry) error, error) {
 		change := domain.Change{
 			Action: domain.AgentRemoved, Subject: before.Label,
 			Detail: details(is("id", id), is("it was assigned to", before.Project)),
 		}
-		return change, func(ctx context.Context) error { return s.store.RemoveAgent(ctx, id) }, nil
+		return change, func(e *domain.AuditEntry) error { return s.store.RemoveAgent(ctx, e, id) }, nil
 	}, func(*agentEntry) {
 		s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id })
 		s.table.remove(id)
@@ -182,7 +183,7 @@ func (s *Agents) Remove(ctx context.Context, id string) error {
 // NotFound, and the errors of describe.
 func (s *Agents) update(
 	ctx context.Context, id string,
-	describe func(before domain.Agent) (change domain.Change, write func(context.Context) error, err error),
+	describe func(before domain.Agent) (change domain.Change, write func(*domain.AuditEntry) error, err error),
 	apply func(*agentEntry),
 ) (after domain.Agent, err error) {
 	err = retry(ctx, func() error {

@@ -47,7 +47,7 @@ func (s *Alerts) in(ctx context.Context, boards *Boards) domain.Alerts {
 	ended := s.acknowledge(found, boards.Pipelines, clock.Now())
 	if len(ended) > 0 && s.events.Available() == nil { // otherwise they end when the store is back
 		s.drop(ended...)
-		if err := s.store.EndAcknowledgements(ctx, ended...); err != nil { // they end again after a restart
+		if err := s.store.EndAcknowledgements(ctx, nil, ended...); err != nil { // they end again after a restart
 			s.log.WarnContext(ctx, "cannot remove ended acknowledgements", "error", err)
 		}
 	}

@@ -33,15 +33,15 @@ type Audit struct {
 	log   *slog.Logger
 }
 
-// change makes a change in the store. write must store it in one transaction, using the context that it gets; the audit
-// entry is stored in the same transaction. It returns Forbidden when the actor's token is for another project.
-func (a *Audit) change(ctx context.Context, c domain.Change, write func(context.Context) error) error {
+// change makes a change in the store: write stores it and the entry that it gets in one transaction. It returns
+// Forbidden when the actor's token is for another project.
+func (a *Audit) change(ctx context.Context, c domain.Change, write func(*domain.AuditEntry) error) error {
 	actor := domain.ActorOf(ctx)
 	if err := actor.CheckScope(c.Project); err != nil {
 		return err
 	}
 	e := domain.NewAuditEntry(clock.Now(), actor, c)
-	if err := write(domain.WithAudit(ctx, &e)); err != nil {
+	if err := write(&e); err != nil {
 		return err
 	}
 	if e.Times <= 1 {

@@ -276,7 +276,7 @@ func TestVisitsOfManyProjectsAreReadTogether(t *testing.T) {
 		names, registered = append(names, name), append(registered, domain.Project{Name: name, URL: "http://" + name})
 		reads = append(reads, went(t, name, "0", "1_backlog", "5_done", now.Add(-2*time.Hour)))
 	}
-	if err := db.AddProjects(t.Context(), "", registered...); err != nil {
+	if err := db.AddProjects(t.Context(), nil, "", registered...); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.AppendEvents(t.Context(), reads); err != nil {

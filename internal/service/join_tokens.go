@@ -33,8 +33,8 @@ func (s *Agents) CreateJoinToken(ctx context.Context, project string) (domain.Se
 		Action: domain.JoinTokenCreated, Subject: shortHash(t.Hash),
 		Detail: details("expires: "+exactTime(t.ExpiresAt), is("project", project)),
 	}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error {
-		return s.store.AddToken(ctx, t, maxUnusedTokens)
+	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+		return s.store.AddToken(ctx, e, t, maxUnusedTokens)
 	})
 	if err != nil {
 		return "", domain.JoinToken{}, err
@@ -59,7 +59,7 @@ func (s *Agents) JoinToken(ctx context.Context, hash string) (domain.JoinToken, 
 // RevokeJoinToken revokes an unused token. It returns NotFound when there is no unused one with that hash.
 func (s *Agents) RevokeJoinToken(ctx context.Context, hash string) error {
 	change := domain.Change{Action: domain.JoinTokenRevoked, Subject: shortHash(hash)}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RevokeToken(ctx, hash) })
+	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.RevokeToken(ctx, e, hash) })
 	if domain.CodeOf(err) == domain.NotFound {
 		return domain.WrapError(domain.NotFound, err, "this join token has already been used or revoked")
 	}

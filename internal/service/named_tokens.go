@@ -55,8 +55,8 @@ func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken
 	a.change.Lock()
 	defer a.change.Unlock()
 	change := domain.Change{Action: domain.TokenCreated, Subject: t.Name, Detail: tokenDetail(t)}
-	err := a.audit.change(context.WithoutCancel(ctx), change,
-		func(ctx context.Context) error { return a.store.AddNamedToken(ctx, t) })
+	ctx = context.WithoutCancel(ctx)
+	err := a.audit.change(ctx, change, func(e *domain.AuditEntry) error { return a.store.AddNamedToken(ctx, e, t) })
 	if err != nil {
 		return domain.NamedToken{}, "", err
 	}
@@ -149,7 +149,8 @@ func (a *Access) RevokeToken(ctx context.Context, id string) error {
 			return domain.Errorf(domain.NotFound, "there is no such token")
 		}
 		change := domain.Change{Action: domain.TokenRevoked, Subject: t.Name, Detail: tokenDetail(t.NamedToken)}
-		return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveNamedToken(ctx, id) }, func() {
+		ctx := context.WithoutCancel(ctx)
+		return a.end(ctx, change, func(e *domain.AuditEntry) error { return a.store.RemoveNamedToken(ctx, e, id) }, func() {
 			a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id })
 		})
 	}, a.stored)

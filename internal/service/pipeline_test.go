@@ -24,9 +24,13 @@ type memory struct {
 func (m *memory) Registry(context.Context) (string, []domain.Project, error) {
 	return "", m.projects, nil
 }
-func (m *memory) UpdateProject(context.Context, domain.Project, domain.Project) error { return nil }
-func (m *memory) RemoveProject(context.Context, string) error                         { return nil }
-func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error)          { return nil, nil }
+
+func (m *memory) UpdateProject(context.Context, *domain.AuditEntry, domain.Project, domain.Project) error {
+	return nil
+}
+
+func (m *memory) RemoveProject(context.Context, *domain.AuditEntry, string) error { return nil }
+func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error)      { return nil, nil }
 
 func (m *memory) LastEventID(context.Context) (int64, error) { return 0, nil }
 
@@ -49,7 +53,9 @@ func (m *memory) Sessions(context.Context) ([]domain.Session, error)       { ret
 func (m *memory) NamedTokens(context.Context) ([]domain.NamedToken, error) { return nil, nil }
 func (m *memory) RemoveSessionsBefore(context.Context, time.Time) error    { return nil }
 
-func (m *memory) AddProjects(context.Context, string, ...domain.Project) error { return nil }
+func (m *memory) AddProjects(context.Context, *domain.AuditEntry, string, ...domain.Project) error {
+	return nil
+}
 
 // servers are fake project servers: functions by URL.
 type servers struct {

@@ -13,11 +13,11 @@ import (
 
 type projectStore interface {
 	Registry(ctx context.Context) (active string, projects []domain.Project, err error)
-	AddProjects(ctx context.Context, active string, projects ...domain.Project) error
-	RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error
-	UpdateProject(ctx context.Context, was, p domain.Project) error
-	RemoveProject(ctx context.Context, name string) error
-	SetActive(ctx context.Context, name string) error
+	AddProjects(ctx context.Context, e *domain.AuditEntry, active string, projects ...domain.Project) error
+	RestoreProject(ctx context.Context, e *domain.AuditEntry, active string, p domain.Project, agents []string) error
+	UpdateProject(ctx context.Context, e *domain.AuditEntry, was, p domain.Project) error
+	RemoveProject(ctx context.Context, e *domain.AuditEntry, name string) error
+	SetActive(ctx context.Context, e *domain.AuditEntry, name string) error
 	// KeepRemoval keeps the last most removals, TakeRemoval returns one that was made since oldest, once, or NotFound.
 	KeepRemoval(ctx context.Context, id string, r domain.Removal, now time.Time, most int) error
 	TakeRemoval(ctx context.Context, id string, oldest time.Time) (domain.Removal, error)
@@ -160,9 +160,8 @@ func (s *Projects) seed(ctx context.Context, projects []domain.Project) error {
 		Action: domain.ProjectAdded, Subject: strings.Join(names, ", "),
 		Detail: "from the configuration; active: " + active,
 	}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error {
-		return s.store.AddProjects(ctx, active,
-			seeds...)
+	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+		return s.store.AddProjects(ctx, e, active, seeds...)
 	})
 	if err != nil {
 		return err
@@ -185,7 +184,7 @@ func (s *Projects) switchTo(ctx context.Context, name string) error {
 		Action: domain.ProjectSwitched, Subject: name,
 		Detail: "active: " + orNone(next.Active) + " → " + name,
 	}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.SetActive(ctx, name) })
+	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.SetActive(ctx, e, name) })
 	if err != nil {
 		return err
 	}
@@ -208,7 +207,7 @@ func (s *Projects) add(ctx context.Context, name, url string, token *domain.Secr
 		Action: domain.ProjectAdded, Subject: p.Name,
 		Detail: details(is("url", p.URL), secretWas("token", "", p.Token)),
 	}
-	err = s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddProjects(ctx, "", p) })
+	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.AddProjects(ctx, e, "", p) })
 	if err != nil {
 		return domain.Project{}, err
 	}
@@ -238,7 +237,7 @@ func (s *Projects) update(ctx context.Context, name, url string, token *domain.S
 		Action: domain.ProjectChanged, Subject: name,
 		Detail: details(was("url", old.URL, p.URL), secretWas("token", old.Token, p.Token)),
 	}
-	err = s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.UpdateProject(ctx, old, p) })
+	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.UpdateProject(ctx, e, old, p) })
 	if err != nil {
 		return domain.Project{}, err
 	}

@@ -40,7 +40,7 @@ func (s *Projects) remove(ctx context.Context, name string) (domain.Removal, err
 	defer s.agents.change.Unlock()
 	removed := domain.Removal{Project: next.Projects[i], Active: next.Active == name}
 	change := domain.Change{Action: domain.ProjectRemoved, Subject: name, Detail: removalDetail(removed)}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RemoveProject(ctx, name) })
+	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.RemoveProject(ctx, e, name) })
 	if err != nil {
 		return domain.Removal{}, err
 	}
@@ -85,9 +85,8 @@ func (s *Projects) restore(ctx context.Context, removed domain.Removal) (agents 
 		Action: domain.ProjectRestored, Subject: p.Name,
 		Detail: details(is("url", p.URL), is("active", active), was("agents", "", strings.Join(free, ", "))),
 	}
-	err = s.audit.change(ctx, change, func(ctx context.Context) error {
-		return s.store.RestoreProject(ctx, active, p,
-			free)
+	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+		return s.store.RestoreProject(ctx, e, active, p, free)
 	})
 	if err != nil {
 		return 0, err

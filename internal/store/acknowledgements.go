@@ -17,8 +17,10 @@ func (db acknowledgements) Acknowledgements(ctx context.Context) ([]domain.Ackno
 }
 
 // Acknowledge stores acknowledgements, replacing earlier ones with the same keys.
-func (db acknowledgements) Acknowledge(ctx context.Context, all ...domain.Acknowledgement) error {
-	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
+func (db acknowledgements) Acknowledge(
+	ctx context.Context, e *domain.AuditEntry, all ...domain.Acknowledgement,
+) error {
+	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
 		for _, a := range all {
 			_, err := tx.ExecContext(ctx, `INSERT INTO acknowledgements (key, project, text, by_whom, at_ms, until_ms, since_ms)
 				VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -36,8 +38,10 @@ func (db acknowledgements) Acknowledge(ctx context.Context, all ...domain.Acknow
 
 // EndAcknowledgements removes acknowledgements. It skips those that have already been removed or replaced by newer
 // ones.
-func (db acknowledgements) EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error {
-	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
+func (db acknowledgements) EndAcknowledgements(
+	ctx context.Context, e *domain.AuditEntry, ended ...domain.Acknowledgement,
+) error {
+	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
 		for _, a := range ended {
 			_, err := tx.ExecContext(ctx, "DELETE FROM acknowledgements WHERE key = $1 AND at_ms = $2", a.Key, ToMilli(a.At))
 			if err != nil {

@@ -11,8 +11,8 @@ import (
 // Redeem marks the join token with that hash as used and stores agent, both or neither. At most one of several
 // concurrent calls for a token succeeds. It returns NotFound for a token that is unknown, used, revoked, or expired at
 // agent.JoinedAt.
-func (db agents) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error {
-	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
+func (db agents) Redeem(ctx context.Context, e *domain.AuditEntry, tokenHash string, agent domain.AgentRecord) error {
+	return db.change(ctx, e, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
 		const use = "UPDATE join_tokens SET used_at_ms = $2, used_by = $3" +
 			" WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2"
 		if err := changeRow(ctx, tx, use, tokenHash, agent.JoinedAt.UnixMilli(), agent.ID); err != nil {
@@ -70,26 +70,29 @@ func (db agents) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error 
 
 // AssignAgent stores an agent's project, "" for none, and ends the token of its command if that is for another project.
 // It returns NotFound when there is no such agent.
-func (db agents) AssignAgent(ctx context.Context, id, project string) error {
-	return db.changeAgent(ctx, assignAgent, []any{id, project}, "agent_id = $1 AND project <> $2", id, project)
+func (db agents) AssignAgent(ctx context.Context, e *domain.AuditEntry, id, project string) error {
+	return db.changeAgent(ctx, e, assignAgent, []any{id, project}, "agent_id = $1 AND project <> $2", id, project)
 }
 
 const assignAgent = "UPDATE agents SET assigned_project = $2 WHERE id = $1"
 
 // LabelAgent stores an agent's label. It returns NotFound when there is no such agent.
-func (db agents) LabelAgent(ctx context.Context, id, label string) error {
-	return db.changeOne(ctx, topics{domain.TopicAgents}, "UPDATE agents SET label = $2 WHERE id = $1", id, label)
+func (db agents) LabelAgent(ctx context.Context, e *domain.AuditEntry, id, label string) error {
+	return db.changeOne(ctx, e, topics{domain.TopicAgents}, "UPDATE agents SET label = $2 WHERE id = $1", id, label)
 }
 
 // RemoveAgent removes an agent and the token of its command. It returns NotFound when there is no such agent.
-func (db agents) RemoveAgent(ctx context.Context, id string) error {
-	return db.changeAgent(ctx, "DELETE FROM agents WHERE id = $1", []any{id}, "agent_id = $1", id)
+func (db agents) RemoveAgent(ctx context.Context, e *domain.AuditEntry, id string) error {
+	return db.changeAgent(ctx, e, "DELETE FROM agents WHERE id = $1", []any{id}, "agent_id = $1", id)
 }
 
 // changeAgent executes a statement that must change an agent, and ends the tokens of agents' commands that match a
 // condition.
-func (db agents) changeAgent(ctx context.Context, statement string, args []any, ended string, endedArgs ...any) error {
-	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
+func (db agents) changeAgent(
+	ctx context.Context, e *domain.AuditEntry, statement string, args []any, ended string, endedArgs ...any,
+) error {
+	ctx = context.WithoutCancel(ctx)
+	return db.change(ctx, e, topics{domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
 		if err := changeRow(ctx, tx, statement, args...); err != nil {
 			return err
 		}
@@ -109,8 +112,8 @@ func endAgentTokens(ctx context.Context, tx *sql.Tx, condition string, args ...a
 
 // AddToken stores a new join token and removes the oldest unused ones, so that at most most remain. It returns Conflict
 // if there is one with the same hash.
-func (db agents) AddToken(ctx context.Context, t domain.JoinToken, most int) error {
-	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
+func (db agents) AddToken(ctx context.Context, e *domain.AuditEntry, t domain.JoinToken, most int) error {
+	return db.change(ctx, e, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx,
 			"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, $2, $3, $4)",
 			t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli(), t.Project)
@@ -146,8 +149,8 @@ func (db agents) UnusedTokens(ctx context.Context, now time.Time) ([]domain.Join
 }
 
 // RevokeToken removes an unused token. It returns NotFound if there is no unused one with that hash.
-func (db agents) RevokeToken(ctx context.Context, hash string) error {
-	return db.changeOne(ctx, topics{domain.TopicAgents}, "DELETE FROM join_tokens WHERE hash = $1 AND used_at_ms = 0",
+func (db agents) RevokeToken(ctx context.Context, e *domain.AuditEntry, hash string) error {
+	return db.changeOne(ctx, e, topics{domain.TopicAgents}, "DELETE FROM join_tokens WHERE hash = $1 AND used_at_ms = 0",
 		hash)
 }
 

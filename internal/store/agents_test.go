@@ -28,18 +28,18 @@ func TestRedeem(t *testing.T) {
 		expired := token("expired")
 		expired.ExpiresAt = now
 		for _, tok := range []domain.JoinToken{token("good"), token("revoked"), expired} {
-			if err := db.AddToken(ctx, tok, 200); err != nil {
+			if err := db.AddToken(ctx, nil, tok, 200); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := db.RevokeToken(ctx, "revoked"); err != nil {
+		if err := db.RevokeToken(ctx, nil, "revoked"); err != nil {
 			t.Fatal(err)
 		}
 		for _, step := range []struct {
 			hash string
 			want domain.Code
 		}{{"good", ""}, {"good", domain.NotFound}, {"revoked", domain.NotFound}, {"expired", domain.NotFound}, {"unknown", domain.NotFound}} {
-			if err := db.Redeem(t.Context(), step.hash, record(step.hash)); domain.CodeOf(err) != step.want {
+			if err := db.Redeem(t.Context(), nil, step.hash, record(step.hash)); domain.CodeOf(err) != step.want {
 				t.Errorf("redeeming %s: %v, want %q", step.hash, err, step.want)
 			}
 		}
@@ -47,7 +47,7 @@ func TestRedeem(t *testing.T) {
 		if err != nil || used.UsedBy != "good" || !used.UsedAt.Equal(now) {
 			t.Errorf("the used token is %+v, %v", used, err)
 		}
-		if err := db.RevokeToken(ctx, "good"); domain.CodeOf(err) != domain.NotFound {
+		if err := db.RevokeToken(ctx, nil, "good"); domain.CodeOf(err) != domain.NotFound {
 			t.Errorf("revoking a used token: %v", err)
 		}
 		agents, err := db.AgentRecords(ctx)
@@ -61,14 +61,14 @@ func TestRedemptionsAtOnce(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
 		ctx := t.Context()
 		for i := range 10 {
-			if err := db.AddToken(ctx, token(fmt.Sprint(i)), 200); err != nil {
+			if err := db.AddToken(ctx, nil, token(fmt.Sprint(i)), 200); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var wg sync.WaitGroup
 		codes := make(chan domain.Code, 100)
 		for i := range 100 { // ten agents for each token
-			wg.Go(func() { codes <- domain.CodeOf(db.Redeem(t.Context(), fmt.Sprint(i%10), record(fmt.Sprint(i)))) })
+			wg.Go(func() { codes <- domain.CodeOf(db.Redeem(t.Context(), nil, fmt.Sprint(i%10), record(fmt.Sprint(i)))) })
 		}
 		wg.Wait()
 		close(codes)
@@ -96,13 +96,13 @@ func TestRedemptionsAtOnce(t *testing.T) {
 func TestAgentChanges(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
 		ctx := t.Context()
-		if err := db.AddProjects(ctx, "", domain.Project{Name: "alpha", URL: "http://alpha"}); err != nil {
+		if err := db.AddProjects(ctx, nil, "", domain.Project{Name: "alpha", URL: "http://alpha"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.AddToken(ctx, token("t"), 200); err != nil {
+		if err := db.AddToken(ctx, nil, token("t"), 200); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Redeem(t.Context(), "t", record("a")); err != nil {
+		if err := db.Redeem(t.Context(), nil, "t", record("a")); err != nil {
 			t.Fatal(err)
 		}
 		beat := domain.AgentBeat{ID: "a", State: domain.AgentFailed, Detail: "exit status 1", StateSince: now.Add(time.Millisecond), LastSeen: now.Add(2 * time.Millisecond)}
@@ -114,10 +114,10 @@ func TestAgentChanges(t *testing.T) {
 			err  error
 			want domain.Code
 		}{
-			{"label", db.LabelAgent(ctx, "a", "new"), ""},
-			{"label of none", db.LabelAgent(ctx, "b", "new"), domain.NotFound},
-			{"assign", db.AssignAgent(ctx, "a", "alpha"), ""},
-			{"assign none", db.AssignAgent(ctx, "b", "alpha"), domain.NotFound},
+			{"label", db.LabelAgent(ctx, nil, "a", "new"), ""},
+			{"label of none", db.LabelAgent(ctx, nil, "b", "new"), domain.NotFound},
+			{"assign", db.AssignAgent(ctx, nil, "a", "alpha"), ""},
+			{"assign none", db.AssignAgent(ctx, nil, "b", "alpha"), domain.NotFound},
 		} {
 			if domain.CodeOf(step.err) != step.want {
 				t.Errorf("%s: %v, want %q", step.name, step.err, step.want)
@@ -130,7 +130,7 @@ func TestAgentChanges(t *testing.T) {
 			t.Errorf("agents are %+v, %v, want %+v", agents, err, want)
 		}
 		for _, want := range []domain.Code{"", domain.NotFound} {
-			if err := db.RemoveAgent(ctx, "a"); domain.CodeOf(err) != want {
+			if err := db.RemoveAgent(ctx, nil, "a"); domain.CodeOf(err) != want {
 				t.Errorf("removing: %v, want %q", err, want)
 			}
 		}
@@ -143,11 +143,11 @@ func TestTokens(t *testing.T) {
 		late := token("late")
 		late.ExpiresAt = late.ExpiresAt.Add(time.Millisecond)
 		for _, tok := range []domain.JoinToken{late, token("early"), token("used")} {
-			if err := db.AddToken(ctx, tok, 200); err != nil {
+			if err := db.AddToken(ctx, nil, tok, 200); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := db.Redeem(t.Context(), "used", record("a")); err != nil {
+		if err := db.Redeem(t.Context(), nil, "used", record("a")); err != nil {
 			t.Fatal(err)
 		}
 		unused, err := db.UnusedTokens(ctx, now)

@@ -16,13 +16,8 @@ import (
 // repeatTime is how long a change that repeats is counted in the entry of the first.
 const repeatTime = time.Minute
 
-// addAudit stores the audit entry of the change in tx, if ctx has one. If it repeats one of the last minute it is
-// counted there.
-func addAudit(ctx context.Context, tx *sql.Tx) error {
-	e, audited := domain.AuditOf(ctx)
-	if !audited {
-		return nil
-	}
+// addAudit stores an entry and sets its Times. If it repeats one of the last minute it is counted there.
+func addAudit(ctx context.Context, tx *sql.Tx, e *domain.AuditEntry) error {
 	account := ""
 	if e.Times > 0 {
 		account = e.Account
@@ -41,7 +36,7 @@ func addAudit(ctx context.Context, tx *sql.Tx) error {
 }
 
 func (db audit) AddAudit(ctx context.Context, e domain.AuditEntry) error {
-	return db.Tx(domain.WithAudit(ctx, &e), nil, func(*sql.Tx) error { return nil })
+	return db.change(ctx, &e, nil, func(*sql.Tx) error { return nil })
 }
 
 // auditChunk is how many entries are read at once when searching for a text.

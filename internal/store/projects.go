@@ -30,15 +30,19 @@ func (db projects) Registry(ctx context.Context) (active string, projects []doma
 
 // AddProjects stores new projects, all or none, and makes active, unless it is "", the active one. It returns Conflict
 // if one of the names exists.
-func (db projects) AddProjects(ctx context.Context, active string, projects ...domain.Project) error {
-	return db.Tx(ctx, topics{domain.TopicProjects},
+func (db projects) AddProjects(
+	ctx context.Context, e *domain.AuditEntry, active string, projects ...domain.Project,
+) error {
+	return db.change(ctx, e, topics{domain.TopicProjects},
 		func(tx *sql.Tx) error { return addProjects(ctx, tx, active, projects...) })
 }
 
 // RestoreProject stores a new project as AddProjects does and assigns agents to it, all or nothing. It skips agents
 // that have been removed. It returns Conflict if the name exists.
-func (db projects) RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error {
-	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents}, func(tx *sql.Tx) error {
+func (db projects) RestoreProject(
+	ctx context.Context, e *domain.AuditEntry, active string, p domain.Project, agents []string,
+) error {
+	return db.change(ctx, e, topics{domain.TopicProjects, domain.TopicAgents}, func(tx *sql.Tx) error {
 		if err := addProjects(ctx, tx, active, p); err != nil {
 			return err
 		}
@@ -67,16 +71,16 @@ func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...dom
 }
 
 // UpdateProject stores a project's url and token if the stored ones are those of was. Otherwise it returns NotFound.
-func (db projects) UpdateProject(ctx context.Context, was, p domain.Project) error {
-	return db.changeOne(ctx, topics{domain.TopicProjects},
+func (db projects) UpdateProject(ctx context.Context, e *domain.AuditEntry, was, p domain.Project) error {
+	return db.changeOne(ctx, e, topics{domain.TopicProjects},
 		"UPDATE projects SET url = $2, token = $3 WHERE name = $1 AND url = $4 AND token = $5",
 		p.Name, p.URL, p.Token.Reveal(), was.URL, was.Token.Reveal())
 }
 
 // RemoveProject removes a project and unassigns its agents. If it was the active project, none is active afterwards.
 // Its events and reading positions are kept. It returns NotFound if there is no such project.
-func (db projects) RemoveProject(ctx context.Context, name string) error {
-	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
+func (db projects) RemoveProject(ctx context.Context, e *domain.AuditEntry, name string) error {
+	return db.change(ctx, e, topics{domain.TopicProjects, domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
 		if err := changeRow(ctx, tx, "DELETE FROM projects WHERE name = $1", name); err != nil {
 			return err
 		}
@@ -93,8 +97,8 @@ func (db projects) RemoveProject(ctx context.Context, name string) error {
 }
 
 // SetActive makes a project the active one. It returns NotFound if there is no such project.
-func (db projects) SetActive(ctx context.Context, name string) error {
-	return db.changeOne(ctx, topics{domain.TopicProjects}, setActive, activeKey, name)
+func (db projects) SetActive(ctx context.Context, e *domain.AuditEntry, name string) error {
+	return db.changeOne(ctx, e, topics{domain.TopicProjects}, setActive, activeKey, name)
 }
 
 const setActive = "INSERT INTO state (key, value) SELECT $1, name FROM projects WHERE name = $2" +

@@ -9,8 +9,8 @@ import (
 )
 
 // AddSession stores a new session and ends the oldest ones of its account, so that at most most remain.
-func (db access) AddSession(ctx context.Context, s domain.Session, most int) error {
-	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
+func (db access) AddSession(ctx context.Context, e *domain.AuditEntry, s domain.Session, most int) error {
+	return db.change(ctx, e, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account = $1 AND id NOT IN (
 			SELECT id FROM sessions WHERE account = $1 ORDER BY created_at_ms DESC, id LIMIT $2)`, s.Account, most-1)
 		if err != nil {
@@ -33,8 +33,8 @@ func (db access) Sessions(ctx context.Context) ([]domain.Session, error) {
 }
 
 // RemoveSession ends a session. It returns NotFound when there is no such session.
-func (db access) RemoveSession(ctx context.Context, id string) error {
-	return db.changeOne(ctx, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE id = $1", id)
+func (db access) RemoveSession(ctx context.Context, e *domain.AuditEntry, id string) error {
+	return db.changeOne(ctx, e, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE id = $1", id)
 }
 
 func (db access) RemoveSessionsBefore(ctx context.Context, then time.Time) error {
@@ -62,8 +62,8 @@ func (db access) SaveUses(ctx context.Context, sessions, tokens map[string]time.
 }
 
 // AddNamedToken stores a new named token. A token of an agent's command replaces the agent's last one.
-func (db access) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
-	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
+func (db access) AddNamedToken(ctx context.Context, e *domain.AuditEntry, t domain.NamedToken) error {
+	return db.change(ctx, e, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		if t.AgentID != "" {
 			if err := endAgentTokens(ctx, tx, "agent_id = $1", t.AgentID); err != nil {
 				return err
@@ -87,8 +87,8 @@ func (db access) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
 
 // RemoveNamedToken removes a named token and the sessions made with it. It returns NotFound when there is no such
 // token.
-func (db access) RemoveNamedToken(ctx context.Context, id string) error {
-	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
+func (db access) RemoveNamedToken(ctx context.Context, e *domain.AuditEntry, id string) error {
+	return db.change(ctx, e, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		if err := changeRow(ctx, tx, "DELETE FROM named_tokens WHERE id = $1", id); err != nil {
 			return err
 		}

@@ -78,9 +78,6 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 	if err := fn(tx); err != nil {
 		return err
 	}
-	if err := addAudit(ctx, tx); err != nil {
-		return err
-	}
 	if db.engine.Notify != nil && len(about) > 0 {
 		if err := db.engine.Notify(ctx, tx, about); err != nil {
 			return err
@@ -105,9 +102,6 @@ func (db *conn) note(err error) {
 }
 
 func (db *conn) exec(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
-	if _, audited := domain.AuditOf(ctx); audited {
-		return db.execAudited(ctx, about, statement, args...)
-	}
 	if db.engine.Notify != nil && len(about) > 0 {
 		err = db.Tx(ctx, about, func(tx *sql.Tx) error {
 			result, err = tx.ExecContext(ctx, statement, args...)
@@ -124,31 +118,23 @@ func (db *conn) exec(ctx context.Context, about topics, statement string, args .
 	return result, nil
 }
 
-// execAudited executes a statement that writes, and stores the audit entry of its change: both or neither. If no row is
-// changed no entry is stored.
-func (db *conn) execAudited(ctx context.Context, about topics, statement string, args ...any) (result sql.Result,
-	err error,
-) {
-	err = db.Tx(ctx, about, func(tx *sql.Tx) error {
-		if result, err = tx.ExecContext(ctx, statement, args...); err != nil {
+// change is Tx for a change and its audit entry, nil for none: both are stored, or neither.
+func (db *conn) change(ctx context.Context, e *domain.AuditEntry, about topics, fn func(*sql.Tx) error) error {
+	return db.Tx(ctx, about, func(tx *sql.Tx) error {
+		if err := fn(tx); err != nil || e == nil {
 			return err
 		}
-		return changed(result)
+		return addAudit(ctx, tx, e)
 	})
-	if domain.CodeOf(err) == domain.NotFound {
-		return result, nil
-	}
-	return result, err
 }
 
 // changeOne executes a statement and returns NotFound if it changed no row. The end of ctx does not interrupt it, as
 // that would leave it unknown whether the change was stored.
-func (db *conn) changeOne(ctx context.Context, about topics, statement string, args ...any) error {
-	result, err := db.exec(context.WithoutCancel(ctx), about, statement, args...)
-	if err != nil {
-		return err
-	}
-	return db.Translate(changed(result))
+func (db *conn) changeOne(
+	ctx context.Context, e *domain.AuditEntry, about topics, statement string, args ...any,
+) error {
+	ctx = context.WithoutCancel(ctx)
+	return db.change(ctx, e, about, func(tx *sql.Tx) error { return changeRow(ctx, tx, statement, args...) })
 }
 
 // changeRow executes a statement, and returns sql.ErrNoRows if it changed no row.
@@ -157,11 +143,6 @@ func changeRow(ctx context.Context, tx *sql.Tx, statement string, args ...any) e
 	if err != nil {
 		return err
 	}
-	return changed(result)
-}
-
-// changed returns sql.ErrNoRows if a statement changed no row.
-func changed(result sql.Result) error {
 	n, err := result.RowsAffected()
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows

@@ -29,30 +29,30 @@ func TestRegistry(t *testing.T) {
 			}
 		}
 		want("")
-		code(db.AddProjects(ctx, "b", domain.Project{Name: "b", URL: "http://b", Token: "t"}, domain.Project{Name: "B", URL: "http://x"}, domain.Project{Name: "ä", URL: "http://x"}), "")
+		code(db.AddProjects(ctx, nil, "b", domain.Project{Name: "b", URL: "http://b", Token: "t"}, domain.Project{Name: "B", URL: "http://x"}, domain.Project{Name: "ä", URL: "http://x"}), "")
 		want("b", "B", "b", "ä") // byte by byte
-		code(db.AddProjects(ctx, "", domain.Project{Name: "c", URL: "http://c"}, domain.Project{Name: "b", URL: "http://c"}), domain.Conflict)
+		code(db.AddProjects(ctx, nil, "", domain.Project{Name: "c", URL: "http://c"}, domain.Project{Name: "b", URL: "http://c"}), domain.Conflict)
 		want("b", "B", "b", "ä") // all or none
 		was, now := domain.Project{Name: "b", URL: "http://b", Token: "t"}, domain.Project{Name: "b", URL: "http://new", Token: "u"}
-		code(db.UpdateProject(ctx, was, now), "")
-		code(db.UpdateProject(ctx, was, now), domain.NotFound) // it is another one by now
-		code(db.SetActive(ctx, "ä"), "")
-		code(db.SetActive(ctx, "none"), domain.NotFound)
+		code(db.UpdateProject(ctx, nil, was, now), "")
+		code(db.UpdateProject(ctx, nil, was, now), domain.NotFound) // it is another one by now
+		code(db.SetActive(ctx, nil, "ä"), "")
+		code(db.SetActive(ctx, nil, "none"), domain.NotFound)
 		want("ä", "B", "b", "ä")
 		if _, projects, _ := db.Registry(ctx); projects[1].URL != "http://new" || projects[1].Token != "u" {
 			t.Errorf("the changed project is %+v", projects[1])
 		}
-		code(db.AddToken(ctx, token("t"), 200), "")
-		code(db.Redeem(ctx, "t", record("a")), "")
-		code(db.AssignAgent(ctx, "a", "ä"), "")
-		code(db.RemoveProject(ctx, "ä"), "")
-		code(db.RemoveProject(ctx, "ä"), domain.NotFound)
+		code(db.AddToken(ctx, nil, token("t"), 200), "")
+		code(db.Redeem(ctx, nil, "t", record("a")), "")
+		code(db.AssignAgent(ctx, nil, "a", "ä"), "")
+		code(db.RemoveProject(ctx, nil, "ä"), "")
+		code(db.RemoveProject(ctx, nil, "ä"), domain.NotFound)
 		want("", "B", "b")
 		if agents, err := db.AgentRecords(ctx); err != nil || agents[0].Project != "" {
 			t.Errorf("the agent is %+v, %v", agents[0], err)
 		}
-		code(db.RestoreProject(ctx, "ä", domain.Project{Name: "ä", URL: "http://x"}, []string{"a", "gone"}), "")
-		code(db.RestoreProject(ctx, "", domain.Project{Name: "ä", URL: "http://x"}, nil), domain.Conflict)
+		code(db.RestoreProject(ctx, nil, "ä", domain.Project{Name: "ä", URL: "http://x"}, []string{"a", "gone"}), "")
+		code(db.RestoreProject(ctx, nil, "", domain.Project{Name: "ä", URL: "http://x"}, nil), domain.Conflict)
 		want("ä", "B", "b", "ä")
 		if agents, err := db.AgentRecords(ctx); err != nil || agents[0].Project != "ä" {
 			t.Errorf("the agent is %+v, %v", agents[0], err)
@@ -75,15 +75,15 @@ func TestSessionsAndNamedTokens(t *testing.T) {
 		named := func(id, agent string) domain.NamedToken {
 			return domain.NamedToken{ID: id, Name: "name", Role: domain.RoleOperator, Hash: "hash of " + id, AgentID: agent, Project: agentProject(agent), CreatedAt: now}
 		}
-		check(db.AddProjects(ctx, "", domain.Project{Name: "alpha", URL: "http://alpha"}))
-		check(db.AddToken(ctx, token("t"), 200))
-		check(db.Redeem(ctx, "t", record("a")))
-		check(db.AssignAgent(ctx, "a", "alpha"))
+		check(db.AddProjects(ctx, nil, "", domain.Project{Name: "alpha", URL: "http://alpha"}))
+		check(db.AddToken(ctx, nil, token("t"), 200))
+		check(db.Redeem(ctx, nil, "t", record("a")))
+		check(db.AssignAgent(ctx, nil, "a", "alpha"))
 		for _, n := range []domain.NamedToken{named("n", ""), named("first", "a"), named("second", "a")} { // an agent has one
-			check(db.AddNamedToken(ctx, n))
+			check(db.AddNamedToken(ctx, nil, n))
 		}
 		for _, s := range []domain.Session{session("old", "", now.Add(-time.Hour)), session("s", "", now), session("of n", "n", now), session("of second", "second", now)} {
-			check(db.AddSession(ctx, s, 100))
+			check(db.AddSession(ctx, nil, s, 100))
 		}
 		check(db.SaveUses(ctx, map[string]time.Time{"s": now.Add(time.Minute), "gone": now}, map[string]time.Time{"n": now.Add(time.Second)}))
 		check(db.RemoveSessionsBefore(ctx, now.Add(-time.Minute)))
@@ -111,13 +111,13 @@ func TestSessionsAndNamedTokens(t *testing.T) {
 			}
 		}
 		want([]string{"n", "second"}, []string{"of n", "of second", "s"})
-		check(db.AssignAgent(ctx, "a", "")) // ends the token of its command
+		check(db.AssignAgent(ctx, nil, "a", "")) // ends the token of its command
 		want([]string{"n"}, []string{"of n", "s"})
-		check(db.RemoveNamedToken(ctx, "n"))
+		check(db.RemoveNamedToken(ctx, nil, "n"))
 		want(nil, []string{"s"})
-		check(db.RemoveSession(ctx, "s"))
+		check(db.RemoveSession(ctx, nil, "s"))
 		want(nil, nil)
-		for _, err := range []error{db.RemoveNamedToken(ctx, "n"), db.RemoveSession(ctx, "s")} {
+		for _, err := range []error{db.RemoveNamedToken(ctx, nil, "n"), db.RemoveSession(ctx, nil, "s")} {
 			if domain.CodeOf(err) != domain.NotFound {
 				t.Errorf("a second time: %v", err)
 			}
@@ -143,14 +143,13 @@ func TestAudit(t *testing.T) {
 		}
 		// Refused changes, and those without an effect, leave no entry.
 		first := entry(1, "a", "added")
-		audited := domain.WithAudit(ctx, &first)
-		if err := db.AddProjects(audited, "", domain.Project{Name: "p", URL: "http://p"}); err != nil {
+		if err := db.AddProjects(ctx, &first, "", domain.Project{Name: "p", URL: "http://p"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.AddProjects(audited, "", domain.Project{Name: "p", URL: "http://p"}); domain.CodeOf(err) != domain.Conflict {
+		if err := db.AddProjects(ctx, &first, "", domain.Project{Name: "p", URL: "http://p"}); domain.CodeOf(err) != domain.Conflict {
 			t.Error(err)
 		}
-		if err := db.RemoveSession(audited, "none"); domain.CodeOf(err) != domain.NotFound {
+		if err := db.RemoveSession(ctx, &first, "none"); domain.CodeOf(err) != domain.NotFound {
 			t.Error(err)
 		}
 		for n, who := range []string{"b", "a", "b"} {
@@ -209,7 +208,7 @@ func TestAcknowledgements(t *testing.T) {
 		again := first
 		again.At, again.By, again.Until = now.Add(time.Second), "b", time.Time{}
 		for _, a := range []domain.Acknowledgement{first, again} {
-			if err := db.Acknowledge(ctx, a); err != nil {
+			if err := db.Acknowledge(ctx, nil, a); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -217,7 +216,7 @@ func TestAcknowledgements(t *testing.T) {
 			end  domain.Acknowledgement
 			left int
 		}{{first, 1}, {again, 0}, {again, 0}} { // one that was made again stays
-			if err := db.EndAcknowledgements(ctx, c.end); err != nil {
+			if err := db.EndAcknowledgements(ctx, nil, c.end); err != nil {
 				t.Error(err)
 			}
 			all, err := db.Acknowledgements(ctx)

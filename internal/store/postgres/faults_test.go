@@ -173,7 +173,7 @@ func TestNoticesComeFromOtherGatewaysAlsoAfterTheConnectionWasLost(t *testing.T)
 	wait(begun, "the beginning")
 	for round := range 2 {
 		projects, acknowledgements := other.Changed(domain.TopicProjects), other.Changed(domain.TopicAcknowledgements)
-		if err := one.AddProjects(t.Context(), "", domain.Project{Name: string(rune('a' + round)), URL: "http://x"}); err != nil {
+		if err := one.AddProjects(t.Context(), nil, "", domain.Project{Name: string(rune('a' + round)), URL: "http://x"}); err != nil {
 			t.Fatal(err)
 		}
 		wait(projects, "a new project")
@@ -182,7 +182,7 @@ func TestNoticesComeFromOtherGatewaysAlsoAfterTheConnectionWasLost(t *testing.T)
 			t.Error("what was not changed was told")
 		default:
 		}
-		if err := one.AddProjects(t.Context(), "", domain.Project{Name: "a", URL: "http://x"}); domain.CodeOf(err) != domain.Conflict {
+		if err := one.AddProjects(t.Context(), nil, "", domain.Project{Name: "a", URL: "http://x"}); domain.CodeOf(err) != domain.Conflict {
 			t.Errorf("one of the same name: %v", err)
 		}
 		if round == 0 {

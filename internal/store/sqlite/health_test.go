@@ -35,7 +35,7 @@ func TestFullDiskShowsUntilAWriteIsGood(t *testing.T) {
 			want("full", "the store failed: the disk is full", began)
 			time.Sleep(30 * time.Second)
 		}
-		if err := db.RemoveAgent(t.Context(), "none"); err == nil { // it writes nothing, but the store did what it was asked
+		if err := db.RemoveAgent(t.Context(), nil, "none"); err == nil { // it writes nothing, but the store did what it was asked
 			t.Error("an agent that is none was removed")
 		}
 		want("half a minute later", "the store failed: the disk is full", began)

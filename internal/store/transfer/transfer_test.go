@@ -40,18 +40,18 @@ func filled(t *testing.T, dir string) (events int) {
 		}
 	}
 	now := time.UnixMilli(1_000_000)
-	ctx := domain.WithAudit(t.Context(), &domain.AuditEntry{At: now, Who: "Zoë", Via: "test", Action: "add", Subject: "alpha"})
-	check(db.AddProjects(ctx, "alpha", domain.Project{Name: "alpha", URL: "http://a", Token: "secret"}, domain.Project{Name: "Ärger", URL: "http://b"}))
-	check(db.AddToken(ctx, domain.JoinToken{Hash: "used", CreatedAt: now, ExpiresAt: now.Add(time.Hour)}, 200))
-	check(db.AddToken(ctx, domain.JoinToken{Hash: "unused", CreatedAt: now, ExpiresAt: now.Add(time.Hour), Project: "alpha"}, 200))
-	check(db.Redeem(t.Context(), "used", domain.AgentRecord{ID: "a", Label: "label", SecretHash: "h", State: domain.AgentIdle, JoinedAt: now}))
-	check(db.AddNamedToken(ctx, domain.NamedToken{ID: "n", Name: "token", Role: "viewer", Hash: "x", CreatedAt: now}))
-	check(db.AddSession(ctx, domain.Session{ID: "s", Who: "Zoë", Via: "login", Role: "admin", TokenID: "n", CreatedAt: now, LastSeen: now}, 100))
+	ctx, entry := t.Context(), &domain.AuditEntry{At: now, Who: "Zoë", Via: "test", Action: "add", Subject: "alpha"}
+	check(db.AddProjects(ctx, entry, "alpha", domain.Project{Name: "alpha", URL: "http://a", Token: "secret"}, domain.Project{Name: "Ärger", URL: "http://b"}))
+	check(db.AddToken(ctx, nil, domain.JoinToken{Hash: "used", CreatedAt: now, ExpiresAt: now.Add(time.Hour)}, 200))
+	check(db.AddToken(ctx, nil, domain.JoinToken{Hash: "unused", CreatedAt: now, ExpiresAt: now.Add(time.Hour), Project: "alpha"}, 200))
+	check(db.Redeem(t.Context(), nil, "used", domain.AgentRecord{ID: "a", Label: "label", SecretHash: "h", State: domain.AgentIdle, JoinedAt: now}))
+	check(db.AddNamedToken(ctx, nil, domain.NamedToken{ID: "n", Name: "token", Role: "viewer", Hash: "x", CreatedAt: now}))
+	check(db.AddSession(ctx, nil, domain.Session{ID: "s", Who: "Zoë", Via: "login", Role: "admin", TokenID: "n", CreatedAt: now, LastSeen: now}, 100))
 	_, err = db.RecordBotRequest(ctx, "event Ev1")
 	check(err)
 	undo := domain.Removal{Project: domain.Project{Name: "gone", URL: "http://gone", Token: "t"}, Active: true, Agents: []string{"a"}}
 	check(db.KeepRemoval(ctx, "undo", undo, now, 32))
-	check(db.Acknowledge(ctx, domain.Acknowledgement{Key: "k", Project: "alpha", Text: "t", By: "Zoë", At: now}))
+	check(db.Acknowledge(ctx, nil, domain.Acknowledgement{Key: "k", Project: "alpha", Text: "t", By: "Zoë", At: now}))
 	check(db.SetState(ctx, "bot", "x\x00y"))
 	reads := generate.Reads(0, 500, 3)
 	for _, text := range storetest.Strange {
