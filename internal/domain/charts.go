@@ -18,8 +18,8 @@ type Charts struct {
 	Stages []StageTime // of the stages of work, in their order
 	ToDone StageTime   // from entering the first stage of work until finished; without a name
 
-	visits [][]int32 // the seconds from which Stages were computed, sorted; shorter than Stages if the last ones have none
-	toDone []int32
+	visits [][]time.Duration // the times from which Stages were computed, in whole seconds, sorted
+	toDone []time.Duration
 }
 
 type DayCount struct {
@@ -64,7 +64,7 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 			finishes[from][to] = Finishes(stages, p.stages[from], p.stages[to])
 		}
 	}
-	visits, toDone := make([][]int32, len(p.stages)), []int32{}
+	visits, toDone := make([][]time.Duration, len(p.stages)), []time.Duration{}
 	began := map[uint32]int64{} // when work on a story began
 	from, to := WorkStages(stages)
 	isWork := make([]bool, len(p.stages))
@@ -98,13 +98,11 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 			visits[t.from] = append(visits[t.from], seconds(t.visitedMS))
 		}
 		if finishes[t.from][t.to] {
-			after, _ := slices.BinarySearchFunc(days, t.atMS, func(d DayCount, ms int64) int {
-				if d.Day.UnixMilli() > ms {
-					return 1
-				}
-				return -1
-			})
-			days[after-1].Finished++
+			day := len(days) - 1
+			for days[day].Day.UnixMilli() > t.atMS {
+				day--
+			}
+			days[day].Finished++
 			if begin != unknownStart {
 				toDone = append(toDone, seconds(t.atMS-begin))
 			}
@@ -113,7 +111,7 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 	c := Charts{Days: days, Before: before, ToDone: stageTime("", toDone), toDone: toDone}
 	p.chartOlder(&c, start, finishes)
 	for _, stage := range stages[from:to] {
-		var took []int32
+		var took []time.Duration
 		if i := slices.Index(p.stages, stage.Name); i >= 0 {
 			took = visits[i]
 		}
@@ -122,23 +120,16 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 	return c
 }
 
-// seconds converts milliseconds to whole seconds, limited to 0 to 2^31-1.
-func seconds(ms int64) int32 { return int32(min(max(0, ms/1000), math.MaxInt32)) }
+// seconds converts milliseconds to whole seconds.
+func seconds(ms int64) time.Duration { return max(0, time.Duration(ms/1000)*time.Second) }
 
-// stageTime returns the StageTime of visits that took so many seconds. It sorts took.
-func stageTime(stage string, took []int32) StageTime {
+// stageTime sorts took.
+func stageTime(stage string, took []time.Duration) StageTime {
 	t := StageTime{Stage: stage, Visits: len(took)}
-	if len(took) == 0 {
-		return t
+	if n := len(took); n > 0 {
+		slices.Sort(took)
+		t.Median = (took[(n-1)/2] + took[n/2]) / 2
 	}
-	slices.Sort(took)
-	middle := time.Duration(took[len(took)/2])
-	if len(took)%2 == 0 {
-		middle = (middle + time.Duration(took[len(took)/2-1])) * time.Second / 2
-	} else {
-		middle *= time.Second
-	}
-	t.Median = middle
 	return t
 }
 
@@ -153,8 +144,8 @@ const (
 // SumCharts returns the charts of several projects together. Stages with the same title are merged under that title.
 func SumCharts(charts []Charts) Charts {
 	var sum Charts
-	toDone := make([][]int32, 0, len(charts))
-	stages := summedStages{byName: map[string]*summedStage{}, byTitle: map[string]*summedStage{}}
+	toDone := make([][]time.Duration, 0, len(charts))
+	stages := map[string]*summedStage{} // by title
 	for _, c := range charts {
 		if sum.Days == nil {
 			sum.Days = slices.Clone(c.Days)
@@ -169,14 +160,19 @@ func SumCharts(charts []Charts) Charts {
 			if len(took) == 0 {
 				continue
 			}
-			stage := stages.named(c.Stages[i].Stage)
+			title := StageTitle(c.Stages[i].Stage)
+			stage := stages[title]
+			if stage == nil {
+				stage = &summedStage{title: title}
+				stages[title] = stage
+			}
 			stage.took = append(stage.took, took)
 			stage.visits += len(took)
 			stage.positions += i * len(took)
 		}
 	}
 	sum.ToDone = medianOfAll("", toDone)
-	most := slices.SortedFunc(maps.Values(stages.byTitle), func(a, b *summedStage) int {
+	most := slices.SortedFunc(maps.Values(stages), func(a, b *summedStage) int {
 		return cmp.Or(cmp.Compare(b.visits, a.visits), cmp.Compare(a.title, b.title))
 	})
 	most = most[:min(len(most), maxSummedStages)]
@@ -191,37 +187,21 @@ func SumCharts(charts []Charts) Charts {
 
 type summedStage struct {
 	title     string
-	took      [][]int32
+	took      [][]time.Duration
 	visits    int
 	positions int // the sum of its indexes among each project's stages, once for each visit
-}
-
-// summedStages caches stages by name, so that their titles are computed only once.
-type summedStages struct{ byName, byTitle map[string]*summedStage }
-
-func (s summedStages) named(name string) *summedStage {
-	stage := s.byName[name]
-	if stage == nil {
-		title := StageTitle(name)
-		if stage = s.byTitle[title]; stage == nil {
-			stage = &summedStage{title: title}
-			s.byTitle[title] = stage
-		}
-		s.byName[name] = stage
-	}
-	return stage
 }
 
 func (s *summedStage) position() float64 { return float64(s.positions) / float64(s.visits) }
 
 // medianOfAll returns the median over sorted lists.
-func medianOfAll(stage string, lists [][]int32) StageTime {
+func medianOfAll(stage string, lists [][]time.Duration) StageTime {
 	n := 0
 	for _, list := range lists {
 		n += len(list)
 	}
 	every := 1 + n/maxSummed
-	all := make([]int32, 0, n/every+len(lists))
+	all := make([]time.Duration, 0, n/every+len(lists))
 	for i, list := range lists {
 		for at := i % every; at < len(list); at += every {
 			all = append(all, list[at])

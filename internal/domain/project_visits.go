@@ -10,17 +10,10 @@ import (
 // ProjectVisits are the visits of a project's stories as far as pages need them: the open ones and the newest
 // transitions. They do not change; With returns others.
 type ProjectVisits struct {
-	stages      []string             // at most maxStageNames; the other fields have indexes into it
-	open        map[string]openVisit // by story id
-	transitions []transition         // in order
+	stages      []string          // at most maxStageNames; transitions have indexes into it
+	open        map[string]*Visit // by story id
+	transitions []transition      // in order
 	older       map[olderTransitions]int
-}
-
-type openVisit struct {
-	number                                int64
-	from, blocked, mergeFailed, eventAtMS int64 // Unix milliseconds, 0 if zero
-	stage                                 uint8
-	fromBoard, known                      bool // known: the stage is
 }
 
 // TransitionCount counts the transitions of a project between two stages in a time.
@@ -33,7 +26,7 @@ type TransitionCount struct {
 // NewProjectVisits returns the visits of one project from its open ones, its newest ended ones in the order of their
 // ends, and counts of those before.
 func NewProjectVisits(visits []Visit, older []TransitionCount) *ProjectVisits {
-	p := &ProjectVisits{open: map[string]openVisit{}}
+	p := &ProjectVisits{open: map[string]*Visit{}}
 	p.apply(visits, true)
 	for _, o := range older {
 		from, known := p.stage(o.Stage)
@@ -59,17 +52,15 @@ func (p *ProjectVisits) With(changed []Visit) *ProjectVisits {
 func (p *ProjectVisits) apply(visits []Visit, unknown bool) {
 	for _, v := range visits {
 		if !v.To.IsZero() {
-			if last, ok := p.open[v.StoryID]; ok && last.number <= v.Number {
+			if last := p.open[v.StoryID]; last != nil && last.Number <= v.Number {
 				delete(p.open, v.StoryID)
 			}
 			p.keepTransition(v, unknown)
 			continue
 		}
-		stage, known := p.stage(v.Stage)
-		p.open[v.StoryID] = openVisit{
-			v.Number, milli(v.From), milli(v.BlockedSince), milli(v.MergeFailedSince), milli(v.EventAt),
-			stage, v.Source == FromBoard, known && v.Stage != "",
-		}
+		p.stage(v.Stage)
+		open := v // v itself would be allocated for ended ones, too
+		p.open[v.StoryID] = &open
 	}
 }
 
@@ -86,20 +77,6 @@ func (p *ProjectVisits) stage(name string) (index uint8, ok bool) {
 	return uint8(i), true
 }
 
-func milli(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-func fromMilli(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
-}
-
 // Times returns the stages with the known times of their items. It shares unchanged stages.
 func (p *ProjectVisits) Times(stages []Stage) []Stage {
 	dated := make([]Stage, len(stages))
@@ -107,12 +84,11 @@ func (p *ProjectVisits) Times(stages []Stage) []Stage {
 		dated[i] = stage
 		copied := false
 		for j, item := range stage.Items {
-			last, ok := p.open[item.StoryID]
-			if !ok || !last.known || p.stages[last.stage] != stage.Name {
+			last := p.open[item.StoryID]
+			if last == nil || last.Stage != stage.Name {
 				continue
 			}
-			item.Since, item.BlockedSince = fromMilli(last.from), fromMilli(last.blocked)
-			item.MergeFailedSince = fromMilli(last.mergeFailed)
+			item.Since, item.BlockedSince, item.MergeFailedSince = last.From, last.BlockedSince, last.MergeFailedSince
 			if item == stage.Items[j] {
 				continue
 			}
@@ -132,15 +108,15 @@ func (p *ProjectVisits) Differing(stages []Stage, complete bool, asked time.Time
 	settled = true
 	shown := map[string]bool{}
 	compare := func(s Sighting) {
-		last, open := p.open[s.StoryID]
-		if !open && (len(p.open) >= maxOpenVisits || len(p.stages) >= maxStageNames && !slices.Contains(p.stages, s.Stage)) {
+		last := p.open[s.StoryID]
+		if last == nil && (len(p.open) >= maxOpenVisits || len(p.stages) >= maxStageNames && !slices.Contains(p.stages, s.Stage)) {
 			return // it would be refused
 		}
-		same := open == (s.Stage != "") && (!open || p.agrees(last, s))
+		same := last.agrees(s)
 		switch {
-		case open && last.eventAtMS > asked.UnixMilli():
+		case last != nil && last.EventAt.After(asked):
 			settled = settled && same
-		case !same || open && last.fromBoard && s.Since.UnixMilli() > 0 && s.Since.UnixMilli() < last.from:
+		case !same || last != nil && last.Source == FromBoard && s.Since.UnixMilli() > 0 && s.Since.Before(last.From):
 			seen = append(seen, s)
 		}
 	}
@@ -161,9 +137,4 @@ func (p *ProjectVisits) Differing(stages []Stage, complete bool, asked time.Time
 		}
 	}
 	return seen, settled
-}
-
-func (p *ProjectVisits) agrees(last openVisit, s Sighting) bool {
-	return last.known && p.stages[last.stage] == s.Stage &&
-		s.Blocked == (last.blocked != 0) && s.MergeFailed == (last.mergeFailed != 0)
 }

@@ -157,7 +157,7 @@ func (s *storyVisits) append(v Visit, at time.Time) {
 func (s *storyVisits) observe(seen Sighting, asked, now time.Time) (settled bool) {
 	open := s.open()
 	if n := len(s.visits); n > 0 && s.visits[n-1].EventAt.After(asked) {
-		return open != nil && open.agrees(seen) || open == nil && seen.Stage == ""
+		return open.agrees(seen)
 	}
 	since, began := seen.Since, now
 	if since.UnixMilli() <= 0 || since.After(now) {
@@ -192,8 +192,12 @@ func (s *storyVisits) observe(seen Sighting, asked, now time.Time) (settled bool
 	return true
 }
 
-// agrees reports whether the sighting shows the same state as the open visit.
+// agrees reports whether the sighting shows the same state as the open visit, which is nil for a story that is not on
+// the board.
 func (v *Visit) agrees(seen Sighting) bool {
+	if v == nil || seen.Stage == "" {
+		return v == nil && seen.Stage == ""
+	}
 	return v.Stage == seen.Stage &&
 		!v.BlockedSince.IsZero() == seen.Blocked && !v.MergeFailedSince.IsZero() == seen.MergeFailed
 }
