@@ -72,7 +72,6 @@ func TestTheFirstPageStaysSmall(t *testing.T) {
 func overviewPage(t *testing.T, n int, all bool) []byte {
 	t.Helper()
 	pipelines := manyProjects(n, all)
-	limit := func(string, string) time.Duration { return 24 * time.Hour }
 	frame := views.Frame{Page: views.PageOverview, Path: "/", Now: now}
 	charts := make([]domain.Charts, n)
 	for i, p := range pipelines {
@@ -80,7 +79,7 @@ func overviewPage(t *testing.T, n int, all bool) []byte {
 		charts[i].Days = days(i%4, i%3, i%5, i%2, i%7, i%3, i%4, i%5, i%6, i%2, i%9, i%4, i%3, i%2)
 	}
 	part := views.OverviewPart(views.OverviewProps{
-		Pipelines: pipelines, Charts: charts, Alerts: domain.NewAlerts(domain.FindAlerts(pipelines, limit, now)),
+		Pipelines: pipelines, Charts: charts, Alerts: alertsOf(pipelines, 24*time.Hour),
 		Events: events(t), Together: domain.Charts{
 			Days: days(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), ToDone: domain.StageTime{Median: 1e14, Visits: 3},
 			Stages: []domain.StageTime{{Stage: "Current", Median: 1e14, Visits: 9}, {Stage: "QA", Median: 1e13, Visits: 8}, {Stage: "Merge", Median: 1e12, Visits: 7}},

@@ -23,8 +23,22 @@ func stuckBoard(stories int) (domain.ProjectPipeline, domain.Alerts) {
 		items[i] = domain.Item{StoryID: fmt.Sprintf("%05d_story", i), StoryName: "S", Since: minutesAgo(9000)}
 	}
 	p.Stages = []domain.Stage{{Name: "1_backlog"}, {Name: "2_current", Items: items}, {Name: "5_done"}}
-	limit := func(string, string) time.Duration { return time.Hour }
-	return p, domain.NewAlerts(domain.FindAlerts([]domain.ProjectPipeline{p}, limit, now))
+	return p, alertsOf([]domain.ProjectPipeline{p}, time.Hour)
+}
+
+// alertsOf returns the alerts of pipelines in which a story is stuck after limit.
+func alertsOf(pipelines []domain.ProjectPipeline, limit time.Duration) domain.Alerts {
+	var all []domain.Alert
+	for i := range pipelines {
+		p := &pipelines[i]
+		if !p.Reachable && p.Error != domain.NoAnswerYet {
+			all = append(all, domain.Alert{Kind: domain.AlertUnreachable, Project: p.Project, Reason: p.Error, Since: p.FailedSince})
+		} else if p.Reachable {
+			found, _ := domain.FindAlerts(p, func(string) time.Duration { return limit }, now)
+			all = append(all, found...)
+		}
+	}
+	return domain.NewAlerts(all)
 }
 
 // threadTime returns the CPU time of this thread.

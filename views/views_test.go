@@ -84,7 +84,6 @@ func days(counts ...int) (list []domain.DayCount) {
 func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
 	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: events(t), From: 1, Older: 1, Now: now}
-	day := func(string, string) time.Duration { return 24 * time.Hour }
 	list, _ := views.NewProjectList([]domain.ProjectPipeline{alpha, stale, lost}, "", 1)
 	for name, component := range map[string]templ.Component{
 		"layout": views.Layout(views.Frame{
@@ -94,7 +93,7 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},
 		}),
 		"overview": element(views.OverviewPart(views.OverviewProps{
-			Active: "alpha", Pipelines: pipelines, Alerts: domain.NewAlerts(domain.FindAlerts(pipelines, day, now)), Events: events(t), Now: now,
+			Active: "alpha", Pipelines: pipelines, Alerts: alertsOf(pipelines, 24*time.Hour), Events: events(t), Now: now,
 		})),
 		"overview_troubled": element(views.OverviewPart(views.OverviewProps{Now: now, Alerts: domain.NewAlerts([]domain.Alert{
 			{Kind: domain.AlertBot, Reason: "wrong password", Since: minutesAgo(3)},

@@ -136,8 +136,17 @@ func (g *fakeGateway) All(context.Context, time.Duration) (*domain.Registry, []d
 // List returns more alerts than those of the pipelines.
 func (g *fakeGateway) List(ctx context.Context) domain.Alerts {
 	_, pipelines := g.All(ctx, 0)
-	day := func(string, string) time.Duration { return 24 * time.Hour }
-	found := append(domain.FindAlerts(pipelines, day, time.Now()),
+	var found []domain.Alert
+	for i := range pipelines {
+		p := &pipelines[i]
+		if !p.Reachable {
+			found = append(found, domain.Alert{Kind: domain.AlertUnreachable, Project: p.Project, Reason: p.Error, Since: p.FailedSince})
+			continue
+		}
+		inIt, _ := domain.FindAlerts(p, func(string) time.Duration { return 24 * time.Hour }, time.Now())
+		found = append(found, inIt...)
+	}
+	found = append(found,
 		domain.Alert{Kind: domain.AlertAgentLost, Agent: "builder 4", Project: "alpha"},
 		domain.Alert{Kind: domain.AlertClockAhead, Project: "alpha"})
 	for i := range found {

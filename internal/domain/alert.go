@@ -2,7 +2,9 @@ package domain
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -61,7 +63,7 @@ type StuckStories struct {
 
 // NewAlerts sorts and counts a list of alerts. It keeps the list.
 func NewAlerts(list []Alert) Alerts {
-	SortAlerts(list)
+	sortAlerts(list)
 	a := Alerts{Items: list, ByProject: map[string]int{}, Stuck: map[string][]string{}, Acknowledged: map[string]bool{}}
 	for _, alert := range list {
 		if alert.Kind == AlertStuck {
@@ -104,65 +106,48 @@ func openStuck(list []Alert) (found []StuckStories) {
 	return found
 }
 
-// StuckLimit returns how long a story may stay in a stage of work before it needs attention.
-type StuckLimit func(project, stage string) time.Duration
-
 // limitsHold is how long computed stuck limits are valid while nothing changes.
 const limitsHold = time.Hour
 
-// FindAlerts returns what needs attention in the pipelines, in no particular order. There is at most one alert for a
-// story, and none when it is done.
-func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []Alert {
-	found, _ := FindAlertsUntil(pipelines, limit, now)
-	return found
-}
-
-// FindAlertsUntil returns what FindAlerts does, and until when that is valid if nothing but the time changes.
-func FindAlertsUntil(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) (found []Alert, until time.Time) {
+// FindAlerts returns what needs attention in a pipeline, in no particular order, and until when that is valid if nothing
+// but the time changes. limit says how long a story may be in a stage of work. There is at most one alert for a story,
+// and none when it is done.
+func FindAlerts(
+	p *ProjectPipeline, limit func(stage string) time.Duration, now time.Time,
+) (found []Alert, until time.Time) {
 	until = now.Add(limitsHold)
-	for k := range pipelines {
-		p := &pipelines[k]
-		if p.Error == NoAnswerYet {
-			continue // the first fetch has not ended yet
+	summary := p.Summary()
+	for i, stage := range p.Stages[:summary.Open] {
+		isWork, most := i >= summary.From && i < summary.To, time.Duration(0)
+		if isWork {
+			most = limit(stage.Name)
 		}
-		if !p.Reachable {
-			found = append(found, Alert{Kind: AlertUnreachable, Project: p.Project, Reason: p.Error, Since: p.FailedSince})
-			continue
-		}
-		summary := p.Summary()
-		for i, stage := range p.Stages[:summary.Open] {
-			for j := range stage.Items {
-				item := &stage.Items[j]
-				a := Alert{Project: p.Project, Story: item, Stage: stage.Name}
-				switch {
-				case item.Blocked != "":
-					a.Kind, a.Reason, a.Since = AlertBlocked, item.Blocked, item.TroubleSince()
-				case item.MergeFailure != "":
-					a.Kind, a.Reason, a.Since = AlertMerge, item.MergeFailure, item.TroubleSince()
-				case i >= summary.From && i < summary.To:
-					a.Kind, a.Since = AlertStuck, item.Since.Add(limit(p.Project, stage.Name))
-					if !a.Since.Before(now) {
-						until = earlier(until, a.Since)
-						continue
+		for j := range stage.Items {
+			item := &stage.Items[j]
+			a := Alert{Project: p.Project, Story: item, Stage: stage.Name}
+			switch {
+			case item.Blocked != "":
+				a.Kind, a.Reason, a.Since = AlertBlocked, item.Blocked, item.TroubleSince()
+			case item.MergeFailure != "":
+				a.Kind, a.Reason, a.Since = AlertMerge, item.MergeFailure, item.TroubleSince()
+			case isWork:
+				a.Kind, a.Since = AlertStuck, item.Since.Add(most)
+				if !a.Since.Before(now) {
+					if a.Since.Before(until) {
+						until = a.Since
 					}
-				default:
 					continue
 				}
-				found = append(found, a)
+			default:
+				continue
 			}
+			found = append(found, a)
 		}
 	}
 	return found, until
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func SortAlerts(list []Alert) {
+func sortAlerts(list []Alert) {
 	slices.SortStableFunc(list, func(a, b Alert) int {
 		return cmp.Or(
 			cmp.Compare(acknowledged(a), acknowledged(b)), cmp.Compare(a.Kind.rank(), b.Kind.rank()), a.Since.Compare(b.Since),
@@ -234,4 +219,76 @@ func ParseAcknowledgedFor(text string) (time.Duration, error) {
 		return 0, Errorf(Invalid, "for: must be a duration, such as 4h or 1h30m")
 	}
 	return d, nil
+}
+
+// Key identifies the alert for as long as it lasts, even if its text changes.
+func (a Alert) Key() string {
+	parts := []string{string(a.Kind)}
+	for _, part := range []string{a.Project, a.AgentID, a.storyID()} {
+		if part != "" {
+			parts = append(parts, url.PathEscape(part))
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+func KindOfKey(key string) AlertKind {
+	kind, _, _ := strings.Cut(key, "/")
+	return AlertKind(kind)
+}
+
+func (a Alert) Link() string {
+	switch {
+	case a.Kind == AlertBot:
+		return "/bot-config"
+	case a.Kind == AlertStore:
+		return "/"
+	case a.AgentID != "":
+		return "/agents"
+	case a.Story != nil:
+		return "/projects/" + url.PathEscape(a.Project) + "/stories/" + url.PathEscape(a.Story.StoryID)
+	}
+	return "/projects/" + url.PathEscape(a.Project)
+}
+
+// Text returns a description in one line, which does not change while the problem stays the same.
+func (a Alert) Text() string {
+	var text string
+	switch a.Kind {
+	case AlertUnreachable:
+		text = "project " + a.Project + " is unreachable"
+	case AlertBlocked:
+		text = a.story() + " is blocked"
+	case AlertMerge:
+		text = "merge failed of " + a.story()
+	case AlertStuck:
+		text = a.story() + " has been in " + StageTitle(a.Stage) + " for longer than is usual there"
+	case AlertBot:
+		text = "the chat bot has failed"
+	case AlertAgentLost, AlertAgentFailed:
+		text = "agent " + a.Agent + " is lost"
+		if a.Kind == AlertAgentFailed {
+			text = "the command of agent " + a.Agent + " keeps failing"
+		}
+		if a.Project != "" {
+			text += ", assigned to " + a.Project
+		}
+	case AlertClockAhead:
+		text = "the clock of project " + a.Project + " is more than a day ahead"
+	case AlertStore:
+		text = "the last write to the database failed"
+	}
+	if a.Reason != "" {
+		text += ": " + a.Reason
+	}
+	return text
+}
+
+func (a Alert) story() string { return "story " + a.Story.StoryID + " of " + a.Project }
+
+func (a Alert) storyID() string {
+	if a.Story == nil {
+		return ""
+	}
+	return a.Story.StoryID
 }

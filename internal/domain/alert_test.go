@@ -67,17 +67,14 @@ func TestWhatHasStoppedIsBeforeWhatIsSlow(t *testing.T) {
 			{Name: "3_merge", Items: []domain.Item{{StoryID: "conflict", Since: hours(50), MergeFailure: reason}}},
 			{Name: "4_done", Items: []domain.Item{{StoryID: "done", Since: hours(50), Blocked: reason}}},
 		}},
-		{Project: "beta", Error: "connection refused", LastSeen: hours(1), Stages: []domain.Stage{
-			{Name: "1_a"}, {Name: "2_b", Items: []domain.Item{{StoryID: "unknown", Blocked: reason}}}, {Name: "3_c"},
-		}},
-		{Project: "new", Error: domain.NoAnswerYet},
 	}
-	day := func(string, string) time.Duration { return 24 * time.Hour }
-	sorted, until := domain.FindAlertsUntil(pipelines, day, now)
+	day := func(string) time.Duration { return 24 * time.Hour }
+	found, until := domain.FindAlerts(&pipelines[0], day, now)
 	if tomorrow := hours(-1).Add(-time.Minute); !until.Equal(tomorrow) {
 		t.Errorf("holds until %v, but a story is stuck from %v on", until, tomorrow)
 	}
-	domain.SortAlerts(sorted)
+	found = append(found, domain.Alert{Kind: domain.AlertUnreachable, Project: "beta", Reason: "connection refused"})
+	sorted := domain.NewAlerts(found).Items
 	var got []string
 	for _, a := range sorted {
 		story := "-"

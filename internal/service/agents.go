@@ -246,7 +246,7 @@ func (s *Agents) issueToken(ctx context.Context, id string) (domain.NamedToken, 
 		return domain.NamedToken{}, "", domain.Errorf(domain.Conflict, "the agent is assigned to no project")
 	}
 	name := agent.Label
-	if domain.CheckTokenName(name) != nil { // not every label is a valid name
+	if domain.CheckProjectName(name) != nil { // not every label is a valid name
 		name = id
 	}
 	return s.access.CreateToken(ctx, NewToken{Name: name, Role: domain.RoleOperator, Project: agent.Project, AgentID: id})

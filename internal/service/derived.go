@@ -102,13 +102,14 @@ func derive(
 ) *derived {
 	now := clock.Now()
 	next := &derived{answer: answer, version: all.Version(project), stages: answer.Stages, raw: raw}
-	limit := func(string, string) time.Duration { return domain.StuckByDefault }
+	limit := func(string) time.Duration { return domain.StuckByDefault }
 	visits, err := all.Project(ctx, project)
 	known := err == nil && visits != nil
 	switch {
 	case known:
 		next.stages = visits.Times(answer.Stages)
-		next.raw, limit = wire.WithTimes(raw, next.stages), limitsOf(visits, now)
+		next.raw = wire.WithTimes(raw, next.stages)
+		limit = func(stage string) time.Duration { return visits.StuckLimit(stage, now) }
 		if last.drawsSame(next, now) {
 			next.charts = last.charts
 		} else if len(next.stages) > 0 {
@@ -121,8 +122,8 @@ func derive(
 		}
 	}
 	next.summary = domain.Summarize(next.stages)
-	shown := domain.ProjectPipeline{Project: project, Reachable: true, Stages: next.stages, Summarized: &next.summary}
-	next.alerts, next.until = domain.FindAlertsUntil([]domain.ProjectPipeline{shown}, limit, now)
+	shown := domain.ProjectPipeline{Project: project, Stages: next.stages, Summarized: &next.summary}
+	next.alerts, next.until = domain.FindAlerts(&shown, limit, now)
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location())
 	if next.until = earlier(next.until, tomorrow); !known {
 		next.until = earlier(next.until, now.Add(deriveRetry))
@@ -142,19 +143,6 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// limitsOf returns for how long a story may stay in a stage, computed once for each stage.
-func limitsOf(visits *domain.ProjectVisits, now time.Time) domain.StuckLimit {
-	limits := map[string]time.Duration{}
-	return func(_, stage string) time.Duration {
-		limit, known := limits[stage]
-		if !known {
-			limit = visits.StuckLimit(stage, now)
-			limits[stage] = limit
-		}
-		return limit
-	}
 }
 
 // stuck returns the ids of stuck stories among alerts, sorted.

@@ -39,7 +39,7 @@ func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken
 		ID: randomText(tokenIDBytes), Name: strings.TrimSpace(n.Name), Role: n.Role, Hash: hashSecret(secret),
 		Project: n.Project, AgentID: n.AgentID, CreatedAt: now,
 	}
-	if err := domain.CheckTokenName(t.Name); err != nil {
+	if err := domain.CheckProjectName(t.Name); err != nil {
 		return domain.NamedToken{}, "", err
 	}
 	if err := domain.CheckRole(t.Role); err != nil {

@@ -162,7 +162,9 @@ func (s *fetcher) renewed(project domain.Project, r result, began time.Time, fet
 		return r, err
 	}
 	if answer != known {
-		raw, answer = answer.Raw, answer.WithoutRaw() // only the text with times is kept
+		kept := *answer
+		raw, kept.Raw = answer.Raw, nil // only the text with times is kept
+		answer = &kept
 	}
 	if answer != known || r.known.isOutdated(s.visits.Version(project.Name), clock.Now()) {
 		r.known = derive(ctx, s.visits, project.Name, answer, raw, r.known)
