@@ -15,21 +15,20 @@ import (
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/waittest"
 )
-
-const adminToken = "correct-horse"
 
 // guarded is a gateway with an admin token, "" for none, and its log.
 type guarded struct {
 	http.Handler
-	log     *logBuffer
+	log     *waittest.Log
 	db      *sqlite.DB
 	service *service.Service
 }
 
 func newGuarded(t *testing.T, token domain.Secret, key string, trustedProxies ...string) guarded {
 	t.Helper()
-	buffer := &logBuffer{}
+	buffer := &waittest.Log{}
 	o := service.Options{Log: slog.New(slog.NewTextHandler(buffer, nil))}
 	h := handlers.Gateway{AdminToken: token, SessionKey: []byte(key)}
 	for _, network := range trustedProxies {
@@ -73,7 +72,7 @@ func (g guarded) logIn(from, token, next string, headers ...string) *http.Respon
 // session returns the Cookie header of a new session.
 func (g guarded) session(t *testing.T, headers ...string) string {
 	t.Helper()
-	answer := g.logIn(here, adminToken, "", headers...)
+	answer := g.logIn(here, gatewaytest.AdminToken, "", headers...)
 	if answer.StatusCode != http.StatusSeeOther || len(answer.Cookies()) != 1 {
 		t.Fatalf("login: status %d, cookies %v", answer.StatusCode, answer.Cookies())
 	}
@@ -88,7 +87,7 @@ func bodyOf(r *http.Response) string {
 }
 
 func TestWhoIsAskedForTheAdminToken(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	for _, c := range []struct {
 		method, path string
 		without      int    // the status without anything
@@ -136,7 +135,7 @@ func TestWhoIsAskedForTheAdminToken(t *testing.T) {
 		if c.with == 0 {
 			continue
 		}
-		for _, auth := range [][]string{{"Authorization", "Bearer " + adminToken}, {"Authorization", "bearer  " + adminToken}, {"Cookie", g.session(t)}} {
+		for _, auth := range [][]string{{"Authorization", "Bearer " + gatewaytest.AdminToken}, {"Authorization", "bearer  " + gatewaytest.AdminToken}, {"Cookie", g.session(t)}} {
 			if got := g.send(here, c.method, c.path, "", auth...).StatusCode; got != c.with {
 				t.Errorf("%s %s with %s: %d, want %d", c.method, c.path, auth[0], got, c.with)
 			}
@@ -146,9 +145,9 @@ func TestWhoIsAskedForTheAdminToken(t *testing.T) {
 
 // TestTheOrderOfChecks: host, origin, authentication, route, media type, size, content. The request is corrected step by step.
 func TestTheOrderOfChecks(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	large := `{"project":"` + strings.Repeat("x", 1<<20) + `"}`
-	auth := []string{"Authorization", "Bearer " + adminToken}
+	auth := []string{"Authorization", "Bearer " + gatewaytest.AdminToken}
 	foreign := append([]string{"Sec-Fetch-Site", "cross-site"}, auth...)
 	const path = "/api/gateway/switch"
 	for _, c := range []struct {
@@ -176,11 +175,11 @@ func TestTheOrderOfChecks(t *testing.T) {
 }
 
 func TestTheGuardsComeBeforeTheAdminToken(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	if got := g.send(here, "POST", "/api/gateway/switch", "", "Sec-Fetch-Site", "cross-site").StatusCode; got != 403 {
 		t.Errorf("from another site: %d, want 403", got)
 	}
-	if got := g.send(here, "POST", "/login", "token="+adminToken, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/x-www-form-urlencoded").StatusCode; got != 403 {
+	if got := g.send(here, "POST", "/login", "token="+gatewaytest.AdminToken, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/x-www-form-urlencoded").StatusCode; got != 403 {
 		t.Errorf("login from another site: %d, want 403", got)
 	}
 }
@@ -230,8 +229,8 @@ func TestWithoutAnAdminTokenEveryoneIsTheAdministrator(t *testing.T) {
 
 // TestEachRequestOfAConnectionAuthenticatesItself: each has to authenticate itself.
 func TestEachRequestOfAConnectionAuthenticatesItself(t *testing.T) {
-	g := newGuardedAgentGateway(t, "the token")
-	conn, from := g.dial()
+	g := gatewaytest.NewSite(t, service.Options{}, handlers.Gateway{AdminToken: "the token"})
+	conn, from := g.Dial()
 	ids := map[string]bool{}
 	for _, c := range []struct {
 		path, token string
@@ -245,9 +244,9 @@ func TestEachRequestOfAConnectionAuthenticatesItself(t *testing.T) {
 		{"/agents/none/label", "", 401},
 	} {
 		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", c.path, c.token)
-		response, body := g.answer(from)
+		response := g.ReadAnswer(from)
 		if response.StatusCode != c.status {
-			t.Errorf("%s with %q: %d %s, want %d", c.path, c.token, response.StatusCode, body, c.status)
+			t.Errorf("%s with %q: %d %s, want %d", c.path, c.token, response.StatusCode, response.Text, c.status)
 		}
 		ids[response.Header.Get("X-Request-Id")] = true
 	}

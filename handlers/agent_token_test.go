@@ -16,16 +16,14 @@ import (
 
 // tokenSite is a gateway with an admin token, two projects that accept changes, and an agent.
 type tokenSite struct {
-	apiSite
-	gateway    *gatewaytest.Gateway
+	*gatewaytest.Site
 	id, secret string
 	changed    map[string]int // changes by project
 }
 
 func newTokenSite(t *testing.T) *tokenSite {
-	client := newProjectClient(t)
-	g := gatewaytest.New(t, service.Options{Projects: client, Stories: client, Tools: client}, handlers.Gateway{AdminToken: adminToken})
-	s := &tokenSite{apiSite: apiSite{t, g.Service, g.Serve(t).URL, g.Store}, gateway: g, changed: map[string]int{}}
+	client := gatewaytest.NewProjectClient(t)
+	s := &tokenSite{Site: gatewaytest.NewSite(t, service.Options{Projects: client, Stories: client, Tools: client}, handlers.Gateway{AdminToken: gatewaytest.AdminToken}), changed: map[string]int{}}
 	for _, name := range []string{"alpha", "beta"} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet {
@@ -34,16 +32,16 @@ func newTokenSite(t *testing.T) *tokenSite {
 			_, _ = w.Write([]byte(`{"project":"x","story_id":"7_pay","story_name":"Pay","version":"v1","stage":"2_current","since_ms":1,"writable":true}`))
 		}))
 		t.Cleanup(server.Close)
-		if _, err := g.Projects.Add(t.Context(), name, server.URL, nil); err != nil {
+		if _, err := s.Projects.Add(t.Context(), name, server.URL, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	join, _, err := g.Agents.CreateJoinToken(t.Context(), "")
+	join, _, err := s.Agents.CreateJoinToken(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	label := "builder"
-	agent, secret, err := g.Agents.Join(t.Context(), join, &label, "v1")
+	agent, secret, err := s.Agents.Join(t.Context(), join, &label, "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,18 +59,18 @@ func (s *tokenSite) assign(project string) {
 // issue returns a new token of the agent's command.
 func (s *tokenSite) issue(project string) string {
 	s.Helper()
-	got := s.send("POST", "/gateway/agents/"+s.id+"/token", "", "Authorization", "Bearer "+s.secret)
+	got := s.Send("POST", "/gateway/agents/"+s.id+"/token", "", "Authorization", "Bearer "+s.secret)
 	var answer struct{ Token, Project string }
-	got.decode(s.TB.(*testing.T), &answer)
-	if got.status != 201 || !strings.HasPrefix(answer.Token, "swk_") || answer.Project != project || got.header.Get("Cache-Control") != "no-store" {
-		s.Fatalf("%d %s", got.status, got.body)
+	got.Decode(s.TB.(*testing.T), &answer)
+	if got.StatusCode != 201 || !strings.HasPrefix(answer.Token, "swk_") || answer.Project != project || got.Header.Get("Cache-Control") != "no-store" {
+		s.Fatalf("%d %s", got.StatusCode, got.Text)
 	}
 	return answer.Token
 }
 
 // lives reports whether a token is valid.
 func (s *tokenSite) lives(token string) bool {
-	return s.send("GET", "/gateway/mode", "", "Authorization", "Bearer "+token).status == 200
+	return s.Send("GET", "/gateway/mode", "", "Authorization", "Bearer "+token).StatusCode == 200
 }
 
 func TestTheTokenOfAnAgentsCommandEndsWithItsAssignment(t *testing.T) {
@@ -104,7 +102,7 @@ func TestTheTokenOfAnAgentsCommandEndsWithItsAssignment(t *testing.T) {
 		if _, ok := s.Access.Session(t.Context(), session.ID); ok {
 			t.Errorf("%s: a session that was made with it is still good", what)
 		}
-		later := gatewaytest.New(t, service.Options{Store: s.gateway.Store}, handlers.Gateway{AdminToken: adminToken})
+		later := gatewaytest.New(t, service.Options{Store: s.Store}, handlers.Gateway{AdminToken: gatewaytest.AdminToken})
 		if _, good := later.Access.Token(t.Context(), domain.Secret(token)); good {
 			t.Errorf("%s: it is good again after a restart", what)
 		}
@@ -118,7 +116,7 @@ func TestTheTokenOfAnAgentsCommandOutlivesARestart(t *testing.T) {
 	s := newTokenSite(t)
 	s.assign("alpha")
 	token := s.issue("alpha")
-	later := gatewaytest.New(t, service.Options{Store: s.gateway.Store}, handlers.Gateway{AdminToken: adminToken})
+	later := gatewaytest.New(t, service.Options{Store: s.Store}, handlers.Gateway{AdminToken: gatewaytest.AdminToken})
 	identity, good := later.Access.Token(t.Context(), domain.Secret(token))
 	if !good || identity.Who != "agent builder" || identity.Role != domain.RoleOperator || identity.Project != "alpha" {
 		t.Errorf("%+v, %v", identity, good)
@@ -157,9 +155,9 @@ func TestTheTokenOfAnAgentsCommandChangesItsProjectOnly(t *testing.T) {
 		{"POST", "/mcp", tool("assign_agent", `{"agent_id":"`+s.id+`","project":"beta"}`), 200, "project 'alpha' only"},
 		{"POST", "/mcp", tool("call_project_tool", `{"project":"beta","tool":"x","arguments":{}}`), 200, "project 'alpha' only"},
 	} {
-		got := s.send(c.method, c.path, c.body, bearer...)
-		if got.status != c.status || !strings.Contains(got.body, c.part) {
-			t.Errorf("%s %s %s: %d %s, want %d %s", c.method, c.path, c.body, got.status, got.body, c.status, c.part)
+		got := s.Send(c.method, c.path, c.body, bearer...)
+		if got.StatusCode != c.status || !strings.Contains(got.Text, c.part) {
+			t.Errorf("%s %s %s: %d %s, want %d %s", c.method, c.path, c.body, got.StatusCode, got.Text, c.status, c.part)
 		}
 	}
 	if s.changed["alpha"] != 2 || s.changed["beta"] != 0 {
@@ -170,21 +168,21 @@ func TestTheTokenOfAnAgentsCommandChangesItsProjectOnly(t *testing.T) {
 func TestOnlyTheAgentItselfGetsTheTokenOfItsCommand(t *testing.T) {
 	s := newTokenSite(t)
 	address := "/gateway/agents/" + s.id + "/token"
-	if got := s.send("POST", address, "", "Authorization", "Bearer "+s.secret); got.status != 409 || got.body != "the agent is assigned to no project" {
-		t.Errorf("unassigned: %d %s", got.status, got.body)
+	if got := s.Send("POST", address, "", "Authorization", "Bearer "+s.secret); got.StatusCode != 409 || got.Text != "the agent is assigned to no project" {
+		t.Errorf("unassigned: %d %s", got.StatusCode, got.Text)
 	}
 	s.assign("alpha")
 	token := s.issue("alpha")
-	for who, bearer := range map[string]string{"the administrator": adminToken, "the command": token, "nobody": "", "somebody": "sws_x"} {
-		if got := s.send("POST", address, "", "Authorization", "Bearer "+bearer); got.status != 401 {
-			t.Errorf("%s: %d %s", who, got.status, got.body)
+	for who, bearer := range map[string]string{"the administrator": gatewaytest.AdminToken, "the command": token, "nobody": "", "somebody": "sws_x"} {
+		if got := s.Send("POST", address, "", "Authorization", "Bearer "+bearer); got.StatusCode != 401 {
+			t.Errorf("%s: %d %s", who, got.StatusCode, got.Text)
 		}
 	}
 	if !s.lives(token) {
 		t.Error("a refusal has ended the token")
 	}
 	for _, path := range []string{"/gateway/agents", "/api/gateway/tokens", "/api/gateway/audit", "/metrics", "/agents"} {
-		if got := s.send("GET", path, "", "Authorization", "Bearer "+adminToken); strings.Contains(got.body, token) {
+		if got := s.Send("GET", path, "", "Authorization", "Bearer "+gatewaytest.AdminToken); strings.Contains(got.Text, token) {
 			t.Errorf("%s shows the token", path)
 		}
 	}

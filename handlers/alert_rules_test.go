@@ -28,9 +28,9 @@ func TestTheAlertRulesAreAboutMetricsThatExist(t *testing.T) {
 	counted := metrics.New(false)
 	g := gatewaytest.New(t, service.Options{}, handlers.Gateway{Metrics: counted})
 	counted.Events([]domain.Event{{}})
-	s := apiSite{t, g.Service, g.Serve(t).URL, g.Store}
-	s.send("GET", "/gateway/mode", "")
-	shown := s.send("GET", "/metrics", "").body
+	s := g.Site(t)
+	s.Send("GET", "/gateway/mode", "")
+	shown := s.Send("GET", "/metrics", "").Text
 	for _, expression := range expressions {
 		for _, metric := range regexp.MustCompile(`(switchyard_\w+)(?:\{(\w+)=~?"(\w+)?)?`).FindAllStringSubmatch(expression[1], -1) {
 			sample := "\n" + metric[1] + `[ {]`

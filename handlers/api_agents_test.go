@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -19,38 +18,29 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// agentGateway is a gateway on a real socket, with project alpha.
+// agentGateway is a gateway with project alpha, and its log.
 type agentGateway struct {
-	*httptest.Server
-	t       *testing.T
-	service *service.Service
-	log     logBuffer
+	*gatewaytest.Site
+	log waittest.Log
 }
 
-func newAgentGateway(t *testing.T) *agentGateway { return newGuardedAgentGateway(t, "") }
-
-func newGuardedAgentGateway(t *testing.T, adminToken domain.Secret) *agentGateway {
+func newAgentGateway(t *testing.T, adminToken domain.Secret) *agentGateway {
 	t.Helper()
-	g := &agentGateway{t: t}
-	o := service.Options{
+	g := &agentGateway{}
+	g.Site = gatewaytest.NewSite(t, service.Options{
 		Log:          slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		AgentTimeout: 3 * time.Minute, // so that heartbeats may be held for a third of it
-	}
-	gateway := gatewaytest.New(t, o, handlers.Gateway{AdminToken: adminToken})
-	g.service = gateway.Service
-	if _, err := g.service.Projects.Add(t.Context(), "alpha", "http://127.0.0.1:3001", nil); err != nil {
-		t.Fatal(err)
-	}
-	g.Server = gateway.Serve(t)
+	}, handlers.Gateway{AdminToken: adminToken})
+	g.Add("alpha", "http://127.0.0.1:3001")
 	return g
 }
 
 // call sends a JSON body, if there is one, and returns status and text of the answer.
 func (g *agentGateway) call(method, path, secret, body string) (int, string) {
-	g.t.Helper()
+	g.Helper()
 	request, err := http.NewRequest(method, g.URL+path, strings.NewReader(body))
 	if err != nil {
-		g.t.Fatal(err)
+		g.Fatal(err)
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
@@ -62,45 +52,45 @@ func (g *agentGateway) call(method, path, secret, body string) (int, string) {
 }
 
 func (g *agentGateway) send(request *http.Request) (int, string) {
-	g.t.Helper()
-	response, err := g.Client().Do(request)
+	g.Helper()
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		g.t.Error(err)
+		g.Error(err)
 		return 0, ""
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		g.t.Error(err)
+		g.Error(err)
 	}
 	return response.StatusCode, string(text)
 }
 
 func (g *agentGateway) token() string {
-	g.t.Helper()
-	status, text := g.call("POST", "/gateway/tokens", adminToken, "")
+	g.Helper()
+	status, text := g.call("POST", "/gateway/tokens", gatewaytest.AdminToken, "")
 	var answer struct{ Token string }
 	if err := json.Unmarshal([]byte(text), &answer); status != 200 || err != nil || !strings.HasPrefix(answer.Token, "swj_") {
-		g.t.Fatalf("POST /gateway/tokens: %d %s", status, text)
+		g.Fatalf("POST /gateway/tokens: %d %s", status, text)
 	}
 	return answer.Token
 }
 
 func (g *agentGateway) join(label string) (id, secret string) {
-	g.t.Helper()
+	g.Helper()
 	status, text := g.call("POST", "/gateway/agents", "", fmt.Sprintf(`{"token":%q,"label":%q}`, g.token(), label))
 	var answer struct {
 		Agent  domain.Agent
 		Secret string
 	}
 	if err := json.Unmarshal([]byte(text), &answer); status != 201 || err != nil {
-		g.t.Fatalf("POST /gateway/agents: %d %s", status, text)
+		g.Fatalf("POST /gateway/agents: %d %s", status, text)
 	}
 	return answer.Agent.ID, answer.Secret
 }
 
 func TestAgentAnswers(t *testing.T) {
-	g := newAgentGateway(t)
+	g := newAgentGateway(t, "")
 	a, aSecret := g.join("a")
 	b, bSecret := g.join("b")
 	if _, text := g.call("GET", "/gateway/agents", "", ""); !strings.HasPrefix(text, `[{"id":"`+a+`","label":"a","version":"","state":"idle","detail":"",`+
@@ -177,7 +167,7 @@ func TestAgentAnswers(t *testing.T) {
 
 // TestAgentsNeedNoAdminToken: even with an admin token, agents use their secrets, and nothing else is open to them.
 func TestAgentsNeedNoAdminToken(t *testing.T) {
-	g := newGuardedAgentGateway(t, adminToken)
+	g := newAgentGateway(t, gatewaytest.AdminToken)
 	a, aSecret := g.join("a")
 	b, bSecret := g.join("b")
 	for _, c := range []struct {
@@ -187,19 +177,19 @@ func TestAgentsNeedNoAdminToken(t *testing.T) {
 		{"POST", "/gateway/tokens", "", "", 401},
 		{"POST", "/gateway/tokens", aSecret, "", 401},
 		{"GET", "/gateway/agents", aSecret, "", 401},
-		{"GET", "/gateway/agents", adminToken, "", 200},
+		{"GET", "/gateway/agents", gatewaytest.AdminToken, "", 200},
 		{"POST", "/gateway/agents/" + a + "/assign", aSecret, `{}`, 401},
-		{"POST", "/gateway/agents/" + a + "/assign", adminToken, `{}`, 200},
+		{"POST", "/gateway/agents/" + a + "/assign", gatewaytest.AdminToken, `{}`, 200},
 		{"POST", "/gateway/agents/" + a + "/heartbeat", aSecret, `{}`, 200},
-		{"POST", "/gateway/agents/" + a + "/heartbeat", adminToken, `{}`, 401},
+		{"POST", "/gateway/agents/" + a + "/heartbeat", gatewaytest.AdminToken, `{}`, 401},
 		{"DELETE", "/gateway/agents/" + a, "", "", 401},
 		{"DELETE", "/gateway/agents/" + a, "wrong", "", 401},
 		{"DELETE", "/gateway/agents/" + a, bSecret, "", 401},
 		{"DELETE", "/gateway/agents/nobody", "wrong", "", 401},
-		{"DELETE", "/gateway/agents/nobody", adminToken, "", 404},
+		{"DELETE", "/gateway/agents/nobody", gatewaytest.AdminToken, "", 404},
 		{"DELETE", "/gateway/agents/" + a, aSecret, "", 204},
 		{"DELETE", "/gateway/agents/" + a, aSecret, "", 404},
-		{"DELETE", "/gateway/agents/" + b, adminToken, "", 204},
+		{"DELETE", "/gateway/agents/" + b, gatewaytest.AdminToken, "", 204},
 	} {
 		if status, text := g.call(c.method, c.path, c.secret, c.body); status != c.status {
 			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, status, text, c.status)
@@ -209,7 +199,7 @@ func TestAgentsNeedNoAdminToken(t *testing.T) {
 
 // TestAgentsSendAtMost4KiB: anybody can send to these addresses.
 func TestAgentsSendAtMost4KiB(t *testing.T) {
-	g := newAgentGateway(t)
+	g := newAgentGateway(t, "")
 	id, secret := g.join("a")
 	keys := strings.Builder{}
 	for i := range 100_000 {
@@ -236,7 +226,7 @@ func TestAgentsSendAtMost4KiB(t *testing.T) {
 
 // TestAgentBodies: the order is 401, 415, 413, 400.
 func TestAgentBodies(t *testing.T) {
-	g := newAgentGateway(t)
+	g := newAgentGateway(t, "")
 	id, secret := g.join("a")
 	large := `{"detail":"` + strings.Repeat("x", 1<<20) + `"}`
 	for _, c := range []struct {
@@ -267,7 +257,7 @@ func TestAgentBodies(t *testing.T) {
 }
 
 func TestOneTokenIsRedeemedOnceAmongAHundredCallers(t *testing.T) {
-	g := newAgentGateway(t)
+	g := newAgentGateway(t, "")
 	body := fmt.Sprintf(`{"token":%q}`, g.token())
 	var wg sync.WaitGroup
 	start, statuses := make(chan struct{}), make(chan int, 100)
@@ -288,20 +278,20 @@ func TestOneTokenIsRedeemedOnceAmongAHundredCallers(t *testing.T) {
 	if count[201] != 1 || count[401] != 99 {
 		t.Errorf("statuses are %v, want one 201 and 99 times 401", count)
 	}
-	if agents := g.service.Agents.All(); len(agents) != 1 {
+	if agents := g.Agents.All(); len(agents) != 1 {
 		t.Errorf("%d agents joined, want 1", len(agents))
 	}
 }
 
 func TestAssignmentReachesAHeldHeartbeat(t *testing.T) {
-	g := newAgentGateway(t)
+	g := newAgentGateway(t, "")
 	id, secret := g.join("a")
 	answer := make(chan string)
 	go func() {
 		_, text := g.call("POST", "/gateway/agents/"+id+"/heartbeat?assigned=&wait=55s", secret, `{"state":"running"}`)
 		answer <- text
 	}()
-	waittest.Until(t, "the heartbeat is held", func() bool { return g.service.Agents.Alive()[0].State == domain.AgentRunning }) // it is being held
+	waittest.Until(t, "the heartbeat is held", func() bool { return g.Agents.Alive()[0].State == domain.AgentRunning }) // it is being held
 	began := time.Now()
 	if status, text := g.call("POST", "/gateway/agents/"+id+"/assign", "", `{"project":"alpha"}`); status != 200 {
 		t.Fatal(text)

@@ -18,7 +18,7 @@ import (
 )
 
 // failedBot is a bot that has failed.
-type failedBot struct{ fakeBot }
+type failedBot struct{ gatewaytest.Bot }
 
 func (*failedBot) Status() domain.BotStatus {
 	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotFailed, Detail: "wrong password", Since: time.UnixMilli(7)}
@@ -43,15 +43,15 @@ func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 	if err := os.WriteFile(credentials, []byte(`{"oauth":{"access_token":"a","refresh_token":"","expires_at":5}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client := newProjectClient(t)
+	client := gatewaytest.NewProjectClient(t)
 	g := gatewaytest.New(t, service.Options{
 		Store: db, Projects: client, Bot: &failedBot{}, Credentials: signin.NewFile(credentials), AgentTimeout: time.Minute,
 	}, handlers.Gateway{})
-	s := apiSite{t, g.Service, g.Serve(t).URL, db}
-	s.add("a/b", upstreamServer(t, says(strings.ReplaceAll(`{"stages":[{"name":"1_backlog","items":[{"story_id":"0_idea","since_ms":1}]},
+	s := g.Site(t)
+	s.Add("a/b", gatewaytest.ProjectServer(t, gatewaytest.Says(strings.ReplaceAll(`{"stages":[{"name":"1_backlog","items":[{"story_id":"0_idea","since_ms":1}]},
 		{"name":"2_current","items":[{"story_id":"1_pay","story_name":"Pay","blocked":"API key","since_ms":5},{"story_id":"2_slow","since_ms":1}]},
 		{"name":"4_merge","items":[{"story_id":"3_login","merge_failure":"conflict","since_ms":9}]},{"name":"5_done","items":[{"story_id":"4_old","since_ms":1}]}]}`, "\n", ""))))
-	s.add("gone", "http://127.0.0.1:1")
+	s.Add("gone", "http://127.0.0.1:1")
 	ahead := func(project string) {
 		t.Helper()
 		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAt: time.UnixMilli(11), Ahead: now.Add(48 * time.Hour)}
@@ -78,11 +78,11 @@ func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 		{"stuck", "story 2_slow of a/b has been in Current for longer than is usual there", "/projects/a%2Fb/stories/2_slow"},
 	}
 	var answer struct{ Items []item }
-	answered(t, g.Service)
-	got := s.send("GET", "/api/gateway/attention", "")
-	got.decode(t, &answer)
+	s.Answered()
+	got := s.Send("GET", "/api/gateway/attention", "")
+	got.Decode(t, &answer)
 	if len(answer.Items) != len(want) {
-		t.Fatalf("%d items: %s", len(answer.Items), got.body)
+		t.Fatalf("%d items: %s", len(answer.Items), got.Text)
 	}
 	for i, w := range want {
 		if a := answer.Items[i]; a.Kind != w.kind || a.Text != w.text || a.Link != w.link {
@@ -90,22 +90,22 @@ func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 		}
 	}
 	if unreachable, blocked := answer.Items[0], answer.Items[1]; unreachable.SinceMS == nil || *unreachable.SinceMS < now.UnixMilli() || unreachable.StoryID != nil || *blocked.SinceMS != 5 || *blocked.StoryID != "1_pay" || *blocked.Stage != "2_current" {
-		t.Errorf("%s", got.body)
+		t.Errorf("%s", got.Text)
 	}
 }
 
 func TestNothingNeedsAttention(t *testing.T) {
-	s, _ := wholeGateway(t, "")
-	s.add("alpha", upstreamServer(t, says(`{"stages":[{"name":"2_current","items":[]}]}`)))
+	s := gatewaytest.NewWholeSite(t, service.Options{}, "")
+	s.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(`{"stages":[{"name":"2_current","items":[]}]}`)))
 	waittest.Until(t, "alpha has answered", func() bool { // as soon as alpha has answered
-		got := s.send("GET", "/api/gateway/attention", "")
-		return got.status == 200 && got.body == `{"more":0,"items":[]}`
+		got := s.Send("GET", "/api/gateway/attention", "")
+		return got.StatusCode == 200 && got.Text == `{"more":0,"items":[]}`
 	})
 }
 
 func TestBlockedStoriesInALastStageThatIsNotDoneNeedSomebody(t *testing.T) {
 	for _, stages := range []string{"2_current", "1_backlog 2_current", "1_backlog 2_current 3_qa"} {
-		s := newAPISite(t)
+		s := newSite(t)
 		names := strings.Fields(stages)
 		for i, name := range names {
 			items := `[]`
@@ -114,18 +114,18 @@ func TestBlockedStoriesInALastStageThatIsNotDoneNeedSomebody(t *testing.T) {
 			}
 			names[i] = `{"name":"` + name + `","items":` + items + `}`
 		}
-		s.add("p", upstreamServer(t, says(`{"stages":[`+strings.Join(names, ",")+`]}`)))
+		s.Add("p", gatewaytest.ProjectServer(t, gatewaytest.Says(`{"stages":[`+strings.Join(names, ",")+`]}`)))
 		waittest.Until(t, stages, func() bool {
-			body := s.send("GET", "/api/gateway/attention", "").body
+			body := s.Send("GET", "/api/gateway/attention", "").Text
 			return strings.Contains(body, `"key":"blocked/p/1"`) && strings.Contains(body, `"key":"merge_failed/p/2"`) && !strings.Contains(body, `/p/3"`)
 		})
 	}
 }
 
 func TestAcknowledgingOverTheAPI(t *testing.T) {
-	s, _ := wholeGateway(t, "")
-	s.add("a/b", upstreamServer(t, says(`{"stages":[{"name":"2_current","items":[{"story_id":"1","story_name":"One","blocked":"key","since_ms":5}]},{"name":"5_done","items":[]}]}`)))
-	list := func() string { return s.send("GET", "/api/gateway/attention", "").body }
+	s := gatewaytest.NewWholeSite(t, service.Options{}, "")
+	s.Add("a/b", gatewaytest.ProjectServer(t, gatewaytest.Says(`{"stages":[{"name":"2_current","items":[{"story_id":"1","story_name":"One","blocked":"key","since_ms":5}]},{"name":"5_done","items":[]}]}`)))
+	list := func() string { return s.Send("GET", "/api/gateway/attention", "").Text }
 	waittest.Until(t, "the block shows", func() bool { return strings.Contains(list(), `"key":"blocked/a%2Fb/1"`) })
 	notOK := func(reason string) string { return `{"ok":false,"error":"` + reason + `"}` }
 	for i, step := range []struct {
@@ -142,9 +142,9 @@ func TestAcknowledgingOverTheAPI(t *testing.T) {
 		{"reopen", `{"key":"blocked/a%2Fb/1"}`, 200, `{"ok":true}`, `"acknowledged":null`},
 		{"reopen", `{"key":"blocked/a%2Fb/2"}`, 404, notOK("no alert has this key"), `"acknowledged":null`},
 	} {
-		got := s.send("POST", "/api/gateway/attention/"+step.path, step.body)
-		if got.status != step.status || got.body != step.want || !strings.Contains(list(), step.list) {
-			t.Errorf("step %d, %s: %d %s\n%s", i, step.body, got.status, got.body, list())
+		got := s.Send("POST", "/api/gateway/attention/"+step.path, step.body)
+		if got.StatusCode != step.status || got.Text != step.want || !strings.Contains(list(), step.list) {
+			t.Errorf("step %d, %s: %d %s\n%s", i, step.body, got.StatusCode, got.Text, list())
 		}
 	}
 }

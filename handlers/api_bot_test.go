@@ -3,9 +3,7 @@ package handlers_test
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,50 +20,17 @@ import (
 	"switchyard/internal/service"
 )
 
-// fakeBot takes the place of the running bot.
-type fakeBot struct {
-	restart  func(context.Context) error
-	test     error
-	restarts atomic.Int32
-}
-
-func (b *fakeBot) Posted(context.Context) (int64, error) { return math.MaxInt64, nil }
-
-func (b *fakeBot) Restart(ctx context.Context) error {
-	b.restarts.Add(1)
-	if b.restart != nil {
-		return b.restart(ctx)
-	}
-	return nil
-}
-
-func (b *fakeBot) Status() domain.BotStatus {
-	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up", Since: time.UnixMilli(1), Rooms: []string{}}
-}
-
-func (b *fakeBot) SendTest(context.Context) error { return b.test }
-
 // botGateway returns the handler of a gateway with this bot, and the path of its configuration file.
-func botGateway(t *testing.T, bot *fakeBot) (http.Handler, string) {
+func botGateway(t *testing.T, bot *gatewaytest.Bot) (http.Handler, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bot.toml")
 	return gatewaytest.New(t, service.Options{BotFile: botfile.File{Path: path}, Bot: bot}, handlers.Gateway{}).HTTP.Handler(), path
 }
 
-func ask(h http.Handler, method, path, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
 const noBotConfig = `{"transport":"matrix","homeserver":null,"username":null,"password":null,"team_bot_token":null,"team_signing_secret":null}`
 
 func TestBotConfigIsReplacedEntirely(t *testing.T) {
-	bot := &fakeBot{}
+	bot := &gatewaytest.Bot{}
 	h, path := botGateway(t, bot)
 	steps := []struct{ name, post, get string }{
 		{"no file", "", noBotConfig},
@@ -81,25 +46,25 @@ func TestBotConfigIsReplacedEntirely(t *testing.T) {
 	}
 	for _, step := range steps {
 		if step.post != "" {
-			if w := ask(h, "POST", "/api/gateway/bot-config", step.post); w.Code != 200 || w.Body.String() != `{"ok":true}` {
+			if w := gatewaytest.Ask(h, "POST", "/api/gateway/bot-config", step.post); w.Code != 200 || w.Body.String() != `{"ok":true}` {
 				t.Errorf("%s: POST = %d %s", step.name, w.Code, w.Body)
 			}
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("%s: file %v, %v; want mode 0600", step.name, info, err)
 			}
 		}
-		w := ask(h, "GET", "/api/gateway/bot-config", "")
+		w := gatewaytest.Ask(h, "GET", "/api/gateway/bot-config", "")
 		if w.Code != 200 || w.Body.String() != step.get || w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: GET = %d %s %q", step.name, w.Code, w.Body, w.Header())
 		}
 	}
-	if n := bot.restarts.Load(); n != 3 {
+	if n := bot.Restarts.Load(); n != 3 {
 		t.Errorf("bot restarted %d times, want 3", n)
 	}
 }
 
 func TestHandEditsOfTheBotFileAreRead(t *testing.T) {
-	h, path := botGateway(t, &fakeBot{})
+	h, path := botGateway(t, &gatewaytest.Bot{})
 	write := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -107,11 +72,11 @@ func TestHandEditsOfTheBotFileAreRead(t *testing.T) {
 		}
 	}
 	write("transport = 'team'\nteam_bot_token = 'xoxb-hand'\n")
-	if w := ask(h, "GET", "/api/gateway/bot-config", ""); !strings.Contains(w.Body.String(), `"team_bot_token":"xoxb-hand"`) {
+	if w := gatewaytest.Ask(h, "GET", "/api/gateway/bot-config", ""); !strings.Contains(w.Body.String(), `"team_bot_token":"xoxb-hand"`) {
 		t.Errorf("GET = %d %s", w.Code, w.Body)
 	}
 	write("transport = 'team'\npassword = canary-secret\n")
-	w := ask(h, "GET", "/api/gateway/bot-config", "")
+	w := gatewaytest.Ask(h, "GET", "/api/gateway/bot-config", "")
 	if w.Code != 500 || !strings.Contains(w.Body.String(), path) || !strings.Contains(w.Body.String(), "line 2") {
 		t.Errorf("unparsable: GET = %d %s; want 500 with file and line", w.Code, w.Body)
 	}
@@ -121,7 +86,7 @@ func TestHandEditsOfTheBotFileAreRead(t *testing.T) {
 }
 
 func TestBotConfigRefusals(t *testing.T) {
-	bot := &fakeBot{}
+	bot := &gatewaytest.Bot{}
 	h, path := botGateway(t, bot)
 	for _, test := range []struct {
 		name, body string
@@ -139,7 +104,7 @@ func TestBotConfigRefusals(t *testing.T) {
 		{"mistyped field", `{"transport":"matrix","password":[]}`, 400},
 		{"too large", `{"transport":"` + strings.Repeat("m", 1<<20) + `"}`, 413},
 	} {
-		w := ask(h, "POST", "/api/gateway/bot-config", test.body)
+		w := gatewaytest.Ask(h, "POST", "/api/gateway/bot-config", test.body)
 		if w.Code != test.status || !strings.HasPrefix(w.Body.String(), `{"ok":false,"error":"`) {
 			t.Errorf("%s: POST = %d %s", test.name, w.Code, w.Body)
 		}
@@ -147,27 +112,27 @@ func TestBotConfigRefusals(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a refused configuration was written: %v", err)
 	}
-	if n := bot.restarts.Load(); n != 0 {
+	if n := bot.Restarts.Load(); n != 0 {
 		t.Errorf("bot restarted %d times", n)
 	}
 }
 
 func TestFailedSaveIsReported(t *testing.T) {
-	bot := &fakeBot{}
+	bot := &gatewaytest.Bot{}
 	h, path := botGateway(t, bot)
 	if err := os.Mkdir(path, 0o700); err != nil { // a directory cannot be replaced by a file
 		t.Fatal(err)
 	}
-	w := ask(h, "POST", "/api/gateway/bot-config", `{"transport":"matrix"}`)
+	w := gatewaytest.Ask(h, "POST", "/api/gateway/bot-config", `{"transport":"matrix"}`)
 	if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"ok":false,"error":"the bot configuration could not be saved: `) {
 		t.Errorf("POST = %d %s", w.Code, w.Body)
 	}
-	if n := bot.restarts.Load(); n != 0 {
+	if n := bot.Restarts.Load(); n != 0 {
 		t.Errorf("bot restarted %d times after a failed save", n)
 	}
 	os.Remove(path)
-	bot.restart = func(context.Context) error { return domain.Errorf(domain.Unavailable, "it hangs") }
-	w = ask(h, "POST", "/api/gateway/bot-config", `{"transport":"matrix"}`)
+	bot.OnRestart = func(context.Context) error { return domain.Errorf(domain.Unavailable, "it hangs") }
+	w = gatewaytest.Ask(h, "POST", "/api/gateway/bot-config", `{"transport":"matrix"}`)
 	if w.Code != 500 || !strings.Contains(w.Body.String(), "it hangs") {
 		t.Errorf("failed restart: POST = %d %s", w.Code, w.Body)
 	}
@@ -175,13 +140,13 @@ func TestFailedSaveIsReported(t *testing.T) {
 
 func TestSavesFollowEachOtherAndAnswerInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bot := &fakeBot{restart: func(ctx context.Context) error {
+		bot := &gatewaytest.Bot{OnRestart: func(ctx context.Context) error {
 			<-ctx.Done() // the old bot does not end
 			return domain.Errorf(domain.Unavailable, "the old bot has not stopped yet")
 		}}
 		var running, most atomic.Int32
-		inner := bot.restart
-		bot.restart = func(ctx context.Context) error {
+		inner := bot.OnRestart
+		bot.OnRestart = func(ctx context.Context) error {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
 			return inner(ctx)
@@ -191,14 +156,14 @@ func TestSavesFollowEachOtherAndAnswerInTime(t *testing.T) {
 		var saves sync.WaitGroup
 		for range 5 {
 			saves.Go(func() {
-				w := ask(h, "POST", "/api/gateway/bot-config", `{"transport":"team"}`)
+				w := gatewaytest.Ask(h, "POST", "/api/gateway/bot-config", `{"transport":"team"}`)
 				if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"ok":false,`) {
 					t.Errorf("POST = %d %s", w.Code, w.Body)
 				}
 			})
 		}
 		synctest.Wait()
-		if w := ask(h, "GET", "/api/gateway/bot", ""); w.Code != 200 {
+		if w := gatewaytest.Ask(h, "GET", "/api/gateway/bot", ""); w.Code != 200 {
 			t.Errorf("meanwhile: GET = %d", w.Code)
 		}
 		saves.Wait()
@@ -212,17 +177,17 @@ func TestSavesFollowEachOtherAndAnswerInTime(t *testing.T) {
 }
 
 func TestBotStatusAndTest(t *testing.T) {
-	bot := &fakeBot{}
+	bot := &gatewaytest.Bot{}
 	h, _ := botGateway(t, bot)
-	w := ask(h, "GET", "/api/gateway/bot", "")
+	w := gatewaytest.Ask(h, "GET", "/api/gateway/bot", "")
 	if want := `{"transport":"matrix","state":"off","detail":"Not set up","since_ms":1,"rooms":[]}`; w.Code != 200 || w.Body.String() != want {
 		t.Errorf("GET = %d %s", w.Code, w.Body)
 	}
-	if w := ask(h, "POST", "/api/gateway/bot/test", ""); w.Code != 200 || w.Body.String() != `{"ok":true}` {
+	if w := gatewaytest.Ask(h, "POST", "/api/gateway/bot/test", ""); w.Code != 200 || w.Body.String() != `{"ok":true}` {
 		t.Errorf("test = %d %s", w.Code, w.Body)
 	}
-	bot.test = domain.Errorf(domain.BadGateway, "the bot is off")
-	if w := ask(h, "POST", "/api/gateway/bot/test", ""); w.Code != 502 || w.Body.String() != `{"ok":false,"error":"the bot is off"}` {
+	bot.TestError = domain.Errorf(domain.BadGateway, "the bot is off")
+	if w := gatewaytest.Ask(h, "POST", "/api/gateway/bot/test", ""); w.Code != 502 || w.Body.String() != `{"ok":false,"error":"the bot is off"}` {
 		t.Errorf("failed test = %d %s", w.Code, w.Body)
 	}
 }

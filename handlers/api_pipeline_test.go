@@ -13,30 +13,9 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/waittest"
 )
-
-const boardText = `{"project":"x","stages":[{"name":"2_current","items":[{"story_id":"7_pay","story_name":"Pay <b>&","blocked":null,"merge_failure":"conflict","since_ms":5}],"own":1}]}`
-
-// upstreamServer starts a project server whose pipeline is handler's answer, with the routes that more adds.
-func upstreamServer(t testing.TB, handler http.HandlerFunc, more ...func(*http.ServeMux)) string {
-	t.Helper()
-	mux := http.NewServeMux()
-	mux.HandleFunc("/api/pipeline", handler)
-	for _, add := range more {
-		add(mux)
-	}
-	server := httptest.NewServer(mux)
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return server.URL
-}
-
-func says(text string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
-}
 
 func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
@@ -56,35 +35,35 @@ type pipelineEntry struct {
 }
 
 func TestPipelineHasEveryProject(t *testing.T) {
-	s := newAPISite(t)
-	if got := s.send("GET", "/api/gateway/pipeline", ""); got.body != `{"active":null,"projects":{}}` || got.media != asJSON {
-		t.Errorf("without projects: %s %s", got.media, got.body)
+	s := newSite(t)
+	if got := s.Send("GET", "/api/gateway/pipeline", ""); got.Text != `{"active":null,"projects":{}}` || got.Media() != asJSON {
+		t.Errorf("without projects: %s %s", got.Media(), got.Text)
 	}
 	var hops atomic.Int64
 	self := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hops.Add(1)
-		http.Redirect(w, r, s.url+r.URL.Path, http.StatusPermanentRedirect)
+		http.Redirect(w, r, s.URL+r.URL.Path, http.StatusPermanentRedirect)
 	}))
 	t.Cleanup(self.Close)
-	good := upstreamServer(t, says(boardText))
+	good := gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText))
 	for name, url := range map[string]string{
-		"good": good, `we"ird/<name>`: good + "/", "closed": "http://127.0.0.1:1", "redirects": self.URL, "hangs": upstreamServer(t, hangs),
-		"lies": upstreamServer(t, says(`{"stages":7}`)), "self": s.url, "self/below": s.url + "/api/gateway",
+		"good": good, `we"ird/<name>`: good + "/", "closed": "http://127.0.0.1:1", "redirects": self.URL, "hangs": gatewaytest.ProjectServer(t, hangs),
+		"lies": gatewaytest.ProjectServer(t, gatewaytest.Says(`{"stages":7}`)), "self": s.URL, "self/below": s.URL + "/api/gateway",
 		"metadata": "http://169.254.169.254", "mapped": "http://[::ffff:169.254.169.254]", "anywhere": "http://0.0.0.0:1",
 	} {
-		s.add(name, url)
+		s.Add(name, url)
 	}
 	if err := s.Projects.Switch(t.Context(), "good"); err != nil {
 		t.Fatal(err)
 	}
 	before := time.Now().UnixMilli()
-	var got reply
+	var got gatewaytest.Answer
 	var answer pipelineReply
 	asked := int64(0)
 	waittest.Until(t, "all projects have answered", func() bool { // on a busy machine not all answer within the time that the gateway waits for them
 		asked++
-		got, answer = s.send("GET", "/api/gateway/pipeline", ""), pipelineReply{}
-		got.decode(t, &answer)
+		got, answer = s.Send("GET", "/api/gateway/pipeline", ""), pipelineReply{}
+		got.Decode(t, &answer)
 		for name, e := range answer.Projects {
 			if name != "hangs" && (e.Error != nil && *e.Error == "no answer yet" || e.Stale != nil && *e.Stale) {
 				return false
@@ -93,7 +72,7 @@ func TestPipelineHasEveryProject(t *testing.T) {
 		return true
 	})
 	if answer.Active == nil || *answer.Active != "good" || len(answer.Projects) != 11 {
-		t.Fatalf("%s", got.body)
+		t.Fatalf("%s", got.Text)
 	}
 	for name, want := range map[string]string{
 		"closed": "connection refused", "redirects": "answers with a redirect", "lies": "not a pipeline", "self": "HTTP status 404",
@@ -111,9 +90,9 @@ func TestPipelineHasEveryProject(t *testing.T) {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
-	stages := strings.Replace(boardText[strings.Index(boardText, "["):len(boardText)-1], `"since_ms":5`, `"since_ms":5,"blocked_since_ms":null`, 1)
-	if !strings.Contains(got.body, `"good":{"url":"`+good+`","reachable":true,"stale":false,"fetched_at_ms":`) || !strings.Contains(got.body, `"stages":`+stages+`}`) {
-		t.Errorf("stages did not pass as they came: %s", got.body)
+	stages := strings.Replace(gatewaytest.BoardText[strings.Index(gatewaytest.BoardText, "["):len(gatewaytest.BoardText)-1], `"since_ms":5`, `"since_ms":5,"blocked_since_ms":null`, 1)
+	if !strings.Contains(got.Text, `"good":{"url":"`+good+`","reachable":true,"stale":false,"fetched_at_ms":`) || !strings.Contains(got.Text, `"stages":`+stages+`}`) {
+		t.Errorf("stages did not pass as they came: %s", got.Text)
 	}
 	if e := answer.Projects["hangs"]; *e.Reachable || *e.Error != "no answer yet" && !strings.HasPrefix(*e.Error, "timed out") {
 		t.Errorf("hangs: %+v", e)
@@ -124,19 +103,19 @@ func TestPipelineHasEveryProject(t *testing.T) {
 }
 
 func TestLastSeenStaysWhenAProjectGoes(t *testing.T) {
-	s := newAPISite(t)
+	s := newSite(t)
 	var broken atomic.Bool
-	s.add("p", upstreamServer(t, func(w http.ResponseWriter, _ *http.Request) {
+	s.Add("p", gatewaytest.ProjectServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		if broken.Load() {
 			w.WriteHeader(500)
 			return
 		}
-		_, _ = io.WriteString(w, boardText)
+		_, _ = io.WriteString(w, gatewaytest.BoardText)
 	}))
 	var e pipelineEntry
 	entry := func() pipelineEntry {
 		var answer pipelineReply
-		s.send("GET", "/api/gateway/pipeline", "").decode(t, &answer)
+		s.Send("GET", "/api/gateway/pipeline", "").Decode(t, &answer)
 		e = answer.Projects["p"]
 		return e
 	}
@@ -155,8 +134,8 @@ func TestLastSeenStaysWhenAProjectGoes(t *testing.T) {
 func BenchmarkPipelineAPI(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint(n, " projects"), func(b *testing.B) {
-			s := newAPISite(b)
-			hanging := upstreamServer(b, hangs)
+			s := newSite(b)
+			hanging := gatewaytest.ProjectServer(b, hangs)
 			for i := range n {
 				url := ""
 				switch {
@@ -165,13 +144,13 @@ func BenchmarkPipelineAPI(b *testing.B) {
 				case i%50 == 3:
 					url = hanging
 				default:
-					url = upstreamServer(b, says(boardText))
+					url = gatewaytest.ProjectServer(b, gatewaytest.Says(gatewaytest.BoardText))
 				}
-				s.add(fmt.Sprintf("p%04d", i), url)
+				s.Add(fmt.Sprintf("p%04d", i), url)
 			}
 			ask := func() time.Duration {
 				began := time.Now()
-				if got := s.send("GET", "/api/gateway/pipeline", ""); got.status != 200 {
+				if got := s.Send("GET", "/api/gateway/pipeline", ""); got.StatusCode != 200 {
 					b.Fatal(got)
 				}
 				return time.Since(began)

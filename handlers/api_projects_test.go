@@ -2,96 +2,23 @@ package handlers_test
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"switchyard/handlers"
-	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/store/sqlite"
-	"switchyard/internal/upstream"
-	"switchyard/internal/waittest"
 )
 
-// apiSite is a gateway with a real store, real sockets and real calls to project servers.
-type apiSite struct {
-	testing.TB
-	*service.Service
-	url   string
-	store *sqlite.DB
-}
-
-// newProjectClient returns a client of project servers whose timeout is longer than they take on the busiest machine.
-func newProjectClient(t testing.TB) *upstream.Client {
+// newSite returns a gateway that calls project servers over HTTP.
+func newSite(t testing.TB) *gatewaytest.Site {
 	t.Helper()
-	client := upstream.NewClient(time.Minute)
-	t.Cleanup(client.Close)
-	return client
-}
-
-func newAPISite(t testing.TB) apiSite {
-	t.Helper()
-	client := newProjectClient(t)
-	g := gatewaytest.New(t, service.Options{Projects: client, Stories: client}, handlers.Gateway{})
-	return apiSite{t, g.Service, g.Serve(t).URL, g.Store}
-}
-
-// reply is an answer with its body read.
-type reply struct {
-	status int
-	media  string
-	body   string
-	header http.Header
-}
-
-// send sends a request; a body goes as JSON unless headers (name, value, …) say otherwise.
-func (s apiSite) send(method, path, body string, headers ...string) reply {
-	s.Helper()
-	request, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return reply{response.StatusCode, response.Header.Get("Content-Type"), string(data), response.Header}
-}
-
-// answered waits until each project server has answered, successfully or not: pages do not wait long for them.
-func answered(t testing.TB, s *service.Service) {
-	t.Helper()
-	waittest.Until(t, "each project server has answered", func() bool {
-		_, all := s.Pipelines.All(t.Context(), time.Hour)
-		return !slices.ContainsFunc(all, func(p domain.ProjectPipeline) bool { return p.Error == "no answer yet" })
-	})
-}
-
-func (s apiSite) add(name, url string) {
-	s.Helper()
-	if _, err := s.Projects.Add(s.Context(), name, url, nil); err != nil {
-		s.Fatal(err)
-	}
+	client := gatewaytest.NewProjectClient(t)
+	return gatewaytest.NewSite(t, service.Options{Projects: client, Stories: client}, handlers.Gateway{})
 }
 
 const (
@@ -100,7 +27,7 @@ const (
 )
 
 func TestLifeOfProjects(t *testing.T) {
-	s := newAPISite(t)
+	s := newSite(t)
 	for i, step := range []struct {
 		method, path, body string
 		status             int
@@ -126,10 +53,10 @@ func TestLifeOfProjects(t *testing.T) {
 		{"DELETE", "/api/gateway/projects/beta", "", 204, "", ""},
 		{"GET", "/api/gateway", "", 200, asJSON, `{"active":null,"projects":[{"name":"alpha","url":"http://a/2"}]}`},
 	} {
-		got := s.send(step.method, step.path, step.body)
-		if got.status != step.status || got.media != step.media || got.body != step.want {
+		got := s.Send(step.method, step.path, step.body)
+		if got.StatusCode != step.status || got.Media() != step.media || got.Text != step.want {
 			t.Errorf("step %d, %s %s %s:\n got %d %s %s\nwant %d %s %s", i, step.method, step.path, step.body,
-				got.status, got.media, got.body, step.status, step.media, step.want)
+				got.StatusCode, got.Media(), got.Text, step.status, step.media, step.want)
 		}
 	}
 	if p, _ := s.Projects.Registry().Find("alpha"); p.Token.Reveal() != "s3cret" {
@@ -138,7 +65,7 @@ func TestLifeOfProjects(t *testing.T) {
 }
 
 func TestNamesInPaths(t *testing.T) {
-	s := newAPISite(t)
+	s := newSite(t)
 	for name, path := range map[string]string{
 		"a/b":       "a%2Fb",
 		"50%":       "50%25",
@@ -152,12 +79,12 @@ func TestNamesInPaths(t *testing.T) {
 		"*{name}":   "*%7Bname%7D",
 		"switch":    "switch",
 	} {
-		s.add(name, "http://p")
-		if got := s.send("PUT", "/api/gateway/projects/"+path, `{"url":"http://q"}`); got.status != 200 {
-			t.Errorf("PUT %s: %d %s", path, got.status, got.body)
+		s.Add(name, "http://p")
+		if got := s.Send("PUT", "/api/gateway/projects/"+path, `{"url":"http://q"}`); got.StatusCode != 200 {
+			t.Errorf("PUT %s: %d %s", path, got.StatusCode, got.Text)
 		}
-		if got := s.send("DELETE", "/api/gateway/projects/"+path, ""); got.status != 204 {
-			t.Errorf("DELETE %s: %d %s", path, got.status, got.body)
+		if got := s.Send("DELETE", "/api/gateway/projects/"+path, ""); got.StatusCode != 204 {
+			t.Errorf("DELETE %s: %d %s", path, got.StatusCode, got.Text)
 		}
 	}
 	if left := s.Projects.Registry().Projects; len(left) != 0 {
@@ -166,8 +93,8 @@ func TestNamesInPaths(t *testing.T) {
 }
 
 func TestRefusedBodies(t *testing.T) {
-	s := newAPISite(t)
-	s.add("alpha", "http://a")
+	s := newSite(t)
+	s.Add("alpha", "http://a")
 	before := s.Projects.Registry()
 	endpoints := []struct{ method, path, good, field string }{
 		{"POST", "/api/gateway/switch", `{"project":"alpha"}`, "project"},
@@ -204,12 +131,12 @@ func TestRefusedBodies(t *testing.T) {
 			"over 1 MiB":       {large, nil, 413},
 			"over 1 MiB, text": {large, []string{"Content-Type", "text/plain"}, 415},
 		} {
-			got := s.send(e.method, e.path, test.body, test.headers...)
-			if got.status != test.status || got.media != media || got.body == "" {
-				t.Errorf("%s %s, %s: %d %s %s", e.method, e.path, name, got.status, got.media, got.body)
+			got := s.Send(e.method, e.path, test.body, test.headers...)
+			if got.StatusCode != test.status || got.Media() != media || got.Text == "" {
+				t.Errorf("%s %s, %s: %d %s %s", e.method, e.path, name, got.StatusCode, got.Media(), got.Text)
 			}
-			if media == asJSON && !strings.HasPrefix(got.body, `{"ok":false,"error":"`) {
-				t.Errorf("%s, %s: %s", e.path, name, got.body)
+			if media == asJSON && !strings.HasPrefix(got.Text, `{"ok":false,"error":"`) {
+				t.Errorf("%s, %s: %s", e.path, name, got.Text)
 			}
 		}
 	}
@@ -219,9 +146,9 @@ func TestRefusedBodies(t *testing.T) {
 		`{"name":"b","url":"javascript:alert(1)"}`, `{"name":"b","url":"http://u:p@b"}`, `{"name":"b","url":"http://b?q"}`, `{"name":"b","url":"http://b#f"}`,
 		`{"name":"b","url":"http://"}`, `{"name":"b","url":"http://b","token":7}`, `{"name":"b","url":"http://b","token":"a b"}`,
 	} {
-		got := s.send("POST", "/api/gateway/projects", body)
-		if got.status != 400 || got.media != plainText || !strings.Contains(got.body, ": ") {
-			t.Errorf("%s: %d %s %s", body, got.status, got.media, got.body)
+		got := s.Send("POST", "/api/gateway/projects", body)
+		if got.StatusCode != 400 || got.Media() != plainText || !strings.Contains(got.Text, ": ") {
+			t.Errorf("%s: %d %s %s", body, got.StatusCode, got.Media(), got.Text)
 		}
 	}
 	if s.Projects.Registry() != before {
@@ -231,10 +158,10 @@ func TestRefusedBodies(t *testing.T) {
 
 // TestTheSenderOfAHugeBodyIsRefused: with a 413, after which the connection is closed instead of reading the rest.
 func TestTheSenderOfAHugeBodyIsRefused(t *testing.T) {
-	s := newAPISite(t)
+	s := newSite(t)
 	huge := strings.Repeat(" ", 32<<20) // more than the buffers between the two hold
 	for path, media := range map[string]string{"/api/gateway/projects": "application/json", "/projects": "application/x-www-form-urlencoded"} {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,17 +182,17 @@ func TestTheSenderOfAHugeBodyIsRefused(t *testing.T) {
 }
 
 func TestContentTypeWithParametersIsJSON(t *testing.T) {
-	s := newAPISite(t)
+	s := newSite(t)
 	for i, media := range []string{"application/json; charset=utf-8", "APPLICATION/JSON", "application/json;x"} {
 		body := fmt.Sprintf(`{"name":"p%d","url":"http://p"}`, i)
-		if got := s.send("POST", "/api/gateway/projects", body, "Content-Type", media); got.status != 200 {
-			t.Errorf("%s: %d %s", media, got.status, got.body)
+		if got := s.Send("POST", "/api/gateway/projects", body, "Content-Type", media); got.StatusCode != 200 {
+			t.Errorf("%s: %d %s", media, got.StatusCode, got.Text)
 		}
 	}
 }
 
 func TestWrongMethodsAndUnknownPaths(t *testing.T) {
-	s := newAPISite(t)
+	s := newSite(t)
 	for _, test := range []struct {
 		method, path string
 		status       int
@@ -285,23 +212,23 @@ func TestWrongMethodsAndUnknownPaths(t *testing.T) {
 		{"GET", "/gateway/nothing", 404, ""},
 		{"BREW", "/gateway/nothing", 404, ""},
 	} {
-		got := s.send(test.method, test.path, "")
-		if got.status != test.status || got.media != plainText || got.header.Get("Allow") != test.allow {
-			t.Errorf("%s %s: %d %s, Allow %q", test.method, test.path, got.status, got.media, got.header.Get("Allow"))
+		got := s.Send(test.method, test.path, "")
+		if got.StatusCode != test.status || got.Media() != plainText || got.Header.Get("Allow") != test.allow {
+			t.Errorf("%s %s: %d %s, Allow %q", test.method, test.path, got.StatusCode, got.Media(), got.Header.Get("Allow"))
 		}
 	}
-	if got := s.send("HEAD", "/api/gateway", ""); got.status != 200 || got.media != asJSON {
-		t.Errorf("HEAD: %d %s", got.status, got.media)
+	if got := s.Send("HEAD", "/api/gateway", ""); got.StatusCode != 200 || got.Media() != asJSON {
+		t.Errorf("HEAD: %d %s", got.StatusCode, got.Media())
 	}
 }
 
 func TestParallelAddsOfOneName(t *testing.T) {
-	s := newAPISite(t)
+	s := newSite(t)
 	var group sync.WaitGroup
 	statuses := make(chan int, 100)
 	for i := range 100 {
 		group.Go(func() {
-			statuses <- s.send("POST", "/api/gateway/projects", fmt.Sprintf(`{"name":"one","url":"http://%d"}`, i)).status
+			statuses <- s.Send("POST", "/api/gateway/projects", fmt.Sprintf(`{"name":"one","url":"http://%d"}`, i)).StatusCode
 		})
 	}
 	group.Wait()
@@ -316,9 +243,9 @@ func TestParallelAddsOfOneName(t *testing.T) {
 }
 
 func TestStorageFailureIsNoSuccess(t *testing.T) {
-	s := newAPISite(t)
-	s.add("alpha", "http://a")
-	s.store.Close()
+	s := newSite(t)
+	s.Add("alpha", "http://a")
+	s.Store.Close()
 	for _, test := range []struct {
 		method, path, body string
 		status             int
@@ -332,17 +259,17 @@ func TestStorageFailureIsNoSuccess(t *testing.T) {
 		{"GET", "/healthz", "", 200, "ok"},
 		{"GET", "/readyz", "", 503, "the store failed"},
 	} {
-		if got := s.send(test.method, test.path, test.body); got.status != test.status || got.body != test.want {
-			t.Errorf("%s %s: %d %s", test.method, test.path, got.status, got.body)
+		if got := s.Send(test.method, test.path, test.body); got.StatusCode != test.status || got.Text != test.want {
+			t.Errorf("%s %s: %d %s", test.method, test.path, got.StatusCode, got.Text)
 		}
 	}
 }
 
 func TestEveryAnswerHasARequestID(t *testing.T) {
-	s := newAPISite(t)
+	s := newSite(t)
 	seen := map[string]bool{}
 	for _, path := range []string{"/gateway/mode", "/nowhere", "/api/gateway/switch", "/healthz"} {
-		id := s.send("GET", path, "").header.Get("X-Request-Id")
+		id := s.Send("GET", path, "").Header.Get("X-Request-Id")
 		if id == "" || seen[id] {
 			t.Errorf("%s: id %q", path, id)
 		}
@@ -351,9 +278,3 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 }
 
 // decode reads a JSON answer.
-func (r reply) decode(t testing.TB, into any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(r.body), into); err != nil {
-		t.Fatalf("%v: %s", err, r.body)
-	}
-}

@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
+	"switchyard/internal/service"
 	"switchyard/internal/signintest"
 	"switchyard/internal/waittest"
 )
@@ -25,10 +26,9 @@ var changesNothing = map[string]bool{
 
 // audited is a gateway whose audit log is tested.
 type audited struct {
-	apiSite
-	gateway  handlers.Gateway
+	*gatewaytest.Site
 	provider *signintest.Provider
-	log      *logBuffer
+	log      *waittest.Log
 	zoe      string          // an administrator's token
 	viewer   string          // a viewer's token
 	tried    map[string]bool // routes
@@ -40,10 +40,11 @@ const anySubject = "*"
 const asForm = "application/x-www-form-urlencoded"
 
 func newAudited(t *testing.T) *audited {
-	a := &audited{provider: signintest.New(t), log: &logBuffer{}, tried: map[string]bool{}}
-	a.apiSite, a.gateway = wholeGatewayAt(t, "correct-horse", a.provider, slog.New(slog.NewTextHandler(a.log, nil)))
-	_, a.zoe = namedToken(t, a.Service, "zoe", domain.RoleAdmin)
-	_, a.viewer = namedToken(t, a.Service, "guest", domain.RoleViewer)
+	a := &audited{provider: signintest.New(t), log: &waittest.Log{}, tried: map[string]bool{}}
+	log := slog.New(slog.NewTextHandler(a.log, nil))
+	a.Site = gatewaytest.NewWholeSite(t, service.Options{Log: log, Provider: gatewaytest.SignIn(a.provider, log)}, "correct-horse")
+	_, a.zoe = gatewaytest.NamedToken(t, a.Service, "zoe", domain.RoleAdmin)
+	_, a.viewer = gatewaytest.NamedToken(t, a.Service, "guest", domain.RoleViewer)
 	return a
 }
 
@@ -61,15 +62,15 @@ type auditEntry struct {
 
 func (a *audited) entries(query string) (entries []auditEntry, next int64) {
 	a.Helper()
-	got := a.send("GET", "/api/gateway/audit"+query, "", "Authorization", "Bearer correct-horse")
-	if got.status != 200 {
-		a.Fatalf("the audit%s: %d %s", query, got.status, got.body)
+	got := a.Send("GET", "/api/gateway/audit"+query, "", "Authorization", "Bearer correct-horse")
+	if got.StatusCode != 200 {
+		a.Fatalf("the audit%s: %d %s", query, got.StatusCode, got.Text)
 	}
 	var page struct {
 		Entries []auditEntry `json:"entries"`
 		Next    int64        `json:"next"`
 	}
-	got.decode(a.TB.(*testing.T), &page)
+	got.Decode(a.TB.(*testing.T), &page)
 	return page.Entries, page.Next
 }
 
@@ -81,7 +82,7 @@ func (a *audited) last() auditEntry {
 
 // change sends a request that changes something, first as somebody who may not. It must add one entry like want: an action,
 // a subject, and parts of the detail.
-func (a *audited) change(pattern, path, body string, want ...string) reply {
+func (a *audited) change(pattern, path, body string, want ...string) gatewaytest.Answer {
 	a.Helper()
 	method, _, _ := strings.Cut(pattern, " ")
 	a.tried[pattern] = true
@@ -91,28 +92,28 @@ func (a *audited) change(pattern, path, body string, want ...string) reply {
 	}
 	before := a.last()
 	if pattern != "POST /mcp" {
-		if got := a.send(method, path, body, "Authorization", "Bearer "+a.viewer, "Content-Type", media); got.status != 403 {
-			a.Errorf("%s as a viewer: %d %s", pattern, got.status, got.body)
+		if got := a.Send(method, path, body, "Authorization", "Bearer "+a.viewer, "Content-Type", media); got.StatusCode != 403 {
+			a.Errorf("%s as a viewer: %d %s", pattern, got.StatusCode, got.Text)
 		}
 	}
 	if after := a.last(); after.ID != before.ID {
 		a.Errorf("%s: what was refused is in the audit: %+v", pattern, after)
 	}
-	got := a.send(method, path, body, "Authorization", "Bearer "+a.zoe, "Content-Type", media, "Accept", "application/json, text/event-stream")
+	got := a.Send(method, path, body, "Authorization", "Bearer "+a.zoe, "Content-Type", media, "Accept", "application/json, text/event-stream")
 	a.wantEntry(pattern, before, got, "zoe", "token", "admin", want...)
 	return got
 }
 
 // wantEntry requires that a request has added one entry.
-func (a *audited) wantEntry(pattern string, before auditEntry, got reply, who, via, role string, want ...string) {
+func (a *audited) wantEntry(pattern string, before auditEntry, got gatewaytest.Answer, who, via, role string, want ...string) {
 	a.Helper()
 	e := a.last()
 	entries, _ := a.entries(fmt.Sprintf("?limit=%d", 2))
 	if e.ID == before.ID || len(entries) > 1 && entries[1].ID != before.ID {
-		a.Errorf("%s: %d %s; it left the entries %+v", pattern, got.status, got.body, entries)
+		a.Errorf("%s: %d %s; it left the entries %+v", pattern, got.StatusCode, got.Text, entries)
 		return
 	}
-	id := got.header.Get("X-Request-Id")
+	id := got.Header.Get("X-Request-Id")
 	if e.Who != who || e.Via != via || value(e.Role) != role || e.Action != want[0] || want[1] != anySubject && e.Subject != want[1] || value(e.RequestID) != id || time.Since(time.UnixMilli(e.AtMS)) > time.Minute {
 		a.Errorf("%s: %+v %s %s; want %v by %s, %s, %s, request %s", pattern, e, value(e.Role), value(e.RequestID), want, who, via, role, id)
 	}
@@ -151,14 +152,14 @@ func (a *audited) join(label string) (id, secret string) {
 		a.Fatal(err)
 	}
 	before := a.last()
-	joined := a.send("POST", "/gateway/agents", `{"token":"`+token.Reveal()+`","label":"`+label+`","version":"v1"}`)
+	joined := a.Send("POST", "/gateway/agents", `{"token":"`+token.Reveal()+`","label":"`+label+`","version":"v1"}`)
 	a.wantEntry("POST /gateway/agents", before, joined, label, "agent", "", "agent.joined", label, "version: v1")
 	a.tried["POST /gateway/agents"] = true
 	var answer struct {
 		Agent  struct{ ID string }
 		Secret string
 	}
-	joined.decode(a.TB.(*testing.T), &answer)
+	joined.Decode(a.TB.(*testing.T), &answer)
 	return answer.Agent.ID, answer.Secret
 }
 
@@ -179,8 +180,8 @@ func (a *audited) callback() string {
 // not call.
 func TestEveryChangeIsOneEntry(t *testing.T) {
 	a := newAudited(t)
-	alpha := upstreamServer(t, says(boardText), func(mux *http.ServeMux) {
-		mux.HandleFunc("PATCH /api/stories/7_pay", says(`{"story_id":"7_pay","stage":"3_qa"}`))
+	alpha := gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
+		mux.HandleFunc("PATCH /api/stories/7_pay", gatewaytest.Says(`{"story_id":"7_pay","stage":"3_qa"}`))
 		mux.HandleFunc("POST /api/stories", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, `{"story_id":"8_new","story_name":"New","stage":"1_backlog"}`)
@@ -200,10 +201,10 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("POST /projects/{name}/stories", "/projects/alpha/stories", form("name", "New"), "story.created", "alpha/8_new")
 
 	waittest.Until(t, "beta is known to be unreachable", func() bool {
-		return strings.Contains(a.send("GET", "/api/gateway/attention", "", "Authorization", "Bearer "+a.zoe).body, `"unreachable/beta"`)
+		return strings.Contains(a.Send("GET", "/api/gateway/attention", "", "Authorization", "Bearer "+a.zoe).Text, `"unreachable/beta"`)
 	})
 	a.change("POST /api/gateway/attention/acknowledge", "/api/gateway/attention/acknowledge", `{"key":"unreachable/beta","for":"4h"}`, "alert.acknowledged", "unreachable/beta", "until: ")
-	if list := a.send("GET", "/api/gateway/attention", "", "Authorization", "Bearer "+a.viewer).body; !strings.Contains(list, `"by":"zoe"`) {
+	if list := a.Send("GET", "/api/gateway/attention", "", "Authorization", "Bearer "+a.viewer).Text; !strings.Contains(list, `"by":"zoe"`) {
 		t.Errorf("who acknowledged it is not said: %s", list)
 	}
 	a.change("POST /api/gateway/attention/reopen", "/api/gateway/attention/reopen", `{"key":"unreachable/beta"}`, "alert.reopened", "unreachable/beta", "by zoe")
@@ -214,7 +215,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	id, secret := a.join("builder")
 	a.change("POST /gateway/agents/{id}/assign", "/gateway/agents/"+id+"/assign", `{"project":"alpha"}`, "agent.assigned", "builder", "id: "+id, "none → alpha")
 	before := a.last()
-	issued := a.send("POST", "/gateway/agents/"+id+"/token", "", "Authorization", "Bearer "+secret)
+	issued := a.Send("POST", "/gateway/agents/"+id+"/token", "", "Authorization", "Bearer "+secret)
 	a.wantEntry("POST /gateway/agents/{id}/token", before, issued, id, "agent", "", "token.created", "builder", "role: operator; project: alpha")
 	a.tried["POST /gateway/agents/{id}/token"] = true
 	a.change("POST /agents/{id}/assign", "/agents/"+id+"/assign", form("project", ""), "agent.assigned", "builder", "alpha → none")
@@ -224,7 +225,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("DELETE /gateway/agents/{id}", "/gateway/agents/"+id, "", "agent.removed", "second")
 	id, secret = a.join("third")
 	before = a.last()
-	left := a.send("DELETE", "/gateway/agents/"+id, "", "Authorization", "Bearer "+secret)
+	left := a.Send("DELETE", "/gateway/agents/"+id, "", "Authorization", "Bearer "+secret)
 	a.wantEntry("DELETE /gateway/agents/{id}", before, left, "third", "agent", "", "agent.removed", "third")
 
 	token := a.change("POST /gateway/tokens", "/gateway/tokens", "", "join_token.created", anySubject)
@@ -246,44 +247,44 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("POST /sign-out", "/sign-out", "x=", "sign_in.removed", "identity provider")
 	a.change("POST /oauth/sign-out", "/oauth/sign-out", "", "sign_in.removed", "identity provider")
 	before = a.last()
-	back := a.send("GET", a.callback(), "")
+	back := a.Send("GET", a.callback(), "")
 	a.wantEntry("GET /callback", before, back, "unknown", "callback", "", "sign_in.completed", "identity provider")
 
 	given := a.change("POST /api/gateway/tokens", "/api/gateway/tokens", `{"name":"ci","role":"operator","expires_in":"1h"}`, "token.created", "ci", "role: operator", "expires: ")
-	ci := field(t, given.body, "token")
+	ci := field(t, given.Text, "token")
 	before = a.last()
-	login := a.send("POST", "/login", form("token", ci), "Content-Type", asForm)
+	login := a.Send("POST", "/login", form("token", ci), "Content-Type", asForm)
 	a.wantEntry("POST /login", before, login, "ci", "token", "operator", "session.began", "ci", "role: operator")
 	a.change("DELETE /api/gateway/sessions/{id}", "/api/gateway/sessions/"+a.Access.Sessions()[0].ID, "", "session.ended", "ci")
-	login = a.send("POST", "/login", form("token", ci), "Content-Type", asForm)
-	cookie, _, _ := strings.Cut(login.header.Get("Set-Cookie"), ";")
+	login = a.Send("POST", "/login", form("token", ci), "Content-Type", asForm)
+	cookie, _, _ := strings.Cut(login.Header.Get("Set-Cookie"), ";")
 	before = a.last()
-	a.wantEntry("POST /logout", before, a.send("POST", "/logout", "", "Cookie", cookie), "ci", "token", "operator", "session.ended", "ci")
+	a.wantEntry("POST /logout", before, a.Send("POST", "/logout", "", "Cookie", cookie), "ci", "token", "operator", "session.ended", "ci")
 	made := a.change("POST /access", "/access", form("name", "cd", "role", "viewer", "expires_in", "24h"), "token.created", "cd", "role: viewer", "expires: ")
-	if !strings.Contains(made.body, "swk_") || made.header.Get("Cache-Control") != "no-store" {
+	if !strings.Contains(made.Text, "swk_") || made.Header.Get("Cache-Control") != "no-store" {
 		t.Error("the page does not show the token, or is kept")
 	}
-	login = a.send("POST", "/login", form("token", ci), "Content-Type", asForm)
+	login = a.Send("POST", "/login", form("token", ci), "Content-Type", asForm)
 	a.change("POST /access/sessions/{id}/end", "/access/sessions/"+a.Access.Sessions()[0].ID+"/end", "x=", "session.ended", "ci")
 	for _, token := range a.Access.Tokens() {
 		if token.Name == "cd" {
 			a.change("POST /access/tokens/{id}/revoke", "/access/tokens/"+token.ID+"/revoke", "x=", "token.revoked", "cd")
 		}
 	}
-	a.change("DELETE /api/gateway/tokens/{id}", "/api/gateway/tokens/"+field(t, given.body, "id"), "", "token.revoked", "ci", "role: operator")
+	a.change("DELETE /api/gateway/tokens/{id}", "/api/gateway/tokens/"+field(t, given.Text, "id"), "", "token.revoked", "ci", "role: operator")
 	a.tried["POST /login"], a.tried["POST /logout"] = true, true
 
 	a.change("DELETE /api/gateway/projects/{name}", "/api/gateway/projects/beta", "", "project.removed", "beta", "it was the active one")
 	removed := a.change("POST /projects/{name}/remove", "/projects/alpha/remove", "x=", "project.removed", "alpha", alpha)
-	cookie, _, _ = strings.Cut(removed.header.Get("Set-Cookie"), ";")
+	cookie, _, _ = strings.Cut(removed.Header.Get("Set-Cookie"), ";")
 	undo := regexp.MustCompile(`name="removal" value="([^"]*)"`).FindStringSubmatch(
-		a.send("GET", "/projects", "", "Authorization", "Bearer "+a.zoe, "Cookie", cookie).body)
+		a.Send("GET", "/projects", "", "Authorization", "Bearer "+a.zoe, "Cookie", cookie).Text)
 	if undo == nil {
 		t.Fatal("the removal cannot be undone")
 	}
 	a.change("POST /restore-project", "/restore-project", form("removal", undo[1]), "project.restored", "alpha", alpha)
 
-	eachRoute(t, a.gateway, func(method, pattern string) {
+	eachRoute(t, a.HTTP, func(method, pattern string) {
 		route := method + " " + pattern
 		if method != "GET" && method != "HEAD" && !changesNothing[route] && !a.tried[route] {
 			t.Errorf("%s: what does it leave in the audit?", route)
@@ -292,7 +293,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 
 	all, _ := a.entries("?limit=200")
 	text, _ := json.Marshal(all)
-	for _, secret := range []string{"canary", "correct-horse", a.zoe, a.viewer, secret, ci, field(t, token.body, "token"), signintest.AccessToken} {
+	for _, secret := range []string{"canary", "correct-horse", a.zoe, a.viewer, secret, ci, field(t, token.Text, "token"), signintest.AccessToken} {
 		if strings.Contains(string(text), secret) || strings.Contains(a.log.String(), secret) {
 			t.Errorf("the audit or the log has the secret %q", secret)
 		}
@@ -302,7 +303,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 // TestWhatFailsIsNoEntry: a refused request, whatever the reason, changed nothing.
 func TestWhatFailsIsNoEntry(t *testing.T) {
 	a := newAudited(t)
-	a.add("alpha", upstreamServer(t, says(boardText)))
+	a.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText)))
 	before := a.last()
 	for _, c := range []struct {
 		method, path, body string
@@ -325,8 +326,8 @@ func TestWhatFailsIsNoEntry(t *testing.T) {
 		{"DELETE", "/api/gateway/tokens/none", "", 404},
 		{"DELETE", "/api/gateway/sessions/none", "", 404},
 	} {
-		if got := a.send(c.method, c.path, c.body, "Authorization", "Bearer "+a.zoe); got.status != c.status {
-			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, got.status, got.body, c.status)
+		if got := a.Send(c.method, c.path, c.body, "Authorization", "Bearer "+a.zoe); got.StatusCode != c.status {
+			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, got.StatusCode, got.Text, c.status)
 		}
 		if after := a.last(); after.ID != before.ID {
 			t.Errorf("%s %s left %+v", c.method, c.path, after)
@@ -338,7 +339,7 @@ func TestWhatFailsIsNoEntry(t *testing.T) {
 func TestTheAuditIsReadInPages(t *testing.T) {
 	a := newAudited(t)
 	for i := range 7 {
-		a.add(fmt.Sprint("p", i), "http://127.0.0.1:1")
+		a.Add(fmt.Sprint("p", i), "http://127.0.0.1:1")
 	}
 	var subjects []string
 	next := int64(0)
@@ -366,8 +367,8 @@ func TestTheAuditIsReadInPages(t *testing.T) {
 		t.Errorf("the newest first: %s", got)
 	}
 	for _, query := range []string{"?limit=0", "?limit=201", "?limit=x", "?before=x", "?before=-1", "?limit="} {
-		if got := a.send("GET", "/api/gateway/audit"+query, "", "Authorization", "Bearer "+a.zoe); got.status != 400 {
-			t.Errorf("%s: %d, want 400", query, got.status)
+		if got := a.Send("GET", "/api/gateway/audit"+query, "", "Authorization", "Bearer "+a.zoe); got.StatusCode != 400 {
+			t.Errorf("%s: %d, want 400", query, got.StatusCode)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 )
 
 var namedTokenPattern = regexp.MustCompile(`swk_[a-z2-7]{32}`)
@@ -17,9 +18,9 @@ func loggedIn(t *testing.T, token string) *consoleSite {
 	t.Helper()
 	s := newWholeSite(t)
 	if token == "" {
-		token = adminToken
+		token = gatewaytest.AdminToken
 	}
-	if a := s.submit("/login", "token", token); a.StatusCode != http.StatusSeeOther {
+	if a := s.Submit("/login", "token", token); a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("login: %d", a.StatusCode)
 	}
 	return s
@@ -28,48 +29,48 @@ func loggedIn(t *testing.T, token string) *consoleSite {
 // TestAccessPageWithoutScripts: every action is a plain form.
 func TestAccessPageWithoutScripts(t *testing.T) {
 	s := loggedIn(t, "")
-	s.wantText("at first", s.get("/access").body, "<h1>Access</h1>", "No tokens have been issued", "admin token", ">you<", "2 agents have")
+	s.wantText("at first", s.Get("/access").Text, "<h1>Access</h1>", "No tokens have been issued", "admin token", ">you<", "2 agents have")
 
 	for _, c := range []struct{ name, role, expires, says string }{
 		{" ", "viewer", "", "Must not be empty"},
 		{"a", "root", "", "Must be viewer, operator or admin"},
 		{"a", "viewer", "1ms", "Must be a duration"},
 	} {
-		refused := s.submit("/access", "name", c.name, "role", c.role, "expires_in", c.expires)
+		refused := s.Submit("/access", "name", c.name, "role", c.role, "expires_in", c.expires)
 		if refused.StatusCode != 400 {
 			t.Errorf("%+v: %d", c, refused.StatusCode)
 		}
-		s.wantText("refused", refused.body, c.says, `aria-invalid="true"`, `value="`+c.name+`"`, "!swk_")
+		s.wantText("refused", refused.Text, c.says, `aria-invalid="true"`, `value="`+c.name+`"`, "!swk_")
 	}
-	made := s.submit("/access", "name", "<dash>", "role", "operator", "expires_in", "720h")
-	token := namedTokenPattern.FindString(made.body)
+	made := s.Submit("/access", "name", "<dash>", "role", "operator", "expires_in", "720h")
+	token := namedTokenPattern.FindString(made.Text)
 	if made.StatusCode != 200 || made.Header.Get("Cache-Control") != "no-store" || token == "" {
-		t.Fatalf("made: %d %v %s", made.StatusCode, made.Header, made.body)
+		t.Fatalf("made: %d %v %s", made.StatusCode, made.Header, made.Text)
 	}
-	s.wantText("made", made.body, "shown only once", "&lt;dash&gt;", "!<dash>")
-	s.wantText("later", s.get("/access").body, "!swk_", "&lt;dash&gt;", "operator", "in <time")
+	s.wantText("made", made.Text, "shown only once", "&lt;dash&gt;", "!<dash>")
+	s.wantText("later", s.Get("/access").Text, "!swk_", "&lt;dash&gt;", "operator", "in <time")
 
-	other := &consoleSite{TB: t, Service: s.Service, server: s.server, url: s.url, client: newReader(t)}
-	other.submit("/login", "token", token)
-	s.wantText("a session of it", s.get("/access").body, "Logged in by", ">token<")
+	other := &gatewaytest.Site{TB: t, URL: s.URL, Client: gatewaytest.NewClient(t)}
+	other.Submit("/login", "token", token)
+	s.wantText("a session of it", s.Get("/access").Text, "Logged in by", ">token<")
 	session := s.Access.Sessions()[0]
-	s.wantText("ended", s.follow(s.submit("/access/sessions/"+session.ID+"/end")).body, "The session has ended.")
-	if got := other.get("/").StatusCode; got != http.StatusSeeOther {
+	s.wantText("ended", s.follow(s.Submit("/access/sessions/"+session.ID+"/end")).Text, "The session has ended.")
+	if got := other.Get("/").StatusCode; got != http.StatusSeeOther {
 		t.Errorf("the ended session: %d", got)
 	}
-	s.wantText("ended twice", s.follow(s.submit("/access/sessions/"+session.ID+"/end")).body, "had already ended")
-	other.submit("/login", "token", token)
+	s.wantText("ended twice", s.follow(s.Submit("/access/sessions/"+session.ID+"/end")).Text, "had already ended")
+	other.Submit("/login", "token", token)
 	id := s.Access.Tokens()[0].ID
-	s.wantText("revoked", s.follow(s.submit("/access/tokens/"+id+"/revoke")).body, "The token is revoked.", "No tokens have been issued")
-	if got := other.get("/").StatusCode; got != http.StatusSeeOther {
+	s.wantText("revoked", s.follow(s.Submit("/access/tokens/"+id+"/revoke")).Text, "The token is revoked.", "No tokens have been issued")
+	if got := other.Get("/").StatusCode; got != http.StatusSeeOther {
 		t.Errorf("a session of the revoked token: %d", got)
 	}
-	s.wantText("the audit", s.get("/audit").body, "Token created", "Token revoked", "Session ended", "&lt;dash&gt;", "role: operator")
+	s.wantText("the audit", s.Get("/audit").Text, "Token created", "Token revoked", "Session ended", "&lt;dash&gt;", "role: operator")
 }
 
 func TestAccessPageWhereNothingIsSetUp(t *testing.T) {
 	s := newConsoleSite(t)
-	s.wantText("open", s.get("/access").body, "everyone who can reach this gateway is an administrator")
+	s.wantText("open", s.Get("/access").Text, "everyone who can reach this gateway is an administrator")
 }
 
 func TestAuditPageIsFilteredAndPaged(t *testing.T) {
@@ -79,19 +80,19 @@ func TestAuditPageIsFilteredAndPaged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.submit("/switch", "project", "alpha")
-	first := s.get("/audit")
-	s.wantText("first", first.body, "Project switched", "beta → alpha", "admin token", ">Older<", "!builder-1")
-	older := regexp.MustCompile(`href="(/audit\?before=\d+)"`).FindStringSubmatch(first.body)
+	s.Submit("/switch", "project", "alpha")
+	first := s.Get("/audit")
+	s.wantText("first", first.Text, "Project switched", "beta → alpha", "admin token", ">Older<", "!builder-1")
+	older := regexp.MustCompile(`href="(/audit\?before=\d+)"`).FindStringSubmatch(first.Text)
 	if older == nil {
 		t.Fatal("no older entries")
 	}
-	s.wantText("older", s.get(older[1]).body, "Agent joined", "builder-1", "!>Older<")
-	s.wantText("by who", s.get("/audit?who=admin").body, "beta → alpha", "Session began", "!>Older<", "!beta → beta")
-	s.wantText("by change", s.get("/audit?action=agent.joined").body, "builder-1", "builder-2", "!beta →")
-	s.wantText("by text", s.get("/audit?q=BUILDER-2").body, "builder-2", "!builder-1")
-	s.wantText("by nothing that is there", s.get("/audit?q=100%25").body, "No matching entries")
-	if got := s.get("/audit?before=x").StatusCode; got != 400 {
+	s.wantText("older", s.Get(older[1]).Text, "Agent joined", "builder-1", "!>Older<")
+	s.wantText("by who", s.Get("/audit?who=admin").Text, "beta → alpha", "Session began", "!>Older<", "!beta → beta")
+	s.wantText("by change", s.Get("/audit?action=agent.joined").Text, "builder-1", "builder-2", "!beta →")
+	s.wantText("by text", s.Get("/audit?q=BUILDER-2").Text, "builder-2", "!builder-1")
+	s.wantText("by nothing that is there", s.Get("/audit?q=100%25").Text, "No matching entries")
+	if got := s.Get("/audit?before=x").StatusCode; got != 400 {
 		t.Errorf("a bad position: %d", got)
 	}
 }
@@ -100,10 +101,10 @@ func TestAuditPageIsFilteredAndPaged(t *testing.T) {
 func TestAccessHasRoomForLongNamesOnAPhone(t *testing.T) {
 	t.Parallel()
 	s := newWholeSite(t)
-	namedToken(t, s.Service, strings.Repeat("x", 100), domain.RoleViewer)
+	gatewaytest.NamedToken(t, s.Service, strings.Repeat("x", 100), domain.RoleViewer)
 	tab := loggedInTab(t, s)
 	tab.Phone()
-	tab.Goto(s.url + "/access")
+	tab.Goto(s.URL + "/access")
 	if wide := browsertest.Eval[int](tab, "document.documentElement.scrollWidth"); wide > 360 {
 		t.Errorf("the page is %d px wide", wide)
 	}
@@ -113,8 +114,8 @@ func TestBrowserAccessAndAudit(t *testing.T) {
 	t.Parallel()
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/login")
-	tab.Find("textbox", "Admin token").Type(adminToken)
+	tab.Goto(s.URL + "/login")
+	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken)
 	tab.Find("button", "Log in").Click()
 	tab.Find("heading", "Overview")
 	tab.Find("button", "Menu").Click()
@@ -140,20 +141,20 @@ func TestBrowserAccessAndAudit(t *testing.T) {
 	tab.WaitText("Agent joined")
 
 	// A viewer gets none of these controls.
-	_, viewer := namedToken(t, s.Service, "guest", domain.RoleViewer)
+	_, viewer := gatewaytest.NamedToken(t, s.Service, "guest", domain.RoleViewer)
 	tab.Find("button", "Menu").Click()
 	tab.Find("button", "Log out").Click()
 	tab.Find("textbox", "Admin token").Type(viewer)
 	tab.Find("button", "Log in").Click()
 	tab.Find("heading", "Overview")
-	tab.Goto(s.url + "/agents")
+	tab.Goto(s.URL + "/agents")
 	tab.Find("heading", "Agents")
 	for _, name := range []string{"Add agent", "Assign", "Remove", "Rename", "Switch", "Make active", "Sign in"} {
 		if len(tab.All("button", name)) > 0 {
 			t.Errorf("a viewer is offered %s", name)
 		}
 	}
-	tab.Goto(s.url + "/audit")
+	tab.Goto(s.URL + "/audit")
 	tab.WaitText("This needs the role admin; yours is viewer.")
 	if text := browsertest.Eval[string](tab, "document.body.innerText"); strings.Contains(text, "builder") {
 		t.Error("a viewer sees the audit")

@@ -2,43 +2,22 @@ package handlers_test
 
 import (
 	"fmt"
-	"log/slog"
-	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"switchyard/handlers"
-	"switchyard/internal/botfile"
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/signin"
-	"switchyard/internal/signintest"
 )
 
 // newWholeSite is a gateway with everything set up, something in every state, and an admin token.
 func newWholeSite(t testing.TB) *consoleSite {
 	t.Helper()
-	dir := t.TempDir()
-	log := slog.New(slog.DiscardHandler)
-	provider := signintest.New(t)
-	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]domain.Stage{}}}
-	g := gatewaytest.New(t, service.Options{
-		Projects: s.boards, Stories: s.boards,
-		BotFile: botfile.File{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
-		Credentials: signin.NewFile(filepath.Join(dir, "credentials.json")),
-		Provider: signin.New(signin.Config{
-			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL,
-			ClientID: signintest.ClientID, Product: signintest.Product,
-		}, log),
-	}, handlers.Gateway{AdminToken: adminToken})
-	s.Service, s.server = g.Service, g.Serve(t)
-	_, port, _ := net.SplitHostPort(s.server.Listener.Addr().String())
-	s.url = "http://localhost:" + port
-	s.client = newReader(t)
+	s := &consoleSite{boards: &boards{pipelines: map[string][]domain.Stage{}}}
+	s.Site = gatewaytest.NewWholeSite(t, service.Options{Projects: s.boards, Stories: s.boards}, gatewaytest.AdminToken)
+	s.URL = strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
 
 	s.add("alpha", board("1_backlog: 30_story_export", "2_current: 14_story_login, 9_story_search", "3_qa: 12_story_pay!waiting for a key", "5_done: 1_story_first"))
 	s.add("beta", board("1_backlog:", "2_current:", "4_merge: 7_story_cache?conflict in go.mod", "5_done:"))
@@ -54,9 +33,9 @@ func newWholeSite(t testing.TB) *consoleSite {
 		s.move("alpha", story, "3_qa", "5_done", began.Add(20*time.Hour))
 	}
 	ms := now.UnixMilli()
-	s.record("alpha", fmt.Sprintf(`{"type":"story_blocked","story_id":"12_story_pay","story_name":"Pay","reason":"waiting for a key","timestamp_ms":%d}`, ms))
-	s.record("beta", fmt.Sprintf(`{"type":"merge_failure","story_id":"7_story_cache","story_name":"Cache","reason":"conflict in go.mod","timestamp_ms":%d}`, ms))
-	s.record("beta", fmt.Sprintf(`{"type":"feed_gap","missed":3,"timestamp_ms":%d}`, ms))
+	s.Record("alpha", fmt.Sprintf(`{"type":"story_blocked","story_id":"12_story_pay","story_name":"Pay","reason":"waiting for a key","timestamp_ms":%d}`, ms))
+	s.Record("beta", fmt.Sprintf(`{"type":"merge_failure","story_id":"7_story_cache","story_name":"Cache","reason":"conflict in go.mod","timestamp_ms":%d}`, ms))
+	s.Record("beta", fmt.Sprintf(`{"type":"feed_gap","missed":3,"timestamp_ms":%d}`, ms))
 	s.says(s.join("builder-1"), domain.AgentRunning, "14_story_login")
 	s.join("builder-2")
 	return s
@@ -71,7 +50,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	inspect := func() { tab.AccessibleAt(360, 768, 1280, 2560) }
 	check := func(path string) {
 		t.Helper()
-		tab.Goto(s.url + path)
+		tab.Goto(s.URL + path)
 		inspect()
 	}
 	// refused checks a page with an error status, which the browser logs.
@@ -87,22 +66,22 @@ func TestEveryPageIsAccessible(t *testing.T) {
 
 	check("/login")
 	refused("/callback?error=access_denied")
-	tab.Goto(s.url + "/login")
-	tab.Find("textbox", "Admin token").Type(adminToken)
+	tab.Goto(s.URL + "/login")
+	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken)
 	tab.Find("button", "Log in").Click()
 	tab.Find("heading", "Overview")
 	refused("/no-such-page")
 	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/gamma", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/bot-config", "/sign-in"} {
 		check(path)
 	}
-	tab.Goto(s.url + "/access")
+	tab.Goto(s.URL + "/access")
 	tab.Find("textbox", "Name").Type("dashboard")
 	tab.Find("button", "Create token").Click()
 	tab.WaitText("Copy it now")
 	inspect()
 	check("/access")
 	check("/audit")
-	tab.Goto(s.url + "/agents")
+	tab.Goto(s.URL + "/agents")
 	tab.Find("button", "Add agent").Click()
 	tab.WaitText("Waiting for the agent…")
 	inspect()
@@ -110,7 +89,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	s.redeem(token, "builder-3")
 	tab.WaitText("builder-3 joined")
 	inspect()
-	tab.Goto(s.url + "/oauth/authorize")
+	tab.Goto(s.URL + "/oauth/authorize")
 	tab.Find("link", "Allow").Click()
 	tab.WaitText("Login successful")
 	inspect()

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/views"
 )
 
@@ -24,8 +25,8 @@ func inboxSite(t *testing.T) *consoleSite {
 const loginBlocked = "blocked/webshop/14_story_login"
 
 // inbox returns the page's open alerts and its acknowledged ones.
-func inbox(page answer) (open, acknowledged string) {
-	_, open, _ = strings.Cut(page.body, `id="attention-title"`)
+func inbox(page gatewaytest.Answer) (open, acknowledged string) {
+	_, open, _ = strings.Cut(page.Text, `id="attention-title"`)
 	open, acknowledged, _ = strings.Cut(open, `id="acknowledged"`)
 	open, _, _ = strings.Cut(open, "</section>")
 	acknowledged, _, _ = strings.Cut(acknowledged, "</details>")
@@ -36,8 +37,8 @@ func TestAnAlertIsAcknowledgedFromTheInboxAndBack(t *testing.T) {
 	for choice, said := range map[string]string{"4h": "for 4 hours.", views.ForToday: "until tomorrow.", "": "until it changes."} {
 		s := inboxSite(t)
 		next := "/?q=web"
-		done := s.follow(s.submit(views.AcknowledgeURL, "key", loginBlocked, "for", choice, "next", next))
-		done.wantText(t, "<title>(1) Overview", "Acknowledged "+said, `value="/?q=web"`)
+		done := s.follow(s.Submit(views.AcknowledgeURL, "key", loginBlocked, "for", choice, "next", next))
+		done.WantText(t, "<title>(1) Overview", "Acknowledged "+said, `value="/?q=web"`)
 		open, acknowledged := inbox(done)
 		s.wantText("open", open, "Pay", "no provider", "!Login")
 		s.wantText("acknowledged", acknowledged, "Login", "no key", "Acknowledged by <bdi>admin</bdi> until", "Reopen", "!Pay")
@@ -49,7 +50,7 @@ func TestAnAlertIsAcknowledgedFromTheInboxAndBack(t *testing.T) {
 			t.Errorf("%q is until %v", choice, until)
 		}
 		undone := s.follow(s.submitUndo(done))
-		undone.wantText(t, "<title>(2) Overview", "It needs attention again.")
+		undone.WantText(t, "<title>(2) Overview", "It needs attention again.")
 		if _, acknowledged := inbox(undone); acknowledged != "" {
 			t.Errorf("still acknowledged: %s", acknowledged)
 		}
@@ -72,12 +73,12 @@ func (s *consoleSite) wantAlert(key string) domain.Alert {
 func TestAnAlertIsAcknowledgedOnThePageOfItsStory(t *testing.T) {
 	s := inboxSite(t)
 	const page = "/projects/webshop/stories/14_story_login"
-	s.get(page).wantText(t, "Blocked", `name="key" value="`+loginBlocked+`"`, "Acknowledge</button>")
-	done := s.follow(s.submit(views.AcknowledgeURL, "key", loginBlocked, "for", "", "next", page))
-	done.wantText(t, "Acknowledged until it changes.", ">Login</h1>", "Acknowledged by <bdi>admin</bdi> until it changes", "Reopen</button>")
-	done.wantNoText(t, "Acknowledge</button>")
-	s.follow(s.submit(views.ReopenURL, "key", loginBlocked, "next", page)).wantText(t, "It needs attention again.", "Acknowledge</button>")
-	s.get("/projects/webshop/stories/99").wantStatus(t, http.StatusNotFound)
+	s.Get(page).WantText(t, "Blocked", `name="key" value="`+loginBlocked+`"`, "Acknowledge</button>")
+	done := s.follow(s.Submit(views.AcknowledgeURL, "key", loginBlocked, "for", "", "next", page))
+	done.WantText(t, "Acknowledged until it changes.", ">Login</h1>", "Acknowledged by <bdi>admin</bdi> until it changes", "Reopen</button>")
+	done.WantNoText(t, "Acknowledge</button>")
+	s.follow(s.Submit(views.ReopenURL, "key", loginBlocked, "next", page)).WantText(t, "It needs attention again.", "Acknowledge</button>")
+	s.Get("/projects/webshop/stories/99").WantStatus(t, http.StatusNotFound)
 }
 
 func TestAStuckStorySaysSoOnItsPage(t *testing.T) {
@@ -85,8 +86,8 @@ func TestAStuckStorySaysSoOnItsPage(t *testing.T) {
 	stages := board("1_backlog:", "2_current: 14_story_login, 15_story_pay", "3_done:")
 	stages[1].Items[0].Since = time.Now().Add(-30 * time.Hour)
 	s.add("slow", stages)
-	s.get("/projects/slow/stories/14_story_login").wantText(t, "Stuck", "for longer than is usual there", "Acknowledge</button>")
-	s.get("/projects/slow/stories/15_story_pay").wantNoText(t, "Stuck", "Acknowledge</button>")
+	s.Get("/projects/slow/stories/14_story_login").WantText(t, "Stuck", "for longer than is usual there", "Acknowledge</button>")
+	s.Get("/projects/slow/stories/15_story_pay").WantNoText(t, "Stuck", "Acknowledge</button>")
 }
 
 func TestStuckStoriesThatAreAcknowledgedAreNotCounted(t *testing.T) {
@@ -96,9 +97,9 @@ func TestStuckStoriesThatAreAcknowledgedAreNotCounted(t *testing.T) {
 		stages[1].Items[i].Since = time.Now().Add(-time.Duration(30+i) * time.Hour)
 	}
 	s.add("slow", stages)
-	s.get("/").wantText(t, "<title>(3) Overview", "3 stories stuck", "slow", "· 3")
-	done := s.follow(s.submit(views.AcknowledgeURL, "key", "stuck/slow/3_story_c", "next", "/"))
-	done.wantText(t, "<title>(2) Overview", "2 stories stuck", "· 2", "1 acknowledged")
+	s.Get("/").WantText(t, "<title>(3) Overview", "3 stories stuck", "slow", "· 3")
+	done := s.follow(s.Submit(views.AcknowledgeURL, "key", "stuck/slow/3_story_c", "next", "/"))
+	done.WantText(t, "<title>(2) Overview", "2 stories stuck", "· 2", "1 acknowledged")
 }
 
 func TestStuckStoriesAreAcknowledgedTogetherAndBack(t *testing.T) {
@@ -108,29 +109,29 @@ func TestStuckStoriesAreAcknowledgedTogetherAndBack(t *testing.T) {
 		stages[1].Items[i].Since = time.Now().Add(-time.Duration(30+i) * time.Hour)
 	}
 	s.add("slow", stages)
-	s.get("/").wantText(t, "<title>(4) Overview", "3 stories stuck", `value="`+views.AllStuck+`"`)
-	s.submit(views.AcknowledgeURL, "key", "stuck/slow/3_story_c", "next", "/")
-	done := s.follow(s.submit(views.AcknowledgeURL, "key", views.AllStuck, "for", "4h", "next", "/"))
-	done.wantText(t, "<title>(1) Overview", "2 stuck stories acknowledged for 4 hours.", "3 acknowledged").wantNoText(t, "stories stuck")
+	s.Get("/").WantText(t, "<title>(4) Overview", "3 stories stuck", `value="`+views.AllStuck+`"`)
+	s.Submit(views.AcknowledgeURL, "key", "stuck/slow/3_story_c", "next", "/")
+	done := s.follow(s.Submit(views.AcknowledgeURL, "key", views.AllStuck, "for", "4h", "next", "/"))
+	done.WantText(t, "<title>(1) Overview", "2 stuck stories acknowledged for 4 hours.", "3 acknowledged").WantNoText(t, "stories stuck")
 	undone := s.follow(s.submitUndo(done)) // alerts acknowledged before stay acknowledged
-	undone.wantText(t, "<title>(3) Overview", "They need attention again.", "2 stories stuck", "1 acknowledged")
-	s.follow(s.submitUndo(done)).wantText(t, "There is nothing to acknowledge any more")
-	s.submit(views.ReopenURL, "key", views.AllStuck+"x").wantStatus(t, http.StatusBadRequest)
-	s.get("/audit").wantText(t, "2 stuck stories")
+	undone.WantText(t, "<title>(3) Overview", "They need attention again.", "2 stories stuck", "1 acknowledged")
+	s.follow(s.submitUndo(done)).WantText(t, "There is nothing to acknowledge any more")
+	s.Submit(views.ReopenURL, "key", views.AllStuck+"x").WantStatus(t, http.StatusBadRequest)
+	s.Get("/audit").WantText(t, "2 stuck stories")
 }
 
 func TestAnAlertThatIsOverCannotBeAcknowledged(t *testing.T) {
 	s := inboxSite(t)
-	s.follow(s.submit(views.AcknowledgeURL, "key", "blocked/webshop/99", "next", "//elsewhere.example")).
-		wantText(t, "<title>(2) Overview", "There is nothing to acknowledge any more")
-	s.submit(views.AcknowledgeURL, "key", loginBlocked, "for", "ever").wantStatus(t, http.StatusBadRequest)
+	s.follow(s.Submit(views.AcknowledgeURL, "key", "blocked/webshop/99", "next", "//elsewhere.example")).
+		WantText(t, "<title>(2) Overview", "There is nothing to acknowledge any more")
+	s.Submit(views.AcknowledgeURL, "key", loginBlocked, "for", "ever").WantStatus(t, http.StatusBadRequest)
 }
 
 func TestBrowserAcknowledgesByKeyboard(t *testing.T) {
 	t.Parallel()
 	s := inboxSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	press(tab, tab.Find("button", "Acknowledge"), kb.Enter)
 	press(tab, tab.Find("button", "For 4 hours"), kb.Enter)
 	tab.WaitText("Acknowledged for 4 hours.")
@@ -151,7 +152,7 @@ func TestBrowserAcknowledgesByKeyboard(t *testing.T) {
 	tab.Wait(`document.getElementById('acknowledged').textContent.includes('Pay')`)
 
 	tab.Scripts(false)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Find("button", "Acknowledge").Click()
 	tab.WaitText("Acknowledged until it changes.")
 }

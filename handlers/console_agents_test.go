@@ -56,21 +56,21 @@ var tokenPattern = regexp.MustCompile(`swj_[a-z2-7]{32}`)
 func TestAgentsPageWithoutScripts(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
-	s.wantText("empty", s.get("/agents").body, "<h1>Agents</h1>", "No agent yet", "Add agent")
+	s.wantText("empty", s.Get("/agents").Text, "<h1>Agents</h1>", "No agent yet", "Add agent")
 
-	added := s.submit("/agents")
-	token := tokenPattern.FindString(added.body)
-	s.wantText("added", added.body, "SWITCHYARD_TOKEN=", ">"+token+"<", "switchyard agent --gateway "+s.url+"<", "only works on this machine", "Waiting for the agent", "Unused join tokens")
+	added := s.Submit("/agents")
+	token := tokenPattern.FindString(added.Text)
+	s.wantText("added", added.Text, "SWITCHYARD_TOKEN=", ">"+token+"<", "switchyard agent --gateway "+s.URL+"<", "only works on this machine", "Waiting for the agent", "Unused join tokens")
 	if added.StatusCode != 200 || token == "" || added.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("adding: %d %v", added.StatusCode, added.Header)
 	}
-	state := regexp.MustCompile(`/agents/tokens/[0-9a-f]{64}`).FindString(added.body)
+	state := regexp.MustCompile(`/agents/tokens/[0-9a-f]{64}`).FindString(added.Text)
 	for _, path := range []string{"/agents", state} {
-		s.wantText("shown once", s.get(path).body, "!"+token, "Unused join tokens")
+		s.wantText("shown once", s.Get(path).Text, "!"+token, "Unused join tokens")
 	}
 	builder := s.redeem(token, "builder-<2>")
-	s.wantText("joined", s.get(state).body, "builder-&lt;2&gt; joined", "!Waiting")
-	s.wantText("listed", s.get("/agents").body, "builder-&lt;2&gt;", ">idle<", "0.1.0", "!Unused join tokens")
+	s.wantText("joined", s.Get(state).Text, "builder-&lt;2&gt; joined", "!Waiting")
+	s.wantText("listed", s.Get("/agents").Text, "builder-&lt;2&gt;", ">idle<", "0.1.0", "!Unused join tokens")
 
 	for _, c := range []struct {
 		path, field, value, said string
@@ -81,11 +81,11 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 		{"/label", "label", " builder-3 ", "The agent is now called builder-3.", []string{"Remove builder-3?"}},
 		{"/remove", "", "", "builder-3 is removed.", []string{"No agent yet"}},
 	} {
-		answer := s.submit("/agents/"+builder.ID+c.path, c.field, c.value)
+		answer := s.Submit("/agents/"+builder.ID+c.path, c.field, c.value)
 		if answer.StatusCode != 303 || answer.Header.Get("Location") != "/agents" {
 			t.Errorf("%s: %d to %q", c.path, answer.StatusCode, answer.Header.Get("Location"))
 		}
-		s.wantText(c.path, s.get("/agents").body, append(c.holds, c.said)...)
+		s.wantText(c.path, s.Get("/agents").Text, append(c.holds, c.said)...)
 	}
 
 	other := s.join("other")
@@ -100,19 +100,19 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 		{"gone/label", "label", "x", "Agent not found.", 404},
 		{"gone/remove", "", "", "Agent not found.", 404},
 	} {
-		answer := s.submit("/agents/"+other.ID+c.path, c.field, c.value)
+		answer := s.Submit("/agents/"+other.ID+c.path, c.field, c.value)
 		if answer.StatusCode != c.status {
 			t.Errorf("%s: %d, want %d", c.path, answer.StatusCode, c.status)
 		}
-		s.wantText(c.path, answer.body, c.said, "<h1>Agents</h1>", `role="alert"`)
+		s.wantText(c.path, answer.Text, c.said, "<h1>Agents</h1>", `role="alert"`)
 	}
 
-	state = regexp.MustCompile(`/agents/tokens/[0-9a-f]{64}`).FindString(s.submit("/agents").body)
-	if answer := s.submit(state + "/revoke"); answer.StatusCode != 303 {
+	state = regexp.MustCompile(`/agents/tokens/[0-9a-f]{64}`).FindString(s.Submit("/agents").Text)
+	if answer := s.Submit(state + "/revoke"); answer.StatusCode != 303 {
 		t.Errorf("revoking: %d", answer.StatusCode)
 	}
-	s.wantText("revoked", s.get("/agents").body, "The join token is revoked.", "!Unused join tokens")
-	if answer := s.submit(state + "/revoke"); answer.StatusCode != 404 {
+	s.wantText("revoked", s.Get("/agents").Text, "The join token is revoked.", "!Unused join tokens")
+	if answer := s.Submit(state + "/revoke"); answer.StatusCode != 404 {
 		t.Errorf("revoking again: %d", answer.StatusCode)
 	}
 }
@@ -121,18 +121,18 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 func TestAgentsPart(t *testing.T) {
 	s := newConsoleSite(t)
 	a := s.join("builder")
-	at := s.get("/agents").partAddress(t)
-	if answer := s.get(at, "HX-Request", "true"); answer.StatusCode != 204 {
-		t.Errorf("unchanged: %d %s", answer.StatusCode, answer.body)
+	at := partAddress(t, s.Get("/agents"))
+	if answer := s.Get(at, "HX-Request", "true"); answer.StatusCode != 204 {
+		t.Errorf("unchanged: %d %s", answer.StatusCode, answer.Text)
 	}
 	s.says(a, domain.AgentFailed, "exit status 3\nno <space> left")
-	part := s.get(at, "HX-Request", "true")
-	s.wantText("changed", part.body, `<div id="agents"`, ">failed<", "exit status 3", "no &lt;space&gt; left", "!<h1>")
-	if part.partAddress(t) == at {
+	part := s.Get(at, "HX-Request", "true")
+	s.wantText("changed", part.Text, `<div id="agents"`, ">failed<", "exit status 3", "no &lt;space&gt; left", "!<h1>")
+	if partAddress(t, part) == at {
 		t.Error("the part changed, its version did not")
 	}
 	s.says(a, domain.AgentStopped, "")
-	s.wantText("stopped", s.get("/agents").body, ">stopped<")
+	s.wantText("stopped", s.Get("/agents").Text, ">stopped<")
 }
 
 func TestJoiningAnAgentInTheBrowser(t *testing.T) {
@@ -142,12 +142,12 @@ func TestJoiningAnAgentInTheBrowser(t *testing.T) {
 	s.add("beta", board("1_backlog:"))
 	s.join("builder-1")
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/agents")
+	tab.Goto(s.URL + "/agents")
 	tab.Find("button", "Add agent").Click()
 	tab.WaitText("Waiting for the agent…")
 	command := browsertest.Eval[string](tab, `document.getElementById("join-command").innerText`)
 	token := browsertest.Eval[string](tab, `document.getElementById("join-token").innerText`)
-	if command != "SWITCHYARD_TOKEN="+token+" switchyard agent --gateway "+s.url || tokenPattern.FindString(token) != token || token == "" {
+	if command != "SWITCHYARD_TOKEN="+token+" switchyard agent --gateway "+s.URL || tokenPattern.FindString(token) != token || token == "" {
 		t.Fatalf("the command is %q", command)
 	}
 	screenshot(tab, "agents-waiting")
@@ -214,20 +214,20 @@ func screenshot(tab *browsertest.Tab, name string) {
 func TestTheJoinLineSaysWhatTheAgentIsToBe(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
-	first := s.submit("/agents")
-	old := tokenPattern.FindString(first.body)
-	hash := regexp.MustCompile(`name="instead" value="([0-9a-f]{64})"`).FindStringSubmatch(first.body)[1]
+	first := s.Submit("/agents")
+	old := tokenPattern.FindString(first.Text)
+	hash := regexp.MustCompile(`name="instead" value="([0-9a-f]{64})"`).FindStringSubmatch(first.Text)[1]
 
-	second := s.submit("/agents", "instead", hash, "label", "it's mine", "project", "alpha", "command", " make  build\n")
-	token := tokenPattern.FindString(second.body)
-	s.wantText("line", second.body, token+"</span> switchyard agent --gateway "+s.url+" --label &#39;it&#39;\\&#39;&#39;s mine&#39; -- make build<",
+	second := s.Submit("/agents", "instead", hash, "label", "it's mine", "project", "alpha", "command", " make  build\n")
+	token := tokenPattern.FindString(second.Text)
+	s.wantText("line", second.Text, token+"</span> switchyard agent --gateway "+s.URL+" --label &#39;it&#39;\\&#39;&#39;s mine&#39; -- make build<",
 		`value="it&#39;s mine"`, `<option value="alpha" selected>`, "!"+old)
 	if _, _, err := s.Agents.Join(t.Context(), domain.Secret(old), nil, ""); domain.CodeOf(err) != domain.Unauthorized {
 		t.Errorf("the token before still works: %v", err)
 	}
-	s.wantText("list", s.get("/agents").body, "for ", ">alpha</a>", "created ")
+	s.wantText("list", s.Get("/agents").Text, "for ", ">alpha</a>", "created ")
 	s.wantAssigned(s.redeem(token, "it's mine"), "alpha")
 
-	s.wantText("bad label", s.submit("/agents", "label", strings.Repeat("x", 101)).body, "Must be at most 100 characters.", "switchyard agent --gateway "+s.url+"<")
-	s.wantText("gone project", s.submit("/agents", "project", "gone").body, "does not exist.", "switchyard agent --gateway "+s.url+"<")
+	s.wantText("bad label", s.Submit("/agents", "label", strings.Repeat("x", 101)).Text, "Must be at most 100 characters.", "switchyard agent --gateway "+s.URL+"<")
+	s.wantText("gone project", s.Submit("/agents", "project", "gone").Text, "does not exist.", "switchyard agent --gateway "+s.URL+"<")
 }

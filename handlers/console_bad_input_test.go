@@ -45,24 +45,24 @@ func TestBadInputIsSaidAtTheField(t *testing.T) {
 			name, value, _ := strings.Cut(field, "=")
 			fields = append(fields, name, value)
 		}
-		answer := s.submit(c.path, fields...)
+		answer := s.Submit(c.path, fields...)
 		what := fmt.Sprintf("%s %.60q", c.path, c.fields)
 		if made := c.path == "/agents"; !made && answer.StatusCode/100 != 4 || made && answer.StatusCode != http.StatusOK { // the line is shown nevertheless
 			t.Errorf("%s: status %d", what, answer.StatusCode)
 		}
-		input := regexp.MustCompile(`<(?:input|select)[^>]* aria-invalid="true"[^>]*>`).FindAllString(answer.body, -1)
+		input := regexp.MustCompile(`<(?:input|select)[^>]* aria-invalid="true"[^>]*>`).FindAllString(answer.Text, -1)
 		if len(input) != 1 || !strings.Contains(input[0], `name="`+c.wrong+`"`) || strings.Count(input[0], "autofocus") != 1 {
 			t.Errorf("%s: the field at fault is %.300q", what, input)
 			continue
 		}
 		message := regexp.MustCompile(`aria-errormessage="([^"]*)"`).FindStringSubmatch(input[0])
-		if said := regexp.MustCompile(`<p id="` + message[1] + `"[^>]*>([^<]*)`).FindStringSubmatch(answer.body); said == nil || !strings.Contains(said[1], c.says) {
+		if said := regexp.MustCompile(`<p id="` + message[1] + `"[^>]*>([^<]*)`).FindStringSubmatch(answer.Text); said == nil || !strings.Contains(said[1], c.says) {
 			t.Errorf("%s says %.200q, want %q", what, said, c.says)
 		}
 		for i := 0; i < len(fields); i += 2 {
 			if value := fields[i+1]; strings.ContainsAny(value, "\x01\x1b") || value == "" || fields[i] == "token" || fields[i] == c.wrong && strings.Contains("role expires_in", c.wrong) {
 				continue
-			} else if !strings.Contains(answer.body, `value="`+value+`"`) {
+			} else if !strings.Contains(answer.Text, `value="`+value+`"`) {
 				t.Errorf("%s: %s is not kept", what, fields[i])
 			}
 		}
@@ -77,7 +77,7 @@ func TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/projects")
+	tab.Goto(s.URL + "/projects")
 	tab.Find("textbox", "Name").Type("delta" + kb.Tab + "nonsense" + kb.Enter)
 	tab.WaitText("Must begin with http:// or https://.")
 	tab.Find("link", "Agents").Click()
@@ -101,7 +101,7 @@ func TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab(t *testing.T) {
 
 	// A name or a reason that the service would refuse is refused by the browser, at its field.
 	agent := s.join("builder-1")
-	tab.Goto(s.url + "/agents")
+	tab.Goto(s.URL + "/agents")
 	tab.Find("button", "Rename").Click()
 	tab.Find("textbox", "Label").Call("function() { this.value = 'a\\u0001b' }")
 	tab.Find("button", "Save").Click()

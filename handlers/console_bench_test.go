@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 )
 
 // benchmarkPath measures the answers of a path with a number of projects, each with six stages and three stories in work.
 // change is called before each request.
-func benchmarkPath(b *testing.B, projects int, path func(page answer) string, change func(s *consoleSite, i int), headers ...string) {
+func benchmarkPath(b *testing.B, projects int, path func(page gatewaytest.Answer) string, change func(s *consoleSite, i int), headers ...string) {
 	s := newConsoleSite(b)
 	for i := range projects {
 		s.add(fmt.Sprintf("project-%03d", i), board("1_backlog: 1_story_a, 2_story_b", "2_current: 14_story_login, 12_story_pay!waiting", "3_qa: 9_story_search", "4_merge:", "5_done: 3_story_c", "6_archived:"))
@@ -21,8 +22,8 @@ func benchmarkPath(b *testing.B, projects int, path func(page answer) string, ch
 	for i := range projects {
 		s.move(fmt.Sprintf("project-%03d", i), "14_story_login", "1_backlog", "2_current", time.Now())
 	}
-	address := path(s.get("/"))
-	handler := s.server.Config.Handler
+	address := path(s.Get("/"))
+	handler := s.Server.Config.Handler
 	i := 0
 	for b.Loop() {
 		change(s, i)
@@ -42,7 +43,9 @@ func benchmarkPath(b *testing.B, projects int, path func(page answer) string, ch
 
 func nothing(*consoleSite, int) {}
 
-func at(path string) func(answer) string { return func(answer) string { return path } }
+func at(path string) func(gatewaytest.Answer) string {
+	return func(gatewaytest.Answer) string { return path }
+}
 
 func BenchmarkPagesOf200Projects(b *testing.B) {
 	for _, path := range []string{"/", "/projects", "/projects/project-007", "/events"} {
@@ -51,7 +54,7 @@ func BenchmarkPagesOf200Projects(b *testing.B) {
 }
 
 func BenchmarkPartUnchanged(b *testing.B) {
-	benchmarkPath(b, 200, func(page answer) string { return page.partAddress(b) }, nothing, "HX-Request", "true")
+	benchmarkPath(b, 200, func(page gatewaytest.Answer) string { return partAddress(b, page) }, nothing, "HX-Request", "true")
 }
 
 func BenchmarkPartShared(b *testing.B) {
@@ -62,7 +65,7 @@ func BenchmarkPartShared(b *testing.B) {
 func BenchmarkPartChanged(b *testing.B) {
 	change := func(s *consoleSite, i int) {
 		b.StopTimer()
-		s.record("project-007", fmt.Sprintf(`{"type":%q,"timestamp_ms":%d}`, domain.MergeFailure, i+1))
+		s.Record("project-007", fmt.Sprintf(`{"type":%q,"timestamp_ms":%d}`, domain.MergeFailure, i+1))
 		b.StartTimer()
 	}
 	benchmarkPath(b, 200, at("/?v=old"), change, "HX-Request", "true")
@@ -81,7 +84,7 @@ func BenchmarkStoryPage(b *testing.B) {
 			}
 			address := "/projects/alpha/stories/14_story_login"
 			if headers != nil {
-				address = s.get(address).partAddress(b)
+				address = partAddress(b, s.Get(address))
 			}
 			headers := append([]string{"Accept-Encoding", "gzip"}, headers...)
 			for b.Loop() {

@@ -9,15 +9,16 @@ import (
 
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 )
 
 func TestBotPageContainsNoSecret(t *testing.T) {
-	h, path := botGateway(t, &fakeBot{})
+	h, path := botGateway(t, &gatewaytest.Bot{})
 	text := "transport = 'team'\npassword = 'canary-1'\nteam_bot_token = 'canary-2'\nteam_signing_secret = 'canary-3'\nhomeserver = 'canary-4'\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := ask(h, "GET", "/bot-config", "")
+	w := gatewaytest.Ask(h, "GET", "/bot-config", "")
 	if w.Code != 200 || w.Header().Get("Content-Type") != "text/html; charset=utf-8" || strings.Contains(w.Body.String(), "canary") {
 		t.Errorf("GET = %d %s\n%s", w.Code, w.Header(), w.Body)
 	}
@@ -25,7 +26,7 @@ func TestBotPageContainsNoSecret(t *testing.T) {
 
 func TestBotPageFillsSavesAndTests(t *testing.T) {
 	t.Parallel()
-	bot := &fakeBot{}
+	bot := &gatewaytest.Bot{}
 	h, path := botGateway(t, bot)
 	server := httptest.NewServer(h)
 	defer server.Close()
@@ -46,7 +47,7 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 	}
 	stored := func(want string) {
 		t.Helper()
-		if w := ask(h, "GET", "/api/gateway/bot-config", ""); w.Body.String() != want {
+		if w := gatewaytest.Ask(h, "GET", "/api/gateway/bot-config", ""); w.Body.String() != want {
 			t.Errorf("stored %s\nwant   %s", w.Body, want)
 		}
 	}
@@ -81,7 +82,7 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 
 	tab.Find("button", "Send a test message").Click()
 	tab.WaitText("Sent.")
-	bot.test = domain.Errorf(domain.BadGateway, "the bot is in no room")
+	bot.TestError = domain.Errorf(domain.BadGateway, "the bot is in no room")
 	tab.Find("button", "Send a test message").Click()
 	tab.WaitText("the bot is in no room")
 
@@ -104,10 +105,10 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 
 func TestBotPageKeepsWhatIsTypedWhileTheFrameChanges(t *testing.T) {
 	t.Parallel()
-	h, _ := botGateway(t, &fakeBot{})
+	h, _ := botGateway(t, &gatewaytest.Bot{})
 	server := httptest.NewServer(h)
 	defer server.Close()
-	if w := ask(h, "POST", "/api/gateway/projects", `{"name":"alpha","url":"http://127.0.0.1:1"}`); w.Code != 200 {
+	if w := gatewaytest.Ask(h, "POST", "/api/gateway/projects", `{"name":"alpha","url":"http://127.0.0.1:1"}`); w.Code != 200 {
 		t.Fatal(w.Body)
 	}
 	tab := browsertest.Open(t)

@@ -26,7 +26,7 @@ func TestBrowserOverviewLivesAndLeavesTheReaderAlone(t *testing.T) {
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Size(1280, 400)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Find("heading", "Overview")
 	tab.Wait(`document.title === '(3) Overview · Switchyard'`)
 
@@ -55,7 +55,7 @@ func TestBrowserActionsByMouse(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Find("button", "Make active").Click()
 	tab.WaitText("beta is the active project.")
 	tab.Find("button", "Undo").Click()
@@ -88,7 +88,7 @@ func TestBrowserKeepsWhatIsBeingClicked(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Find("heading", "Overview")
 	browsertest.Eval[bool](tab, `window.news = 0, document.addEventListener('htmx:afterRequest', ({ detail }) => {
 		if (detail.xhr.status === 200) window.news++
@@ -109,7 +109,7 @@ func TestBrowserAddsAProjectByKeyboard(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/projects")
+	tab.Goto(s.URL + "/projects")
 	tab.Find("textbox", "Name").Type("delta")
 	tab.Keys(kb.Tab + "nonsense" + kb.Enter)
 	tab.WaitText("Must begin with http:// or https://.")
@@ -132,7 +132,7 @@ func TestBrowserKeys(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Find("heading", "Overview")
 	tab.Keys(kb.Tab) // the first element is visible, too
 	tab.Wait(`document.activeElement.textContent === 'Skip to content' && (box =>
@@ -157,7 +157,7 @@ func TestBrowserKeys(t *testing.T) {
 		t.Error("the keys act though they are turned off")
 	}
 	// The first element that Tab reaches is the link past the navigation.
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Keys(kb.Tab + kb.Enter)
 	tab.Wait(`location.hash === '#main' && document.activeElement.id === 'main'`)
 }
@@ -171,7 +171,7 @@ func TestBrowserEventsComeWhileOneReads(t *testing.T) {
 		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", now)
 	}
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/events")
+	tab.Goto(s.URL + "/events")
 	tab.Find("link", "Load older").Click()
 	tab.Wait(`document.querySelectorAll('li[id^=event-]').length === 150`)
 	if headings := browsertest.Eval[int](tab, `document.querySelectorAll('main h2').length`); headings != 1 {
@@ -201,7 +201,7 @@ func TestBrowserFollowsTheActiveProject(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/events")
+	tab.Goto(s.URL + "/events")
 	tab.Find("heading", "Events")
 	switchTo := func(name string) {
 		t.Helper()
@@ -242,7 +242,7 @@ func TestBrowserRestsWhileHidden(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/events")
+	tab.Goto(s.URL + "/events")
 	tab.Find("heading", "Events")
 	browsertest.Eval[bool](tab, `Object.defineProperty(document, 'hidden', {value: true, configurable: true}), true`)
 	s.move("alpha", "77_story_hidden", "2_current", "3_qa", time.Now())
@@ -265,7 +265,7 @@ func TestBrowserSaysThatTheGatewayIsLost(t *testing.T) {
 		if lost.Load() {
 			panic(http.ErrAbortHandler)
 		}
-		s.server.Config.Handler.ServeHTTP(w, r)
+		s.Server.Config.Handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
 	tab := browsertest.Open(t)
@@ -295,7 +295,7 @@ func TestBrowserShowsOnlyPagesOfTheGateway(t *testing.T) {
 			(*h)(w, r)
 			return
 		}
-		s.server.Config.Handler.ServeHTTP(w, r)
+		s.Server.Config.Handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
 	tab := browsertest.Open(t)
@@ -348,7 +348,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Scripts(false)
-	tab.Goto(s.url + "/projects")
+	tab.Goto(s.URL + "/projects")
 	tab.Find("textbox", "Name").Type("delta")
 	tab.Keys(kb.Tab + "nonsense" + kb.Enter)
 	tab.Find("alert", "")
@@ -367,7 +367,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	if _, found := s.Projects.Registry().Find("alpha"); found {
 		t.Error("alpha is still registered")
 	}
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Find("searchbox", "Filter projects").Type("bet")
 	tab.Keys(kb.Enter)
 	tab.Wait(`location.search === '?q=bet'`)
@@ -375,7 +375,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	tab.Find("button", "Menu").Click()
 	tab.Find("button", "Dark").Click()
 	tab.Wait(`document.documentElement.dataset.theme === 'dark' && location.search === '?q=bet'`)
-	if dark := s.get("/"); strings.Contains(dark.body, "data-theme") {
+	if dark := s.Get("/"); strings.Contains(dark.Text, "data-theme") {
 		t.Error("one reader's theme is another's")
 	}
 }

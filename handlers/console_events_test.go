@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchyard/internal/gatewaytest"
 )
 
 func TestEventsAreFiltered(t *testing.T) {
@@ -16,7 +18,7 @@ func TestEventsAreFiltered(t *testing.T) {
 	now := time.Now()
 	s.move("alpha", "1_story_one", "1_backlog", "2_current", now)
 	s.move("beta", "2_story_two", "1_backlog", "2_current", now)
-	s.record("alpha", fmt.Sprintf(`{"type":"story_blocked","story_id":"3_story_three","story_name":"Three","reason":"no key","timestamp_ms":%d}`, now.UnixMilli()))
+	s.Record("alpha", fmt.Sprintf(`{"type":"story_blocked","story_id":"3_story_three","story_name":"Three","reason":"no key","timestamp_ms":%d}`, now.UnixMilli()))
 	for query, want := range map[string]string{
 		"":                           "3_story_three|2_story_two|1_story_one",
 		"?project=alpha":             "3_story_three|1_story_one",
@@ -25,10 +27,10 @@ func TestEventsAreFiltered(t *testing.T) {
 		"?project=alpha&q=one":       "1_story_one",
 		"?project=beta&type=unknown": "",
 	} {
-		page := s.get("/events"+query).wantStatus(t, http.StatusOK)
+		page := s.Get("/events"+query).WantStatus(t, http.StatusOK)
 		var got []string
 		for _, name := range []string{"3_story_three", "2_story_two", "1_story_one"} {
-			if strings.Contains(page.body, name) {
+			if strings.Contains(page.Text, name) {
 				got = append(got, name)
 			}
 		}
@@ -37,7 +39,7 @@ func TestEventsAreFiltered(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?before=x", "?before=-1", "?from=0"} {
-		s.get("/events"+query).wantStatus(t, http.StatusBadRequest)
+		s.Get("/events"+query).WantStatus(t, http.StatusBadRequest)
 	}
 }
 
@@ -46,8 +48,8 @@ var (
 	older   = regexp.MustCompile(`data-hx-get="(/events\?before=[^"]*)"`)
 )
 
-func eventIDs(a answer) (ids []string) {
-	for _, match := range eventID.FindAllStringSubmatch(a.body, -1) {
+func eventIDs(a gatewaytest.Answer) (ids []string) {
+	for _, match := range eventID.FindAllStringSubmatch(a.Text, -1) {
 		ids = append(ids, match[1])
 	}
 	return ids
@@ -59,15 +61,15 @@ func TestOlderEventsFollowWithoutLossOrRepetition(t *testing.T) {
 	for i := range 250 {
 		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", now.Add(time.Duration(i-250)*time.Second))
 	}
-	page := s.get("/events")
+	page := s.Get("/events")
 	ids := eventIDs(page)
 	for {
-		match := older.FindStringSubmatch(page.body)
+		match := older.FindStringSubmatch(page.Text)
 		if match == nil {
 			break
 		}
-		page = s.get(strings.ReplaceAll(match[1], "&amp;", "&"), "HX-Request", "true").wantStatus(t, http.StatusOK)
-		page.wantNoText(t, "<html")
+		page = s.Get(strings.ReplaceAll(match[1], "&amp;", "&"), "HX-Request", "true").WantStatus(t, http.StatusOK)
+		page.WantNoText(t, "<html")
 		ids = append(ids, eventIDs(page)...)
 	}
 	if len(ids) != 250 {
@@ -78,7 +80,7 @@ func TestOlderEventsFollowWithoutLossOrRepetition(t *testing.T) {
 			t.Fatalf("event %s at place %d", id, i)
 		}
 	}
-	s.get("/events?before=51").wantText(t, "<html", "Show the newest", `id="event-50"`)
+	s.Get("/events?before=51").WantText(t, "<html", "Show the newest", `id="event-50"`)
 }
 
 func TestWhatIsReadStaysWhileEventsCome(t *testing.T) {
@@ -92,19 +94,19 @@ func TestWhatIsReadStaysWhileEventsCome(t *testing.T) {
 		}
 	}
 	move(150)
-	page := s.get("/events")
+	page := s.Get("/events")
 	first := eventIDs(page)
 	if len(first) != 100 || first[99] != "51" {
 		t.Fatalf("the page shows %d events", len(first))
 	}
 	move(30)
-	part := s.get(page.partAddress(t), "HX-Request", "true")
+	part := s.Get(partAddress(t, page), "HX-Request", "true")
 	if ids := eventIDs(part); len(ids) != 130 || ids[0] != "180" || ids[129] != "51" {
 		t.Fatalf("the part shows %d events, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
 	}
-	part.wantNoText(t, "Too many new events")
+	part.WantNoText(t, "Too many new events")
 	move(500)
-	part = s.get(page.partAddress(t), "HX-Request", "true").wantText(t, "Too many new events to show.")
+	part = s.Get(partAddress(t, page), "HX-Request", "true").WantText(t, "Too many new events to show.")
 	if ids := eventIDs(part); len(ids) != 500 || ids[0] != "680" {
 		t.Fatalf("the part shows %d events, from %s", len(ids), ids[0])
 	}
@@ -114,16 +116,16 @@ func TestOlderEventsAreReachableBehindHugeOnes(t *testing.T) {
 	s := newConsoleSite(t)
 	pad := strings.Repeat("x", 500_000)
 	for i := range 20 { // 10 MB, more than two pages hold
-		s.record("alpha", fmt.Sprintf(`{"type":"note","pad":%q,"timestamp_ms":%d}`, pad, i+1))
+		s.Record("alpha", fmt.Sprintf(`{"type":"note","pad":%q,"timestamp_ms":%d}`, pad, i+1))
 	}
-	page := s.get("/events")
+	page := s.Get("/events")
 	seen := len(eventIDs(page))
 	if seen >= 10 {
 		t.Fatalf("the first page shows %d events: they are not huge", seen)
 	}
-	s.get(page.partAddress(t)+"x", "HX-Request", "true").wantNoText(t, "Too many new events") // nothing came since
-	for match := older.FindStringSubmatch(page.body); match != nil; match = older.FindStringSubmatch(page.body) {
-		page = s.get(strings.ReplaceAll(match[1], "&amp;", "&"), "HX-Request", "true").wantStatus(t, http.StatusOK)
+	s.Get(partAddress(t, page)+"x", "HX-Request", "true").WantNoText(t, "Too many new events") // nothing came since
+	for match := older.FindStringSubmatch(page.Text); match != nil; match = older.FindStringSubmatch(page.Text) {
+		page = s.Get(strings.ReplaceAll(match[1], "&amp;", "&"), "HX-Request", "true").WantStatus(t, http.StatusOK)
 		seen += len(eventIDs(page))
 	}
 	if seen != 20 {
@@ -135,8 +137,8 @@ func TestFiltersHaveALimit(t *testing.T) {
 	s := newConsoleSite(t)
 	longest, longer := strings.Repeat("é", 200), strings.Repeat("é", 201)
 	for _, path := range []string{"/?q=", "/events?q=", "/events?project=", "/events?type=", "/api/gateway/events?project=", "/api/gateway/events?type="} {
-		s.get(path+url.QueryEscape(longest)).wantStatus(t, http.StatusOK)
-		s.get(path+url.QueryEscape(longer)).wantStatus(t, http.StatusBadRequest).wantText(t, "must be at most 200 characters")
+		s.Get(path+url.QueryEscape(longest)).WantStatus(t, http.StatusOK)
+		s.Get(path+url.QueryEscape(longer)).WantStatus(t, http.StatusBadRequest).WantText(t, "must be at most 200 characters")
 	}
-	s.get("/api/gateway/events/stream?project="+url.QueryEscape(longer)).wantStatus(t, http.StatusBadRequest)
+	s.Get("/api/gateway/events/stream?project="+url.QueryEscape(longer)).WantStatus(t, http.StatusBadRequest)
 }

@@ -12,7 +12,7 @@ func TestASecondClickDoesNothingWhileTheFirstIsUnderWay(t *testing.T) {
 	t.Parallel()
 	s := newConsoleSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/agents")
+	tab.Goto(s.URL + "/agents")
 	browsertest.Eval[bool](tab, `(() => { const b = [...document.querySelectorAll('button')].find(b => b.textContent === 'Add agent'); b.click(); b.click(); b.click(); return true })()`)
 	tab.WaitText("Waiting for the agent")
 	tokens, err := s.Agents.UnusedJoinTokens(t.Context())
@@ -23,7 +23,7 @@ func TestASecondClickDoesNothingWhileTheFirstIsUnderWay(t *testing.T) {
 	tab.Wait(`document.querySelectorAll('li[id^=token-]').length === 2`)
 
 	posts := 0
-	tab.Goto(s.url + "/projects")
+	tab.Goto(s.URL + "/projects")
 	tab.Find("textbox", "Name").Type("alpha")
 	tab.Find("textbox", "URL").Type("http://127.0.0.1:3001")
 	browsertest.Eval[bool](tab, `(window.sent = 0, document.addEventListener('htmx:beforeSend', (e) => { if (e.detail.elt.id === 'add-project') window.sent++ }), true)`)
@@ -38,7 +38,7 @@ func TestEscapeClearsTheFilter(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/?q=alph")
+	tab.Goto(s.URL + "/?q=alph")
 	tab.Wait(`!document.getElementById('overview').textContent.includes('gamma') || document.querySelectorAll('.grid-table tbody tr').length === 1`)
 	press(tab, tab.Find("searchbox", "Filter projects"), kb.Escape)
 	tab.Wait(`document.querySelectorAll('.grid-table tbody tr').length === 3`)
@@ -46,7 +46,7 @@ func TestEscapeClearsTheFilter(t *testing.T) {
 	tab.Keys(kb.Escape)
 	tab.Wait(`document.activeElement === document.body`)
 
-	tab.Goto(s.url + "/events?q=nothing")
+	tab.Goto(s.URL + "/events?q=nothing")
 	tab.WaitText("No matching events.")
 	press(tab, tab.Find("searchbox", "Text"), kb.Escape)
 	tab.WaitText("Backlog → Current")

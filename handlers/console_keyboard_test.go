@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/gatewaytest"
 )
 
 // operable are the visible controls on a page.
@@ -21,11 +22,11 @@ func TestTabReachesEverything(t *testing.T) {
 	t.Parallel()
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/login")
-	tab.Find("textbox", "Admin token").Type(adminToken + kb.Enter)
+	tab.Goto(s.URL + "/login")
+	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken + kb.Enter)
 	tab.Find("heading", "Overview")
 	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/bot-config", "/sign-in"} {
-		tab.Goto(s.url + path)
+		tab.Goto(s.URL + path)
 		things := browsertest.Eval[int](tab, `(window.things = `+operable+`).length`)
 		if things < 15 {
 			t.Errorf("%s has %d things that do something", path, things)
@@ -42,7 +43,7 @@ func TestTabReachesEverything(t *testing.T) {
 			}
 		}
 	}
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.KeysTo("gb", "Bot configuration")
 }
 
@@ -66,7 +67,7 @@ func TestActionsByKeyboard(t *testing.T) {
 		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", time.Now())
 	}
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	press(tab, tab.Find("button", "Make active"), kb.Enter)
 	tab.WaitText("beta is the active project.")
 	press(tab, tab.Find("button", "Undo"), " ")
@@ -102,7 +103,7 @@ func TestActionsByKeyboard(t *testing.T) {
 	press(tab, tab.Find("button", "Add agent"), kb.Enter)
 	tab.WaitText("Waiting for the agent")
 
-	tab.Goto(s.url + "/events")
+	tab.Goto(s.URL + "/events")
 	press(tab, tab.Find("link", "Load older"), kb.Enter)
 	tab.Wait(`document.querySelectorAll('li[id^=event-]').length === 150`)
 	press(tab, tab.Find("button", "Pause"), " ")
@@ -122,7 +123,7 @@ func TestFocusStaysWhileThePageChanges(t *testing.T) {
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Media("prefers-reduced-motion", "reduce")
-	tab.Goto(s.url + "/projects/alpha")
+	tab.Goto(s.URL + "/projects/alpha")
 	press(tab, tab.Find("button", "Remove"), kb.Enter)
 	tab.Wait(`document.activeElement.textContent === 'Cancel'`)
 	s.move("alpha", "99_story_new", "1_backlog", "2_current", time.Now())
@@ -135,7 +136,7 @@ func TestFocusStaysWhileThePageChanges(t *testing.T) {
 		t.Errorf("to those who want no motion, what is new moves for %s", moves)
 	}
 
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	press(tab, tab.All("button", "Make active")[0], "")
 	s.boards.set("alpha", board("1_backlog:", "2_current: 98_story_newer", "5_done:"))
 	s.boards.set("gamma", board("1_backlog:", "2_current: 97_story_there", "5_done:"))
@@ -159,17 +160,17 @@ func TestEveryFormWithoutScripts(t *testing.T) {
 	s.move("beta", "2_story_two", "1_backlog", "2_current", time.Now())
 	tab := browsertest.Open(t)
 	tab.Scripts(false)
-	tab.Goto(s.url + "/events")
+	tab.Goto(s.URL + "/events")
 	tab.Find("searchbox", "Text").Type("two")
 	tab.Find("button", "Filter").Click()
 	tab.Wait(`location.search.includes('q=two') && !document.body.innerText.includes('1_story_one')`)
 	press(tab, tab.Find("combobox", "Active"), "b"+kb.Tab+kb.Enter)
 	tab.WaitText("beta is the active project.")
-	tab.Goto(s.url + "/projects/beta")
+	tab.Goto(s.URL + "/projects/beta")
 	tab.Find("textbox", "URL").Type("http://127.0.0.1:3999")
 	tab.Find("button", "Save").Click()
 	tab.WaitText("The settings are saved.")
-	tab.Goto(s.url + "/agents")
+	tab.Goto(s.URL + "/agents")
 	press(tab, tab.Find("combobox", "Project of builder-1"), "b"+kb.Tab+kb.Enter)
 	tab.WaitText("builder-1 is assigned to beta.")
 	s.wantAssigned(agent, "beta")

@@ -21,11 +21,11 @@ func TestNoPageGrowsWithTheNumberOfProjects(t *testing.T) {
 	s := newScaleSite(t, 2000)
 	for i := range 20 {
 		agent := s.join(fmt.Sprint("builder ", i))
-		s.submit(views.AssignAgentURL(agent.ID), "project", fmt.Sprintf("project-%05d", i))
+		s.Submit(views.AssignAgentURL(agent.ID), "project", fmt.Sprintf("project-%05d", i))
 	}
 	for _, path := range []string{"/", "/?show=troubled", "/projects", "/projects?page=7", "/projects/project-00001", "/agents", "/events", "/search?q=project"} {
-		page := s.get(path).wantStatus(t, http.StatusOK)
-		if n := len(openingTag.FindAllString(page.body, -1)); n > maxElements {
+		page := s.Get(path).WantStatus(t, http.StatusOK)
+		if n := len(openingTag.FindAllString(page.Text, -1)); n > maxElements {
 			t.Errorf("%s has %d elements", path, n)
 		}
 	}
@@ -33,16 +33,16 @@ func TestNoPageGrowsWithTheNumberOfProjects(t *testing.T) {
 
 func TestProjectsAreListedAPageAtATime(t *testing.T) {
 	s := newScaleSite(t, 120)
-	first := s.get("/projects")
-	first.wantText(t, `name="q" value=""`, "project-00000", "project-00049", "1 to 50 of 120", `href="/projects?page=2"`)
-	first.wantNoText(t, ">project-00050<", ">Previous<")
-	s.get("/projects?page=3").wantText(t, "project-00100", `href="/projects?page=2"`, "101 to 120 of 120").wantNoText(t, ">Next<")
-	s.get("/projects?page=99").wantText(t, "101 to 120 of 120")
-	s.get("/projects?page=x").wantText(t, "1 to 50 of 120")
-	found := s.get("/projects?q=0011")
-	found.wantText(t, `value="0011"`, "project-00110", "project-00119").wantNoText(t, `/projects/project-00000"`, "Pages of projects")
-	s.get("/projects?q=nothing").wantText(t, "No matching projects.", "Show all")
-	s.get("/projects?q="+strings.Repeat("a", domain.MaxFilter+1)).wantStatus(t, http.StatusBadRequest)
+	first := s.Get("/projects")
+	first.WantText(t, `name="q" value=""`, "project-00000", "project-00049", "1 to 50 of 120", `href="/projects?page=2"`)
+	first.WantNoText(t, ">project-00050<", ">Previous<")
+	s.Get("/projects?page=3").WantText(t, "project-00100", `href="/projects?page=2"`, "101 to 120 of 120").WantNoText(t, ">Next<")
+	s.Get("/projects?page=99").WantText(t, "101 to 120 of 120")
+	s.Get("/projects?page=x").WantText(t, "1 to 50 of 120")
+	found := s.Get("/projects?q=0011")
+	found.WantText(t, `value="0011"`, "project-00110", "project-00119").WantNoText(t, `/projects/project-00000"`, "Pages of projects")
+	s.Get("/projects?q=nothing").WantText(t, "No matching projects.", "Show all")
+	s.Get("/projects?q="+strings.Repeat("a", domain.MaxFilter+1)).WantStatus(t, http.StatusBadRequest)
 	part := s.ask("/projects?q=0011&page=1", "HX-Request", "true")
 	if text := part.Body.String(); !strings.Contains(text, "project-00110") || strings.Contains(text, "add-project") || !strings.Contains(text, "q=0011") {
 		t.Errorf("the part of a filtered list: %s", text)
@@ -52,18 +52,18 @@ func TestProjectsAreListedAPageAtATime(t *testing.T) {
 func TestFewProjectsNeedNoFilterAndNoPages(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("alpha", nil)
-	s.get("/projects").wantText(t, "alpha").wantNoText(t, "projects-filter", "Pages of projects")
+	s.Get("/projects").WantText(t, "alpha").WantNoText(t, "projects-filter", "Pages of projects")
 }
 
 func TestAnAgentIsAssignedByNameWhereThereAreManyProjects(t *testing.T) {
 	s := newScaleSite(t, 120)
 	agent := s.join("builder")
-	s.get("/agents").wantText(t, `<datalist id="project-names">`, "Project of builder", `list="project-names"`)
-	s.follow(s.submit(views.AssignAgentURL(agent.ID), "project", " project-00117 ")).wantText(t, "builder is assigned to project-00117.")
-	s.get("/agents").wantText(t, `value="project-00117"`)
-	s.submit(views.AssignAgentURL(agent.ID), "project", "nowhere").wantText(t, "nowhere")
-	s.follow(s.submit(views.AssignAgentURL(agent.ID), "project", "")).wantText(t, "builder is unassigned.")
-	s.get("/events?project="+url.QueryEscape("project-00117")).wantText(t, `<label for="project">Project</label>`, `value="project-00117"`)
+	s.Get("/agents").WantText(t, `<datalist id="project-names">`, "Project of builder", `list="project-names"`)
+	s.follow(s.Submit(views.AssignAgentURL(agent.ID), "project", " project-00117 ")).WantText(t, "builder is assigned to project-00117.")
+	s.Get("/agents").WantText(t, `value="project-00117"`)
+	s.Submit(views.AssignAgentURL(agent.ID), "project", "nowhere").WantText(t, "nowhere")
+	s.follow(s.Submit(views.AssignAgentURL(agent.ID), "project", "")).WantText(t, "builder is unassigned.")
+	s.Get("/events?project="+url.QueryEscape("project-00117")).WantText(t, `<label for="project">Project</label>`, `value="project-00117"`)
 }
 
 // TestTheChoiceOfProjectsIsKept in the browser; an address that asks for another choice does not change it.
@@ -71,19 +71,19 @@ func TestTheChoiceOfProjectsIsKept(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("busy", board("1_backlog:", "2_current: 14_story_login", "3_done:"))
 	s.add("idle", board("1_backlog:", "2_current:", "3_done:"))
-	s.get("/").wantText(t, `href="/?keep=all" aria-current="true"`, `href="/?keep=busy"`, `id="project-busy"`, `id="project-idle"`)
-	chosen := s.get("/?keep=busy&q=s").wantStatus(t, http.StatusSeeOther)
+	s.Get("/").WantText(t, `href="/?keep=all" aria-current="true"`, `href="/?keep=busy"`, `id="project-busy"`, `id="project-idle"`)
+	chosen := s.Get("/?keep=busy&q=s").WantStatus(t, http.StatusSeeOther)
 	if to := chosen.Header.Get("Location"); to != "/?q=s&show=busy" {
 		t.Errorf("it leads to %s", to)
 	}
-	page := s.get("/").wantText(t, `data-hx-get="/?show=busy`, `aria-current="true">Busy`, `id="project-busy"`, "1 other project not shown")
-	page.wantNoText(t, `id="project-idle"`)
-	s.get("/?show=troubled").wantText(t, `aria-current="true">Troubled`).wantNoText(t, `id="project-busy"`)
-	s.get("/").wantText(t, `aria-current="true">Busy`)
-	if part := s.get("/", "HX-Request", "true"); !strings.Contains(part.body, `id="project-idle"`) {
+	page := s.Get("/").WantText(t, `data-hx-get="/?show=busy`, `aria-current="true">Busy`, `id="project-busy"`, "1 other project not shown")
+	page.WantNoText(t, `id="project-idle"`)
+	s.Get("/?show=troubled").WantText(t, `aria-current="true">Troubled`).WantNoText(t, `id="project-busy"`)
+	s.Get("/").WantText(t, `aria-current="true">Busy`)
+	if part := s.Get("/", "HX-Request", "true"); !strings.Contains(part.Text, `id="project-idle"`) {
 		t.Error("a part's address does not say all that the part is")
 	}
-	s.get("/?keep=all").wantStatus(t, http.StatusSeeOther)
-	s.get("/").wantText(t, `aria-current="true">All`, `id="project-idle"`)
-	s.get("/?keep=what").wantStatus(t, http.StatusBadRequest)
+	s.Get("/?keep=all").WantStatus(t, http.StatusSeeOther)
+	s.Get("/").WantText(t, `aria-current="true">All`, `id="project-idle"`)
+	s.Get("/?keep=what").WantStatus(t, http.StatusBadRequest)
 }

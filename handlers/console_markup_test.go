@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/internal/gatewaytest"
 	"switchyard/static"
 )
 
@@ -83,27 +84,27 @@ func TestEveryPageIsValidHTML(t *testing.T) {
 	s := newWholeSite(t)
 	s.add("alpha-name", board("1_backlog:", "2_current: 3_story_a, 4_story_a-b", "3_done:"))
 	s.add("alpha,name", nil)
-	check := func(a answer) {
-		for _, fault := range markupFaults(a.body) {
+	check := func(a gatewaytest.Answer) {
+		for _, fault := range markupFaults(a.Text) {
 			t.Errorf("%s %s: %s", a.Request.Method, a.Request.URL, fault)
 		}
 	}
-	check(s.get("/login"))
-	s.submit("/login", "token", adminToken).wantStatus(t, http.StatusSeeOther)
+	check(s.Get("/login"))
+	s.Submit("/login", "token", gatewaytest.AdminToken).WantStatus(t, http.StatusSeeOther)
 	for _, path := range []string{
 		"/", "/?q=al&show=troubled", "/?q=none", "/projects", "/projects/alpha", "/projects/alpha-name", "/projects/alpha/stories/12_story_pay", "/projects/alpha/stories/1_story_first", "/search", "/search?q=story", "/projects/gamma", "/agents",
 		"/events", "/events?q=none", "/events?before=3", "/bot-config", "/sign-in", "/sign-in/setup", "/no-such-page", "/callback?error=no",
 	} {
-		check(s.get(path))
+		check(s.Get(path))
 	}
-	check(s.submit("/agents"))
-	check(s.submit("/projects", "name", "", "url", "x"))
+	check(s.Submit("/agents"))
+	check(s.Submit("/projects", "name", "", "url", "x"))
 }
 
 // TestTheStylesheetHoldsOnlyWhatPagesUse guards against rules that Tailwind generates from words that are not classes.
 func TestTheStylesheetHoldsOnlyWhatPagesUse(t *testing.T) {
-	page := newConsoleSite(t).get("/")
-	file, ok := static.Lookup(regexp.MustCompile(`/static/app\.[0-9a-f]+\.css`).FindString(page.body))
+	page := newConsoleSite(t).Get("/")
+	file, ok := static.Lookup(regexp.MustCompile(`/static/app\.[0-9a-f]+\.css`).FindString(page.Text))
 	if !ok {
 		t.Fatal("no stylesheet")
 	}

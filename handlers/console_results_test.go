@@ -10,6 +10,7 @@ import (
 
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 )
 
 func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
@@ -19,7 +20,7 @@ func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
 	s.add("beta", board("1_backlog:"))
 	agent := s.join("builder-1")
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/agents")
+	tab.Goto(s.URL + "/agents")
 
 	// Two choices in quick succession, as with arrow keys, are one assignment.
 	tab.Find("combobox", "Project of builder-1").Call(`function() {
@@ -56,7 +57,7 @@ func TestResultsAreWhereTheEyeIs(t *testing.T) {
 	}
 	tab := browsertest.Open(t)
 	tab.Size(1280, 400)
-	tab.Goto(s.url + "/projects")
+	tab.Goto(s.URL + "/projects")
 	seen := func(text string) {
 		t.Helper()
 		tab.WaitText(text)
@@ -87,7 +88,7 @@ func TestAnActionKeepsFocusThoughARefreshOvertakesItsAnswer(t *testing.T) {
 	s.add("alpha", board("1_backlog:"))
 	s.add("beta", board("1_backlog:"))
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/projects")
+	tab.Goto(s.URL + "/projects")
 	button := tab.All("button", "Make active")[0]
 	browsertest.Eval[bool](tab, `(send => {
 		XMLHttpRequest.prototype.send = function (...body) {
@@ -114,12 +115,12 @@ func TestNoPageScrollsSideways(t *testing.T) {
 	s.add(word, board("1_backlog:", "2_current: 1_story_"+word+"!"+word, "3_qa: 2_story_b?"+word, "4_merge: 3_story_c", "5_done:", "6_archived:"))
 	s.add("beta", board("1_backlog:", "2_current: 14_story_log_in_with_a_passkey_or_a_token!"+strings.Repeat("why ", 80), "3_qa: 12_story_b", "4_merge: 9_story_c", "5_done:"))
 	s.add("gamma", nil)
-	s.record(word, fmt.Sprintf(`{"type":"merge_failure","story_id":"1_story_%s","story_name":%q,"reason":%q,"timestamp_ms":%d}`, word, word, word, time.Now().UnixMilli()))
+	s.Record(word, fmt.Sprintf(`{"type":"merge_failure","story_id":"1_story_%s","story_name":%q,"reason":%q,"timestamp_ms":%d}`, word, word, word, time.Now().UnixMilli()))
 	s.says(s.join(word), domain.AgentFailed, word)
 	s.join("builder-1")
 	tab := browsertest.Open(t)
 	for _, path := range []string{"/", "/projects", "/projects/" + word, "/agents", "/events"} {
-		tab.Goto(s.url + path)
+		tab.Goto(s.URL + path)
 		tab.Wait(`document.querySelector("h1")`)
 		for _, width := range []int64{360, 720, 920, 1280} {
 			tab.Size(width, 800)
@@ -137,13 +138,13 @@ func TestAFormAfterTheSessionEndedAsksToLogIn(t *testing.T) {
 	t.Parallel()
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/login?next=/sign-in")
-	tab.Find("textbox", "Admin token").Type(adminToken + kb.Enter)
+	tab.Goto(s.URL + "/login?next=/sign-in")
+	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken + kb.Enter)
 	tab.Find("heading", "Paste code")
 	browsertest.Eval[int](tab, `fetch("/logout", {method: "POST"}).then(response => response.status)`)
 	press(tab, tab.Find("button", "Switch"), kb.Enter)
 	tab.Find("heading", "Log in")
-	tab.Find("textbox", "Admin token").Type(adminToken + kb.Enter)
+	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken + kb.Enter)
 	tab.Find("heading", "Overview")
 	tab.Complaints() // of the refusal
 }

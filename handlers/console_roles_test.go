@@ -12,6 +12,7 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/waittest"
 )
 
@@ -24,19 +25,19 @@ var (
 // TestTheConsoleOffersWhatItsReaderMayDo: no page has a form or a link that would be refused.
 func TestTheConsoleOffersWhatItsReaderMayDo(t *testing.T) {
 	a := newAudited(t)
-	a.add("alpha", upstreamServer(t, says(boardText), func(mux *http.ServeMux) {
-		mux.HandleFunc("GET /api/stories/{id}", says(`{"project":"x","story_id":"7_pay","story_name":"Pay","stage":"2_current","since_ms":5,`+
+	a.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
+		mux.HandleFunc("GET /api/stories/{id}", gatewaytest.Says(`{"project":"x","story_id":"7_pay","story_name":"Pay","stage":"2_current","since_ms":5,`+
 			`"blocked":"no keys","version":"v1","front_matter":{},"body":"# Pay","commits":[],"writable":true}`))
 	}))
-	a.add("gone", "http://127.0.0.1:1")
+	a.Add("gone", "http://127.0.0.1:1")
 	a.join("builder")
 	if _, _, err := a.Agents.CreateJoinToken(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	waittest.Until(t, "gone is known to be unreachable", func() bool {
-		return strings.Contains(a.send("GET", "/api/gateway/attention", "", "Authorization", "Bearer "+a.zoe).body, `"unreachable/gone"`)
+		return strings.Contains(a.Send("GET", "/api/gateway/attention", "", "Authorization", "Bearer "+a.zoe).Text, `"unreachable/gone"`)
 	})
-	routes := handlers.Routes(a.gateway)
+	routes := handlers.Routes(a.HTTP)
 	needed := func(method, address string) (role domain.Role, known bool) {
 		u, err := url.Parse(html.UnescapeString(address))
 		if err != nil || u.Host != "" || u.Path == "" {
@@ -49,13 +50,13 @@ func TestTheConsoleOffersWhatItsReaderMayDo(t *testing.T) {
 	pages := []string{"/", "/projects", "/projects/alpha", "/projects/gone", "/projects/alpha/stories/7_pay", "/agents", "/events", "/search?q=pay", "/access", "/audit", "/none"}
 	offered := map[domain.Role]map[string]bool{}
 	for _, role := range []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleAdmin} {
-		_, token := namedToken(t, a.Service, "reader", role)
-		login := a.send("POST", "/login", form("token", token), "Content-Type", asForm)
-		cookie, _, _ := strings.Cut(login.header.Get("Set-Cookie"), ";")
+		_, token := gatewaytest.NamedToken(t, a.Service, "reader", role)
+		login := a.Send("POST", "/login", form("token", token), "Content-Type", asForm)
+		cookie, _, _ := strings.Cut(login.Header.Get("Set-Cookie"), ";")
 		offered[role] = map[string]bool{}
 		for _, page := range pages {
 			for _, headers := range [][]string{{"Cookie", cookie}, {"Cookie", cookie, "HX-Request", "true"}} {
-				text := a.send("GET", page, "", headers...).body
+				text := a.Send("GET", page, "", headers...).Text
 				addresses := map[string]string{}
 				for _, tag := range formsOnPage.FindAllString(text, -1) {
 					if strings.Contains(tag, `method="post"`) {

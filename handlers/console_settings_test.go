@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/gatewaytest"
 )
 
 // everyPage lists the pages of a reader who has logged in.
@@ -19,8 +20,8 @@ var everyPage = []string{
 func loggedInTab(t *testing.T, s *consoleSite) *browsertest.Tab {
 	t.Helper()
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/login")
-	tab.Find("textbox", "Admin token").Type(adminToken + kb.Enter)
+	tab.Goto(s.URL + "/login")
+	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken + kb.Enter)
 	tab.Find("heading", "Overview")
 	return tab
 }
@@ -65,7 +66,7 @@ func TestPagesAtTwiceTheSize(t *testing.T) {
 	tab := loggedInTab(t, s)
 	tab.Size(640, 450)
 	for _, path := range everyPage {
-		tab.Goto(s.url + path)
+		tab.Goto(s.URL + path)
 		wantNone(t, tab, "at 200 % cuts", named("body *", cut))
 		wantNone(t, tab, "at 200 % covers", named(controls, covered))
 	}
@@ -78,7 +79,7 @@ func TestPagesFollowTheSettingsOfTheirReader(t *testing.T) {
 	tab := loggedInTab(t, s)
 	tab.Media("forced-colors", "active", "prefers-reduced-motion", "reduce")
 	for _, path := range everyPage {
-		tab.Goto(s.url + path)
+		tab.Goto(s.URL + path)
 		tab.Keys(kb.Tab) // from here on, focus shows
 		if !browsertest.Eval[bool](tab, `matchMedia('(forced-colors: active)').matches && matchMedia('(prefers-reduced-motion)').matches`) {
 			t.Fatal("the settings are not in force")
@@ -129,7 +130,7 @@ func TestPagesWithoutScriptsOfferOnlyWhatWorks(t *testing.T) {
 	tab.Scripts(false)
 	tab.Size(360, 780)
 	for _, path := range everyPage {
-		tab.Goto(s.url + path)
+		tab.Goto(s.URL + path)
 		if headings := len(tab.All("heading", "")); headings == 0 {
 			t.Errorf("%s has no heading", path)
 		}

@@ -3,14 +3,8 @@ package handlers_test
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
-	"net/http/cookiejar"
-	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -24,14 +18,10 @@ import (
 	"switchyard/internal/wire"
 )
 
-// consoleSite is a gateway with a real store and a real socket, and boards instead of project servers.
+// consoleSite is a gateway with boards instead of project servers.
 type consoleSite struct {
-	testing.TB
-	*service.Service
+	*gatewaytest.Site
 	boards *boards
-	url    string
-	server *httptest.Server
-	client *http.Client // keeps cookies, follows no redirects
 }
 
 func newConsoleSite(t testing.TB) *consoleSite {
@@ -50,24 +40,7 @@ func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleS
 		stories = noStories{}
 	}
 	o := service.Options{Projects: projects, Stories: stories, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	g := gatewaytest.New(t, o, handlers.Gateway{})
-	s := &consoleSite{TB: t, Service: g.Service, server: g.Serve(t)}
-	s.url = s.server.URL
-	s.client = newReader(t)
-	return s
-}
-
-// newReader returns a client that keeps cookies and follows no redirects.
-func newReader(t testing.TB) *http.Client {
-	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &http.Client{
-		Jar:           jar,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	return &consoleSite{Site: gatewaytest.NewSite(t, o, handlers.Gateway{})}
 }
 
 // boards answer like project servers, by the project's name, and with an error if there is no board.
@@ -181,62 +154,14 @@ func (s *consoleSite) add(name string, stages []domain.Stage) {
 	if _, err := s.Projects.Add(context.Background(), name, "http://127.0.0.1:3001", nil); err != nil {
 		s.Fatal(err)
 	}
-	answered(s, s.Service)
+	s.Answered()
 }
 
 // move records that a story moved.
 func (s *consoleSite) move(project, story, from, to string, at time.Time) {
 	s.Helper()
-	s.record(project, fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"story_name":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
+	s.Record(project, fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"story_name":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
 		story, strings.ReplaceAll(story, "_", " "), from, to, at.UnixMilli()))
-}
-
-func (s *consoleSite) record(project, text string) {
-	s.Helper()
-	record, err := domain.ParseRecord(json.RawMessage(text))
-	if err != nil {
-		s.Fatal(err)
-	}
-	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, Records: []domain.Record{record}, ReceivedAt: record.At}
-	if err := s.Events.Record(context.Background(), read); err != nil {
-		s.Fatal(err)
-	}
-}
-
-func (s *consoleSite) do(method, path string, body io.Reader, headers ...string) answer {
-	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, body)
-	if err != nil {
-		s.Fatal(err)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return answer{response, string(text)}
-}
-
-func (s *consoleSite) get(path string, headers ...string) answer {
-	s.Helper()
-	return s.do(http.MethodGet, path, nil, headers...)
-}
-
-// submit sends a URL-encoded form.
-func (s *consoleSite) submit(path string, fields ...string) answer {
-	s.Helper()
-	form := url.Values{}
-	for i := 0; i < len(fields); i += 2 {
-		form.Set(fields[i], fields[i+1])
-	}
-	return s.do(http.MethodPost, path, strings.NewReader(form.Encode()), "Content-Type", "application/x-www-form-urlencoded")
 }
 
 func (b *boards) count() int {

@@ -26,7 +26,7 @@ func TestBrowserStoryByKeyboard(t *testing.T) {
 	t.Parallel()
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	openByKeyboard(tab, auditPage)
 	tab.Find("heading", "Audit log")
 	press(tab, tab.Find("button", "Block"), kb.Enter) // the dialog opens with the reason in focus
@@ -56,7 +56,7 @@ func TestBrowserKeepsWhatIsTypedWhileTheStoryChanges(t *testing.T) {
 	t.Parallel()
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + auditPage)
+	tab.Goto(s.URL + auditPage)
 	tab.Find("button", "Block").Click()
 	tab.Find("textbox", "Reason").Type("half a rea")
 	const theirs = "# Audit log\n\nWritten by another.\n"
@@ -84,7 +84,7 @@ func TestBrowserStoryWithoutScripts(t *testing.T) {
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog})
 	tab := browsertest.Open(t)
 	tab.Scripts(false)
-	tab.Goto(s.url + auditPage)
+	tab.Goto(s.URL + auditPage)
 	tab.Find("button", "Unblock").Click()
 	tab.WaitText("No longer blocked.")
 	tab.Find("button", "Undo").Click()
@@ -102,7 +102,7 @@ func TestBrowserFindsWhileTyping(t *testing.T) {
 	t.Parallel()
 	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog, "2_current/3_story_audit_too.md": "# Audit log, too\n"})
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Find("heading", "Overview")
 	tab.Keys("/")
 	tab.Wait(`document.activeElement.id === 'find'`)
@@ -124,7 +124,7 @@ func TestLateResultsLeaveTheFocusWhereItIs(t *testing.T) {
 	t.Parallel()
 	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog, "2_current/3_story_audit_too.md": "# Audit log, too\n"})
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Find("searchbox", "Find a story, project, agent").Type("audit")
 	late := func(text string) {
 		t.Helper()
@@ -149,7 +149,7 @@ func TestBrowserStoryIsAccessible(t *testing.T) {
 	s.move("webshop", "9_story_audit_"+strings.Repeat("x", 300), "3_qa", "5_done", time.Now())
 	tab := browsertest.Open(t)
 	for _, path := range []string{"/search?q=audit", "/projects/webshop/stories/9_story_audit_" + strings.Repeat("x", 300), auditPage} {
-		tab.Goto(s.url + path)
+		tab.Goto(s.URL + path)
 		tab.AccessibleAt(360, 768, 1280, 2560)
 	}
 	tab.Find("button", "Change the reason").Click()
@@ -162,11 +162,11 @@ func TestStoryPagesNeedALogin(t *testing.T) {
 	for path, next := range map[string]string{
 		"/search?q=x": "%2Fsearch%3Fq%3Dx", "/projects/alpha/stories/12_story_pay": "%2Fprojects%2Falpha%2Fstories%2F12_story_pay",
 	} {
-		if to := s.get(path).wantStatus(t, http.StatusSeeOther).Header.Get("Location"); to != "/login?next="+next {
+		if to := s.Get(path).WantStatus(t, http.StatusSeeOther).Header.Get("Location"); to != "/login?next="+next {
 			t.Errorf("%s led to %s", path, to)
 		}
 	}
-	s.submit("/projects/alpha/stories/12_story_pay", "do", "unblock").wantStatus(t, http.StatusUnauthorized)
+	s.Submit("/projects/alpha/stories/12_story_pay", "do", "unblock").WantStatus(t, http.StatusUnauthorized)
 }
 
 // TestALongJourneyBeginsWhereTheStoryIs: its station is visible, though the track is wider than the window.
@@ -179,6 +179,6 @@ func TestALongJourneyBeginsWhereTheStoryIs(t *testing.T) {
 	}
 	s.add("alpha", board(append(stages, "20_review: 14_story_login", "21_done:")...))
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/projects/alpha/stories/14_story_login")
+	tab.Goto(s.URL + "/projects/alpha/stories/14_story_login")
 	tab.Wait(`(box => box.left > 0 && box.right < innerWidth)(document.querySelector('.journey [aria-current]').getBoundingClientRect())`)
 }

@@ -9,44 +9,14 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/static"
 )
 
-func (a answer) wantStatus(t testing.TB, status int) answer {
-	t.Helper()
-	if a.StatusCode != status {
-		t.Fatalf("%s %s: status %d, want %d\n%s", a.Request.Method, a.Request.URL, a.StatusCode, status, a.body)
-	}
-	return a
-}
-
-// wantText checks that texts occur in the page in this order.
-func (a answer) wantText(t testing.TB, texts ...string) answer {
-	t.Helper()
-	rest := a.body
-	for _, text := range texts {
-		_, after, found := strings.Cut(rest, text)
-		if !found {
-			t.Fatalf("%s: %q is not on the page, or not in its place\n%s", a.Request.URL, text, a.body)
-		}
-		rest = after
-	}
-	return a
-}
-
-func (a answer) wantNoText(t testing.TB, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if strings.Contains(a.body, text) {
-			t.Errorf("%s: %q is on the page\n%s", a.Request.URL, text, a.body)
-		}
-	}
-}
-
 // partAddress returns the address from which the page's part refreshes itself.
-func (a answer) partAddress(t testing.TB) string {
+func partAddress(t testing.TB, a gatewaytest.Answer) string {
 	t.Helper()
-	match := regexp.MustCompile(`data-live data-hx-get="([^"]*)"`).FindStringSubmatch(a.body)
+	match := regexp.MustCompile(`data-live data-hx-get="([^"]*)"`).FindStringSubmatch(a.Text)
 	if match == nil {
 		t.Fatalf("%s has no part that refreshes itself", a.Request.URL)
 	}
@@ -79,8 +49,8 @@ func TestEveryPageHoldsItsDataAndItsHeading(t *testing.T) {
 		},
 		"/events": {">Events</h1>", "data-hour", "story login", "Backlog → Current", "alpha"},
 	} {
-		page := s.get(path).wantStatus(t, http.StatusOK).wantText(t, want...)
-		if n := strings.Count(page.body, "<h1"); n != 1 {
+		page := s.Get(path).WantStatus(t, http.StatusOK).WantText(t, want...)
+		if n := strings.Count(page.Text, "<h1"); n != 1 {
 			t.Errorf("%s has %d h1", path, n)
 		}
 		for header, want := range map[string]string{
@@ -92,7 +62,7 @@ func TestEveryPageHoldsItsDataAndItsHeading(t *testing.T) {
 				t.Errorf("%s: %s: %q, want %q", path, header, got, want)
 			}
 		}
-		if inline := regexp.MustCompile(`<style|<script(?: [^>]*)?>[^<]|\son[a-z]+=|\sstyle=|javascript:`).FindString(page.body); inline != "" {
+		if inline := regexp.MustCompile(`<style|<script(?: [^>]*)?>[^<]|\son[a-z]+=|\sstyle=|javascript:`).FindString(page.Text); inline != "" {
 			t.Errorf("%s holds %q, which the content security policy forbids", path, inline)
 		}
 	}
@@ -101,24 +71,24 @@ func TestEveryPageHoldsItsDataAndItsHeading(t *testing.T) {
 func TestAnEmptyGatewaySaysHowToBegin(t *testing.T) {
 	s := newConsoleSite(t)
 	for _, path := range []string{"/", "/projects"} {
-		s.get(path).wantStatus(t, http.StatusOK).wantText(t, "switchyard project --name")
+		s.Get(path).WantStatus(t, http.StatusOK).WantText(t, "switchyard project --name")
 	}
-	s.get("/events").wantText(t, "Nothing has moved yet")
+	s.Get("/events").WantText(t, "Nothing has moved yet")
 }
 
 func TestUnchangedPagesAndPartsAreNotSentAgain(t *testing.T) {
 	s := sampleSite(t)
 	for _, path := range []string{"/", "/?q=al&show=busy", "/projects", "/projects/alpha", "/events"} {
-		page := s.get(path)
-		again := s.get(path, "If-None-Match", page.Header.Get("ETag"))
+		page := s.Get(path)
+		again := s.Get(path, "If-None-Match", page.Header.Get("ETag"))
 		if again.StatusCode != http.StatusNotModified { // if a new minute has begun, the ages on the page have changed
-			again = s.get(path, "If-None-Match", again.Header.Get("ETag"))
+			again = s.Get(path, "If-None-Match", again.Header.Get("ETag"))
 		}
 		if again.StatusCode != http.StatusNotModified {
 			t.Errorf("%s: %d for the same page, want 304", path, again.StatusCode)
 		}
-		address := page.partAddress(t)
-		if part := s.get(address, "HX-Request", "true"); part.StatusCode != http.StatusNoContent {
+		address := partAddress(t, page)
+		if part := s.Get(address, "HX-Request", "true"); part.StatusCode != http.StatusNoContent {
 			t.Errorf("%s: %d for the same part, want 204", address, part.StatusCode)
 		}
 	}
@@ -128,38 +98,38 @@ func TestAPartIsSentWhenItHasChanged(t *testing.T) {
 	s := sampleSite(t)
 	addresses := map[string]string{}
 	for _, path := range []string{"/", "/projects", "/projects/alpha", "/events"} {
-		addresses[path] = s.get(path).partAddress(t)
+		addresses[path] = partAddress(t, s.Get(path))
 	}
 	s.move("alpha", "9_story_search", "2_current", "3_qa", time.Now())
 	for path, address := range addresses {
-		part := s.get(address, "HX-Request", "true").wantStatus(t, http.StatusOK)
-		part.wantNoText(t, "<html", "<h1")
+		part := s.Get(address, "HX-Request", "true").WantStatus(t, http.StatusOK)
+		part.WantNoText(t, "<html", "<h1")
 		if part.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s may be cached in the page's place", path)
 		}
-		if next := part.partAddress(t); next == address {
+		if next := partAddress(t, part); next == address {
 			t.Errorf("%s: the new part has the old version", path)
 		}
 	}
-	s.get(addresses["/events"], "HX-Request", "true").wantText(t, "9_story_search", "Current → QA", "Backlog → Current")
+	s.Get(addresses["/events"], "HX-Request", "true").WantText(t, "9_story_search", "Current → QA", "Backlog → Current")
 }
 
 func TestEveryPartNamesTheActiveProjectWhenItChanges(t *testing.T) {
 	s := sampleSite(t)
 	for _, path := range []string{"/", "/projects", "/projects/gamma", "/agents", "/events", "/bot-config"} {
-		address := s.get(path).partAddress(t)
-		s.get(address, "HX-Request", "true").wantStatus(t, http.StatusNoContent)
+		address := partAddress(t, s.Get(path))
+		s.Get(address, "HX-Request", "true").WantStatus(t, http.StatusNoContent)
 		for _, name := range []string{"beta", "alpha"} {
 			if err := s.Projects.Switch(t.Context(), name); err != nil {
 				t.Fatal(err)
 			}
-			part := s.get(address, "HX-Request", "true").wantStatus(t, http.StatusOK)
+			part := s.Get(address, "HX-Request", "true").WantStatus(t, http.StatusOK)
 			if got := part.Header.Get("Active-Project"); got != name {
 				t.Errorf("%s: active project %q, want %q", path, got, name)
 			}
-			address = part.partAddress(t)
+			address = partAddress(t, part)
 		}
-		s.get(address, "HX-Request", "true").wantStatus(t, http.StatusNoContent)
+		s.Get(address, "HX-Request", "true").WantStatus(t, http.StatusNoContent)
 	}
 }
 
@@ -170,17 +140,17 @@ func TestOnlyHtmxGetsAPart(t *testing.T) {
 		{"HX-Request", "true", "HX-Boosted", "true"},
 		{"HX-Request", "true", "HX-History-Restore-Request", "true"},
 	} {
-		s.get("/", headers...).wantText(t, "<html", "<h1")
+		s.Get("/", headers...).WantText(t, "<html", "<h1")
 	}
 }
 
 func TestManyReadersShareTheirFetches(t *testing.T) {
 	s := sampleSite(t)
-	address := s.get("/").partAddress(t)
+	address := partAddress(t, s.Get("/"))
 	asked := s.boards.count()
 	for range 10 {
-		s.get(address, "HX-Request", "true")
-		s.get("/projects")
+		s.Get(address, "HX-Request", "true")
+		s.Get("/projects")
 	}
 	if now := s.boards.count(); now > asked+3 { // the unreachable one may be asked again
 		t.Errorf("20 requests asked the project servers %d times", now-asked)
@@ -190,39 +160,39 @@ func TestManyReadersShareTheirFetches(t *testing.T) {
 func TestPagesAreCompressedForClientsThatAcceptIt(t *testing.T) {
 	s := sampleSite(t)
 	for offer, want := range map[string]string{"gzip": "gzip", "br, gzip;q=0.5": "gzip", "br": "", "gzip;q=0": ""} {
-		page := s.get("/", "Accept-Encoding", offer)
+		page := s.Get("/", "Accept-Encoding", offer)
 		if got := page.Header.Get("Content-Encoding"); got != want {
 			t.Errorf("Accept-Encoding %q: Content-Encoding %q, want %q", offer, got, want)
 		}
 		if want == "" {
-			page.wantText(t, ">Overview</h1>", "</html>")
+			page.WantText(t, ">Overview</h1>", "</html>")
 		}
 	}
 }
 
 func TestFilesAreCachedForAYearUnderTheirHash(t *testing.T) {
 	s := newConsoleSite(t)
-	page := s.get("/")
-	files := regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(page.body, -1)
+	page := s.Get("/")
+	files := regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(page.Text, -1)
 	if len(files) < 3 {
 		t.Fatalf("the page names %d files", len(files))
 	}
 	for _, file := range files {
-		got := s.get(file[1]).wantStatus(t, http.StatusOK)
+		got := s.Get(file[1]).WantStatus(t, http.StatusOK)
 		if cache := got.Header.Get("Cache-Control"); cache != "public, max-age=31536000, immutable" {
 			t.Errorf("%s: Cache-Control: %s", file[1], cache)
 		}
 	}
-	s.get("/static/app.0123456789ab.css").wantStatus(t, http.StatusNotFound)
-	s.get("/static/app.css").wantStatus(t, http.StatusNotFound)
+	s.Get("/static/app.0123456789ab.css").WantStatus(t, http.StatusNotFound)
+	s.Get("/static/app.css").WantStatus(t, http.StatusNotFound)
 }
 
 func TestTheFirstPageIsLight(t *testing.T) {
 	s := sampleSite(t)
-	page := s.get("/", "Accept-Encoding", "gzip")
-	total := len(page.body)
-	for _, file := range regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(s.get("/").body, -1) {
-		total += len(s.get(file[1], "Accept-Encoding", "gzip").body)
+	page := s.Get("/", "Accept-Encoding", "gzip")
+	total := len(page.Text)
+	for _, file := range regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(s.Get("/").Text, -1) {
+		total += len(s.Get(file[1], "Accept-Encoding", "gzip").Text)
 	}
 	if total > 45_000 {
 		t.Errorf("the first page with all its files is %d bytes on the wire", total)
@@ -239,26 +209,26 @@ func TestAddressesThatLeadNowhere(t *testing.T) {
 		"/gateway/nowhere":        "text/plain; charset=utf-8",
 		"/api/gateway/projects/x": "text/plain; charset=utf-8",
 	} {
-		page := s.get(path)
+		page := s.Get(path)
 		if path == "/api/gateway/projects/x" {
-			page.wantStatus(t, http.StatusMethodNotAllowed)
+			page.WantStatus(t, http.StatusMethodNotAllowed)
 		} else {
-			page.wantStatus(t, http.StatusNotFound)
+			page.WantStatus(t, http.StatusNotFound)
 		}
 		if got := page.Header.Get("Content-Type"); got != contentType {
 			t.Errorf("%s: %s, want %s", path, got, contentType)
 		}
 	}
-	s.get("/nowhere").wantText(t, "Not found</h1>", "Back to Overview")
+	s.Get("/nowhere").WantText(t, "Not found</h1>", "Back to Overview")
 }
 
 func TestAPartWhoseProjectIsGoneReloadsItsPage(t *testing.T) {
 	s := sampleSite(t)
-	address := s.get("/projects/beta").partAddress(t)
+	address := partAddress(t, s.Get("/projects/beta"))
 	if _, err := s.Projects.Remove(t.Context(), "beta"); err != nil {
 		t.Fatal(err)
 	}
-	part := s.get(address, "HX-Request", "true").wantStatus(t, http.StatusNotFound)
+	part := s.Get(address, "HX-Request", "true").WantStatus(t, http.StatusNotFound)
 	if part.Header.Get("HX-Refresh") != "true" || part.Header.Get("HX-Reswap") != "none" {
 		t.Errorf("headers %v", part.Header)
 	}
@@ -268,34 +238,34 @@ func TestMarkupInNamesIsText(t *testing.T) {
 	s := newConsoleSite(t)
 	evil := `<script>alert(1)</script>"'&`
 	s.add(evil, []domain.Stage{{Name: "1_a"}, {Name: "2_<b>x</b>", Items: []domain.Item{{StoryID: evil, StoryName: evil, Blocked: evil, MergeFailure: evil}}}, {Name: "5_done"}})
-	s.record(evil, fmt.Sprintf(`{"type":"story_blocked","story_id":%q,"story_name":%q,"reason":%q,"timestamp_ms":1}`, evil, evil, evil))
-	s.record(evil, fmt.Sprintf(`{"type":%q,"timestamp_ms":2}`, evil))
+	s.Record(evil, fmt.Sprintf(`{"type":"story_blocked","story_id":%q,"story_name":%q,"reason":%q,"timestamp_ms":1}`, evil, evil, evil))
+	s.Record(evil, fmt.Sprintf(`{"type":%q,"timestamp_ms":2}`, evil))
 	for _, path := range []string{
 		"/", "/projects", "/projects/%3Cscript%3Ealert%281%29%3C%2Fscript%3E%22%27&", "/events", "/events?q=%3Cscript%3Ealert(1)", "/?q=%3Cscript%3Ealert(1)",
 	} {
-		s.get(path).wantStatus(t, http.StatusOK).wantNoText(t, "<script>alert", "<b>x</b>")
+		s.Get(path).WantStatus(t, http.StatusOK).WantNoText(t, "<script>alert", "<b>x</b>")
 	}
 }
 
 func TestTheThemeIsKept(t *testing.T) {
 	s := newConsoleSite(t)
-	s.get("/").wantNoText(t, "data-theme=")
+	s.Get("/").WantNoText(t, "data-theme=")
 	for _, theme := range []string{"dark", "light"} {
-		a := s.submit("/theme", "theme", theme, "next", "/events?q=x").wantStatus(t, http.StatusSeeOther)
+		a := s.Submit("/theme", "theme", theme, "next", "/events?q=x").WantStatus(t, http.StatusSeeOther)
 		if a.Header.Get("Location") != "/events?q=x" {
 			t.Errorf("leads to %q", a.Header.Get("Location"))
 		}
-		s.get("/").wantText(t, `data-theme="`+theme+`"`)
+		s.Get("/").WantText(t, `data-theme="`+theme+`"`)
 	}
-	s.submit("/theme", "theme", "system", "next", "/")
-	s.get("/").wantNoText(t, "data-theme=")
-	s.submit("/theme", "theme", "pink").wantStatus(t, http.StatusBadRequest)
+	s.Submit("/theme", "theme", "system", "next", "/")
+	s.Get("/").WantNoText(t, "data-theme=")
+	s.Submit("/theme", "theme", "pink").WantStatus(t, http.StatusBadRequest)
 }
 
 func TestFormsDoNotLeadAway(t *testing.T) {
 	s := newConsoleSite(t)
 	for _, next := range []string{"https://evil.test/", "//evil.test", `/\evil.test`, "javascript:alert(1)", "evil", "", "/\t/evil.test"} {
-		a := s.submit("/theme", "theme", "dark", "next", next).wantStatus(t, http.StatusSeeOther)
+		a := s.Submit("/theme", "theme", "dark", "next", next).WantStatus(t, http.StatusSeeOther)
 		if got := a.Header.Get("Location"); got != "/" {
 			t.Errorf("next %q leads to %q", next, got)
 		}
@@ -304,8 +274,8 @@ func TestFormsDoNotLeadAway(t *testing.T) {
 
 func TestEveryFileOfTheConsoleIsUsed(t *testing.T) {
 	s := newConsoleSite(t)
-	page := s.get("/")
+	page := s.Get("/")
 	for _, name := range []string{"app.css", "icon.svg", static.Console} {
-		page.wantText(t, static.Path(name))
+		page.WantText(t, static.Path(name))
 	}
 }

@@ -29,7 +29,7 @@ func TestDaysOfEventsAreTheReaders(t *testing.T) {
 			{"Pacific/Pago_Pago", named(noon) + ", 03:00, " + named(noon.Add(-24*time.Hour)) + ", 23:00"}, // UTC-11
 		} {
 			tab.Zone(c.zone)
-			tab.Goto(s.url + path)
+			tab.Goto(s.URL + path)
 			tab.WaitText("1 story morning")
 			if got := days(); got != c.want {
 				t.Errorf("%s in %s: %q, want %q", path, c.zone, got, c.want)
@@ -48,7 +48,7 @@ func TestDaysOfEventsAreTheReaders(t *testing.T) {
 		tab.Wait(`document.querySelector('[data-days] time').title.includes('d ago, ')`)
 	}
 	tab.Scripts(false)
-	tab.Goto(s.url + "/events")
+	tab.Goto(s.URL + "/events")
 	zone, _ := time.Now().Zone()
 	tab.WaitText("Days and times are in the gateway’s time zone: " + zone)
 }
@@ -63,11 +63,11 @@ func TestScriptsWriteDatesLikeTheServer(t *testing.T) {
 	want := "21 Sep " + strconv.Itoa(year) + " 14:32"
 	tab := browsertest.Open(t)
 	tab.Zone("UTC")
-	tab.Goto(s.url + "/projects/alpha/stories/1_story_login")
+	tab.Goto(s.URL + "/projects/alpha/stories/1_story_login")
 	tab.WaitText(want)
 	tab.Wait(`[...document.querySelectorAll('time[data-clock]')].some(e => e.title === '` + want + `:05')`)
 
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Wait(`document.querySelector('.wagon time')`)
 	browsertest.Eval[bool](tab, `document.querySelector('.wagon time').dateTime = '`+strconv.Itoa(year)+`-09-21T14:32:05Z', document.querySelector('.wagon').focus(), true`)
 	tab.Wait(`document.querySelector('#tip:popover-open').textContent.endsWith('since ` + want + `')`)

@@ -31,7 +31,7 @@ func TestTargetsOfAPhoneAreForThumbs(t *testing.T) {
 	tab := loggedInTab(t, s)
 	tab.Phone()
 	for _, path := range everyPage {
-		tab.Goto(s.url + path)
+		tab.Goto(s.URL + path)
 		wantNone(t, tab, "has targets that are too small", named(controls, tooSmall))
 	}
 }
@@ -51,7 +51,7 @@ func TestAPhoneIsOperatedByTouch(t *testing.T) {
 		tab.Find(role, name).Tap()
 	}
 
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tap("button", "Make active")
 	tab.WaitText("beta is the active project.")
 	tap("button", "Undo")
@@ -119,7 +119,7 @@ func TestAStoryIsChangedByTouch(t *testing.T) {
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
 	tab := browsertest.Open(t)
 	tab.Phone()
-	tab.Goto(s.url + auditPage)
+	tab.Goto(s.URL + auditPage)
 	tab.Find("button", "Move to").Tap()
 	tab.Find("button", "Merge").Tap()
 	tab.WaitText("Moved to Merge.")
@@ -144,7 +144,7 @@ func TestCommandsOnAPhoneAreCopiedAsTheyAre(t *testing.T) {
 		{"/", "", `^switchyard project --name my-project --work path/to/\.huskies/work$`},
 		{"/agents", "Add agent", `^SWITCHYARD_TOKEN=swj_\w+ switchyard agent --gateway http://127\.0\.0\.1:\d+$`},
 	} {
-		tab.Goto(s.url + c.path)
+		tab.Goto(s.URL + c.path)
 		if c.control != "" {
 			tab.Find("button", c.control).Tap()
 		}

@@ -29,7 +29,7 @@ func TestAWagonTravelsWhenItsStoryMoves(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog: 7_story_idea", "2_current: 14_story_login, 9_story_search", "3_qa: 5_story_sort", "5_done:"))
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Wait(`document.querySelectorAll('.wagon').length === 3`)
 	browsertest.Eval[bool](tab, travels)
 	s.move("alpha", "14_story_login", "2_current", "3_qa", time.Now())
@@ -65,7 +65,7 @@ func TestARefreshShiftsNothing(t *testing.T) {
 	}
 	tab := browsertest.Open(t)
 	tab.Media("prefers-reduced-motion", "reduce")
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Find("heading", "Overview")
 	browsertest.Eval[bool](tab, `window.shifts = [], new PerformanceObserver(list => {
 		for (const entry of list.getEntries())
@@ -88,7 +88,7 @@ func TestKeysWalkThroughLists(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	tab.Find("heading", "Overview")
 	at := func() string { return browsertest.Eval[string](tab, `document.activeElement.textContent.trim()`) }
 	tab.Keys("j")
@@ -105,7 +105,7 @@ func TestKeysWalkThroughLists(t *testing.T) {
 	tab.Wait(`location.pathname !== '/'`)
 
 	// A wagon in focus has a tooltip with its full text, above its list; Escape closes it.
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	wagon := tab.Find("link", "")
 	wagon.Call(`function() { document.querySelector('.wagon').focus() }`)
 	tab.Wait(`document.querySelector('#tip:popover-open')?.textContent.includes('in this stage for')`)
@@ -133,7 +133,7 @@ func TestAPageSaysHowItIsWithTheGateway(t *testing.T) {
 		if slow.Load() && r.URL.Query().Get("q") != "" {
 			<-release
 		}
-		s.server.Config.Handler.ServeHTTP(w, r)
+		s.Server.Config.Handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
 	tab := browsertest.Open(t)
@@ -176,7 +176,7 @@ func TestTheWorstTroubleComesFirst(t *testing.T) {
 	s.add("moved", at(board("1_backlog:", "2_current: 1_story_a", "3_done:"), 1))
 	s.add("stuck", at(board("1_backlog:", "2_current: 1_story_a", "3_done:"), 30))
 	s.add("still", at(board("1_backlog:", "2_current: 1_story_a!no key", "3_done:"), 40))
-	s.get("/").wantText(t, `id="project-still"`, `id="project-stuck"`, `id="project-moved"`)
+	s.Get("/").WantText(t, `id="project-still"`, `id="project-stuck"`, `id="project-moved"`)
 }
 
 // TestALineOfTheInboxOpensItsStoryOnAPhone wherever it is tapped, except on its acknowledge button.
@@ -185,7 +185,7 @@ func TestALineOfTheInboxOpensItsStoryOnAPhone(t *testing.T) {
 	s := inboxSite(t)
 	tab := browsertest.Open(t)
 	tab.Phone()
-	tab.Goto(s.url + "/")
+	tab.Goto(s.URL + "/")
 	at := func(x, y string) string {
 		return browsertest.Eval[string](tab, `(() => {
 			const box = document.querySelector('.inbox li').getBoundingClientRect()

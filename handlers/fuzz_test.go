@@ -10,13 +10,16 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/internal/gatewaytest"
+	"switchyard/internal/service"
 	"switchyard/internal/web"
 )
 
 // fuzzedGateway returns the handler of a gateway with a project alpha. It is shutting down, so that no request waits.
 func fuzzedGateway(f *testing.F) (http.Handler, context.Context) {
-	s, g := wholeGateway(f, "")
-	s.add("alpha", "http://127.0.0.1:1")
+	s := gatewaytest.NewWholeSite(f, service.Options{}, "")
+	g := s.HTTP
+	s.Add("alpha", "http://127.0.0.1:1")
 	stopping, stop := context.WithCancel(f.Context())
 	stop()
 	ctx := context.WithValue(f.Context(), http.LocalAddrContextKey, &net.TCPAddr{Port: 3000}) // like a server

@@ -1,49 +1,16 @@
 package handlers_test
 
 import (
-	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"switchyard/handlers"
-	"switchyard/internal/botfile"
-	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/signin"
-	"switchyard/internal/signintest"
 )
-
-// wholeGateway returns a gateway with every part, on real sockets.
-func wholeGateway(t testing.TB, adminToken domain.Secret) (apiSite, handlers.Gateway) {
-	t.Helper()
-	return wholeGatewayAt(t, adminToken, signintest.New(t), slog.New(slog.DiscardHandler))
-}
-
-// wholeGatewayAt returns a wholeGateway with this sign-in provider.
-func wholeGatewayAt(t testing.TB, adminToken domain.Secret, provider *signintest.Provider, log *slog.Logger) (apiSite, handlers.Gateway) {
-	t.Helper()
-	client := newProjectClient(t)
-	dir := t.TempDir()
-	gateway := gatewaytest.New(t, service.Options{
-		Log: log, Projects: client, Stories: client,
-		AgentTimeout: time.Minute, JoinTokenTTL: time.Hour,
-		BotFile: botfile.File{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
-		Credentials: signin.NewFile(filepath.Join(dir, "credentials.json")),
-		Provider: signin.New(signin.Config{
-			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product,
-		}, log),
-	}, handlers.Gateway{AdminToken: adminToken, SessionKey: []byte(strings.Repeat("k", 64)), Chat: http.HandlerFunc(silentTeam)})
-	return apiSite{t, gateway.Service, gateway.Serve(t).URL, gateway.Store}, gateway.HTTP
-}
-
-// silentTeam refuses Slack's requests, like a bot without a signing secret.
-func silentTeam(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }
 
 // eachRoute calls f for every route of the gateway.
 func eachRoute(t *testing.T, g handlers.Gateway, f func(method, pattern string)) {
@@ -76,16 +43,17 @@ var ownSecrets = map[string]bool{
 }
 
 func TestEveryRouteIsGuarded(t *testing.T) {
-	s, g := wholeGateway(t, "correct-horse")
-	s.add("alpha", "http://127.0.0.1:1")
+	s := gatewaytest.NewWholeSite(t, service.Options{}, "correct-horse")
+	g := s.HTTP
+	s.Add("alpha", "http://127.0.0.1:1")
 	eachRoute(t, g, func(method, pattern string) {
 		send := func(host string, headers ...string) int {
-			request, err := http.NewRequest(method, s.url+address(pattern), nil)
+			request, err := http.NewRequest(method, s.URL+address(pattern), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if request.Host = host; host == "" {
-				request.Host = strings.TrimPrefix(s.url, "http://")
+				request.Host = strings.TrimPrefix(s.URL, "http://")
 			}
 			for i := 0; i < len(headers); i += 2 {
 				request.Header.Set(headers[i], headers[i+1])
@@ -122,19 +90,20 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 
 // TestEveryPageForbidsForeignContent, including error pages.
 func TestEveryPageForbidsForeignContent(t *testing.T) {
-	s, g := wholeGateway(t, "")
+	s := gatewaytest.NewWholeSite(t, service.Options{}, "")
+	g := s.HTTP
 	pages := 0
 	eachRoute(t, g, func(method, pattern string) {
 		if strings.HasPrefix(pattern, "/api/") {
 			return // one of these is a stream without end
 		}
-		answer := s.send(method, address(pattern), "")
-		if !strings.HasPrefix(answer.media, "text/html") {
+		answer := s.Send(method, address(pattern), "")
+		if !strings.HasPrefix(answer.Media(), "text/html") {
 			return
 		}
 		pages++
 		for _, name := range []string{"Content-Security-Policy", "Referrer-Policy", "X-Content-Type-Options"} {
-			if answer.header.Get(name) == "" {
+			if answer.Header.Get(name) == "" {
 				t.Errorf("%s %s: no %s", method, pattern, name)
 			}
 		}

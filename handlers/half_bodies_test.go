@@ -80,7 +80,7 @@ func TestHalfBodiesCostLittle(t *testing.T) {
 		{"/bot/team/events", 400, 48 << 20},
 	} {
 		t.Run(strings.ReplaceAll(c.path[1:], "/", " "), func(t *testing.T) {
-			g := gatewaytest.New(t, service.Options{}, handlers.Gateway{AdminToken: domain.Secret(adminToken), Chat: http.HandlerFunc(readingTeam)})
+			g := gatewaytest.New(t, service.Options{}, handlers.Gateway{AdminToken: domain.Secret(gatewaytest.AdminToken), Chat: http.HandlerFunc(readingTeam)})
 			server := g.Serve(t)
 			before := heap()
 			halfBodies(t, strings.TrimPrefix(server.URL, "http://"), c.count, c.path)
@@ -88,7 +88,7 @@ func TestHalfBodiesCostLittle(t *testing.T) {
 				t.Errorf("%d half bodies hold %d MiB, want %d", c.count, grown>>20, c.most>>20)
 			}
 			client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-			response, err := client.PostForm(server.URL+"/login", url.Values{"token": {adminToken}})
+			response, err := client.PostForm(server.URL+"/login", url.Values{"token": {gatewaytest.AdminToken}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestHalfBodiesCostLittle(t *testing.T) {
 
 // TestStrangersBodiesShareABudget: 16 MiB in all may be under way; one more is refused until another has ended.
 func TestStrangersBodiesShareABudget(t *testing.T) {
-	g := gatewaytest.New(t, service.Options{}, handlers.Gateway{AdminToken: domain.Secret(adminToken), Chat: http.HandlerFunc(readingTeam)})
+	g := gatewaytest.New(t, service.Options{}, handlers.Gateway{AdminToken: domain.Secret(gatewaytest.AdminToken), Chat: http.HandlerFunc(readingTeam)})
 	server := g.Serve(t)
 	address := strings.TrimPrefix(server.URL, "http://")
 	refused := halfBodies(t, address, 40, "/bot/team/events")
@@ -111,9 +111,9 @@ func TestStrangersBodiesShareABudget(t *testing.T) {
 
 // TestALoginTakesASmallFormOnly states the limit of its body.
 func TestALoginTakesASmallFormOnly(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	for padding, want := range map[int]int{3000: http.StatusSeeOther, 4096: http.StatusRequestEntityTooLarge} {
-		body := url.Values{"token": {adminToken}, "next": {"/" + strings.Repeat("x", padding)}}.Encode()
+		body := url.Values{"token": {gatewaytest.AdminToken}, "next": {"/" + strings.Repeat("x", padding)}}.Encode()
 		if got := g.send("192.0.2.1:1", "POST", "/login", body, "Content-Type", "application/x-www-form-urlencoded"); got.StatusCode != want {
 			t.Errorf("a form of %d bytes: %d, want %d", len(body), got.StatusCode, want)
 		}

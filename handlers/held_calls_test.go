@@ -65,13 +65,13 @@ func (c *countedStories) Story(ctx context.Context, p domain.Project, id string)
 // TestACallerHolds64Calls: waits of all kinds count together, for each caller, and nobody else is refused.
 func TestACallerHolds64Calls(t *testing.T) {
 	stories := &countedStories{}
-	g := gatewaytest.New(t, service.Options{Stories: stories}, handlers.Gateway{AdminToken: adminToken})
-	server := g.Serve(t)
+	g := gatewaytest.NewSite(t, service.Options{Stories: stories}, handlers.Gateway{AdminToken: gatewaytest.AdminToken})
+	server := g.Server
 	if _, err := g.Projects.Add(t.Context(), "alpha", "http://127.0.0.1:1", nil); err != nil {
 		t.Fatal(err)
 	}
-	_, one := namedToken(t, g.Service, "one", domain.RoleViewer)
-	_, two := namedToken(t, g.Service, "one", domain.RoleViewer) // of the same name
+	_, one := gatewaytest.NamedToken(t, g.Service, "one", domain.RoleViewer)
+	_, two := gatewaytest.NamedToken(t, g.Service, "one", domain.RoleViewer) // of the same name
 	w, other := waiter{t, server.URL, one}, waiter{t, server.URL, two}
 	var calls []string
 	for i := range 16 {
@@ -106,7 +106,7 @@ func TestACallerHolds64Calls(t *testing.T) {
 	if status, _, err := other.send(t.Context(), "GET", "/api/gateway/events?wait=1ms", ""); status != http.StatusOK {
 		t.Errorf("another token's call: %d, %v", status, err)
 	}
-	eventGateway{g.Service, server.URL, nil}.record(t, "alpha", `{"type":"story_blocked","story_id":"1","timestamp_ms":1}`)
+	g.Record("alpha", `{"type":"story_blocked","story_id":"1","timestamp_ms":1}`)
 	end()
 	held.Wait()
 	if strings.Contains(first, `"isError":true`) {
@@ -119,13 +119,13 @@ func TestACallerHolds64Calls(t *testing.T) {
 
 // TestAGatewayHolds1024Calls of all callers together.
 func TestAGatewayHolds1024Calls(t *testing.T) {
-	g := gatewaytest.New(t, service.Options{}, handlers.Gateway{AdminToken: adminToken})
+	g := gatewaytest.New(t, service.Options{}, handlers.Gateway{AdminToken: gatewaytest.AdminToken})
 	server := g.Serve(t)
 	ctx, end := context.WithCancel(t.Context())
 	var held sync.WaitGroup
 	var refused atomic.Int64
 	for i := range 17 {
-		_, token := namedToken(t, g.Service, fmt.Sprint(i), domain.RoleViewer)
+		_, token := gatewaytest.NamedToken(t, g.Service, fmt.Sprint(i), domain.RoleViewer)
 		for range 64 {
 			held.Go(func() {
 				status, text, _ := waiter{t, server.URL, token}.send(ctx, "GET", "/api/gateway/events?wait=1m", "")

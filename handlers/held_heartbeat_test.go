@@ -29,49 +29,25 @@ func heldBeat(id, secret, wait string) string {
 
 const healthRequest = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-func (g *agentGateway) dial() (net.Conn, *bufio.Reader) {
-	g.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(g.URL, "http://"))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	g.t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(2 * time.Minute))
-	return conn, bufio.NewReader(conn)
-}
-
-func (g *agentGateway) answer(from *bufio.Reader) (*http.Response, string) {
-	g.t.Helper()
-	response, err := http.ReadResponse(from, nil)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	return response, string(body)
-}
-
 // TestAHeldHeartbeatsConnectionGoesOn: the next request on it is answered, whether it is sent after the answer or before.
 func TestAHeldHeartbeatsConnectionGoesOn(t *testing.T) {
-	g := newAgentGateway(t)
+	g := newAgentGateway(t, "")
 	id, secret := g.join("a")
-	conn, from := g.dial()
+	conn, from := g.Dial()
 	for _, send := range [][]string{
 		{heldBeat(id, secret, "1s"), healthRequest},
 		{heldBeat(id, secret, "1s") + healthRequest, ""},
 		{heldBeat(id, secret, "1s"), heldBeat(id, secret, "1s")},
 	} {
 		io.WriteString(conn, send[0])
-		response, body := g.answer(from)
-		if response.StatusCode != 200 || !strings.HasPrefix(body, `{"id":"`+id) || response.Header.Get("Content-Type") != "application/json" ||
+		response := g.ReadAnswer(from)
+		if response.StatusCode != 200 || !strings.HasPrefix(response.Text, `{"id":"`+id) || response.Header.Get("Content-Type") != "application/json" ||
 			response.Header.Get("X-Request-Id") == "" || response.Header.Get("Date") == "" || response.Close {
-			t.Errorf("the held answer is %d %v %s", response.StatusCode, response.Header, body)
+			t.Errorf("the held answer is %d %v %s", response.StatusCode, response.Header, response.Text)
 		}
 		io.WriteString(conn, send[1])
-		if response, body := g.answer(from); response.StatusCode != 200 {
-			t.Errorf("the next answer on the connection is %d %s", response.StatusCode, body)
+		if response := g.ReadAnswer(from); response.StatusCode != 200 {
+			t.Errorf("the next answer on the connection is %d %s", response.StatusCode, response.Text)
 		}
 	}
 }
@@ -113,10 +89,10 @@ func TestAHeldHeartbeatsConnectionMayRest(t *testing.T) {
 
 // TestAHeldHeartbeatEndsWithItsClient: the agent no longer counts as connected, well before its answer is due.
 func TestAHeldHeartbeatEndsWithItsClient(t *testing.T) {
-	g := newAgentGateway(t)
+	g := newAgentGateway(t, "")
 	id, secret := g.join("a")
-	conn, _ := g.dial()
-	connected := func() bool { a, _ := g.service.Agents.Find(id); return a.Connected }
+	conn, _ := g.Dial()
+	connected := func() bool { a, _ := g.Agents.Find(id); return a.Connected }
 	io.WriteString(conn, heldBeat(id, secret, "55s"))
 	waittest.Until(t, "the agent is connected", connected)
 	conn.Close()
@@ -129,33 +105,33 @@ func TestAHeldHeartbeatEndsWithItsClient(t *testing.T) {
 
 // TestAnAgentHoldsOneHeartbeat: a second one ends the first.
 func TestAnAgentHoldsOneHeartbeat(t *testing.T) {
-	g := newAgentGateway(t)
+	g := newAgentGateway(t, "")
 	id, secret := g.join("a")
-	first, fromFirst := g.dial()
+	first, fromFirst := g.Dial()
 	io.WriteString(first, heldBeat(id, secret, "55s"))
-	waittest.Until(t, "the agent is connected", func() bool { a, _ := g.service.Agents.Find(id); return a.Connected })
+	waittest.Until(t, "the agent is connected", func() bool { a, _ := g.Agents.Find(id); return a.Connected })
 	began := time.Now()
-	second, fromSecond := g.dial()
+	second, fromSecond := g.Dial()
 	io.WriteString(second, heldBeat(id, secret, "2s"))
-	if response, body := g.answer(fromFirst); response.StatusCode != 200 || time.Since(began) > 40*time.Second { // it was held for 55
-		t.Errorf("after %v: %d %s", time.Since(began), response.StatusCode, body)
+	if response := g.ReadAnswer(fromFirst); response.StatusCode != 200 || time.Since(began) > 40*time.Second { // it was held for 55
+		t.Errorf("after %v: %d %s", time.Since(began), response.StatusCode, response.Text)
 	}
-	if response, body := g.answer(fromSecond); response.StatusCode != 200 || time.Since(began) < time.Second {
-		t.Errorf("after %v: %d %s", time.Since(began), response.StatusCode, body)
+	if response := g.ReadAnswer(fromSecond); response.StatusCode != 200 || time.Since(began) < time.Second {
+		t.Errorf("after %v: %d %s", time.Since(began), response.StatusCode, response.Text)
 	}
 }
 
 func TestAHeldHeartbeatOfARemovedAgentIsRefused(t *testing.T) {
-	g := newAgentGateway(t)
+	g := newAgentGateway(t, "")
 	id, secret := g.join("a")
-	conn, from := g.dial()
+	conn, from := g.Dial()
 	io.WriteString(conn, heldBeat(id, secret, "55s"))
-	waittest.Until(t, "the agent is connected", func() bool { a, _ := g.service.Agents.Find(id); return a.Connected })
-	if err := g.service.Agents.Remove(t.Context(), id); err != nil {
+	waittest.Until(t, "the agent is connected", func() bool { a, _ := g.Agents.Find(id); return a.Connected })
+	if err := g.Agents.Remove(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if response, body := g.answer(from); response.StatusCode != 401 || body != "no agent has this id and secret" {
-		t.Errorf("answered %d %s", response.StatusCode, body)
+	if response := g.ReadAnswer(from); response.StatusCode != 401 || response.Text != "no agent has this id and secret" {
+		t.Errorf("answered %d %s", response.StatusCode, response.Text)
 	}
 	waittest.Until(t, "the answer is counted", func() bool { // it is counted when it is answered
 		_, text := g.call("GET", "/metrics", "", "")
@@ -164,22 +140,22 @@ func TestAHeldHeartbeatOfARemovedAgentIsRefused(t *testing.T) {
 }
 
 func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
-	g := newAgentGateway(t)
+	g := newAgentGateway(t, "")
 	stopping, stop := context.WithCancel(context.Background())
 	defer stop()
-	server := httptest.NewUnstartedServer(g.Config.Handler)
+	server := httptest.NewUnstartedServer(g.HTTP.Handler())
 	server.Config.BaseContext = func(net.Listener) context.Context { return web.WithStopping(context.Background(), stopping) }
 	server.Start()
 	defer server.Close()
 	id, secret := g.join("a")
 	g.URL = server.URL
-	conn, from := g.dial()
+	conn, from := g.Dial()
 	io.WriteString(conn, heldBeat(id, secret, "55s"))
-	waittest.Until(t, "the agent waits, idle", func() bool { a, _ := g.service.Agents.Find(id); return a.Connected && a.State == domain.AgentIdle })
+	waittest.Until(t, "the agent waits, idle", func() bool { a, _ := g.Agents.Find(id); return a.Connected && a.State == domain.AgentIdle })
 	began := time.Now()
 	server.Config.RegisterOnShutdown(stop) // so that the connection ends with the answer
 	go server.Config.Shutdown(context.Background())
-	if response, body := g.answer(from); response.StatusCode != 200 || !response.Close || time.Since(began) > 40*time.Second { // it is held for 55
-		t.Errorf("after %v: %d, close %v, %s", time.Since(began), response.StatusCode, response.Close, body)
+	if response := g.ReadAnswer(from); response.StatusCode != 200 || !response.Close || time.Since(began) > 40*time.Second { // it is held for 55
+		t.Errorf("after %v: %d, close %v, %s", time.Since(began), response.StatusCode, response.Close, response.Text)
 	}
 }

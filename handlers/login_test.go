@@ -17,6 +17,7 @@ import (
 	"switchyard/internal/login"
 	"switchyard/internal/logintest"
 	"switchyard/internal/service"
+	"switchyard/internal/waittest"
 )
 
 // loginSite is a gateway with a login through a provider, on a socket, and its log.
@@ -24,13 +25,13 @@ type loginSite struct {
 	*gatewaytest.Gateway
 	provider *logintest.Provider
 	server   *httptest.Server
-	log      *logBuffer
+	log      *waittest.Log
 }
 
 func newLoginSite(t *testing.T, change ...func(*handlers.Gateway)) *loginSite {
 	t.Helper()
 	provider := logintest.New(t)
-	s := &loginSite{provider: provider, log: &logBuffer{}}
+	s := &loginSite{provider: provider, log: &waittest.Log{}}
 	h := handlers.Gateway{Login: login.New(login.Config{
 		Issuer: provider.Issuer, ClientID: logintest.ClientID, ClientSecret: logintest.ClientSecret, RolesClaim: "groups",
 		Roles: domain.RoleLists{Viewers: []string{"staff"}, Operators: []string{"jo@example.com"}, Admins: []string{"platform"}},
@@ -275,9 +276,9 @@ func TestAProviderThatFailsIsAPageWithWords(t *testing.T) {
 
 // People who cannot reach the provider can still use tokens.
 func TestTokensStillWorkBesideALogin(t *testing.T) {
-	s := newLoginSite(t, func(h *handlers.Gateway) { h.AdminToken = adminToken })
-	_, token := namedToken(t, s.Service, "ci", domain.RoleViewer)
-	for _, bearer := range []string{adminToken, token} {
+	s := newLoginSite(t, func(h *handlers.Gateway) { h.AdminToken = gatewaytest.AdminToken })
+	_, token := gatewaytest.NamedToken(t, s.Service, "ci", domain.RoleViewer)
+	for _, bearer := range []string{gatewaytest.AdminToken, token} {
 		r, _ := http.NewRequest("GET", s.server.URL+"/api/gateway", nil)
 		r.Header.Set("Authorization", "Bearer "+bearer)
 		answer, err := http.DefaultClient.Do(r)
@@ -348,7 +349,7 @@ func TestTheLoginBeginsAtThePublicAddress(t *testing.T) {
 }
 
 func TestWithoutAProviderThereIsNoLoginToStart(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	for _, path := range []string{"/login/start", "/login/callback?code=a&state=b"} {
 		if answer := g.send(here, "GET", path, ""); answer.StatusCode != 303 || answer.Header.Get("Location") != "/login" {
 			t.Errorf("%s: %d to %s", path, answer.StatusCode, answer.Header.Get("Location"))

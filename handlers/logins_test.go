@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 )
 
 // TestLoginsOfAMinuteAreOneEntry, and one line of the log; an account has fifty sessions, and nobody is refused.
 func TestLoginsOfAMinuteAreOneEntry(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	var first, last string
 	for i := range 120 {
 		cookie := g.session(t)
@@ -51,8 +52,8 @@ func TestLoginsOfAMinuteAreOneEntry(t *testing.T) {
 
 // TestAnAccountIsAnIDNotAName: an agent that is called like an administrator's token logs in until sessions end.
 func TestAnAccountIsAnIDNotAName(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
-	_, zoe := namedToken(t, g.service, "zoe", domain.RoleAdmin)
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
+	_, zoe := gatewaytest.NamedToken(t, g.service, "zoe", domain.RoleAdmin)
 	login := g.logIn(here, zoe, "")
 	cookie := login.Cookies()[0].Name + "=" + login.Cookies()[0].Value
 	join, _, err := g.service.Agents.CreateJoinToken(t.Context(), "hidden-project")

@@ -19,8 +19,8 @@ import (
 // TestMCPTakesHostileArguments: the answer to each is an error that says what is wrong.
 func TestMCPTakesHostileArguments(t *testing.T) {
 	s := newMCPSite(t)
-	s.add("alpha", storyServer(t))
-	answered(t, s.Service)
+	s.Add("alpha", gatewaytest.StoryServer(t))
+	s.Answered()
 	long := strings.Repeat("x", 100_000)
 	for _, c := range []struct{ tool, arguments string }{
 		{"overview", `{"extra":1}`},
@@ -70,7 +70,7 @@ func TestMCPTakesHostileArguments(t *testing.T) {
 		"many at once":    {"POST", asJSON, batch, 400},
 		"no such version": {"POST", asJSON, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`, 200},
 	} {
-		request, err := http.NewRequest(c.method, s.url+"/mcp", strings.NewReader(c.body))
+		request, err := http.NewRequest(c.method, s.URL+"/mcp", strings.NewReader(c.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestMCPOfEveryVersion(t *testing.T) {
 	s := newMCPSite(t)
 	for _, version := range []string{newestMCP, "2025-11-25", "2025-06-18", "2025-03-26", oldestMCP} {
 		proxied := &http.Client{Transport: underHost("yard.example")}
-		s.session = connectMCP(t, s.url, version, proxied)
+		s.session = connectMCP(t, s.URL, version, proxied)
 		if got := s.session.InitializeResult().ProtocolVersion; got != version {
 			t.Errorf("%s: the gateway speaks %s", version, got)
 		}
@@ -110,7 +110,7 @@ func TestMCPOfEveryVersion(t *testing.T) {
 			}
 		}
 	}
-	request, err := http.NewRequest("POST", s.url+"/mcp", strings.NewReader(`{}`))
+	request, err := http.NewRequest("POST", s.URL+"/mcp", strings.NewReader(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func (h underHost) RoundTrip(r *http.Request) (*http.Response, error) {
 // post posts a message of an early version and returns the answer.
 func (s mcpSite) post(message string) string {
 	s.Helper()
-	request := httptest.NewRequest("POST", s.url+"/mcp", strings.NewReader(message))
+	request := httptest.NewRequest("POST", s.URL+"/mcp", strings.NewReader(message))
 	request.RequestURI = ""
 	request.Header = http.Header{"Content-Type": {asJSON}, "Accept": {"application/json, text/event-stream"}}
 	response, err := http.DefaultClient.Do(request)

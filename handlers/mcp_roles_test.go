@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 	"switchyard/internal/waittest"
 )
@@ -25,7 +26,7 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 // callWith calls a tool with a token, over a socket.
 func (a *audited) callWith(token, tool, arguments string) (text string, isError bool) {
 	a.Helper()
-	session := connectMCP(a.TB.(*testing.T), a.url, newestMCP, &http.Client{Transport: withToken(token)})
+	session := connectMCP(a.TB.(*testing.T), a.URL, newestMCP, &http.Client{Transport: withToken(token)})
 	result, err := session.CallTool(a.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
 	if err != nil {
 		a.Fatal(err)
@@ -36,9 +37,9 @@ func (a *audited) callWith(token, tool, arguments string) (text string, isError 
 // TestWhatATokenMayDoByMCP: a viewer reads, an operator changes, and the audit log has the token's name.
 func TestWhatATokenMayDoByMCP(t *testing.T) {
 	a := newAudited(t)
-	a.add("alpha", "http://127.0.0.1:1")
-	a.add("beta", "http://127.0.0.1:1")
-	_, operator := namedToken(t, a.Service, "coder", domain.RoleOperator)
+	a.Add("alpha", "http://127.0.0.1:1")
+	a.Add("beta", "http://127.0.0.1:1")
+	_, operator := gatewaytest.NamedToken(t, a.Service, "coder", domain.RoleOperator)
 	waittest.Until(t, "alpha is known to be unreachable", func() bool {
 		text, _ := a.callWith(a.viewer, "overview", "{}")
 		return strings.Contains(text, "unreachable/alpha")

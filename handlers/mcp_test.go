@@ -23,15 +23,15 @@ const newestMCP, oldestMCP = "2026-07-28", "2024-11-05"
 
 // mcpSite is a gateway with the SDK's own client connected to it.
 type mcpSite struct {
-	apiSite
+	*gatewaytest.Site
 	session *sdk.ClientSession
 }
 
 func newMCPSite(t *testing.T) mcpSite {
-	client := newProjectClient(t)
+	client := gatewaytest.NewProjectClient(t)
 	g := gatewaytest.New(t, service.Options{Projects: client, Stories: client, Tools: client}, handlers.Gateway{AllowHosts: []string{"yard.example"}})
-	s := apiSite{t, g.Service, g.Serve(t).URL, g.Store}
-	return mcpSite{s, connectMCP(t, s.url, newestMCP, nil)}
+	s := g.Site(t)
+	return mcpSite{s, connectMCP(t, s.URL, newestMCP, nil)}
 }
 
 func connectMCP(t *testing.T, url, version string, client *http.Client) *sdk.ClientSession {
@@ -106,7 +106,7 @@ func TestMCPListIsSmall(t *testing.T) {
 	if tools.CacheScope != "private" {
 		t.Errorf("the list may be cached as %q", tools.CacheScope)
 	}
-	request, err := http.NewRequest("POST", s.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	request, err := http.NewRequest("POST", s.URL+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,12 +129,12 @@ func TestMCPReads(t *testing.T) {
 	s := newMCPSite(t)
 	s.want("overview", `{}`, `"active":null`, `"projects":[]`, `"attention":[]`, `"next":0`)
 	s.refused("get_story", `{"project":"alpha","story_id":"7_pay"}`, "There are no projects yet")
-	s.add("alpha", storyServer(t))
-	s.add("away", "http://127.0.0.1:1")
-	answered(t, s.Service)
-	s.record("alpha", eventOf(t, `{"type":"story_blocked","story_id":"7_pay","story_name":"Pay","reason":"why","timestamp_ms":1000}`))
+	s.Add("alpha", gatewaytest.StoryServer(t))
+	s.Add("away", "http://127.0.0.1:1")
+	s.Answered()
+	s.Record("alpha", `{"type":"story_blocked","story_id":"7_pay","story_name":"Pay","reason":"why","timestamp_ms":1000}`)
 	for i := range 60 {
-		s.record("alpha", eventOf(t, fmt.Sprintf(`{"type":"merge_failure","story_id":"%d_other","story_name":"Other","reason":"why","timestamp_ms":%d}`, i, 2000+i)))
+		s.Record("alpha", fmt.Sprintf(`{"type":"merge_failure","story_id":"%d_other","story_name":"Other","reason":"why","timestamp_ms":%d}`, i, 2000+i))
 	}
 	s.want("overview", `{}`, `"name":"alpha"`, `{"name":"2_current","stories":1}`, `"more":0`, `"next":61`)
 	s.want("list_stories", `{"project":"alpha"}`, `"story_id":"7_pay"`, `"stage":"2_current"`, `"more":0`)
@@ -157,7 +157,7 @@ func TestMCPReads(t *testing.T) {
 
 func TestMCPChanges(t *testing.T) {
 	s := newMCPSite(t)
-	s.add("alpha", storyServer(t))
+	s.Add("alpha", gatewaytest.StoryServer(t))
 	s.want("switch_project", `{"project":"alpha"}`, `"active":"alpha"`)
 	s.refused("switch_project", `{"project":"beta"}`, "There are: alpha.")
 	if active := s.Projects.Registry().Active; active != "alpha" {
@@ -177,8 +177,8 @@ func TestMCPChanges(t *testing.T) {
 	s.refused("assign_agent", `{"agent_id":"x","project":"alpha"}`, "list_agents has the ids")
 	const story = `{"project":"alpha","story_id":"7_pay",`
 	s.refused("update_story", story+`"stage":"3_qa","version":"v0"}`, "Read the story again with get_story")
-	s.add("away", "http://127.0.0.1:1")
-	answered(t, s.Service)
+	s.Add("away", "http://127.0.0.1:1")
+	s.Answered()
 	s.want("list_stories", `{"project":"away"}`, `"unreachable":[{"project":"away","error":"connection refused"}]`)
 	s.want("overview", `{}`, `"key":"unreachable/away"`, `"acknowledged_by":null`)
 	s.refused("acknowledge", `{"key":"unreachable/away","for":"-1h"}`, "for: must be a duration")
@@ -192,8 +192,8 @@ func TestMCPChanges(t *testing.T) {
 // TestMCPTakesNullForNone: models write null for arguments that they leave out.
 func TestMCPTakesNullForNone(t *testing.T) {
 	s := newMCPSite(t)
-	s.add("alpha", storyServer(t))
-	answered(t, s.Service)
+	s.Add("alpha", gatewaytest.StoryServer(t))
+	s.Answered()
 	s.want("list_stories", `{"project":null,"stage":null,"trouble":null}`, "7_pay")
 	s.want("wait_for_events", `{"after":null,"project":null,"story_id":null,"wait":null}`, `"events":[]`)
 	const asked = "the story has changed" // the project server's refusal, which shows that the call reached it
@@ -205,8 +205,8 @@ func TestMCPTakesNullForNone(t *testing.T) {
 
 func TestMCPResources(t *testing.T) {
 	s := newMCPSite(t)
-	s.add("a b/c", storyServer(t))
-	answered(t, s.Service)
+	s.Add("a b/c", gatewaytest.StoryServer(t))
+	s.Answered()
 	for uri, want := range map[string]string{
 		"switchyard://projects/a%20b%2Fc":                `"name":"a b/c","reachable":true`,
 		"switchyard://projects/a%20b%2Fc/stories/7_pay":  `"story_id":"7_pay"`,
@@ -240,7 +240,7 @@ func TestMCPCallsAProjectsOwnTools(t *testing.T) {
 	})
 	for name, options := range map[string]*sdk.StreamableHTTPOptions{"streams": nil, "plain": {JSONResponse: true, Stateless: true}} {
 		handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return own }, options)
-		s.addWithToken(name, upstreamServer(t, says(boardText), func(mux *http.ServeMux) { mux.Handle("/mcp", handler) }), "stored")
+		s.addWithToken(name, gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) { mux.Handle("/mcp", handler) }), "stored")
 		s.want("project_tools", `{"project":"`+name+`"}`, `"name":"greet"`, `"inputSchema":{`, `"more":0`)
 		text, isError := s.call("call_project_tool", `{"project":"`+name+`","tool":"greet","arguments":{"name":"you"}}`)
 		if text != "hello you Bearer stored" || isError {
@@ -249,7 +249,7 @@ func TestMCPCallsAProjectsOwnTools(t *testing.T) {
 		s.refused("call_project_tool", `{"project":"`+name+`","tool":"nosuch","arguments":{}}`, "project_tools lists its tools")
 	}
 	const foreign = `{"content":[{"type":"future","n":12345678901234567890}],"structuredContent":{"n":12345678901234567890},"isError":true}`
-	s.add("foreign", upstreamServer(t, says(boardText), func(mux *http.ServeMux) {
+	s.Add("foreign", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
 		mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 			var message struct {
 				ID     int
@@ -266,25 +266,25 @@ func TestMCPCallsAProjectsOwnTools(t *testing.T) {
 		t.Errorf("foreign content: %s", body)
 	}
 	s.refused("project_tools", `{}`, "no project is active")
-	s.add("none", upstreamServer(t, says(boardText)))
+	s.Add("none", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText)))
 	s.refused("project_tools", `{"project":"none"}`, "has no MCP server")
-	s.add("away", "http://127.0.0.1:1")
+	s.Add("away", "http://127.0.0.1:1")
 	s.refused("call_project_tool", `{"project":"away","tool":"t","arguments":{}}`, "connection refused")
-	s.add("moved", upstreamServer(t, says(boardText), func(mux *http.ServeMux) {
+	s.Add("moved", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
 		mux.Handle("/mcp", http.RedirectHandler("http://127.0.0.1:1/", http.StatusTemporaryRedirect))
 	}))
 	s.refused("call_project_tool", `{"project":"moved","tool":"t","arguments":{}}`, "answers with a redirect")
-	s.add("large", upstreamServer(t, says(boardText), func(mux *http.ServeMux) {
+	s.Add("large", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
 		mux.HandleFunc("/mcp", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 9<<20)) })
 	}))
 	s.refused("call_project_tool", `{"project":"large","tool":"t","arguments":{}}`, "too large")
-	s.add("metadata", "http://169.254.169.254")
+	s.Add("metadata", "http://169.254.169.254")
 	s.refused("call_project_tool", `{"project":"metadata","tool":"t","arguments":{}}`, "not allowed")
 }
 
 func TestMCPCallToTheGatewayItselfIsPassedOnOnce(t *testing.T) {
 	s := newMCPSite(t)
-	s.add("self", s.url)
+	s.Add("self", s.URL)
 	overview := `{"project":"self","tool":"overview","arguments":{}}`
 	s.want("call_project_tool", overview, `"projects":[`)
 	again := `{"project":"self","tool":"call_project_tool","arguments":` + overview + `}`
@@ -295,13 +295,13 @@ func TestMCPCallToTheGatewayItselfIsPassedOnOnce(t *testing.T) {
 
 func (s mcpSite) addWithToken(name, url, token string) {
 	s.Helper()
-	if got := s.send("POST", "/api/gateway/projects", `{"name":"`+name+`","url":"`+url+`","token":"`+token+`"}`); got.status != 200 {
+	if got := s.Send("POST", "/api/gateway/projects", `{"name":"`+name+`","url":"`+url+`","token":"`+token+`"}`); got.StatusCode != 200 {
 		s.Fatal(got)
 	}
 }
 
 func TestTheAgentsPageSaysHowCodingAgentsConnect(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	page := html.UnescapeString(bodyOf(g.send(here, "GET", "/agents", "", "Cookie", g.session(t))))
 	for _, part := range []string{
 		`claude mcp add --transport http switchyard http://localhost/mcp --header "Authorization: Bearer $SWITCHYARD_API_TOKEN"`,

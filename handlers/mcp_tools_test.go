@@ -25,9 +25,9 @@ func newToolSite(t *testing.T, limit time.Duration, own http.Handler) mcpSite {
 	client.ToolTimeout = limit
 	t.Cleanup(client.Close)
 	g := gatewaytest.New(t, service.Options{Projects: client, Stories: client, Tools: client}, handlers.Gateway{})
-	s := mcpSite{apiSite{t, g.Service, g.Serve(t).URL, g.Store}, nil}
-	s.session = connectMCP(t, s.url, newestMCP, nil)
-	s.add("alpha", upstreamServer(t, says(boardText), func(mux *http.ServeMux) { mux.Handle("/mcp", own) }))
+	s := mcpSite{g.Site(t), nil}
+	s.session = connectMCP(t, s.URL, newestMCP, nil)
+	s.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) { mux.Handle("/mcp", own) }))
 	return s
 }
 
@@ -53,9 +53,9 @@ func TestMCPToolThatTimesOutMayHaveRun(t *testing.T) {
 	if !isError || !strings.Contains(text, "no complete answer within 100ms. It may have run") || strings.Contains(text, "ry again") {
 		t.Errorf("%v %s", isError, text)
 	}
-	audit := s.send("GET", "/api/gateway/audit", "")
-	if !strings.Contains(audit.body, "tool: t") {
-		t.Errorf("the audit has no entry: %s", audit.body)
+	audit := s.Send("GET", "/api/gateway/audit", "")
+	if !strings.Contains(audit.Text, "tool: t") {
+		t.Errorf("the audit has no entry: %s", audit.Text)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestMCPPassesOnTheProgressOfAProjectsTool(t *testing.T) {
 			steps = append(steps, fmt.Sprint(r.Params.ProgressToken, " ", r.Params.Message))
 			goOn <- struct{}{}
 		}}
-		transport := &sdk.StreamableClientTransport{Endpoint: s.url + "/mcp"}
+		transport := &sdk.StreamableClientTransport{Endpoint: s.URL + "/mcp"}
 		session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, options).
 			Connect(t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 		if err != nil {
@@ -148,7 +148,7 @@ func TestMCPUnknownMethodsAreNotFound(t *testing.T) {
 // exchange posts a body as a client of that version does.
 func (s mcpSite) exchange(version, method, body string) (status int, answer string) {
 	s.Helper()
-	request, err := http.NewRequest("POST", s.url+"/mcp", bytes.NewReader([]byte(body)))
+	request, err := http.NewRequest("POST", s.URL+"/mcp", bytes.NewReader([]byte(body)))
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -27,38 +27,37 @@ func TestMetrics(t *testing.T) {
 	client := upstream.NewClient(time.Minute)
 	client.Observe = counted.Call
 	g := gatewaytest.New(t, service.Options{Projects: client, Observe: counted.Events}, handlers.Gateway{Metrics: counted, Version: "1.2.3"})
-	server, svc := g.Serve(t), g.Service
-	s := apiSite{t, svc, server.URL, g.Store}
-	s.add(`we"ird\`, upstreamServer(t, says(boardText)))
-	s.add("gone", "http://127.0.0.1:1")
-	s.send("GET", "/api/gateway/pipeline", "")
-	s.send("POST", "/api/gateway/switch", "{}", "Sec-Fetch-Site", "cross-site")
-	s.send("GET", "/projects/first", "")
-	s.send("GET", "/projects/second", "")
-	s.send("GET", "/no/such/1", "")
-	s.send("BREW", "/no/such/2", "")
-	s.send("DELETE", "/api/gateway/projects/gone", "")
+	s := g.Site(t)
+	s.Add(`we"ird\`, gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText)))
+	s.Add("gone", "http://127.0.0.1:1")
+	s.Send("GET", "/api/gateway/pipeline", "")
+	s.Send("POST", "/api/gateway/switch", "{}", "Sec-Fetch-Site", "cross-site")
+	s.Send("GET", "/projects/first", "")
+	s.Send("GET", "/projects/second", "")
+	s.Send("GET", "/no/such/1", "")
+	s.Send("BREW", "/no/such/2", "")
+	s.Send("DELETE", "/api/gateway/projects/gone", "")
 	counted.Call("gone", "feed", errors.New("refused")) // a last call that ended after the removal
 	read := domain.FeedRead{ReceivedAt: time.UnixMilli(5500), Records: []domain.Record{{Type: "x", At: time.UnixMilli(3000), JSON: []byte(`{"timestamp_ms":3000}`)}}}
 	read.Cursor.Project = "p"
-	if err := svc.Events.Record(t.Context(), read); err != nil {
+	if err := s.Events.Record(t.Context(), read); err != nil {
 		t.Fatal(err)
 	}
 	counted.BotMessage(false)
 	counted.BotMessage(false)
 	counted.BotMessage(true)
-	stream, err := http.Get(server.URL + "/api/gateway/events/stream")
+	stream, err := http.Get(s.URL + "/api/gateway/events/stream")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Body.Close()
-	var got reply
+	var got gatewaytest.Answer
 	waittest.Until(t, "everything is counted", func() bool { // an answer may arrive before its handler has returned, and the pipelines before a slow project has answered
-		got = s.send("GET", "/metrics", "")
-		return strings.Contains(got.body, "\nswitchyard_http_requests_in_flight 2\n") && strings.Contains(got.body, "\nswitchyard_upstream_calls_total{")
+		got = s.Send("GET", "/metrics", "")
+		return strings.Contains(got.Text, "\nswitchyard_http_requests_in_flight 2\n") && strings.Contains(got.Text, "\nswitchyard_upstream_calls_total{")
 	})
-	if !strings.HasPrefix(got.media, "text/plain; version=0.0.4") {
-		t.Errorf("type %s", got.media)
+	if !strings.HasPrefix(got.Media(), "text/plain; version=0.0.4") {
+		t.Errorf("type %s", got.Media())
 	}
 	for _, want := range []string{
 		`switchyard_http_requests_total{method="GET",route="/api/gateway/pipeline",status="200"} 1`,
@@ -87,14 +86,14 @@ func TestMetrics(t *testing.T) {
 		`switchyard_bot_messages_total{result="refused"} 1`,
 		`switchyard_open_streams 1`,
 	} {
-		if !strings.Contains("\n"+got.body, "\n"+want) {
+		if !strings.Contains("\n"+got.Text, "\n"+want) {
 			t.Errorf("missing: %s", want)
 		}
 	}
-	if strings.Contains(got.body, "gone") {
+	if strings.Contains(got.Text, "gone") {
 		t.Error("a removed project is still there")
 	}
-	buckets, most := regexp.MustCompile(`_bucket\{route="/projects/\{name\}",le="(.*)"\} (\d+)`).FindAllStringSubmatch(got.body, -1), ""
+	buckets, most := regexp.MustCompile(`_bucket\{route="/projects/\{name\}",le="(.*)"\} (\d+)`).FindAllStringSubmatch(got.Text, -1), ""
 	for _, bucket := range buckets {
 		if bucket[2] < most {
 			t.Errorf("%s: the buckets are not cumulative", bucket[0])
@@ -104,7 +103,7 @@ func TestMetrics(t *testing.T) {
 	if len(buckets) < 10 || most != "2" {
 		t.Errorf("buckets %q, want the last one to hold 2", buckets)
 	}
-	wantExposition(t, got.body)
+	wantExposition(t, got.Text)
 }
 
 // wantExposition checks what promtool check metrics checks: each metric has a help text and a type, directly followed by its
@@ -193,8 +192,8 @@ func TestTotalsOfCallsNeverFall(t *testing.T) {
 }
 
 func TestMetricsAreCompressedForClientsThatAcceptIt(t *testing.T) {
-	s, _ := wholeGateway(t, "")
-	request, err := http.NewRequest("GET", s.url+"/metrics", nil)
+	s := gatewaytest.NewWholeSite(t, service.Options{}, "")
+	request, err := http.NewRequest("GET", s.URL+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,10 +214,10 @@ func TestMetricsAreCompressedForClientsThatAcceptIt(t *testing.T) {
 }
 
 func TestAccessLogAtDebug(t *testing.T) {
-	var lines logBuffer
+	var lines waittest.Log
 	log := slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	server := gatewaytest.New(t, service.Options{Log: log}, handlers.Gateway{}).Serve(t)
-	response, err := http.Get(server.URL + "/oauth/callback?code=c4nary&state=c4nary")
+	s := gatewaytest.NewSite(t, service.Options{Log: log}, handlers.Gateway{})
+	response, err := http.Get(s.URL + "/oauth/callback?code=c4nary&state=c4nary")
 	if err != nil {
 		t.Fatal(err)
 	}

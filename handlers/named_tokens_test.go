@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 )
 
 // asAdmin sends JSON with the admin token.
 func (g guarded) asAdmin(method, path, body string) *http.Response {
-	return g.send(here, method, path, body, "Authorization", "Bearer "+adminToken, "Content-Type", "application/json")
+	return g.send(here, method, path, body, "Authorization", "Bearer "+gatewaytest.AdminToken, "Content-Type", "application/json")
 }
 
 func decodeBody(t *testing.T, r *http.Response, to any) {
@@ -46,7 +47,7 @@ func (g guarded) statusWith(token, path string) int {
 }
 
 func TestANamedTokenIsUsedWhereTheAdminTokenIs(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	given := g.giveToken(t, `{"name":" dashboard ","role":"viewer"}`)
 	if given.Name != "dashboard" || given.Role != "viewer" || given.ExpiresMS != nil || !regexp.MustCompile(`^swk_[a-z2-7]{32,}$`).MatchString(given.Token) {
 		t.Errorf("given: %+v", given)
@@ -78,7 +79,7 @@ func TestANamedTokenIsUsedWhereTheAdminTokenIs(t *testing.T) {
 	if got := g.asAdmin("DELETE", "/api/gateway/tokens/"+given.ID, "").StatusCode; got != 404 {
 		t.Errorf("revoking again: %d", got)
 	}
-	for name, at := range map[string]guarded{"at once": g, "after a restart": g.again(t, adminToken, "key")} {
+	for name, at := range map[string]guarded{"at once": g, "after a restart": g.again(t, gatewaytest.AdminToken, "key")} {
 		if got := at.statusWith(given.Token, "/api/gateway"); got != 401 {
 			t.Errorf("the revoked token %s: %d", name, got)
 		}
@@ -92,7 +93,7 @@ func TestANamedTokenIsUsedWhereTheAdminTokenIs(t *testing.T) {
 }
 
 func TestWhatCannotBeANamedToken(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	for body, want := range map[string]int{
 		`{"name":"","role":"viewer"}`:                                        400,
 		`{"name":"  ","role":"viewer"}`:                                      400,
@@ -120,7 +121,7 @@ func TestWhatCannotBeANamedToken(t *testing.T) {
 
 func TestATokenExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGuarded(t, adminToken, "key")
+		g := newGuarded(t, gatewaytest.AdminToken, "key")
 		given := g.giveToken(t, `{"name":"ci","role":"operator","expires_in":"1h"}`)
 		if want := time.Now().Add(time.Hour).UnixMilli(); given.ExpiresMS == nil || *given.ExpiresMS != want {
 			t.Errorf("it expires at %v, want %d", given.ExpiresMS, want)
@@ -139,8 +140,8 @@ func TestATokenExpires(t *testing.T) {
 // TestWhatWaitsEndsWithItsToken: a held request is answered when its token ends.
 func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGuarded(t, adminToken, "key")
-		id, token := namedToken(t, g.service, "watcher", domain.RoleViewer)
+		g := newGuarded(t, gatewaytest.AdminToken, "key")
+		id, token := gatewaytest.NamedToken(t, g.service, "watcher", domain.RoleViewer)
 		answered := make(chan int)
 		go func() { answered <- g.statusWith(token, "/api/gateway/events?after=0&wait=60s") }()
 		synctest.Wait()
@@ -156,8 +157,8 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 }
 
 func TestSessionsAreListedAndEnded(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
-	_, token := namedToken(t, g.service, "zoe", domain.RoleOperator)
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
+	_, token := gatewaytest.NamedToken(t, g.service, "zoe", domain.RoleOperator)
 	kept := g.session(t)
 	made := g.logIn(here, token, "").Cookies()[0]
 	var list struct{ Sessions []map[string]any }
@@ -180,7 +181,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	if got := g.asAdmin("DELETE", "/api/gateway/sessions/"+id, "").StatusCode; got != 404 {
 		t.Errorf("ending it again: %d", got)
 	}
-	for name, at := range map[string]guarded{"at once": g, "after a restart": g.again(t, adminToken, "key")} {
+	for name, at := range map[string]guarded{"at once": g, "after a restart": g.again(t, gatewaytest.AdminToken, "key")} {
 		for cookie, want := range map[string]int{made.Name + "=" + made.Value: 401, kept: 200} {
 			if got := at.send(here, "GET", "/api/gateway", "", "Cookie", cookie).StatusCode; got != want {
 				t.Errorf("%s: %d, want %d", name, got, want)
@@ -191,7 +192,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 
 func TestWithoutAnAdminTokenNoTokenIsAskedFor(t *testing.T) {
 	g := newGuarded(t, "", "key")
-	_, token := namedToken(t, g.service, "viewer", domain.RoleViewer)
+	_, token := gatewaytest.NamedToken(t, g.service, "viewer", domain.RoleViewer)
 	if got := g.statusWith(token, "/api/gateway/bot-config"); got == 403 {
 		t.Error("a named token is in force where nothing is set up")
 	}
@@ -200,7 +201,7 @@ func TestWithoutAnAdminTokenNoTokenIsAskedFor(t *testing.T) {
 // TestWhoHasAccessSurvivesARestart, including the times of last use, which are written later.
 func TestWhoHasAccessSurvivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGuarded(t, adminToken, "key")
+		g := newGuarded(t, gatewaytest.AdminToken, "key")
 		given := g.giveToken(t, `{"name":"ci","role":"operator"}`)
 		g.session(t)
 		time.Sleep(time.Hour)
@@ -210,7 +211,7 @@ func TestWhoHasAccessSurvivesARestart(t *testing.T) {
 		if err := g.service.Access.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		restarted := g.again(t, adminToken, "key").service.Access
+		restarted := g.again(t, gatewaytest.AdminToken, "key").service.Access
 		used, want := restarted.Tokens()[0].LastUsed, time.Now().Add(-time.Minute)
 		if len(restarted.Sessions()) != 1 || !used.Equal(want.Truncate(time.Millisecond)) {
 			t.Errorf("after a restart: %v, used at %v, want %v", restarted.Sessions(), used, want)
@@ -222,10 +223,10 @@ func TestWhoHasAccessSurvivesARestart(t *testing.T) {
 // second; what one issues is valid at once.
 func TestWhoHasAccessHoldsOnEveryGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one := newGuarded(t, adminToken, "key")
+		one := newGuarded(t, gatewaytest.AdminToken, "key")
 		ended, kept := one.session(t), one.session(t)
 		revoked := one.giveToken(t, `{"name":"revoked","role":"viewer"}`)
-		other := one.again(t, adminToken, "key")
+		other := one.again(t, gatewaytest.AdminToken, "key")
 		given := one.giveToken(t, `{"name":"given","role":"viewer"}`)
 		began := one.session(t)
 		answered := make(chan int)

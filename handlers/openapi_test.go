@@ -14,6 +14,8 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
+	"switchyard/internal/service"
 	"switchyard/internal/waittest"
 )
 
@@ -30,7 +32,7 @@ func loadOpenAPI(t *testing.T) *openapi3.T {
 }
 
 func TestOpenAPIHasEveryRoute(t *testing.T) {
-	_, g := wholeGateway(t, "")
+	g := gatewaytest.NewWholeSite(t, service.Options{}, "").HTTP
 	documented := map[string]bool{}
 	for path, item := range loadOpenAPI(t).Paths.Map() {
 		for method := range item.Operations() {
@@ -67,15 +69,15 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	for _, media := range []string{"text/html", "text/event-stream"} {
 		openapi3filter.RegisterBodyDecoder(media, openapi3filter.PlainBodyDecoder)
 	}
-	s, _ := wholeGateway(t, "")
-	alpha := storyServer(t)
+	s := gatewaytest.NewWholeSite(t, service.Options{}, "")
+	alpha := gatewaytest.StoryServer(t)
 	checked := map[string]bool{}
 	check := func(e exchange) string {
 		t.Helper()
 		if e.path == "" {
 			e.path = e.pattern
 		}
-		request, err := http.NewRequest(e.method, s.url+e.path, strings.NewReader(e.body))
+		request, err := http.NewRequest(e.method, s.URL+e.path, strings.NewReader(e.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,10 +166,10 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	story("POST", "alpha", "", `[]`, 400)
 	get("/api/gateway/search", "?q=pay", 200)
 	get("/api/gateway/search", "?q=", 400)
-	s.record("alpha", domain.NewFeedGap(3, time.UnixMilli(1_700_000_000_000)))
-	s.record("alpha", domain.Record{At: time.UnixMilli(5), JSON: []byte(`{"type":7,"story_id":[],"timestamp_ms":5}`)})
+	recordOf(s, "alpha", domain.NewFeedGap(3, time.UnixMilli(1_700_000_000_000)))
+	recordOf(s, "alpha", domain.Record{At: time.UnixMilli(5), JSON: []byte(`{"type":7,"story_id":[],"timestamp_ms":5}`)})
 	waittest.Until(t, "gone is known to be unreachable", func() bool {
-		return strings.Contains(s.send("GET", "/api/gateway/attention", "").body, `"unreachable/gone"`)
+		return strings.Contains(s.Send("GET", "/api/gateway/attention", "").Text, `"unreachable/gone"`)
 	})
 	post("/api/gateway/attention/acknowledge", `{"key":"unreachable/gone","for":"4h"}`, 200)
 	post("/api/gateway/attention/acknowledge", `{"key":"none"}`, 404)
@@ -191,7 +193,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		Agent  struct{ ID string }
 		Secret string
 	}
-	reply{body: joined}.decode(t, &agent)
+	gatewaytest.Answer{Text: joined}.Decode(t, &agent)
 	bearer := []string{"Authorization", "Bearer " + agent.Secret}
 	of := func(method, call, body string, headers []string, status int) {
 		t.Helper()
@@ -273,13 +275,13 @@ func isAsDocumented(doc *openapi3.T, pattern string, request *http.Request, resp
 func TestRefusalsAreAsOpenAPISays(t *testing.T) {
 	doc := loadOpenAPI(t)
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
-	s, _ := wholeGateway(t, "correct-horse")
-	_, viewer := namedToken(t, s.Service, "viewer", domain.RoleViewer)
+	s := gatewaytest.NewWholeSite(t, service.Options{}, "correct-horse")
+	_, viewer := gatewaytest.NamedToken(t, s.Service, "viewer", domain.RoleViewer)
 	refusals := 0
 	ask := func(token string) {
 		for path, item := range doc.Paths.Map() {
 			for method := range item.Operations() {
-				request, err := http.NewRequest(method, s.url+path, nil)
+				request, err := http.NewRequest(method, s.URL+path, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -316,7 +318,7 @@ func TestRefusalsAreAsOpenAPISays(t *testing.T) {
 }
 
 // record stores one record of a project.
-func (s apiSite) record(project string, record domain.Record) {
+func recordOf(s *gatewaytest.Site, project string, record domain.Record) {
 	s.Helper()
 	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAt: time.Now(), Records: []domain.Record{record}}
 	if err := s.Events.Record(s.Context(), read); err != nil {
@@ -328,7 +330,7 @@ func (s apiSite) record(project string, record domain.Record) {
 func field(t *testing.T, text, name string) string {
 	t.Helper()
 	var fields map[string]any
-	reply{body: text}.decode(t, &fields)
+	gatewaytest.Answer{Text: text}.Decode(t, &fields)
 	value, _ := fields[name].(string)
 	return value
 }

@@ -10,13 +10,14 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
+	"switchyard/internal/waittest"
 )
 
 const proxy, stranger = "10.0.0.1:4711", "203.0.113.9:4711"
 
 func newProxied(t *testing.T, token domain.Secret) guarded {
 	t.Helper()
-	buffer := &logBuffer{}
+	buffer := &waittest.Log{}
 	g := gatewaytest.New(t, service.Options{Log: slog.New(slog.NewTextHandler(buffer, nil))}, handlers.Gateway{
 		AdminToken: token, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 		ProxyLogin: handlers.ProxyLogin{
@@ -85,9 +86,9 @@ func TestThePagesOfSomebodyWhomAProxyNames(t *testing.T) {
 }
 
 func TestTokensAndSessionsComeBeforeWhatAProxySays(t *testing.T) {
-	g := newProxied(t, adminToken)
+	g := newProxied(t, gatewaytest.AdminToken)
 	kit := []string{"X-Forwarded-User", "kit", "X-Forwarded-Groups", "staff"}
-	if answer := g.send(proxy, "GET", "/api/gateway/sessions", "", append(kit, "Authorization", "Bearer "+adminToken)...); answer.StatusCode != 200 {
+	if answer := g.send(proxy, "GET", "/api/gateway/sessions", "", append(kit, "Authorization", "Bearer "+gatewaytest.AdminToken)...); answer.StatusCode != 200 {
 		t.Errorf("with the admin token: %d", answer.StatusCode)
 	}
 	if answer := g.send(proxy, "GET", "/api/gateway/sessions", "", append(kit, "Cookie", g.session(t))...); answer.StatusCode != 200 {

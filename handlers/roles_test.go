@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 )
 
@@ -56,22 +57,14 @@ var okFalseRoutes = map[string]bool{
 }
 
 // namedToken issues a token with a role.
-func namedToken(t *testing.T, s *service.Service, name string, role domain.Role) (id, token string) {
-	t.Helper()
-	made, secret, err := s.Access.CreateToken(t.Context(), service.NewToken{Name: name, Role: role})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made.ID, secret.Reveal()
-}
-
 func TestEveryRouteHasItsRole(t *testing.T) {
-	s, g := wholeGateway(t, "correct-horse")
-	s.add("alpha", "http://127.0.0.1:1")
+	s := gatewaytest.NewWholeSite(t, service.Options{}, "correct-horse")
+	g := s.HTTP
+	s.Add("alpha", "http://127.0.0.1:1")
 	roles := []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleAdmin}
 	tokens := map[domain.Role]string{}
 	for _, role := range roles {
-		_, tokens[role] = namedToken(t, s.Service, "the "+string(role), role)
+		_, tokens[role] = gatewaytest.NamedToken(t, s.Service, "the "+string(role), role)
 	}
 	missing := map[string]bool{}
 	for route := range neededRole {
@@ -86,7 +79,7 @@ func TestEveryRouteHasItsRole(t *testing.T) {
 		}
 		delete(missing, route)
 		for _, role := range roles {
-			request, _ := http.NewRequest(method, s.url+address(pattern), nil)
+			request, _ := http.NewRequest(method, s.URL+address(pattern), nil)
 			request.Header.Set("Authorization", "Bearer "+tokens[role])
 			response, err := http.DefaultTransport.RoundTrip(request)
 			if err != nil {
@@ -143,8 +136,8 @@ func wantRefusal(t *testing.T, route, media, body string) {
 
 // TestTheRoleIsCheckedWithAuthentication: it is checked after the guards, and before the request itself.
 func TestTheRoleIsCheckedWithAuthentication(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
-	_, token := namedToken(t, g.service, "dashboard", domain.RoleViewer)
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
+	_, token := gatewaytest.NamedToken(t, g.service, "dashboard", domain.RoleViewer)
 	auth := []string{"Authorization", "Bearer " + token}
 	for _, c := range []struct {
 		method, path, body string

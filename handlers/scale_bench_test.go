@@ -135,7 +135,7 @@ func (s *consoleSite) ask(path string, headers ...string) *httptest.ResponseReco
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	recorder := httptest.NewRecorder()
-	s.server.Config.Handler.ServeHTTP(recorder, request)
+	s.Server.Config.Handler.ServeHTTP(recorder, request)
 	if recorder.Code >= http.StatusBadRequest {
 		s.Fatal(path, recorder.Code)
 	}

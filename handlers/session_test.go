@@ -7,10 +7,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchyard/internal/gatewaytest"
 )
 
 func TestLogin(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	for _, c := range []struct{ next, location string }{
 		{"", "/"},
 		{"/agents", "/agents"},
@@ -26,7 +28,7 @@ func TestLogin(t *testing.T) {
 		{"agents", "/"},
 		{"/\r\nSet-Cookie: a=b", "/"},
 	} {
-		answer := g.logIn(here, adminToken, c.next)
+		answer := g.logIn(here, gatewaytest.AdminToken, c.next)
 		if answer.StatusCode != 303 || answer.Header.Get("Location") != c.location {
 			t.Errorf("next %q: %d to %q, want 303 to %q", c.next, answer.StatusCode, answer.Header.Get("Location"), c.location)
 		}
@@ -37,7 +39,7 @@ func TestLogin(t *testing.T) {
 	if answer.StatusCode != 401 || len(answer.Cookies()) > 0 || !strings.Contains(text, "neither the admin token") || !strings.Contains(text, `value="/agents"`) {
 		t.Errorf("a wrong token: %d, cookies %v, %s", answer.StatusCode, answer.Cookies(), text)
 	}
-	if strings.Contains(g.log.String(), "wrong\"") || strings.Contains(g.log.String(), adminToken) {
+	if strings.Contains(g.log.String(), "wrong\"") || strings.Contains(g.log.String(), gatewaytest.AdminToken) {
 		t.Errorf("the log holds a token: %s", g.log)
 	}
 	if answer := g.send(here, "GET", "/login?next=%2Fagents", "", "Cookie", g.session(t)); answer.StatusCode != 303 || answer.Header.Get("Location") != "/agents" {
@@ -46,23 +48,23 @@ func TestLogin(t *testing.T) {
 }
 
 func TestTheSessionCookie(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
-	plain := g.logIn(here, adminToken, "").Cookies()[0]
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
+	plain := g.logIn(here, gatewaytest.AdminToken, "").Cookies()[0]
 	if !plain.HttpOnly || plain.SameSite != http.SameSiteLaxMode || plain.Path != "/" || plain.Domain != "" || plain.Secure || plain.MaxAge <= 0 || !regexp.MustCompile(`^switchyard_[0-9a-f]{12}$`).MatchString(plain.Name) {
 		t.Errorf("cookie %+v", plain)
 	}
-	secure := g.logIn(here, adminToken, "", "X-Forwarded-Proto", "https").Cookies()[0]
+	secure := g.logIn(here, gatewaytest.AdminToken, "", "X-Forwarded-Proto", "https").Cookies()[0]
 	if !secure.Secure || secure.Name != "__Host-"+plain.Name || secure.Path != "/" || secure.Domain != "" || !secure.HttpOnly {
 		t.Errorf("cookie by https %+v", secure)
 	}
-	if strings.Contains(plain.Value, adminToken) {
+	if strings.Contains(plain.Value, gatewaytest.AdminToken) {
 		t.Error("the cookie holds the token")
 	}
 
 	enters := func(g guarded, cookie string) bool {
 		return g.send(here, "GET", "/api/gateway", "", "Cookie", cookie).StatusCode == 200
 	}
-	otherKey := g.again(t, adminToken, "other key")
+	otherKey := g.again(t, gatewaytest.AdminToken, "other key")
 	good := plain.Name + "=" + plain.Value
 	flipped := []byte(good)
 	flipped[len(flipped)-10] ^= 1
@@ -77,29 +79,29 @@ func TestTheSessionCookie(t *testing.T) {
 		"changed":                  {g, string(flipped), false},
 		"empty":                    {g, plain.Name + "=", false},
 		"under another name":       {g, "switchyard_notice=" + plain.Value, false},
-		"after a restart":          {g.again(t, adminToken, "key"), good, true},
+		"after a restart":          {g.again(t, gatewaytest.AdminToken, "key"), good, true},
 		"with another key":         {otherKey, good, false},
 		"forged with that key":     {otherKey, otherKey.session(t), true},
-		"at another gateway":       {newGuarded(t, adminToken, "key"), good, false},
+		"at another gateway":       {newGuarded(t, gatewaytest.AdminToken, "key"), good, false},
 		"after the token's change": {g.again(t, "another token", "key"), good, false},
 	} {
 		if got := enters(c.at, c.cookie); got != c.want {
 			t.Errorf("%s: enters is %v, want %v", name, got, c.want)
 		}
 	}
-	if other := newGuarded(t, adminToken, "other key").logIn(here, adminToken, "").Cookies()[0].Name; other == plain.Name {
+	if other := newGuarded(t, gatewaytest.AdminToken, "other key").logIn(here, gatewaytest.AdminToken, "").Cookies()[0].Name; other == plain.Name {
 		t.Error("two gateways on one host have the same cookie")
 	}
 }
 
 // TestARestartEndsNoSessionAndRevivesNone: sessions that were logged out stay ended.
 func TestARestartEndsNoSessionAndRevivesNone(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	ended, kept := g.session(t), g.session(t)
 	if got := g.send(here, "POST", "/logout", "", "Cookie", ended).StatusCode; got != 303 {
 		t.Fatalf("logout: %d", got)
 	}
-	g = g.again(t, adminToken, "key")
+	g = g.again(t, gatewaytest.AdminToken, "key")
 	for cookie, want := range map[string]int{ended: 401, kept: 200} {
 		if got := g.send(here, "GET", "/api/gateway", "", "Cookie", cookie).StatusCode; got != want {
 			t.Errorf("after a restart: %d, want %d", got, want)
@@ -109,7 +111,7 @@ func TestARestartEndsNoSessionAndRevivesNone(t *testing.T) {
 
 func TestASessionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGuarded(t, adminToken, "key")
+		g := newGuarded(t, gatewaytest.AdminToken, "key")
 		session := g.session(t)
 		answer := g.send(here, "POST", "/logout", "", "Cookie", session)
 		if answer.StatusCode != 303 || answer.Header.Get("Location") != "/login" || len(answer.Cookies()) != 2 {
@@ -136,7 +138,7 @@ func TestASessionEnds(t *testing.T) {
 }
 
 func TestBrowsersWithoutASessionAreRedirectedToTheLogin(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	part := g.send(here, "GET", "/agents", "", "HX-Request", "true")
 	if part.StatusCode != 401 || part.Header.Get("HX-Refresh") != "true" {
 		t.Errorf("a part: %d, HX-Refresh %q; the page around it must be loaded again", part.StatusCode, part.Header.Get("HX-Refresh"))

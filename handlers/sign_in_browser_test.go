@@ -101,7 +101,7 @@ func TestPagesOfTheSignInFitASmallScreen(t *testing.T) {
 	site := newSignInSite(t, signintest.New(t))
 	bare := newSignInSite(t, nil)
 	tab := browsertest.Open(t)
-	for _, address := range []string{site.url + "/sign-in", site.url + "/callback?error=e&error_description=" + strings.Repeat("x", 512), bare.url + "/oauth/authorize"} {
+	for _, address := range []string{site.URL + "/sign-in", site.URL + "/callback?error=e&error_description=" + strings.Repeat("x", 512), bare.URL + "/oauth/authorize"} {
 		for _, width := range []int64{360, 1280} {
 			tab.Size(width, 800)
 			tab.Goto(address)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/signintest"
 )
 
@@ -18,7 +19,7 @@ func TestOnlyGetIsAllowed(t *testing.T) {
 	query := s.approved(t)
 	for _, path := range []string{"/callback" + query, "/oauth/callback" + query, "/oauth/authorize", "/oauth/status"} {
 		for _, method := range []string{http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
-			a := s.do(t, method, path, nil)
+			a := s.Do(method, path, "")
 			if a.StatusCode != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "GET" {
 				t.Errorf("%s %s = %d, Allow: %s", method, path, a.StatusCode, a.Header.Get("Allow"))
 			}
@@ -27,7 +28,7 @@ func TestOnlyGetIsAllowed(t *testing.T) {
 	if s.provider.Exchanges() != 0 {
 		t.Error("a code was exchanged")
 	}
-	wantResult(t, s.get(t, "/callback"+query), http.StatusOK, "Authenticated!")
+	wantResult(t, s.Get("/callback"+query), http.StatusOK, "Authenticated!")
 }
 
 func TestOnlyNavigationsReachTheSignIn(t *testing.T) {
@@ -60,30 +61,30 @@ func TestOnlyNavigationsReachTheSignIn(t *testing.T) {
 					headers = append(headers, name, value)
 				}
 			}
-			if a := s.get(t, path, headers...); (a.StatusCode != http.StatusForbidden) != test.ok {
+			if a := s.Get(path, headers...); (a.StatusCode != http.StatusForbidden) != test.ok {
 				t.Errorf("%s with %v = %d", path, test, a.StatusCode)
 			}
 		}
 	}
 	query := s.approved(t)
-	s.get(t, "/callback"+query, "Sec-Fetch-Dest", "image")
-	wantResult(t, s.get(t, "/callback"+query), http.StatusOK, "Authenticated!")
+	s.Get("/callback"+query, "Sec-Fetch-Dest", "image")
+	wantResult(t, s.Get("/callback"+query), http.StatusOK, "Authenticated!")
 	// A request is refused for its origin before its method.
-	if a := s.do(t, http.MethodHead, "/callback"+query, nil, "Sec-Fetch-Dest", "image"); a.StatusCode != http.StatusForbidden {
+	if a := s.Do(http.MethodHead, "/callback"+query, "", "Sec-Fetch-Dest", "image"); a.StatusCode != http.StatusForbidden {
 		t.Errorf("HEAD by an image = %d, want 403", a.StatusCode)
 	}
 }
 
 func TestWhatTheProviderSaysIsShownAsText(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
-	a := s.get(t, "/callback?error=e&error_description="+url.QueryEscape(`<script>alert(1)</script><h1>"&'`+"\x00\x1b"))
+	a := s.Get("/callback?error=e&error_description=" + url.QueryEscape(`<script>alert(1)</script><h1>"&'`+"\x00\x1b"))
 	wantResult(t, a, http.StatusBadRequest, "Authentication Failed")
-	if strings.Contains(a.body, "<script>alert") || !strings.Contains(html.UnescapeString(a.body), `<script>alert(1)</script><h1>"&'   (e)<`) || strings.ContainsAny(a.body, "\x00\x1b") {
-		t.Errorf("page = %s", a.body)
+	if strings.Contains(a.Text, "<script>alert") || !strings.Contains(html.UnescapeString(a.Text), `<script>alert(1)</script><h1>"&'   (e)<`) || strings.ContainsAny(a.Text, "\x00\x1b") {
+		t.Errorf("page = %s", a.Text)
 	}
 	for _, letter := range []string{"a", "é", "👋"} {
-		a := s.get(t, "/callback?error=e&error_description="+url.QueryEscape(strings.Repeat(letter, 600)))
-		if !strings.Contains(a.body, strings.Repeat(letter, 512)) || strings.Contains(a.body, strings.Repeat(letter, 513)) {
+		a := s.Get("/callback?error=e&error_description=" + url.QueryEscape(strings.Repeat(letter, 600)))
+		if !strings.Contains(a.Text, strings.Repeat(letter, 512)) || strings.Contains(a.Text, strings.Repeat(letter, 513)) {
 			t.Errorf("of 600 times %q not exactly 512 are shown", letter)
 		}
 	}
@@ -91,7 +92,7 @@ func TestWhatTheProviderSaysIsShownAsText(t *testing.T) {
 
 func TestTheAuthorizeAnswerIsNotKept(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
-	one, two := s.get(t, "/oauth/authorize"), s.get(t, "/oauth/authorize")
+	one, two := s.Get("/oauth/authorize"), s.Get("/oauth/authorize")
 	if one.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("Cache-Control: %s", one.Header.Get("Cache-Control"))
 	}
@@ -103,7 +104,7 @@ func TestTheAuthorizeAnswerIsNotKept(t *testing.T) {
 func TestSecretsOfASignInAreInNoLogAndOnNoPage(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
 	var pages []string
-	see := func(a answer) { pages = append(pages, a.body) }
+	see := func(a gatewaytest.Answer) { pages = append(pages, a.Text) }
 	for _, answer := range []http.HandlerFunc{
 		nil,
 		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -117,18 +118,18 @@ func TestSecretsOfASignInAreInNoLogAndOnNoPage(t *testing.T) {
 	} {
 		s.provider.Answer(answer)
 		query := s.approved(t)
-		see(s.get(t, "/callback"+query+"&error=e"))
-		see(s.get(t, "/callback"+query))
-		see(s.get(t, "/callback"+query))
-		see(s.submit(t, "/sign-in", "callback", "http://localhost/callback"+s.approved(t)))
+		see(s.Get("/callback" + query + "&error=e"))
+		see(s.Get("/callback" + query))
+		see(s.Get("/callback" + query))
+		see(s.Submit("/sign-in", "callback", "http://localhost/callback"+s.approved(t)))
 	}
 	s.provider.Answer(nil)
-	see(s.get(t, "/callback"+s.approved(t)))
-	see(s.get(t, "/oauth/status"))
+	see(s.Get("/callback" + s.approved(t)))
+	see(s.Get("/oauth/status"))
 	if err := os.WriteFile(s.path, []byte("canary-file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	see(s.get(t, "/callback"+s.approved(t)))
+	see(s.Get("/callback" + s.approved(t)))
 	for _, secret := range append(s.provider.Secrets(), "canary-file") {
 		if strings.Contains(s.log.String(), secret) {
 			t.Errorf("the log holds %q", secret)
@@ -152,18 +153,19 @@ func FuzzCallback(f *testing.F) {
 	}
 	s := newSignInSite(f, signintest.New(f))
 	titles := map[string]bool{"Authentication Failed": true, "Missing Code": true, "Missing State": true, "Invalid State": true}
-	scripts := strings.Count(s.get(f, "/callback").body, "<script")
+	scripts := strings.Count(s.Get("/callback").Text, "<script")
 	f.Fuzz(func(t *testing.T, query string) {
+		s := &gatewaytest.Site{TB: t, URL: s.URL, Client: s.Client}
 		unsendable := func(r rune) bool { return r <= ' ' || r == 0x7f || r == '#' }
 		if _, err := url.Parse("/callback?" + query); err != nil || strings.ContainsFunc(query, unsendable) || len(query) > 100_000 {
 			return
 		}
-		a := s.get(t, "/callback?"+query)
-		headings := heading.FindAllStringSubmatch(a.body, -1)
+		a := s.Get("/callback?" + query)
+		headings := heading.FindAllStringSubmatch(a.Text, -1)
 		if a.StatusCode != http.StatusBadRequest || len(headings) != 1 || !titles[headings[0][1]] {
 			t.Errorf("answer = %d with headings %q", a.StatusCode, headings)
 		}
-		if n := strings.Count(a.body, "<script"); n != scripts {
+		if n := strings.Count(a.Text, "<script"); n != scripts {
 			t.Errorf("%d scripts on the page, want %d", n, scripts)
 		}
 	})

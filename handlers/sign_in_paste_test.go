@@ -8,15 +8,16 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/signintest"
 )
 
 // addressOn returns the provider's address on the page for signing in by hand.
-func addressOn(t *testing.T, a answer) string {
+func addressOn(t *testing.T, a gatewaytest.Answer) string {
 	t.Helper()
-	found := regexp.MustCompile(`<code id="address"[^>]*>([^<]*)<`).FindStringSubmatch(a.body)
+	found := regexp.MustCompile(`<code id="address"[^>]*>([^<]*)<`).FindStringSubmatch(a.Text)
 	if found == nil {
-		t.Fatalf("no address on the page: %s", a.body)
+		t.Fatalf("no address on the page: %s", a.Text)
 	}
 	return html.UnescapeString(found[1])
 }
@@ -36,15 +37,15 @@ func TestSigningInByHand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSignInSite(t, signintest.New(t))
-			page := s.get(t, "/sign-in")
+			page := s.Get("/sign-in")
 			wantResult(t, page, http.StatusOK, "Paste code")
 			callback := paste(s.provider.Approve(t, addressOn(t, page)))
-			a := s.submit(t, "/sign-in", "callback", callback)
+			a := s.Submit("/sign-in", "callback", callback)
 			wantResult(t, a, http.StatusOK, "Authenticated!")
 			if !s.status(t).Authenticated {
 				t.Error("not signed in")
 			}
-			wantResult(t, s.submit(t, "/sign-in", "callback", callback), http.StatusBadRequest, "Invalid State")
+			wantResult(t, s.Submit("/sign-in", "callback", callback), http.StatusBadRequest, "Invalid State")
 		})
 	}
 }
@@ -52,15 +53,15 @@ func TestSigningInByHand(t *testing.T) {
 func TestWhatIsNoCallbackIsRefusedAtTheField(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
 	for _, text := range []string{"", "   ", "hello", "http://localhost:3000/callback", "http://localhost:3000/callback?code=c", "#", "code#", "#state", "two words#state", "https://a.test/x#frag"} {
-		a := s.submit(t, "/sign-in", "callback", text)
+		a := s.Submit("/sign-in", "callback", text)
 		wantResult(t, a, http.StatusBadRequest, "Paste code")
-		if !strings.Contains(a.body, `aria-invalid="true"`) || !strings.Contains(a.body, "neither a callback address nor a code") {
+		if !strings.Contains(a.Text, `aria-invalid="true"`) || !strings.Contains(a.Text, "neither a callback address nor a code") {
 			t.Errorf("%q: no message at the field", text)
 		}
 		addressOn(t, a)
 	}
-	wantResult(t, s.submit(t, "/sign-in", "callback", "http://localhost/callback?error=access_denied"), http.StatusBadRequest, "Authentication Failed")
-	if a := s.do(t, http.MethodPost, "/sign-in", nil, "Sec-Fetch-Site", "cross-site"); a.StatusCode != http.StatusForbidden {
+	wantResult(t, s.Submit("/sign-in", "callback", "http://localhost/callback?error=access_denied"), http.StatusBadRequest, "Authentication Failed")
+	if a := s.Do(http.MethodPost, "/sign-in", "", "Sec-Fetch-Site", "cross-site"); a.StatusCode != http.StatusForbidden {
 		t.Errorf("a form of another site = %d, want 403", a.StatusCode)
 	}
 }

@@ -3,11 +3,9 @@ package handlers_test
 import (
 	"encoding/json"
 	"html"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -22,16 +20,14 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// signInSite is a gateway on real sockets with its own sign-in provider.
+// signInSite is a gateway with a sign-in provider, and its log.
 type signInSite struct {
-	url      string
+	*gatewaytest.Site
 	port     string
 	provider *signintest.Provider // nil: sign-in is not set up
 	path     string               // the credentials file
-	log      *logBuffer
+	log      *waittest.Log
 }
-
-type logBuffer = waittest.Log
 
 func newSignInSite(t testing.TB, provider *signintest.Provider) *signInSite {
 	t.Helper()
@@ -40,68 +36,23 @@ func newSignInSite(t testing.TB, provider *signintest.Provider) *signInSite {
 
 func newGuardedSignInSite(t testing.TB, provider *signintest.Provider, adminToken domain.Secret) *signInSite {
 	t.Helper()
-	s := &signInSite{provider: provider, path: filepath.Join(t.TempDir(), "credentials.json"), log: &logBuffer{}}
+	s := &signInSite{provider: provider, path: filepath.Join(t.TempDir(), "credentials.json"), log: &waittest.Log{}}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o := service.Options{Log: log, Credentials: signin.NewFile(s.path)}
 	if provider != nil {
-		o.Provider = signin.New(signin.Config{
-			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL,
-			ClientID: signintest.ClientID, Product: signintest.Product,
-		}, log)
+		o.Provider = gatewaytest.SignIn(provider, log)
 	}
-	server := gatewaytest.New(t, o, handlers.Gateway{AdminToken: adminToken}).Serve(t)
-	s.url = server.URL
-	_, s.port, _ = net.SplitHostPort(server.Listener.Addr().String())
+	s.Site = gatewaytest.NewSite(t, o, handlers.Gateway{AdminToken: adminToken})
+	_, s.port, _ = net.SplitHostPort(s.Server.Listener.Addr().String())
 	return s
-}
-
-// answer is a response with its body read. Redirects are not followed.
-type answer struct {
-	*http.Response
-	body string
-}
-
-func (s *signInSite) do(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{response, string(text)}
-}
-
-func (s *signInSite) get(t testing.TB, path string, headers ...string) answer {
-	t.Helper()
-	return s.do(t, http.MethodGet, path, nil, headers...)
-}
-
-func (s *signInSite) submit(t testing.TB, path string, fields ...string) answer {
-	t.Helper()
-	form := url.Values{}
-	for i := 0; i < len(fields); i += 2 {
-		form.Set(fields[i], fields[i+1])
-	}
-	return s.do(t, http.MethodPost, path, strings.NewReader(form.Encode()), "Content-Type", "application/x-www-form-urlencoded")
 }
 
 // approved starts a sign-in, approves it at the provider, and returns the query of the callback.
 func (s *signInSite) approved(t testing.TB) string {
 	t.Helper()
-	a := s.get(t, "/oauth/authorize")
+	a := s.Get("/oauth/authorize")
 	if a.StatusCode != http.StatusTemporaryRedirect {
-		t.Fatalf("/oauth/authorize = %d: %s", a.StatusCode, a.body)
+		t.Fatalf("/oauth/authorize = %d: %s", a.StatusCode, a.Text)
 	}
 	callback := s.provider.Approve(t, a.Header.Get("Location"))
 	query, ok := strings.CutPrefix(callback, "http://localhost:"+s.port+"/callback")
@@ -113,15 +64,15 @@ func (s *signInSite) approved(t testing.TB) string {
 
 func (s *signInSite) status(t testing.TB) domain.SignInStatus {
 	t.Helper()
-	a := s.get(t, "/oauth/status")
+	a := s.Get("/oauth/status")
 	var status struct {
 		Authenticated   bool   `json:"authenticated"`
 		Expired         bool   `json:"expired"`
 		ExpiresAt       uint64 `json:"expires_at"`
 		HasRefreshToken bool   `json:"has_refresh_token"`
 	}
-	if err := json.Unmarshal([]byte(a.body), &status); err != nil || a.StatusCode != http.StatusOK {
-		t.Fatalf("/oauth/status = %d %s", a.StatusCode, a.body)
+	if err := json.Unmarshal([]byte(a.Text), &status); err != nil || a.StatusCode != http.StatusOK {
+		t.Fatalf("/oauth/status = %d %s", a.StatusCode, a.Text)
 	}
 	return domain.SignInStatus(status)
 }
@@ -129,9 +80,9 @@ func (s *signInSite) status(t testing.TB) domain.SignInStatus {
 var heading = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)
 
 // wantResult checks a page on which a sign-in ends.
-func wantResult(t testing.TB, a answer, status int, title string) {
+func wantResult(t testing.TB, a gatewaytest.Answer, status int, title string) {
 	t.Helper()
-	headings := heading.FindAllStringSubmatch(a.body, -1)
+	headings := heading.FindAllStringSubmatch(a.Text, -1)
 	if a.StatusCode != status || len(headings) != 1 || html.UnescapeString(headings[0][1]) != title {
 		t.Errorf("answer = %d with headings %q, want %d with %q alone", a.StatusCode, headings, status, title)
 	}

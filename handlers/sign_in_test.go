@@ -20,17 +20,17 @@ func TestSigningInAndOut(t *testing.T) {
 	for _, path := range []string{"/callback", "/oauth/callback"} {
 		t.Run(path, func(t *testing.T) {
 			s := newSignInSite(t, signintest.New(t))
-			if got := s.get(t, "/oauth/status").body; got != `{"authenticated":false,"expired":false,"expires_at":0,"has_refresh_token":false}` {
+			if got := s.Get("/oauth/status").Text; got != `{"authenticated":false,"expired":false,"expires_at":0,"has_refresh_token":false}` {
 				t.Errorf("before: %s", got)
 			}
 			begin := time.Now()
-			a := s.get(t, path+s.approved(t))
+			a := s.Get(path + s.approved(t))
 			wantResult(t, a, http.StatusOK, "Authenticated!")
 			if a.Header.Get("Referrer-Policy") != "no-referrer" {
 				t.Errorf("Referrer-Policy: %s", a.Header.Get("Referrer-Policy"))
 			}
-			if !strings.Contains(a.body, "Login successful, the tab can be closed") || !strings.Contains(a.body, "Sign out") {
-				t.Errorf("the page does not say so: %s", a.body)
+			if !strings.Contains(a.Text, "Login successful, the tab can be closed") || !strings.Contains(a.Text, "Sign out") {
+				t.Errorf("the page does not say so: %s", a.Text)
 			}
 
 			status := s.status(t)
@@ -50,9 +50,9 @@ func TestSigningInAndOut(t *testing.T) {
 				t.Errorf("the file holds %v, want %v", got, want)
 			}
 
-			out := s.do(t, http.MethodPost, "/oauth/sign-out", nil)
-			if out.StatusCode != http.StatusOK || out.body != `{"authenticated":false,"expired":false,"expires_at":0,"has_refresh_token":false}` {
-				t.Errorf("sign-out = %d %s", out.StatusCode, out.body)
+			out := s.Do(http.MethodPost, "/oauth/sign-out", "")
+			if out.StatusCode != http.StatusOK || out.Text != `{"authenticated":false,"expired":false,"expires_at":0,"has_refresh_token":false}` {
+				t.Errorf("sign-out = %d %s", out.StatusCode, out.Text)
 			}
 			if s.status(t).Authenticated {
 				t.Error("still signed in")
@@ -84,9 +84,9 @@ func TestWhatIsMissingIsReportedInOrder(t *testing.T) {
 			{"?code=%zz&state=a;b", "Invalid State", "Unknown or expired state, log in again"},
 		} {
 			for _, path := range []string{"/callback", "/oauth/callback"} {
-				a := s.get(t, path+test.query)
+				a := s.Get(path + test.query)
 				wantResult(t, a, http.StatusBadRequest, test.title)
-				if !strings.Contains(a.body, test.message) {
+				if !strings.Contains(a.Text, test.message) {
 					t.Errorf("%s does not say %q", path+test.query, test.message)
 				}
 				if a.Header.Get("Referrer-Policy") != "no-referrer" {
@@ -101,12 +101,12 @@ func TestAnErrorKeepsThePendingFlow(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
 	query := s.approved(t)
 	values, _ := url.ParseQuery(query[1:])
-	s.get(t, "/callback"+query+"&error=access_denied")
-	s.get(t, "/callback"+query+"&error=%zz")
-	s.get(t, "/callback"+query+"&error=access;denied")
-	s.get(t, "/callback?state="+values.Get("state"))
-	s.get(t, "/callback?code="+values.Get("code"))
-	wantResult(t, s.get(t, "/callback"+query), http.StatusOK, "Authenticated!")
+	s.Get("/callback" + query + "&error=access_denied")
+	s.Get("/callback" + query + "&error=%zz")
+	s.Get("/callback" + query + "&error=access;denied")
+	s.Get("/callback?state=" + values.Get("state"))
+	s.Get("/callback?code=" + values.Get("code"))
+	wantResult(t, s.Get("/callback"+query), http.StatusOK, "Authenticated!")
 }
 
 func TestFailedExchangesHaveTheirPageAndChangeNoFile(t *testing.T) {
@@ -125,15 +125,15 @@ func TestFailedExchangesHaveTheirPageAndChangeNoFile(t *testing.T) {
 			s := newSignInSite(t, signintest.New(t))
 			s.provider.Answer(test.answer)
 			query := s.approved(t)
-			a := s.get(t, "/callback"+query)
+			a := s.Get("/callback" + query)
 			wantResult(t, a, http.StatusInternalServerError, test.title)
-			if !strings.Contains(a.body, test.message) || strings.Contains(a.body, "canary") {
-				t.Errorf("page = %s, want it to say %q", a.body, test.message)
+			if !strings.Contains(a.Text, test.message) || strings.Contains(a.Text, "canary") {
+				t.Errorf("page = %s, want it to say %q", a.Text, test.message)
 			}
 			if _, err := os.Stat(s.path); err == nil {
 				t.Error("a credentials file was written")
 			}
-			wantResult(t, s.get(t, "/callback"+query), http.StatusBadRequest, "Invalid State")
+			wantResult(t, s.Get("/callback"+query), http.StatusBadRequest, "Invalid State")
 		})
 	}
 }
@@ -144,14 +144,14 @@ func TestCredentialsThatCannotBeWrittenAreReported(t *testing.T) {
 	if err := os.WriteFile(s.path, []byte(foreign), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := s.get(t, "/callback"+s.approved(t))
+	a := s.Get("/callback" + s.approved(t))
 	wantResult(t, a, http.StatusInternalServerError, "Credential Write Failed")
-	if !strings.Contains(a.body, "Tokens received but could not be saved") || !strings.Contains(a.body, "is not a JSON object") {
-		t.Errorf("page = %s", a.body)
+	if !strings.Contains(a.Text, "Tokens received but could not be saved") || !strings.Contains(a.Text, "is not a JSON object") {
+		t.Errorf("page = %s", a.Text)
 	}
-	out := s.do(t, http.MethodPost, "/oauth/sign-out", nil)
-	if out.StatusCode != http.StatusInternalServerError || !strings.Contains(out.body, "is not a JSON object") {
-		t.Errorf("sign-out = %d %s", out.StatusCode, out.body)
+	out := s.Do(http.MethodPost, "/oauth/sign-out", "")
+	if out.StatusCode != http.StatusInternalServerError || !strings.Contains(out.Text, "is not a JSON object") {
+		t.Errorf("sign-out = %d %s", out.StatusCode, out.Text)
 	}
 	if data, _ := os.ReadFile(s.path); string(data) != foreign {
 		t.Errorf("the file became %q", data)
@@ -172,7 +172,7 @@ func TestAnExpiredSignInIsStillOne(t *testing.T) {
 		if err := os.WriteFile(s.path, []byte(record), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.get(t, "/oauth/status").body; got != want {
+		if got := s.Get("/oauth/status").Text; got != want {
 			t.Errorf("%s: status = %s, want %s", record, got, want)
 		}
 	}
@@ -184,7 +184,7 @@ func TestOneOfManyConcurrentCallbacksIsExchanged(t *testing.T) {
 	statuses := make(chan int, 100)
 	var group sync.WaitGroup
 	for range 100 {
-		group.Go(func() { statuses <- s.get(t, "/callback"+query).StatusCode })
+		group.Go(func() { statuses <- s.Get("/callback" + query).StatusCode })
 	}
 	group.Wait()
 	close(statuses)
@@ -200,26 +200,26 @@ func TestOneOfManyConcurrentCallbacksIsExchanged(t *testing.T) {
 func TestARestartForgetsPendingFlows(t *testing.T) {
 	provider := signintest.New(t)
 	query := newSignInSite(t, provider).approved(t)
-	wantResult(t, newSignInSite(t, provider).get(t, "/callback"+query), http.StatusBadRequest, "Invalid State")
+	wantResult(t, newSignInSite(t, provider).Get("/callback"+query), http.StatusBadRequest, "Invalid State")
 }
 
 func TestWithoutAProviderSignInSaysHowToSetItUp(t *testing.T) {
 	s := newSignInSite(t, nil)
 	for path, status := range map[string]int{"/oauth/authorize": http.StatusTemporaryRedirect, "/sign-in": http.StatusSeeOther} {
-		a := s.get(t, path).wantStatus(t, status)
+		a := s.Get(path).WantStatus(t, status)
 		if to := a.Header.Get("Location"); to != "/sign-in/setup" {
 			t.Errorf("%s leads to %s", path, to)
 		}
 	}
-	a := s.get(t, "/sign-in/setup?code=true&state=abcde12345")
+	a := s.Get("/sign-in/setup?code=true&state=abcde12345")
 	wantResult(t, a, http.StatusOK, "Sign-in is not set up")
-	a.wantNoText(t, "abcde12345")
+	a.WantNoText(t, "abcde12345")
 	for _, want := range []string{
 		"sign_in.authorize_url", "sign_in.token_url", "sign_in.client_id", "sign_in.product", "SWITCHYARD_OAUTH_AUTHORIZE_URL",
 		"SWITCHYARD_OAUTH_TOKEN_URL", "SWITCHYARD_OAUTH_CLIENT_ID", "SWITCHYARD_OAUTH_PRODUCT", "http://localhost:" + s.port + "/callback",
 		"switchyard.toml", "4 settings are missing",
 	} {
-		if !strings.Contains(a.body, want) {
+		if !strings.Contains(a.Text, want) {
 			t.Errorf("the page does not name %s", want)
 		}
 	}
@@ -227,15 +227,15 @@ func TestWithoutAProviderSignInSaysHowToSetItUp(t *testing.T) {
 
 func TestTheResultsTitleIsABareHeading(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
-	s.get(t, "/callback?error=access_denied&error_description=No").wantText(t, "<h1>Authentication Failed</h1>", "No (access_denied)")
-	s.get(t, "/callback").wantText(t, "<h1>Missing Code</h1>")
+	s.Get("/callback?error=access_denied&error_description=No").WantText(t, "<h1>Authentication Failed</h1>", "No (access_denied)")
+	s.Get("/callback").WantText(t, "<h1>Missing Code</h1>")
 }
 
 func TestTheSignOutButtonComesBackToItsPage(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
-	s.get(t, "/callback"+s.approved(t))
+	s.Get("/callback" + s.approved(t))
 	for next, want := range map[string]string{"/events?type=x": "/events?type=x", "https://evil.test/": "/", "//evil.test": "/", "": "/"} {
-		a := s.submit(t, "/sign-out", "next", next)
+		a := s.Submit("/sign-out", "next", next)
 		if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != want {
 			t.Errorf("next %q: %d to %s, want 303 to %s", next, a.StatusCode, a.Header.Get("Location"), want)
 		}
@@ -243,7 +243,7 @@ func TestTheSignOutButtonComesBackToItsPage(t *testing.T) {
 	if s.status(t).Authenticated {
 		t.Error("still signed in")
 	}
-	page := s.get(t, "/sign-in").body
+	page := s.Get("/sign-in").Text
 	if !strings.Contains(page, ">Sign in</a>") || strings.Contains(page, "Sign out") {
 		t.Error("the page does not offer to sign in")
 	}

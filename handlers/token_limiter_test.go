@@ -8,11 +8,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchyard/internal/gatewaytest"
 )
 
 func TestTwentyWrongTokensAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGuarded(t, adminToken, "key")
+		g := newGuarded(t, gatewaytest.AdminToken, "key")
 		session := g.session(t)
 		bearer := func(from, token string) *http.Response {
 			return g.send(from, "GET", "/api/gateway", "", "Authorization", "Bearer "+token)
@@ -25,7 +27,7 @@ func TestTwentyWrongTokensAMinute(t *testing.T) {
 		}
 		for i := range 20 {
 			time.Sleep(time.Second)
-			want("a right token in between", bearer(here, adminToken), 200)
+			want("a right token in between", bearer(here, gatewaytest.AdminToken), 200)
 			if i%2 == 0 {
 				want("a wrong bearer token", bearer(here, "wrong"), 401)
 			} else {
@@ -38,17 +40,17 @@ func TestTwentyWrongTokensAMinute(t *testing.T) {
 		if got := limited.Header.Get("Retry-After"); got != "41" {
 			t.Errorf("Retry-After is %q, want 41", got)
 		}
-		want("a right token", bearer(here, adminToken), 200)
-		want("a right form", g.logIn(here, adminToken, ""), 303)
+		want("a right token", bearer(here, gatewaytest.AdminToken), 200)
+		want("a right form", g.logIn(here, gatewaytest.AdminToken, ""), 303)
 		want("a wrong form", g.logIn(here, "wrong", ""), 429)
-		want("a right token for an agent that does not exist", g.send(here, "DELETE", "/gateway/agents/x", "", "Authorization", "Bearer "+adminToken), 404)
+		want("a right token for an agent that does not exist", g.send(here, "DELETE", "/gateway/agents/x", "", "Authorization", "Bearer "+gatewaytest.AdminToken), 404)
 		want("a wrong one there", g.send(here, "DELETE", "/gateway/agents/x", "", "Authorization", "Bearer wrong"), 429)
 		want("a session", g.send(here, "GET", "/api/gateway", "", "Cookie", session), 200)
 		want("a request without a token", g.send(here, "GET", "/api/gateway", ""), 401)
 		want("a page without a token", g.send(here, "GET", "/agents", ""), 303)
 		want("what is open to everyone", g.send(here, "GET", "/healthz", ""), 200)
 		want("the login page", g.send(here, "GET", "/login", ""), 200)
-		want("another address", bearer("192.0.2.2:1", adminToken), 200)
+		want("another address", bearer("192.0.2.2:1", gatewaytest.AdminToken), 200)
 		want("another address, wrong", bearer("192.0.2.2:1", "wrong"), 401)
 
 		time.Sleep(41*time.Second - time.Millisecond)
@@ -59,7 +61,7 @@ func TestTwentyWrongTokensAMinute(t *testing.T) {
 }
 
 func TestWrongTokensCountBySubnetOfIPv6(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	try := func(from string) int {
 		return g.send(from, "GET", "/api/gateway", "", "Authorization", "Bearer wrong").StatusCode
 	}
@@ -101,7 +103,7 @@ func TestTrustedProxiesSayWhereWrongTokensComeFrom(t *testing.T) {
 		{"a stranger forwards", far, "192.0.2.1", [2]string{far, "192.0.2.2"}, [2]string{proxy, "192.0.2.1"}},
 		{"this machine", "127.0.0.1:1", "", [2]string{"127.9.9.9:1", ""}, [2]string{"[::1]:1", ""}},
 	} {
-		g := newGuarded(t, adminToken, "key", "10.0.0.0/8")
+		g := newGuarded(t, gatewaytest.AdminToken, "key", "10.0.0.0/8")
 		try := func(from [2]string) int {
 			return g.send(from[0], "GET", "/api/gateway", "", "Authorization", "Bearer wrong", "X-Forwarded-For", from[1]).StatusCode
 		}
@@ -115,7 +117,7 @@ func TestTrustedProxiesSayWhereWrongTokensComeFrom(t *testing.T) {
 }
 
 func TestWrongTokensAtOnceAreCountedExactly(t *testing.T) {
-	g := newGuarded(t, adminToken, "key")
+	g := newGuarded(t, gatewaytest.AdminToken, "key")
 	var wrong, limited atomic.Int32
 	var all sync.WaitGroup
 	for range 100 {

@@ -4,7 +4,6 @@ package gatewaytest
 import (
 	"context"
 	"log/slog"
-	"math"
 	"net"
 	"net/http/httptest"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"switchyard/handlers"
-	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/store/storetest"
@@ -43,7 +41,7 @@ func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Bot == nil {
-		o.Bot = noBot{}
+		o.Bot = &Bot{}
 	}
 	if o.AgentTimeout == 0 {
 		o.AgentTimeout = 45 * time.Second
@@ -79,8 +77,7 @@ func (g *Gateway) ServeUntil(t testing.TB) (_ *httptest.Server, stop func()) {
 	stopping, stop := context.WithCancel(context.Background())
 	server := httptest.NewUnstartedServer(g.HTTP.Handler())
 	server.Config.BaseContext = func(net.Listener) context.Context {
-		return web.WithStopping(context.Background(),
-			stopping)
+		return web.WithStopping(context.Background(), stopping)
 	}
 	server.Start()
 	t.Cleanup(func() {
@@ -88,17 +85,4 @@ func (g *Gateway) ServeUntil(t testing.TB) (_ *httptest.Server, stop func()) {
 		server.Close()
 	})
 	return server, stop
-}
-
-// noBot is a bot that has not been set up.
-type noBot struct{}
-
-func (noBot) Restart(context.Context) error         { return nil }
-func (noBot) SendTest(context.Context) error        { return nil }
-func (noBot) Posted(context.Context) (int64, error) { return math.MaxInt64, nil }
-func (noBot) Status() domain.BotStatus {
-	return domain.BotStatus{
-		Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up",
-		Since: time.UnixMilli(1), Rooms: []string{},
-	}
 }

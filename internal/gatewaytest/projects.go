@@ -1,0 +1,106 @@
+package gatewaytest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
+)
+
+// BoardText is a pipeline with the story 7_pay, as a project server answers it.
+const BoardText = `{"project":"x","stages":[{"name":"2_current","items":[{"story_id":"7_pay","story_name":"Pay <b>&",` +
+	`"blocked":null,"merge_failure":"conflict","since_ms":5}],"own":1}]}`
+
+// NewProjectClient returns a client of project servers whose timeout is longer than they take on the busiest machine.
+func NewProjectClient(t testing.TB) *upstream.Client {
+	t.Helper()
+	client := upstream.NewClient(time.Minute)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// ProjectServer starts a project server whose pipeline is handler's answer, with the routes that more adds, and returns
+// its address.
+func ProjectServer(t testing.TB, handler http.HandlerFunc, more ...func(*http.ServeMux)) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/pipeline", handler)
+	for _, add := range more {
+		add(mux)
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
+}
+
+// Says answers each request with text.
+func Says(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+}
+
+// StoryServer starts a project server with one story, 7_pay, which refuses stale versions.
+func StoryServer(t testing.TB) string {
+	return ProjectServer(t, Says(BoardText), func(mux *http.ServeMux) {
+		mux.HandleFunc("GET /api/stories/7_pay", Says(`{"project":"x","story_id":"7_pay","story_name":"Pay",`+
+			`"stage":"2_current","since_ms":5,"blocked":null,"version":"v1","front_matter":{"a":1},"body":"# Pay",`+
+			`"criteria":{"done":1,"total":2},"commits":[],"writable":true}`))
+		mux.HandleFunc("PATCH /api/stories/7_pay", func(w http.ResponseWriter, r *http.Request) {
+			var text [100]byte
+			n, _ := r.Body.Read(text[:])
+			if string(text[:n]) != `{"version":"v1","stage":"3_qa"}` {
+				http.Error(w, "the story has changed", http.StatusConflict)
+				return
+			}
+			fmt.Fprint(w, `{"story_id":"7_pay","stage":"3_qa"}`)
+		})
+		mux.HandleFunc("POST /api/stories", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprint(w, `{"story_id":"8_new"}`)
+		})
+	})
+}
+
+// Add registers a project.
+func (s *Site) Add(name, url string) {
+	s.Helper()
+	if _, err := s.Projects.Add(s.Context(), name, url, nil); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// Record stores records of a project, given as JSON, which arrived when the last of them was made.
+func (s *Site) Record(project string, records ...string) {
+	s.Helper()
+	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}}
+	for _, text := range records {
+		record, err := domain.ParseRecord(json.RawMessage(text))
+		if err != nil {
+			s.Fatal(err)
+		}
+		read.Records, read.ReceivedAt = append(read.Records, record), record.At
+	}
+	if err := s.Events.Record(context.Background(), read); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// Answered waits until each project server has answered, successfully or not: pages do not wait long for them.
+func (s *Site) Answered() {
+	s.Helper()
+	waittest.Until(s, "each project server has answered", func() bool {
+		_, all := s.Pipelines.All(s.Context(), time.Hour)
+		return !slices.ContainsFunc(all, func(p domain.ProjectPipeline) bool { return p.Error == "no answer yet" })
+	})
+}
