@@ -28,7 +28,7 @@ func (w waiter) send(ctx context.Context, method, path, body string) (int, strin
 	request := httptest.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
 	request.RequestURI = ""
 	request.Header = http.Header{
-		"Authorization": {"Bearer " + w.token}, "Content-Type": {asJSON}, "Accept": {"application/json, text/event-stream"},
+		"Authorization": {"Bearer " + w.token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -53,13 +53,13 @@ func (w waiter) wantRefused(path string) {
 
 // countedStories counts the requests for stories, which are made by MCP's waits that are held.
 type countedStories struct {
-	noStories
-	requests atomic.Int64
+	service.StoryServers // only Story is called
+	requests             atomic.Int64
 }
 
-func (c *countedStories) Story(ctx context.Context, p domain.Project, id string) (domain.Story, error) {
+func (c *countedStories) Story(context.Context, domain.Project, string) (domain.Story, error) {
 	c.requests.Add(1)
-	return c.noStories.Story(ctx, p, id)
+	return domain.Story{}, domain.Errorf(domain.NotFound, "the project server has no such story")
 }
 
 // TestACallerHolds64Calls: waits of all kinds count together, for each caller, and nobody else is refused.

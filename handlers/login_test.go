@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"switchyard/handlers"
-	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/login"
@@ -357,27 +356,5 @@ func TestWithoutAProviderThereIsNoLoginToStart(t *testing.T) {
 	}
 	if body := bodyOf(g.send(here, "GET", "/login", "")); strings.Contains(body, "/login/start") {
 		t.Errorf("the login offers what there is not: %s", body)
-	}
-}
-
-func TestLoggingInThroughAProviderInABrowser(t *testing.T) {
-	t.Parallel()
-	s := newLoginSite(t)
-	s.provider.User(map[string]any{"sub": "1"})
-	tab := browsertest.Open(t)
-	tab.Goto(s.server.URL + "/events")
-	tab.Find("heading", "Log in")
-	tab.Accessible()
-	tab.Find("link", "Log in with "+strings.TrimPrefix(s.provider.Issuer, "http://")).Click()
-	tab.WaitText("may not use this gateway")
-	tab.Accessible()
-	s.provider.User(map[string]any{"sub": "1", "groups": []string{"staff"}})
-	tab.Find("link", "Log in with "+strings.TrimPrefix(s.provider.Issuer, "http://")).Click()
-	tab.Find("heading", "Events")
-	if complaints := tab.Complaints(); len(complaints) != 1 || !strings.Contains(complaints[0], "403") {
-		t.Errorf("the browser's console: %q", complaints)
-	}
-	if sessions := s.Access.Sessions(); len(sessions) != 1 || sessions[0].Who != "1" || sessions[0].Role != domain.RoleViewer {
-		t.Errorf("sessions %+v", sessions)
 	}
 }

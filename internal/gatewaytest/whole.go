@@ -40,6 +40,14 @@ func NewWholeSite(t testing.TB, o service.Options, adminToken domain.Secret) *Si
 	})
 }
 
+// NewWithBot returns the handler of a gateway with this bot, and the path of the bot's file.
+func NewWithBot(t testing.TB, bot *Bot) (http.Handler, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bot.toml")
+	o := service.Options{BotFile: botfile.File{Path: path}, Bot: bot}
+	return New(t, o, handlers.Gateway{}).HTTP.Handler(), path
+}
+
 // SignIn returns the client of an identity provider.
 func SignIn(p *signintest.Provider, log *slog.Logger) *signin.Client {
 	return signin.New(signin.Config{

@@ -1,0 +1,144 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/gatewaytest"
+)
+
+func TestEventsAreFiltered(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", nil)
+	now := time.Now()
+	s.move("alpha", "1_story_one", "1_backlog", "2_current", now)
+	s.move("beta", "2_story_two", "1_backlog", "2_current", now)
+	s.Record("alpha", fmt.Sprintf(`{"type":"story_blocked","story_id":"3_story_three","story_name":"Three","reason":"no key","timestamp_ms":%d}`, now.UnixMilli()))
+	for query, want := range map[string]string{
+		"":                           "3_story_three|2_story_two|1_story_one",
+		"?project=alpha":             "3_story_three|1_story_one",
+		"?type=story_blocked":        "3_story_three",
+		"?q=TWO":                     "2_story_two",
+		"?project=alpha&q=one":       "1_story_one",
+		"?project=beta&type=unknown": "",
+	} {
+		page := s.Get("/events"+query).WantStatus(t, http.StatusOK)
+		var got []string
+		for _, name := range []string{"3_story_three", "2_story_two", "1_story_one"} {
+			if strings.Contains(page.Text, name) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+	}
+	for _, query := range []string{"?before=x", "?before=-1", "?from=0"} {
+		s.Get("/events"+query).WantStatus(t, http.StatusBadRequest)
+	}
+}
+
+var (
+	eventID = regexp.MustCompile(`id="event-(\d+)"`)
+	older   = regexp.MustCompile(`data-hx-get="(/events\?before=[^"]*)"`)
+)
+
+func eventIDs(a gatewaytest.Answer) (ids []string) {
+	for _, match := range eventID.FindAllStringSubmatch(a.Text, -1) {
+		ids = append(ids, match[1])
+	}
+	return ids
+}
+
+func TestOlderEventsFollowWithoutLossOrRepetition(t *testing.T) {
+	s := newConsoleSite(t)
+	now := time.Now()
+	for i := range 250 {
+		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", now.Add(time.Duration(i-250)*time.Second))
+	}
+	page := s.Get("/events")
+	ids := eventIDs(page)
+	for {
+		match := older.FindStringSubmatch(page.Text)
+		if match == nil {
+			break
+		}
+		page = s.Get(strings.ReplaceAll(match[1], "&amp;", "&"), "HX-Request", "true").WantStatus(t, http.StatusOK)
+		page.WantNoText(t, "<html")
+		ids = append(ids, eventIDs(page)...)
+	}
+	if len(ids) != 250 {
+		t.Fatalf("%d events", len(ids))
+	}
+	for i, id := range ids {
+		if id != fmt.Sprint(250-i) {
+			t.Fatalf("event %s at place %d", id, i)
+		}
+	}
+	s.Get("/events?before=51").WantText(t, "<html", "Show the newest", `id="event-50"`)
+}
+
+func TestWhatIsReadStaysWhileEventsCome(t *testing.T) {
+	s := newConsoleSite(t)
+	now := time.Now()
+	step := 0
+	move := func(n int) {
+		for range n {
+			step++
+			s.move("alpha", fmt.Sprintf("%d_story", step), "1_backlog", "2_current", now.Add(time.Duration(step)*time.Millisecond))
+		}
+	}
+	move(150)
+	page := s.Get("/events")
+	first := eventIDs(page)
+	if len(first) != 100 || first[99] != "51" {
+		t.Fatalf("the page shows %d events", len(first))
+	}
+	move(30)
+	part := s.Get(partAddress(t, page), "HX-Request", "true")
+	if ids := eventIDs(part); len(ids) != 130 || ids[0] != "180" || ids[129] != "51" {
+		t.Fatalf("the part shows %d events, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
+	}
+	part.WantNoText(t, "Too many new events")
+	move(500)
+	part = s.Get(partAddress(t, page), "HX-Request", "true").WantText(t, "Too many new events to show.")
+	if ids := eventIDs(part); len(ids) != 500 || ids[0] != "680" {
+		t.Fatalf("the part shows %d events, from %s", len(ids), ids[0])
+	}
+}
+
+func TestOlderEventsAreReachableBehindHugeOnes(t *testing.T) {
+	s := newConsoleSite(t)
+	pad := strings.Repeat("x", 500_000)
+	for i := range 20 { // 10 MB, more than two pages hold
+		s.Record("alpha", fmt.Sprintf(`{"type":"note","pad":%q,"timestamp_ms":%d}`, pad, i+1))
+	}
+	page := s.Get("/events")
+	seen := len(eventIDs(page))
+	if seen >= 10 {
+		t.Fatalf("the first page shows %d events: they are not huge", seen)
+	}
+	s.Get(partAddress(t, page)+"x", "HX-Request", "true").WantNoText(t, "Too many new events") // nothing came since
+	for match := older.FindStringSubmatch(page.Text); match != nil; match = older.FindStringSubmatch(page.Text) {
+		page = s.Get(strings.ReplaceAll(match[1], "&amp;", "&"), "HX-Request", "true").WantStatus(t, http.StatusOK)
+		seen += len(eventIDs(page))
+	}
+	if seen != 20 {
+		t.Errorf("%d of 20 events can be reached", seen)
+	}
+}
+
+func TestFiltersHaveALimit(t *testing.T) {
+	s := newConsoleSite(t)
+	longest, longer := strings.Repeat("é", 200), strings.Repeat("é", 201)
+	for _, path := range []string{"/?q=", "/events?q=", "/events?project=", "/events?type=", "/api/gateway/events?project=", "/api/gateway/events?type="} {
+		s.Get(path+url.QueryEscape(longest)).WantStatus(t, http.StatusOK)
+		s.Get(path+url.QueryEscape(longer)).WantStatus(t, http.StatusBadRequest).WantText(t, "must be at most 200 characters")
+	}
+	s.Get("/api/gateway/events/stream?project="+url.QueryEscape(longer)).WantStatus(t, http.StatusBadRequest)
+}

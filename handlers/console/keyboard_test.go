@@ -1,0 +1,182 @@
+package console_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"switchyard/internal/browsertest"
+	"switchyard/internal/gatewaytest"
+)
+
+// operable are the visible controls on a page.
+const operable = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, [tabindex="0"]')]
+	.filter(e => !e.disabled && e.checkVisibility({visibilityProperty: true}))`
+
+// TestTabReachesEverything walks through each page by Tab: every control is reached, in the order of the page, and shows that it
+// has the focus.
+func TestTabReachesEverything(t *testing.T) {
+	t.Parallel()
+	s := newWholeSite(t)
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/login")
+	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken + kb.Enter)
+	tab.Find("heading", "Overview")
+	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/bot-config", "/sign-in"} {
+		tab.Goto(s.URL + path)
+		things := browsertest.Eval[int](tab, `(window.things = `+operable+`).length`)
+		if things < 15 {
+			t.Errorf("%s has %d things that do something", path, things)
+		}
+		browsertest.Eval[bool](tab, `(window.reached = [], addEventListener('focusin', ({ target }) => {
+			reached.push(things.indexOf(target) + (getComputedStyle(target).outlineStyle === 'none' ? ' without a visible focus' : ''))
+		}), true)`)
+		tab.Keys(strings.Repeat(kb.Tab, things))
+		reached := browsertest.Eval[[]string](tab, `reached.map(String)`)
+		for i := range things {
+			if i >= len(reached) || reached[i] != fmt.Sprint(i) {
+				t.Errorf("%s: Tab does not lead to %s: %q", path, browsertest.Eval[string](tab, fmt.Sprintf(`things[%d].outerHTML`, i)), reached)
+				break
+			}
+		}
+	}
+	tab.Goto(s.URL + "/")
+	tab.KeysTo("gb", "Bot configuration")
+}
+
+// press focuses a control and presses a key on it.
+func press(tab *browsertest.Tab, thing browsertest.Thing, key string) {
+	tab.Helper()
+	thing.Call(`function() { this.focus() }`)
+	tab.Keys(key)
+}
+
+func TestActionsByKeyboard(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:", "2_current: 14_story_login", "5_done:"))
+	s.add("beta", board("1_backlog:", "5_done:"))
+	if err := s.Projects.Switch(t.Context(), "alpha"); err != nil {
+		t.Fatal(err)
+	}
+	agent := s.join("builder-1")
+	for i := range 150 {
+		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", time.Now())
+	}
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/")
+	press(tab, tab.Find("button", "Make active"), kb.Enter)
+	tab.WaitText("beta is the active project.")
+	press(tab, tab.Find("button", "Undo"), " ")
+	tab.WaitText("alpha is the active project.")
+	press(tab, tab.Find("combobox", "Active"), kb.ArrowDown+kb.Tab+kb.Enter) // to the button beside it
+	tab.WaitText("beta is the active project.")
+	press(tab, tab.Find("button", "Menu"), kb.Enter)
+	press(tab, tab.Find("button", "Dark"), " ")
+	tab.Wait(`document.documentElement.dataset.theme === 'dark'`)
+
+	tab.KeysTo("gp", "Projects")
+	press(tab, tab.All("button", "Remove")[1], kb.Enter) // asks first, with Cancel in focus
+	tab.Find("heading", "Remove beta?")
+	tab.Wait(`document.activeElement.textContent === 'Cancel'`)
+	tab.Keys(kb.Escape)
+	tab.Wait(`!document.querySelector(':popover-open')`)
+	tab.Keys(kb.Enter) // the focus is back on the button
+	tab.Wait(`document.activeElement.textContent === 'Cancel'`)
+	tab.Keys(kb.Tab + kb.Enter)
+	tab.WaitText("beta is removed.")
+	press(tab, tab.Find("button", "Undo"), kb.Enter)
+	tab.WaitText("beta is back.")
+	press(tab, tab.Find("link", "alpha"), kb.Enter)
+	tab.Find("heading", "alpha")
+	tab.Find("textbox", "URL").Type("http://127.0.0.1:3999" + kb.Enter)
+	tab.WaitText("The settings are saved.")
+
+	tab.Keys(kb.Escape) // the first Escape leaves the field
+	tab.KeysTo("ga", "Agents")
+	press(tab, tab.Find("combobox", "Project of builder-1"), "b")
+	tab.WaitText("builder-1 is assigned to beta.")
+	s.wantAssigned(agent, "beta")
+	press(tab, tab.Find("button", "Add agent"), kb.Enter)
+	tab.WaitText("Waiting for the agent")
+
+	tab.Goto(s.URL + "/events")
+	press(tab, tab.Find("link", "Load older"), kb.Enter)
+	tab.Wait(`document.querySelectorAll('li[id^=event-]').length === 150`)
+	press(tab, tab.Find("button", "Pause"), " ")
+	tab.WaitText("paused")
+	press(tab, tab.Find("combobox", "Project"), "b") // applies at once
+	tab.Wait(`location.search.includes('project=beta')`)
+	tab.WaitText("No matching events.")
+
+	tab.Keys(kb.Escape + "?")
+	tab.Wait(`document.querySelector('#keys:popover-open')`)
+	tab.Keys(kb.Escape)
+	tab.KeysTo("go", "Overview")
+}
+
+func TestFocusStaysWhileThePageChanges(t *testing.T) {
+	t.Parallel()
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	tab.Media("prefers-reduced-motion", "reduce")
+	tab.Goto(s.URL + "/projects/alpha")
+	press(tab, tab.Find("button", "Remove"), kb.Enter)
+	tab.Wait(`document.activeElement.textContent === 'Cancel'`)
+	s.move("alpha", "99_story_new", "1_backlog", "2_current", time.Now())
+	tab.WaitText("99 story new")
+	if !browsertest.Eval[bool](tab, `document.activeElement.textContent === 'Cancel' && document.querySelector(':popover-open') !== null`) {
+		t.Error("the question is gone")
+	}
+	moves := browsertest.Eval[string](tab, `getComputedStyle(document.querySelector('.fresh')).animationDuration`)
+	if moves != "0.001s" {
+		t.Errorf("to those who want no motion, what is new moves for %s", moves)
+	}
+
+	tab.Goto(s.URL + "/")
+	press(tab, tab.All("button", "Make active")[0], "")
+	s.boards.set("alpha", board("1_backlog:", "2_current: 98_story_newer", "5_done:"))
+	s.boards.set("gamma", board("1_backlog:", "2_current: 97_story_there", "5_done:"))
+	tab.WaitText("Newer")
+	tab.WaitText("There")
+	if at := browsertest.Eval[string](tab, `document.activeElement.ariaLabel + ' ' + document.activeElement.closest('tr')?.id`); at != "Make active project-beta" {
+		t.Errorf("the focus has gone to %q", at)
+	}
+	tab.Find("button", "Make active").Click()
+	tab.WaitText("beta is the active project.")
+}
+
+// TestEveryFormWithoutScripts sends the forms that other tests without scripts do not.
+func TestEveryFormWithoutScripts(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:"))
+	s.add("beta", board("1_backlog:"))
+	agent := s.join("builder-1")
+	s.move("alpha", "1_story_one", "1_backlog", "2_current", time.Now())
+	s.move("beta", "2_story_two", "1_backlog", "2_current", time.Now())
+	tab := browsertest.Open(t)
+	tab.Scripts(false)
+	tab.Goto(s.URL + "/events")
+	tab.Find("searchbox", "Text").Type("two")
+	tab.Find("button", "Filter").Click()
+	tab.Wait(`location.search.includes('q=two') && !document.body.innerText.includes('1_story_one')`)
+	press(tab, tab.Find("combobox", "Active"), "b"+kb.Tab+kb.Enter)
+	tab.WaitText("beta is the active project.")
+	tab.Goto(s.URL + "/projects/beta")
+	tab.Find("textbox", "URL").Type("http://127.0.0.1:3999")
+	tab.Find("button", "Save").Click()
+	tab.WaitText("The settings are saved.")
+	tab.Goto(s.URL + "/agents")
+	press(tab, tab.Find("combobox", "Project of builder-1"), "b"+kb.Tab+kb.Enter)
+	tab.WaitText("builder-1 is assigned to beta.")
+	s.wantAssigned(agent, "beta")
+	tab.Find("button", "Add agent").Click()
+	tab.WaitText("switchyard agent --gateway")
+	if text := browsertest.Eval[string](tab, "document.body.innerText"); strings.Contains(text, "live") {
+		t.Error("the page says that it is live without scripts")
+	}
+}

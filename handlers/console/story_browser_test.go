@@ -1,0 +1,184 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"switchyard/internal/browsertest"
+)
+
+// openByKeyboard opens the link to an address by keyboard.
+func openByKeyboard(tab *browsertest.Tab, address string) {
+	tab.Helper()
+	tab.Wait(fmt.Sprintf(`document.querySelector('main a[href="%s"]')`, address))
+	browsertest.Eval[bool](tab, fmt.Sprintf(`document.querySelector('main a[href="%s"]').focus(), true`, address))
+	tab.Keys(kb.Enter)
+}
+
+func TestBrowserStoryByKeyboard(t *testing.T) {
+	t.Parallel()
+	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/")
+	openByKeyboard(tab, auditPage)
+	tab.Find("heading", "Audit log")
+	press(tab, tab.Find("button", "Block"), kb.Enter) // the dialog opens with the reason in focus
+	tab.Wait(`document.activeElement.name === 'reason'`)
+	tab.Keys("waiting for a key" + kb.Enter)
+	tab.WaitText("Blocked for")
+	press(tab, tab.Find("button", "Undo"), kb.Enter)
+	tab.WaitText("No longer blocked.")
+	press(tab, tab.Find("button", "Move to"), kb.Enter)
+	tab.Find("heading", "Move to")
+	press(tab, tab.Find("button", "Merge"), kb.Enter)
+	tab.WaitText("Moved to Merge.")
+	press(tab, tab.Find("button", "Undo"), kb.Enter)
+	tab.WaitText("Moved to QA.")
+	if s.file("3_qa/2_story_audit.md") == "" {
+		t.Error("it has not come back")
+	}
+	press(tab, tab.Find("button", "Block"), kb.Enter)
+	tab.Wait(`document.activeElement.name === 'reason'`)
+	tab.Keys("unblocked again at once" + kb.Enter)
+	press(tab, tab.Find("button", "Unblock"), kb.Enter)
+	tab.WaitText("No longer blocked.")
+}
+
+// TestBrowserKeepsWhatIsTypedWhileTheStoryChanges: a change that somebody else makes meanwhile is not overwritten.
+func TestBrowserKeepsWhatIsTypedWhileTheStoryChanges(t *testing.T) {
+	t.Parallel()
+	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + auditPage)
+	tab.Find("button", "Block").Click()
+	tab.Find("textbox", "Reason").Type("half a rea")
+	const theirs = "# Audit log\n\nWritten by another.\n"
+	if err := os.WriteFile(filepath.Join(s.dir, "3_qa/2_story_audit.md"), []byte(theirs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab.WaitText("Written by another.")
+	if got := browsertest.Eval[string](tab, `document.querySelector(':popover-open input[name=reason]').value`); got != "half a rea" {
+		t.Errorf("the reason is %q", got)
+	}
+	tab.Keys("son" + kb.Enter)
+	tab.WaitText("look at it, then try again.")
+	tab.WaitText("half a reason")
+	tab.Wait(`!document.querySelector(':popover-open')`)
+	if text := s.file("3_qa/2_story_audit.md"); text != theirs {
+		t.Errorf("overwritten: %s", text)
+	}
+	if len(tab.Complaints()) == 0 {
+		t.Error("the refusal has no error status") // the browser logs each of them
+	}
+}
+
+func TestBrowserStoryWithoutScripts(t *testing.T) {
+	t.Parallel()
+	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog})
+	tab := browsertest.Open(t)
+	tab.Scripts(false)
+	tab.Goto(s.URL + auditPage)
+	tab.Find("button", "Unblock").Click()
+	tab.WaitText("No longer blocked.")
+	tab.Find("button", "Undo").Click()
+	tab.WaitText("Blocked for")
+	tab.Find("button", "Move to").Click()
+	tab.Find("button", "Current").Click()
+	tab.WaitText("Moved to Current.")
+	tab.Find("searchbox", "Find a story, project, agent").Type("audit" + kb.Enter)
+	tab.Find("heading", "Search")
+	openByKeyboard(tab, auditPage)
+	tab.Find("heading", "Audit log for administrators")
+}
+
+func TestBrowserFindsWhileTyping(t *testing.T) {
+	t.Parallel()
+	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog, "2_current/3_story_audit_too.md": "# Audit log, too\n"})
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/")
+	tab.Find("heading", "Overview")
+	tab.Keys("/")
+	tab.Wait(`document.activeElement.id === 'find'`)
+	tab.Find("searchbox", "Find a story, project, agent").Type("ádmin")                                                   // the browser's test protocol types the "/" as well
+	tab.Wait(`(links => links.length === 1 && links[0].checkVisibility())(document.querySelectorAll('#find-results a'))`) // not those of the first letter
+	tab.Keys(kb.ArrowDown)
+	tab.Wait(`document.activeElement.pathname === '` + auditPage + `'`)
+	tab.Keys(kb.ArrowUp)
+	tab.Wait(`document.activeElement.id === 'find'`)
+	tab.Keys(kb.Escape)
+	tab.Wait(`!document.querySelector('#find-results a') && document.activeElement === document.body`)
+	tab.Find("searchbox", "Find a story, project, agent").Type("audit too" + kb.Enter)
+	tab.Find("heading", "Audit log, too")
+}
+
+// TestLateResultsLeaveTheFocusWhereItIs: a reader who moves to the results by arrow keys may be faster than the answer to the
+// last letters.
+func TestLateResultsLeaveTheFocusWhereItIs(t *testing.T) {
+	t.Parallel()
+	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog, "2_current/3_story_audit_too.md": "# Audit log, too\n"})
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/")
+	tab.Find("searchbox", "Find a story, project, agent").Type("audit")
+	late := func(text string) {
+		t.Helper()
+		browsertest.Eval[bool](tab, fmt.Sprintf(`(field => (field.value = %q, field.dispatchEvent(new Event('input', {bubbles: true}))))(document.getElementById('find'))`, text))
+	}
+	const found = `[...document.querySelectorAll('#find-results a')]`
+	const focused = `document.activeElement.pathname === '` + auditPage + `'`
+	tab.Wait(found + `.length === 2`)
+	browsertest.Eval[bool](tab, found+`.find(a => a.pathname === '`+auditPage+`').focus(), true`)
+	late("administrators")
+	tab.Wait(found + `.length === 1 && ` + focused)
+	late("audit log, too") // the result is gone
+	tab.Wait(found + `.some(a => a.pathname !== '` + auditPage + `') && document.activeElement.id === 'find'`)
+}
+
+// TestBrowserStoryIsAccessible even where it can be changed, with a dialog open.
+func TestBrowserStoryIsAccessible(t *testing.T) {
+	t.Parallel()
+	s := newStorySite(t, true, map[string]string{
+		"3_qa/2_story_audit.md": auditLog + "\n```\n" + strings.Repeat("wide ", 100) + "\n```\n\n|" + strings.Repeat("a|", 50) + "\n|" + strings.Repeat("-|", 50) + "\n\n" + strings.Repeat("W", 500),
+	})
+	s.move("webshop", "9_story_audit_"+strings.Repeat("x", 300), "3_qa", "5_done", time.Now())
+	tab := browsertest.Open(t)
+	for _, path := range []string{"/search?q=audit", "/projects/webshop/stories/9_story_audit_" + strings.Repeat("x", 300), auditPage} {
+		tab.Goto(s.URL + path)
+		tab.AccessibleAt(360, 768, 1280, 2560)
+	}
+	tab.Find("button", "Change the reason").Click()
+	tab.Wait(`document.activeElement.name === 'reason'`)
+	tab.AccessibleAt(360, 768, 1280, 2560)
+}
+
+func TestStoryPagesNeedALogin(t *testing.T) {
+	s := newWholeSite(t)
+	for path, next := range map[string]string{
+		"/search?q=x": "%2Fsearch%3Fq%3Dx", "/projects/alpha/stories/12_story_pay": "%2Fprojects%2Falpha%2Fstories%2F12_story_pay",
+	} {
+		if to := s.Get(path).WantStatus(t, http.StatusSeeOther).Header.Get("Location"); to != "/login?next="+next {
+			t.Errorf("%s led to %s", path, to)
+		}
+	}
+	s.Submit("/projects/alpha/stories/12_story_pay", "do", "unblock").WantStatus(t, http.StatusUnauthorized)
+}
+
+// TestALongJourneyBeginsWhereTheStoryIs: its station is visible, though the track is wider than the window.
+func TestALongJourneyBeginsWhereTheStoryIs(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	stages := []string{"01_backlog:"}
+	for i := range 18 {
+		stages = append(stages, fmt.Sprintf("%02d_step:", i+2))
+	}
+	s.add("alpha", board(append(stages, "20_review: 14_story_login", "21_done:")...))
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/projects/alpha/stories/14_story_login")
+	tab.Wait(`(box => box.left > 0 && box.right < innerWidth)(document.querySelector('.journey [aria-current]').getBoundingClientRect())`)
+}

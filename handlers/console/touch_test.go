@@ -1,0 +1,161 @@
+package console_test
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"switchyard/internal/browsertest"
+)
+
+// tooSmall lists controls that a thumb would miss: those less than 44 px high, or less than 24 px wide. Links within a text
+// are as high as the text.
+const tooSmall = `(() => {
+	if (e.closest('.sr-only, p:not(:has(> .link:only-child)), dd, .markdown, [popover], .tokens') || getComputedStyle(e).pointerEvents === 'none') return false
+	const target = e.matches('[type=checkbox]') ? e.labels[0] : e
+	target.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'})
+	const box = target.getClientRects()[0]
+	const x = box.left + Math.min(box.width, innerWidth - box.left) / 2, y = box.top + box.height / 2
+	const reach = (dx, dy) => {
+		for (let n = 0; n < 50; n++) if (!target.contains(document.elementFromPoint(x + n * dx, y + n * dy))) return n
+		return 50
+	}
+	return reach(0, -1) + reach(0, 1) < 44 || reach(-1, 0) + reach(1, 0) < 24
+})()`
+
+// TestTargetsOfAPhoneAreForThumbs on every page.
+func TestTargetsOfAPhoneAreForThumbs(t *testing.T) {
+	t.Parallel()
+	s := newWholeSite(t)
+	tab := loggedInTab(t, s)
+	tab.Phone()
+	for _, path := range everyPage {
+		tab.Goto(s.URL + path)
+		wantNone(t, tab, "has targets that are too small", named(controls, tooSmall))
+	}
+}
+
+// TestAPhoneIsOperatedByTouch: everything that can be done with a mouse, with taps alone.
+func TestAPhoneIsOperatedByTouch(t *testing.T) {
+	t.Parallel()
+	s := sampleSite(t)
+	agent := s.join("builder-1")
+	for i := range 120 {
+		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", time.Now())
+	}
+	tab := browsertest.Open(t)
+	tab.Phone()
+	tap := func(role, name string) {
+		t.Helper()
+		tab.Find(role, name).Tap()
+	}
+
+	tab.Goto(s.URL + "/")
+	tap("button", "Make active")
+	tab.WaitText("beta is the active project.")
+	tap("button", "Undo")
+	tab.WaitText("alpha is the active project.")
+	tap("button", "Acknowledge")
+	tap("button", "For 4 hours")
+	tab.WaitText("Acknowledged")
+	tap("button", "Dismiss")
+	tab.Wait(`!document.querySelector('.said')`)
+	tap("link", "Troubled")
+	tab.Wait(`location.search === '?show=troubled'`)
+	tap("button", "Menu")
+	tap("button", "Dark")
+	tab.Wait(`document.documentElement.dataset.theme === 'dark'`)
+	tap("link", "Find")
+	tab.Find("heading", "Search")
+	tab.Find("searchbox", "Search for").Type("login")
+	tab.Wait(`document.querySelector('#found a')`)
+	tap("link", "14 Login alpha · Current")
+	tab.Find("heading", "Login")
+
+	tap("link", "Projects")
+	tab.Find("heading", "Projects")
+	tab.All("button", "Remove")[1].Tap()
+	tab.Find("heading", "Remove beta?")
+	tap("button", "Cancel")
+	tab.Wait(`!document.querySelector(':popover-open')`)
+	tab.All("button", "Remove")[1].Tap()
+	tab.Find("heading", "Remove beta?")
+	tab.All("button", "Remove")[2].Tap()
+	tab.WaitText("beta is removed.")
+	tap("link", "alpha")
+	tab.Find("heading", "alpha")
+	tap("link", "9 Search")
+	tab.Find("heading", "Search")
+
+	tap("link", "Agents")
+	tab.Find("heading", "Agents")
+	tap("button", "Rename")
+	tab.Find("textbox", "Label").Type("painter")
+	tap("button", "Save")
+	tab.WaitText("The agent is now called painter.")
+	tab.Find("combobox", "Project of painter").Call(`function() { // the list to choose from is the phone's own
+		this.focus()
+		this.value = "gamma"
+		this.dispatchEvent(new Event("change", {bubbles: true}))
+	}`)
+	tab.WaitText("painter is assigned to gamma.")
+	s.wantAssigned(agent, "gamma")
+	tap("button", "Add agent")
+	tab.WaitText("Waiting for the agent")
+	tap("button", "Close")
+	tab.Wait(`!document.getElementById('join')`)
+
+	tap("link", "Events")
+	tab.Find("heading", "Events")
+	tap("link", "Load older")
+	tab.Wait(`document.querySelectorAll('li[id^=event-]').length >= 120`)
+	tap("button", "Pause")
+	tab.WaitText("paused")
+}
+
+func TestAStoryIsChangedByTouch(t *testing.T) {
+	t.Parallel()
+	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
+	tab := browsertest.Open(t)
+	tab.Phone()
+	tab.Goto(s.URL + auditPage)
+	tab.Find("button", "Move to").Tap()
+	tab.Find("button", "Merge").Tap()
+	tab.WaitText("Moved to Merge.")
+	tab.Find("button", "Undo").Tap()
+	tab.WaitText("Moved to QA.")
+	tab.Find("button", "Block").Tap()
+	tab.Find("textbox", "Reason").Type("waiting for a key")
+	tab.All("button", "Block")[1].Tap()
+	tab.WaitText("Blocked for")
+	tab.Find("button", "Unblock").Tap()
+	tab.WaitText("No longer blocked.")
+}
+
+// TestCommandsOnAPhoneAreCopiedAsTheyAre: they are in one line, since the browser would break
+// options after the dashes, and what is copied is the command alone.
+func TestCommandsOnAPhoneAreCopiedAsTheyAre(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	tab := browsertest.Open(t)
+	tab.Phone()
+	for _, c := range []struct{ path, control, want string }{
+		{"/", "", `^switchyard project --name my-project --work path/to/\.huskies/work$`},
+		{"/agents", "Add agent", `^SWITCHYARD_TOKEN=swj_\w+ switchyard agent --gateway http://127\.0\.0\.1:\d+$`},
+	} {
+		tab.Goto(s.URL + c.path)
+		if c.control != "" {
+			tab.Find("button", c.control).Tap()
+		}
+		tab.Wait(`document.querySelector('code + [data-copy]')`)
+		wantNone(t, tab, "breaks a command", `[...document.querySelectorAll('code:has(+ [data-copy])')]
+			.filter((e) => e.getBoundingClientRect().height >= (e.textContent.split('\n').length + 1) * parseFloat(getComputedStyle(e).lineHeight)).map((e) => e.textContent)`)
+		browsertest.Eval[bool](tab, `(navigator.clipboard.writeText = async (text) => { window.copied = text }, true)`)
+		tab.Find("button", "Copy").Tap()
+		tab.WaitText("Copied")
+		if got := browsertest.Eval[string](tab, "window.copied"); !regexp.MustCompile(c.want).MatchString(got) {
+			t.Errorf("%s: copied %q", c.path, got)
+		}
+	}
+}
