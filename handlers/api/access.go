@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/service"
 	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
@@ -21,11 +20,11 @@ type namedTokenJSON struct {
 
 // CreateNamedToken issues a named token. The token is shown only in this answer.
 func (a *API) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
-	n, err := newTokenFields(web.DecodeJSON(w, r, web.MaxBody))
+	t, expiresIn, err := newTokenFields(web.DecodeJSON(w, r, web.MaxBody))
 	if err != nil {
 		return err
 	}
-	token, secret, err := a.service.Access.CreateToken(r.Context(), n)
+	token, secret, err := a.service.Access.CreateToken(r.Context(), t, expiresIn)
 	return answer(w, http.StatusCreated, struct {
 		ID        string      `json:"id"`
 		Name      string      `json:"name"`
@@ -35,18 +34,17 @@ func (a *API) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
 	}{token.ID, token.Name, token.Role, secret.Reveal(), wire.TimeOrNull(token.ExpiresAt)}, err)
 }
 
-func newTokenFields(b *web.Body) (service.NewToken, error) {
-	n := service.NewToken{Name: b.Text("name"), Role: domain.Role(b.Text("role"))}
+func newTokenFields(b *web.Body) (t domain.NamedToken, expiresIn *time.Duration, err error) {
+	t.Name, t.Role = b.Text("name"), domain.Role(b.Text("role"))
 	expires := b.OptionalText("expires_in")
 	if b.Err() != nil || expires == nil {
-		return n, b.Err()
+		return t, nil, b.Err()
 	}
 	life, err := time.ParseDuration(*expires)
 	if err != nil {
-		return n, domain.Errorf(domain.Invalid, "expires_in: must be a duration, such as 720h")
+		return t, nil, domain.Errorf(domain.Invalid, "expires_in: must be a duration, such as 720h")
 	}
-	n.ExpiresIn = &life
-	return n, nil
+	return t, &life, nil
 }
 
 // ListNamedTokens lists the named tokens that have not been revoked.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/service"
 	"switchyard/internal/web"
 	"switchyard/views"
 )
@@ -45,12 +44,13 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request, field
 		Name: fields.Get("name"), Role: domain.Role(fields.Get("role")),
 		Expires: fields.Get("expires_in"),
 	}
-	n := service.NewToken{Name: form.Name, Role: form.Role}
+	var expiresIn *time.Duration
 	if form.Expires != "" {
 		life, _ := time.ParseDuration(form.Expires) // 0 for what is not a duration, which the service refuses
-		n.ExpiresIn = &life
+		expiresIn = &life
 	}
-	token, secret, err := c.service.Access.CreateToken(r.Context(), n)
+	t := domain.NamedToken{Name: form.Name, Role: form.Role}
+	token, secret, err := c.service.Access.CreateToken(r.Context(), t, expiresIn)
 	if form.Error = fieldError(err); form.Error.Message != "" {
 		return c.showAccess(w, r, form, views.GivenToken{}, err)
 	}

@@ -73,7 +73,7 @@ func TestWhatATokenMayDoByMCP(t *testing.T) {
 		t.Errorf("who acknowledged it is not said: %s", text)
 	}
 
-	made, secret, err := s.Access.CreateToken(t.Context(), service.NewToken{Name: "builder", Role: domain.RoleOperator, Project: "beta"})
+	made, secret, err := s.Access.CreateToken(t.Context(), domain.NamedToken{Name: "builder", Role: domain.RoleOperator, Project: "beta"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

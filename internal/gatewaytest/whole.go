@@ -58,7 +58,7 @@ func SignIn(p *signintest.Provider, log *slog.Logger) *signin.Client {
 // NamedToken makes a token.
 func NamedToken(t testing.TB, s *service.Service, name string, role domain.Role) (id, token string) {
 	t.Helper()
-	made, secret, err := s.Access.CreateToken(t.Context(), service.NewToken{Name: name, Role: role})
+	made, secret, err := s.Access.CreateToken(t.Context(), domain.NamedToken{Name: name, Role: role}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

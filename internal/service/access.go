@@ -66,14 +66,24 @@ type Identity struct {
 
 type sessionEntry struct {
 	domain.Session
-	ended   context.Context
-	end     context.CancelFunc
-	unsaved bool // LastSeen is newer than what is stored
+	holder
 }
 
-func newSessionEntry(s domain.Session) *sessionEntry {
+type tokenEntry struct {
+	domain.NamedToken
+	holder
+}
+
+// holder is what sessions and tokens have in common.
+type holder struct {
+	ended   context.Context
+	end     context.CancelFunc
+	unsaved bool // its last use is newer than what is stored
+}
+
+func newHolder() holder {
 	ended, end := context.WithCancel(context.Background())
-	return &sessionEntry{Session: s, ended: ended, end: end}
+	return holder{ended: ended, end: end}
 }
 
 // loadAccess loads sessions and tokens from the store. Run removes those that have expired.
@@ -94,10 +104,12 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, 
 	now := clock.Now()
 	s := domain.Session{
 		ID: randomText(sessionIDBytes), Who: actor.Who, Account: actor.Account, Via: actor.Via, Role: actor.Role,
-		TokenID:   tokenID,
-		CreatedAt: now, LastSeen: now,
+		TokenID: tokenID, CreatedAt: now, LastSeen: now,
 	}
-	if tokenID != "" && !a.hasToken(tokenID) {
+	a.mu.Lock()
+	revoked := tokenID != "" && (a.tokens[tokenID] == nil || a.tokens[tokenID].Expired(now))
+	a.mu.Unlock()
+	if revoked {
 		return domain.Session{}, domain.Errorf(domain.Unauthorized, "this token has just been revoked")
 	}
 	change := domain.Change{
@@ -113,66 +125,62 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, 
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.sessions[s.ID] = newSessionEntry(s)
-	a.dropOldest(s)
+	var others []domain.Session
+	for _, other := range a.sessions {
+		if other.Account == s.Account {
+			others = append(others, other.Session)
+		}
+	}
+	slices.SortFunc(others, newestFirst)
+	for _, ended := range others[min(len(others), maxSessions-1):] { // the store has ended the same ones
+		a.dropSession(a.sessions[ended.ID])
+	}
+	a.sessions[s.ID] = &sessionEntry{s, newHolder()}
 	return s, nil
 }
 
-// dropOldest ends in memory the sessions that the store ended to make room for a new one. The caller holds mu.
-func (a *Access) dropOldest(added domain.Session) {
-	var others []*sessionEntry
-	for _, s := range a.sessions {
-		if s.Account == added.Account && s.ID != added.ID {
-			others = append(others, s)
-		}
+// newestFirst compares sessions by the time at which they began, as it is stored.
+func newestFirst(x, y domain.Session) int {
+	return cmp.Or(cmp.Compare(y.CreatedAt.UnixMilli(), x.CreatedAt.UnixMilli()), cmp.Compare(x.ID, y.ID))
+}
+
+// find looks for an identity in memory, and in the store if it is not there: another gateway may just have added it.
+func (a *Access) find(ctx context.Context, look func(now time.Time) (Identity, bool)) (who Identity, found bool) {
+	locked := func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		who, found = look(clock.Now())
 	}
-	slices.SortFunc(others, func(x, y *sessionEntry) int { // in the same order as the store
-		return cmp.Or(cmp.Compare(y.CreatedAt.UnixMilli(), x.CreatedAt.UnixMilli()), cmp.Compare(x.ID, y.ID))
-	})
-	for _, s := range others[min(len(others), maxSessions-1):] {
-		a.dropSession(s)
+	if locked(); !found && a.stored.refreshStale(ctx) == nil {
+		locked()
 	}
+	return who, found
 }
 
 // Session returns the identity of a session and updates its last use. It returns false when the session has ended or
 // never existed.
 func (a *Access) Session(ctx context.Context, id string) (Identity, bool) {
-	if who, ok := a.session(id); ok || a.stored.refreshStale(ctx) != nil { // another gateway may just have begun it
-		return who, ok
-	}
-	return a.session(id)
-}
-
-func (a *Access) session(id string) (Identity, bool) {
-	now := clock.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := a.sessions[id]
-	if s == nil || a.isOver(s, now) {
-		return Identity{}, false
-	}
-	s.LastSeen, s.unsaved = now, true
-	identity := Identity{
-		Actor:     domain.Actor{Who: s.Who, Via: s.Via, Role: s.Role, Account: s.Account},
-		SessionID: s.ID, TokenID: s.TokenID, Ended: s.ended,
-	}
-	if s.TokenID != "" {
-		token := a.tokens[s.TokenID]
-		identity.Project, identity.AgentID = token.Project, token.AgentID
-	}
-	return identity, true
+	return a.find(ctx, func(now time.Time) (Identity, bool) {
+		s := a.sessions[id]
+		if s == nil || a.isOver(s, now) {
+			return Identity{}, false
+		}
+		s.LastSeen, s.unsaved = now, true
+		who := Identity{
+			Actor:     domain.Actor{Who: s.Who, Via: s.Via, Role: s.Role, Account: s.Account},
+			SessionID: s.ID, TokenID: s.TokenID, Ended: s.ended,
+		}
+		if token := a.tokens[s.TokenID]; token != nil {
+			who.Project, who.AgentID = token.Project, token.AgentID
+		}
+		return who, true
+	})
 }
 
 // isOver reports whether a session or its token has expired. The caller holds mu.
 func (a *Access) isOver(s *sessionEntry, now time.Time) bool {
-	if now.Sub(s.CreatedAt) >= SessionTime {
-		return true
-	}
-	if s.TokenID == "" {
-		return false
-	}
 	token := a.tokens[s.TokenID]
-	return token == nil || token.Expired(now)
+	return now.Sub(s.CreatedAt) >= SessionTime || s.TokenID != "" && (token == nil || token.Expired(now))
 }
 
 // Sessions returns the live sessions, newest first.
@@ -186,9 +194,7 @@ func (a *Access) Sessions() []domain.Session {
 			sessions = append(sessions, s.Session)
 		}
 	}
-	slices.SortFunc(sessions, func(x, y domain.Session) int {
-		return cmp.Or(y.CreatedAt.Compare(x.CreatedAt), cmp.Compare(x.ID, y.ID))
-	})
+	slices.SortFunc(sessions, newestFirst)
 	return sessions
 }
 
@@ -241,47 +247,4 @@ func (a *Access) endAgentTokens(ended func(domain.NamedToken) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.dropTokens(func(t domain.NamedToken) bool { return t.AgentID != "" && ended(t) })
-}
-
-// load brings memory up to date with the store, which other gateways may change as well.
-func (a *Access) load(ctx context.Context) error {
-	a.change.Lock() // a change of our own is in both, or in neither
-	defer a.change.Unlock()
-	sessions, err := a.store.Sessions(ctx)
-	if err != nil {
-		return err
-	}
-	tokens, err := a.store.NamedTokens(ctx)
-	if err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	stored := map[string]bool{}
-	for _, t := range tokens {
-		stored[t.ID] = true
-		switch known := a.tokens[t.ID]; {
-		case known == nil:
-			a.addToken(t)
-		case t.LastUsed.After(known.LastUsed):
-			known.LastUsed = t.LastUsed
-		}
-	}
-	a.dropTokens(func(t domain.NamedToken) bool { return !stored[t.ID] })
-	clear(stored)
-	for _, s := range sessions {
-		stored[s.ID] = true
-		switch known := a.sessions[s.ID]; {
-		case known == nil:
-			a.sessions[s.ID] = newSessionEntry(s)
-		case s.LastSeen.After(known.LastSeen):
-			known.LastSeen = s.LastSeen
-		}
-	}
-	for _, s := range a.sessions {
-		if !stored[s.ID] {
-			a.dropSession(s)
-		}
-	}
-	return nil
 }

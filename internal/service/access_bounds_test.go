@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/service"
 	"switchyard/internal/store/storetest"
 )
 
@@ -57,8 +56,8 @@ func TestAnExpiredTokenIsListedForThirtyDays(t *testing.T) {
 		dir := storetest.Dir(t)
 		s, shut := reopen(t, dir)
 		hour := time.Hour
-		for _, n := range []service.NewToken{{Name: "for an hour", Role: domain.RoleViewer, ExpiresIn: &hour}, {Name: "for ever", Role: domain.RoleViewer}} {
-			if _, _, err := s.Access.CreateToken(t.Context(), n); err != nil {
+		for name, life := range map[string]*time.Duration{"for an hour": &hour, "for ever": nil} {
+			if _, _, err := s.Access.CreateToken(t.Context(), domain.NamedToken{Name: name, Role: domain.RoleViewer}, life); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -249,5 +249,6 @@ func (s *Agents) issueToken(ctx context.Context, id string) (domain.NamedToken, 
 	if domain.CheckProjectName(name) != nil { // not every label is a valid name
 		name = id
 	}
-	return s.access.CreateToken(ctx, NewToken{Name: name, Role: domain.RoleOperator, Project: agent.Project, AgentID: id})
+	t := domain.NamedToken{Name: name, Role: domain.RoleOperator, Project: agent.Project, AgentID: id}
+	return s.access.CreateToken(ctx, t, nil)
 }

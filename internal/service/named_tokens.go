@@ -16,41 +16,26 @@ const (
 	tokenIDBytes     = 10
 )
 
-type tokenEntry struct {
-	domain.NamedToken
-	ended   context.Context
-	end     context.CancelFunc
-	unsaved bool // LastUsed is newer than what is stored
-}
-
-type NewToken struct {
-	Name      string
-	Role      domain.Role
-	ExpiresIn *time.Duration // nil: never
-	Project   string         // limits changes to that project; "" is no limit
-	AgentID   string         // the agent for whose command it is, "" for none
-}
-
-// CreateToken issues a named token and returns it. Only its hash is stored. It returns Invalid for a bad name, role or
-// duration.
-func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken, domain.Secret, error) {
+// CreateToken issues a named token with the name, role, project and agent of t, which ends after the given time or, if
+// that is nil, never. Only its hash is stored. It returns Invalid for a bad name, role or duration.
+func (a *Access) CreateToken(
+	ctx context.Context, t domain.NamedToken, expiresIn *time.Duration,
+) (domain.NamedToken, domain.Secret, error) {
 	secret, now := namedTokenPrefix+randomText(secretBytes), clock.Now()
-	t := domain.NamedToken{
-		ID: randomText(tokenIDBytes), Name: strings.TrimSpace(n.Name), Role: n.Role, Hash: hashSecret(secret),
-		Project: n.Project, AgentID: n.AgentID, CreatedAt: now,
-	}
+	t.ID, t.Hash, t.CreatedAt = randomText(tokenIDBytes), hashSecret(secret), now
+	t.Name = strings.TrimSpace(t.Name)
 	if err := domain.CheckProjectName(t.Name); err != nil {
 		return domain.NamedToken{}, "", err
 	}
 	if err := domain.CheckRole(t.Role); err != nil {
 		return domain.NamedToken{}, "", err
 	}
-	if n.ExpiresIn != nil {
-		if *n.ExpiresIn < time.Second {
+	if expiresIn != nil {
+		if *expiresIn < time.Second {
 			return domain.NamedToken{}, "", domain.Errorf(domain.Invalid,
 				"expires_in: must be a duration of at least a second, such as 720h")
 		}
-		t.ExpiresAt = now.Add(*n.ExpiresIn)
+		t.ExpiresAt = now.Add(*expiresIn)
 	}
 	a.change.Lock()
 	defer a.change.Unlock()
@@ -79,16 +64,8 @@ func tokenDetail(t domain.NamedToken) string {
 
 // addToken adds a token to memory. The caller holds mu, or a is not shared yet.
 func (a *Access) addToken(t domain.NamedToken) {
-	e := &tokenEntry{NamedToken: t}
-	e.ended, e.end = context.WithCancel(context.Background())
+	e := &tokenEntry{t, newHolder()}
 	a.tokens[t.ID], a.byHash[t.Hash] = e, e
-}
-
-func (a *Access) hasToken(id string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	t := a.tokens[id]
-	return t != nil && !t.Expired(clock.Now())
 }
 
 // Token returns the identity of a named token and updates its last use. It returns false when it is unknown, revoked or
@@ -97,29 +74,22 @@ func (a *Access) Token(ctx context.Context, secret domain.Secret) (Identity, boo
 	if !strings.HasPrefix(secret.Reveal(), namedTokenPrefix) {
 		return Identity{}, false
 	}
-	if who, ok := a.token(secret); ok || a.stored.refreshStale(ctx) != nil { // another gateway may just have issued it
-		return who, ok
-	}
-	return a.token(secret)
-}
-
-func (a *Access) token(secret domain.Secret) (Identity, bool) {
-	hash, now := hashSecret(secret.Reveal()), clock.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	t := a.byHash[hash]
-	if t == nil || t.Expired(now) {
-		return Identity{}, false
-	}
-	t.LastUsed, t.unsaved = now, true
-	who := Identity{
-		Actor:   domain.Actor{Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project, Account: "token " + t.ID},
-		TokenID: t.ID, AgentID: t.AgentID, Ended: t.ended,
-	}
-	if t.AgentID != "" {
-		who.Who, who.Account = "agent "+t.Name, "agent "+t.AgentID
-	}
-	return who, true
+	hash := hashSecret(secret.Reveal())
+	return a.find(ctx, func(now time.Time) (Identity, bool) {
+		t := a.byHash[hash]
+		if t == nil || t.Expired(now) {
+			return Identity{}, false
+		}
+		t.LastUsed, t.unsaved = now, true
+		who := Identity{
+			Actor:   domain.Actor{Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project, Account: "token " + t.ID},
+			TokenID: t.ID, AgentID: t.AgentID, Ended: t.ended,
+		}
+		if t.AgentID != "" {
+			who.Who, who.Account = "agent "+t.Name, "agent "+t.AgentID
+		}
+		return who, true
+	})
 }
 
 // Tokens returns the named tokens that have not been revoked, including expired ones, ordered by name.
