@@ -151,7 +151,8 @@ func TestWhatAFeedMakesUpIsBounded(t *testing.T) {
 		t.Errorf("%d stages and %d open visits, counted %d and %d", len(stages), open, len(counts[0].Stages), counts[0].Open)
 	}
 	long := domain.Sighting{StoryID: "1", Stage: strings.Repeat("long", 1000)}
-	if book = domain.NewVisitBook(nil, nil); !book.Observe(domain.Observation{Project: "alpha", Seen: []domain.Sighting{long}, Asked: now, Now: now}) {
+	book = domain.NewVisitBook(nil, nil)
+	if len(book.Observe([]domain.Observation{{Project: "alpha", Seen: []domain.Sighting{long}, Asked: now, Now: now}})) > 0 {
 		t.Error("a stage that cannot be kept is asked for again")
 	}
 	if visits, _ := book.Changed(); len(visits) > 0 {

@@ -178,13 +178,18 @@ func (b *VisitBook) Add(events ...Event) {
 	}
 }
 
-// Observe returns false if newer events contradict some of the observation: then the pipeline must be observed again.
-func (b *VisitBook) Observe(o Observation) (settled bool) {
-	settled = true
-	for _, seen := range o.Seen {
-		settled = b.story(StoryKey{o.Project, seen.StoryID}).observe(seen, o.Asked, o.Now) && settled
+// Observe returns the projects of which newer events contradict a sighting: their pipelines must be observed again.
+func (b *VisitBook) Observe(observed []Observation) (contradicted []string) {
+	for _, o := range observed {
+		settled := true
+		for _, seen := range o.Seen {
+			settled = b.story(StoryKey{o.Project, seen.StoryID}).observe(seen, o.Asked, o.Now) && settled
+		}
+		if !settled {
+			contradicted = append(contradicted, o.Project)
+		}
 	}
-	return settled
+	return contradicted
 }
 
 // Changed returns what is to be stored: visits, in the order of their numbers, and counts.

@@ -79,7 +79,8 @@ func (j *journey) shows(at int, stage string, since int, blocked bool) bool {
 	}
 	seen, settled := j.project.Differing(stages, true, minute(at))
 	j.apply(func(b *domain.VisitBook) {
-		settled = b.Observe(domain.Observation{Project: "p", Seen: seen, Asked: minute(at), Now: minute(at)}) && settled
+		contradicted := b.Observe([]domain.Observation{{Project: "p", Seen: seen, Asked: minute(at), Now: minute(at)}})
+		settled = len(contradicted) == 0 && settled
 	})
 	return settled
 }

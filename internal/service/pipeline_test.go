@@ -42,8 +42,8 @@ func (m *memory) ProjectVisits(_ context.Context, projects []string, _ time.Time
 	return found, nil
 }
 
-func (m *memory) ObserveVisits(context.Context, int64, domain.Observation) ([]domain.Visit, bool, error) {
-	return nil, true, nil
+func (m *memory) ObserveVisits(context.Context, int64, ...domain.Observation) ([]domain.Visit, []string, error) {
+	return nil, nil, nil
 }
 
 func (m *memory) Acknowledgements(context.Context) ([]domain.Acknowledgement, error) {

@@ -17,13 +17,16 @@ import (
 // changeCounter counts the visits that observations change.
 type changeCounter struct {
 	service.Store
-	changed atomic.Int64
+	changed, transactions atomic.Int64
 }
 
-func (s *changeCounter) ObserveVisits(ctx context.Context, token int64, o domain.Observation) ([]domain.Visit, bool, error) {
-	changed, settled, err := s.Store.ObserveVisits(ctx, token, o)
+func (s *changeCounter) ObserveVisits(
+	ctx context.Context, token int64, o ...domain.Observation,
+) ([]domain.Visit, []string, error) {
+	changed, contradicted, err := s.Store.ObserveVisits(ctx, token, o...)
 	s.changed.Add(int64(len(changed)))
-	return changed, settled, err
+	s.transactions.Add(1)
+	return changed, contradicted, err
 }
 
 // boardOf returns a board with n stories in the stage.
@@ -82,6 +85,45 @@ func TestABoardThatAlwaysChangesIsStoredWithinLimits(t *testing.T) {
 		}
 		if _, err := s.Projects.Remove(t.Context(), "wild"); err != nil {
 			t.Fatal(err)
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// TestManyBoardsAreObservedInFewTransactions: a transaction for each would keep a gateway with thousands of projects
+// busy for minutes after its first start.
+func TestManyBoardsAreObservedInFewTransactions(t *testing.T) {
+	db := openStore(t, storetest.Dir(t))
+	synctest.Test(t, func(t *testing.T) {
+		o := &changeCounter{Store: db}
+		s, err := service.New(t.Context(), service.Options{Store: o, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const projects, stories = 100, 8
+		settled := 0
+		for i := range projects {
+			name := fmt.Sprint("project-", i)
+			if _, err := s.Projects.Add(t.Context(), name, "http://"+name, nil); err != nil {
+				t.Fatal(err)
+			}
+			s.Visits.Observe(name, boardOf("1_a", stories), time.Now(), func(agreed bool) {
+				if agreed {
+					settled++
+				}
+			})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = s.Visits.Run(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := o.changed.Load(); n != projects*stories || settled != projects {
+			t.Errorf("%d visits were stored, %d boards are settled", n, settled)
+		}
+		if n := o.transactions.Load(); n > 5 {
+			t.Errorf("%d boards took %d transactions", projects, n)
 		}
 		cancel()
 		<-ended

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"switchyard/internal/clock"
@@ -11,7 +12,8 @@ import (
 )
 
 const (
-	// observedAtOnce is how many stories one transaction changes: about 10 ms, for which events wait.
+	// observedAtOnce is how many stories one transaction changes, of one board or many: about 10 ms, for which events
+	// wait.
 	observedAtOnce = 200
 	// observationBurst and observationRate limit how many changes of a project are stored that no event tells of: at
 	// once, twice as many as a pipeline has stories, and then so many a second.
@@ -26,13 +28,13 @@ type observations struct {
 }
 
 // add queues an observation, unless a newer one is queued and replace is not set.
-func (o *observations) add(project string, next observation, replace bool) {
-	_, queued := o.queue[project]
+func (o *observations) add(next observation, replace bool) {
+	_, queued := o.queue[next.project]
 	if !queued {
-		o.order = append(o.order, project)
+		o.order = append(o.order, next.project)
 	}
 	if !queued || replace {
-		o.queue[project] = next
+		o.queue[next.project] = next
 	}
 	select {
 	case o.news <- struct{}{}:
@@ -40,22 +42,26 @@ func (o *observations) add(project string, next observation, replace bool) {
 	}
 }
 
-func (o *observations) next() (project string, next observation, ok bool) {
+func (o *observations) next() (next observation, ok bool) {
 	if len(o.order) == 0 {
 		o.order = nil // frees the underlying array
-		return "", next, false
+		return next, false
 	}
-	project = o.order[0]
-	next = o.queue[project]
+	next = o.queue[o.order[0]]
 	o.order = o.order[1:]
-	delete(o.queue, project)
-	return project, next, true
+	delete(o.queue, next.project)
+	return next, true
 }
 
 type observation struct {
-	answer *domain.PipelineAnswer
-	asked  time.Time
-	done   func(settled bool)
+	project string
+	answer  *domain.PipelineAnswer
+	asked   time.Time
+	done    func(settled bool)
+
+	seen    []domain.Sighting // to be stored next
+	more    bool              // there are others
+	settled bool              // newer events contradict none of it
 }
 
 type observationCredit struct {
@@ -85,31 +91,24 @@ func (s *Visits) Observe(
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.observed.add(project, observation{answer, clock.Of(asked), done}, true)
+	s.observed.add(observation{project: project, answer: answer, asked: clock.Of(asked), done: done}, true)
 	return true
 }
 
-// observeQueued observes what is queued, a few stories of each project in turn, until ctx ends.
+// observeQueued observes what is queued until ctx ends.
 func (s *Visits) observeQueued(ctx context.Context) error {
 	for ctx.Err() == nil {
-		s.mu.Lock()
-		project, next, ok := s.observed.next()
-		s.mu.Unlock()
-		if !ok {
+		began := time.Now()
+		batch, err := s.nextObservations(ctx)
+		if err == nil && len(batch) == 0 {
 			select {
 			case <-s.observed.news:
 			case <-ctx.Done():
 			}
 			continue
 		}
-		began := time.Now()
-		more, settled, err := s.observe(ctx, project, next)
-		if more && err == nil {
-			s.mu.Lock()
-			s.observed.add(project, next, false)
-			s.mu.Unlock()
-		} else {
-			next.done(settled && err == nil)
+		if failed := s.observe(ctx, batch); failed != nil {
+			err = failed
 		}
 		if err != nil && domain.CodeOf(err) != domain.Unavailable { // the store logs that
 			return supervise.UnlessEnded(ctx, err)
@@ -119,34 +118,78 @@ func (s *Visits) observeQueued(ctx context.Context) error {
 	return nil
 }
 
-// observe applies some of an observation, and reports whether there is more of it.
-func (s *Visits) observe(ctx context.Context, project string, o observation) (more, settled bool, err error) {
-	token, leads := s.leader.Token()
-	if _, registered := s.projects.Registry().Find(project); !registered || !leads {
-		return false, true, nil
+// nextObservations takes from the queue what one transaction stores, a few stories of each project in turn. It is done
+// with pipelines that show nothing else than the visits.
+func (s *Visits) nextObservations(ctx context.Context) (batch []observation, err error) {
+	for room := observedAtOnce; room > 0 && err == nil; {
+		s.mu.Lock()
+		o, ok := s.observed.next()
+		s.mu.Unlock()
+		if !ok {
+			break
+		}
+		if err = s.compare(ctx, &o, room); err != nil || len(o.seen) == 0 {
+			o.done(o.settled && err == nil)
+			continue
+		}
+		room -= len(o.seen)
+		batch = append(batch, o)
 	}
-	known, err := s.Project(ctx, project)
+	return batch, err
+}
+
+// compare finds out what a pipeline shows otherwise than the visits, at most limit stories.
+func (s *Visits) compare(ctx context.Context, o *observation, limit int) error {
+	_, registered := s.projects.Registry().Find(o.project)
+	if o.settled = !registered || !s.leader.Leads(); o.settled {
+		return nil
+	}
+	known, err := s.Project(ctx, o.project)
 	if err != nil {
-		return false, false, err
+		return err
 	}
-	seen, settled := known.Differing(o.answer.Stages, o.answer.Note == "", o.asked)
-	if len(seen) == 0 {
-		return false, settled, nil
+	o.seen, o.settled = known.Differing(o.answer.Stages, o.answer.Note == "", o.asked)
+	if o.more = len(o.seen) > limit; o.more {
+		o.seen = o.seen[:limit]
 	}
-	more = len(seen) > observedAtOnce
-	seen = seen[:min(len(seen), observedAtOnce)]
 	s.mu.Lock()
-	granted := s.state(project).credit.spend(len(seen), time.Now())
-	s.mu.Unlock()
-	if !granted {
-		return false, false, nil
+	defer s.mu.Unlock()
+	if len(o.seen) > 0 && !s.state(o.project).credit.spend(len(o.seen), time.Now()) {
+		o.seen, o.settled = nil, false
 	}
-	changed, agreed, err := s.store.ObserveVisits(ctx, token, domain.Observation{
-		Project: project, Seen: seen, Asked: o.asked, Now: clock.Now(),
-	})
-	if errors.Is(err, domain.ErrNotLeader) {
-		return false, true, nil
+	return nil
+}
+
+// observe stores a batch in one transaction.
+func (s *Visits) observe(ctx context.Context, batch []observation) error {
+	if len(batch) == 0 {
+		return nil
 	}
+	token, _ := s.leader.Token()
+	var observed []domain.Observation
+	for _, o := range batch {
+		observed = append(observed, domain.Observation{Project: o.project, Seen: o.seen, Asked: o.asked, Now: clock.Now()})
+	}
+	changed, contradicted, err := s.store.ObserveVisits(ctx, token, observed...)
 	s.apply(changed)
-	return more && len(changed) > 0, settled && agreed && !more, err
+	advanced := map[string]bool{}
+	for _, v := range changed {
+		advanced[v.Project] = true
+	}
+	for _, o := range batch {
+		switch {
+		case errors.Is(err, domain.ErrNotLeader):
+			o.done(true)
+		case o.more && advanced[o.project]:
+			s.mu.Lock()
+			s.observed.add(o, false)
+			s.mu.Unlock()
+		default:
+			o.done(err == nil && o.settled && !o.more && !slices.Contains(contradicted, o.project))
+		}
+	}
+	if errors.Is(err, domain.ErrNotLeader) {
+		return nil
+	}
+	return err
 }

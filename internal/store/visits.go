@@ -95,12 +95,14 @@ func EventKeys(events []domain.Event) (keys []domain.StoryKey) {
 	return keys
 }
 
-// Seen returns the stories of an observation, and those of them on the board with their names.
-func Seen(o domain.Observation) (keys []domain.StoryKey, named []domain.StoryRef) {
-	for _, s := range o.Seen {
-		keys = append(keys, domain.StoryKey{Project: o.Project, ID: s.StoryID})
-		if s.Stage != "" {
-			named = append(named, domain.StoryRef{Project: o.Project, ID: s.StoryID, Name: s.StoryName})
+// Seen returns the stories of observations, and those of them on a board with their names.
+func Seen(observed []domain.Observation) (keys []domain.StoryKey, named []domain.StoryRef) {
+	for _, o := range observed {
+		for _, s := range o.Seen {
+			keys = append(keys, domain.StoryKey{Project: o.Project, ID: s.StoryID})
+			if s.Stage != "" {
+				named = append(named, domain.StoryRef{Project: o.Project, ID: s.StoryID, Name: s.StoryName})
+			}
 		}
 	}
 	return keys, named

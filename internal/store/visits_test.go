@@ -56,12 +56,12 @@ func TestVisitsAreStoredWithWhatTheyComeFrom(t *testing.T) {
 		}
 		see := func(minute int, seen ...domain.Sighting) bool {
 			t.Helper()
-			changed, settled, err := db.ObserveVisits(ctx, 0, domain.Observation{Project: "alpha", Seen: seen, Asked: at(minute), Now: at(minute)})
+			changed, contradicted, err := db.ObserveVisits(ctx, 0, domain.Observation{Project: "alpha", Seen: seen, Asked: at(minute), Now: at(minute)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			known = known.With(changed)
-			return settled
+			return len(contradicted) == 0
 		}
 		want := func(story, visits string) {
 			t.Helper()

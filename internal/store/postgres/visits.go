@@ -15,12 +15,12 @@ var visitSQL = store.NewVisitSQL("json_array_elements($1::json) AS each")
 // saveVisits also marks the rows as changed by this transaction.
 var saveVisits = visitSQL.Save + ", changed = DEFAULT"
 
-// ObserveVisits applies an observation to the visits of its stories. It returns the changed ones, and false if newer
-// events contradict a sighting.
-func (db *DB) ObserveVisits(ctx context.Context, token int64, o domain.Observation) ([]domain.Visit, bool, error) {
-	var changed []domain.Visit
-	var settled bool
-	err := db.write(ctx, token, func(tx pgx.Tx) error {
+// ObserveVisits applies observations of projects to the visits of their stories, in one transaction. It returns the
+// changed ones, and the projects of which newer events contradict a sighting.
+func (db *DB) ObserveVisits(ctx context.Context, token int64, o ...domain.Observation) (
+	changed []domain.Visit, contradicted []string, err error,
+) {
+	err = db.write(ctx, token, func(tx pgx.Tx) error {
 		var batch pgx.Batch
 		batch.Queue(lockStream)
 		keys, named := store.Seen(o)
@@ -29,14 +29,14 @@ func (db *DB) ObserveVisits(ctx context.Context, token int64, o domain.Observati
 			return err
 		}
 		book := read.book()
-		settled = book.Observe(o)
+		contradicted = book.Observe(o)
 		batch = pgx.Batch{}
 		if changed = writeVisits(&batch, book); len(changed) > 0 {
 			queueNames(&batch, named)
 		}
 		return tx.SendBatch(ctx, &batch).Close()
 	})
-	return changed, settled, err
+	return changed, contradicted, err
 }
 
 // visitRead holds the newest visits of stories and the counts of their projects, once its batch has been sent.

@@ -10,20 +10,20 @@ import (
 
 var visitSQL = store.NewVisitSQL("json_each($1) AS each")
 
-// ObserveVisits applies an observation to the visits of its stories. It returns the changed ones, and false if newer
-// events contradict a sighting.
-func (db *DB) ObserveVisits(ctx context.Context, _ int64, o domain.Observation) ([]domain.Visit, bool, error) {
-	var changed []domain.Visit
-	var settled bool
+// ObserveVisits applies observations of projects to the visits of their stories, in one transaction. It returns the
+// changed ones, and the projects of which newer events contradict a sighting.
+func (db *DB) ObserveVisits(ctx context.Context, _ int64, o ...domain.Observation) (
+	changed []domain.Visit, contradicted []string, err error,
+) {
 	keys, named := store.Seen(o)
-	err := db.writeEvents(ctx, 0, func(w writing) (err error) {
-		changed, err = changeVisits(w.ctx, w.tx, keys, func(b *domain.VisitBook) { settled = b.Observe(o) })
+	err = db.writeEvents(ctx, 0, func(w writing) (err error) {
+		changed, err = changeVisits(w.ctx, w.tx, keys, func(b *domain.VisitBook) { contradicted = b.Observe(o) })
 		if err != nil || len(changed) == 0 {
 			return err
 		}
 		return w.name(named)
 	})
-	return changed, settled, err
+	return changed, contradicted, err
 }
 
 // changeVisits reads the newest visits of stories, and stores and returns what change makes of them.

@@ -21,7 +21,7 @@ type Queries interface {
 	StoryName(ctx context.Context, project, id string) (string, error)
 	FindStories(ctx context.Context, words []string, limit int) ([]domain.StoryRef, error)
 
-	ObserveVisits(ctx context.Context, token int64, o domain.Observation) ([]domain.Visit, bool, error)
+	ObserveVisits(ctx context.Context, token int64, o ...domain.Observation) ([]domain.Visit, []string, error)
 	ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error)
 	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
 	VisitedProjects(ctx context.Context) ([]string, error)
