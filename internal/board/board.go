@@ -4,12 +4,16 @@ package board
 
 import (
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 )
 
@@ -55,7 +59,7 @@ func Open(o Options) (*Board, error) {
 		dir: filepath.Clean(o.Dir), log: o.Log, record: o.Record, allowWrites: o.AllowWrites, instance: rand.Text(),
 		readers: make(chan struct{}, maxReaders), faults: map[string]bool{}, openWatcher: openWatcher,
 	}
-	b.scanner = scanner{dir: b.dir, stages: map[string]*stage{}, watch: b.watch}
+	b.scanner = scanner{dir: b.dir, watch: b.watch}
 	if o.AllowWrites {
 		b.report("remove temporary files", sweepTemp(o.Dir))
 	}
@@ -71,33 +75,101 @@ func (b *Board) Writable() bool { return b.allowWrites }
 // View returns the board as of the last scan.
 func (b *Board) View() *View { return b.view.Load() }
 
-// scan reads the stages that changed, and returns when to scan again even if nothing seems to change, zero for never.
+// Read reads a story's file. It returns NotFound for an id that is not on the board, and Unavailable
+// while the work directory cannot be read.
+func (b *Board) Read(id string) (*Details, error) {
+	b.readers <- struct{}{}
+	defer func() { <-b.readers }()
+	return b.read(id, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.rescanAll()
+	})
+}
+
+func (b *Board) read(id string, rescan func()) (details *Details, err error) {
+	err = b.locate(id, rescan, func(story Story, stage string) error {
+		dir, err := openStage(filepath.Join(b.dir, stage))
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		file, err := readStory(dir, id)
+		if err == nil {
+			details = newDetails(story, stage, file)
+		}
+		return err
+	})
+	return details, err
+}
+
+// locate calls do with a story and its stage, and once more after a rescan if do finds that the file is not there,
+// which is an error that is fs.ErrNotExist. It returns NotFound for a story that is not on the board.
+func (b *Board) locate(id string, rescan func(), do func(story Story, stage string) error) error {
+	for range 2 {
+		view := b.View()
+		if view.Err != nil {
+			return Unavailable(view.Err)
+		}
+		story, stage, found := view.Find(id)
+		if !found {
+			break
+		}
+		if err := do(story, stage); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		rescan()
+	}
+	return domain.Errorf(domain.NotFound, "no story %q on the board", limit(id))
+}
+
+// rescanAll scans everything. If that fails, the view says so.
+func (b *Board) rescanAll() { _, _ = b.scan(nil) }
+
+// scan reads the files that changed, and returns when to scan again even if nothing seems to change, zero for never.
 // An error means that the directory could not be read: the view then keeps its stages and shows the error.
-func (b *Board) scan(changed stageSet) (again time.Time, err error) {
+func (b *Board) scan(changed fileSet) (again time.Time, err error) {
+	view := b.view.Load()
+	if view == nil || view.Err != nil {
+		changed = nil
+	}
 	if changed == nil {
 		b.watched = b.watcher.add != nil
 	}
 	stages, err := b.scanner.scan(changed)
 	b.report("read "+b.dir, err)
 	if err != nil {
-		if view := b.view.Load(); view != nil && view.Err == nil {
+		if view != nil && view.Err == nil {
 			b.show(view.Stages, err)()
 		}
 		return time.Time{}, err
 	}
 	for _, stage := range stages {
-		if !stage.skipped {
-			b.report("read stage "+stage.name, stage.err)
-		}
+		b.report("read stage "+stage.name, stage.err)
 	}
 	found := b.tracker.update(time.Now(), stages)
-	if view := b.view.Load(); found.view || view == nil || view.Err != nil {
+	if found.view || view == nil || view.Err != nil {
 		defer b.show(b.tracker.board(), nil)()
 	}
 	if len(found.notifications) > 0 {
 		b.record(found.notifications...)
 	}
 	return found.rescan, nil
+}
+
+// show replaces the view. It returns the function that wakes the readers waiting for that.
+func (b *Board) show(stages []Stage, err error) (wake func()) {
+	b.views++
+	next := &View{
+		Stages: stages, Err: err, Version: b.instance + "-" + strconv.Itoa(b.views),
+		replaced: make(chan struct{}),
+	}
+	old := b.view.Swap(next)
+	return func() {
+		if old != nil {
+			close(old.replaced)
+		}
+	}
 }
 
 // report logs a failure when it begins and when it ends.

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -23,13 +25,18 @@ type Change struct {
 	ClearMergeFailure bool
 }
 
+// ErrReadOnly is returned by Change and Create unless Options allow writes.
+var ErrReadOnly = domain.Errorf(domain.Forbidden, "this project server does not allow writes (--allow-writes)")
+
+var errChanged = domain.Errorf(domain.Conflict, "the story has changed meanwhile")
+
 // Change changes a story's file atomically, and in its front matter only the necessary keys. The change is recorded
-// like one made by hand, before Change returns. It returns a Forbidden error unless Options allow writes, NotFound for
-// an id that is not on the board, Invalid for an invalid stage or reason, and Conflict when the version is not the
-// file's, when the stage has a file of that name, or when the front matter can only be changed by hand.
+// like one made by hand, before Change returns. It returns ErrReadOnly, NotFound for an id that is not on the board,
+// Invalid for an invalid stage or reason, and Conflict when the version is not the file's, when the stage has a file of
+// that name, or when the front matter can only be changed by hand.
 func (b *Board) Change(id string, c Change) (*Details, error) {
-	if err := b.checkWritable(); err != nil {
-		return nil, err
+	if !b.allowWrites {
+		return nil, ErrReadOnly
 	}
 	if c.Blocked != nil && *c.Blocked != "" {
 		if err := checkText("blocked", *c.Blocked); err != nil {
@@ -38,55 +45,75 @@ func (b *Board) Change(id string, c Change) (*Details, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	changed, err := b.change(id, c)
-	if errors.Is(err, errMoved) {
-		if _, err := b.scan(nil); err != nil {
-			return nil, Unavailable(err)
-		}
-		changed, err = b.change(id, c)
-	}
-	if errors.Is(err, errMoved) {
-		return nil, noSuchStory(id)
-	}
+	var changed fileSet
+	err := b.locate(id, b.rescanAll, func(story Story, stage string) (err error) {
+		changed, err = c.write(b.dir, stage, id)
+		return err
+	})
 	if err != nil {
 		return nil, writeError(err)
 	}
 	_, _ = b.scan(changed) // if it fails, the view says so
-	details, err := b.read(id)
-	if errors.Is(err, errMoved) {
-		return nil, noSuchStory(id)
-	}
-	return details, err
+	return b.read(id, b.rescanAll)
 }
 
-// change writes the change, and returns the stages that it affects. It returns errMoved when the file is not where the
-// last scan found it.
-func (b *Board) change(id string, c Change) (changed stageSet, err error) {
-	_, stage, err := b.find(id)
-	if err != nil {
+// Create adds a story with that name and Markdown body to a stage, "" for the first one. Its id is one more than the
+// highest number on the board, followed by its name. It returns ErrReadOnly, Invalid for an invalid name or stage, and
+// TooLarge for a body that does not fit in a file.
+func (b *Board) Create(name, body, stage string) (*Details, error) {
+	if !b.allowWrites {
+		return nil, ErrReadOnly
+	}
+	name = strings.TrimSpace(name)
+	if err := checkText("name", name); err != nil {
 		return nil, err
 	}
-	changed = stageSet{stage: {id: true}}
-	dir, err := openStage(filepath.Join(b.dir, stage))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errMoved
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return nil, domain.Errorf(domain.Invalid, "name: must be one line")
 	}
+	content := newStory(name, body)
+	if len(content) > maxFile {
+		return nil, domain.Errorf(domain.TooLarge, "body: the file would be larger than 1 MiB")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, err := b.scan(nil); err != nil {
+		return nil, Unavailable(err)
+	}
+	if stages := b.View().Stages; stage == "" && len(stages) > 0 {
+		stage = stages[0].Name
+	}
+	dir, err := openTarget(b.dir, stage)
+	if err != nil {
+		return nil, writeError(err)
+	}
+	defer dir.Close()
+	id := nextNumber(b.scanner.stages) + "_story_" + slug(name)
+	if err := add(dir, id+".md", content); err != nil {
+		return nil, writeError(err)
+	}
+	_, _ = b.scan(fileSet{stage: {id: true}}) // if it fails, the view says so
+	return b.read(id, b.rescanAll)
+}
+
+// write makes the change to the story in that stage of the work directory, and returns the files that it affects. Its
+// error is fs.ErrNotExist when the file is not there.
+func (c Change) write(work, stage, id string) (changed fileSet, err error) {
+	changed = fileSet{stage: {id: true}}
+	dir, err := openStage(filepath.Join(work, stage))
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
 	target := dir
 	if c.Stage != nil && *c.Stage != stage {
-		if target, err = b.openTarget(*c.Stage); err != nil {
+		if target, err = openTarget(work, *c.Stage); err != nil {
 			return nil, err
 		}
 		defer target.Close()
-		changed.add(*c.Stage, id)
+		changed[*c.Stage] = map[string]bool{id: true}
 	}
 	file, err := readStory(dir, id)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errMoved
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -100,24 +127,15 @@ func (b *Board) change(id string, c Change) (changed stageSet, err error) {
 	return changed, put(dir, target, id+".md", file, content)
 }
 
-var errChanged = domain.Errorf(domain.Conflict, "the story has changed meanwhile")
-
-// openTarget opens the stage that a story moves to.
-func (b *Board) openTarget(stage string) (*os.File, error) {
+// openTarget opens the stage that a story goes to.
+func openTarget(work, stage string) (*os.File, error) {
 	if stageName().MatchString(stage) {
-		dir, err := openStage(filepath.Join(b.dir, stage))
+		dir, err := openStage(filepath.Join(work, stage))
 		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
 			return dir, err
 		}
 	}
 	return nil, domain.Errorf(domain.Invalid, "stage: there is no stage %q", limit(stage))
-}
-
-func (b *Board) checkWritable() error {
-	if !b.allowWrites {
-		return domain.Errorf(domain.Forbidden, "this project server does not allow writes")
-	}
-	return nil
 }
 
 // writeError gives an error of the file system a message for people; others have one already.
@@ -129,4 +147,56 @@ func writeError(err error) error {
 		return domain.WrapError(domain.Internal, err, "the story could not be written: "+number.Error())
 	}
 	return err
+}
+
+func (c Change) apply(file *storyFile) ([]byte, error) {
+	if c.Blocked == nil && !c.ClearMergeFailure {
+		return file.content, nil
+	}
+	err := errFileTooLong
+	var front frontMatter
+	if !file.tooLarge() {
+		front, err = parseFrontMatter(splitDocument(file.content))
+	}
+	content := file.content
+	if err == nil {
+		if settings := c.settings(front); len(settings) > 0 {
+			content, err = edit(file.content, settings)
+		}
+	}
+	if err == nil && len(content) > maxFile && len(content) > len(file.content) {
+		err = errFileTooLong
+	}
+	if err != nil {
+		return nil, domain.Errorf(domain.Conflict, "the story cannot be changed here: %v", err)
+	}
+	return content, nil
+}
+
+// settings returns the keys that the change must set, without those that already have the right value.
+func (c Change) settings(front frontMatter) (settings []setting) {
+	now := readFacts(front, nil)
+	set := func(key, value string) {
+		if value != "" || front.get(key).Kind != 0 {
+			settings = append(settings, setting{key, value})
+		}
+	}
+	switch own := text(front.get("blocked")); {
+	case c.Blocked == nil || limit(strings.TrimSpace(*c.Blocked)) == now.blocked:
+	case *c.Blocked == "":
+		set("blocked", "")
+		set("blocked_reason", "")
+	case now.blocked != "" && now.blocked == own && reason(front.get("blocked"), "\x00", "\x00") != "\x00":
+		// the key's value is the reason
+		set("blocked", yamlString(strings.TrimSpace(*c.Blocked)))
+	default:
+		if now.blocked == "" {
+			set("blocked", "true")
+		}
+		set("blocked_reason", yamlString(strings.TrimSpace(*c.Blocked)))
+	}
+	if c.ClearMergeFailure && now.mergeFailure != "" {
+		set("merge_failure", "")
+	}
+	return settings
 }

@@ -1,6 +1,8 @@
 package board
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -15,17 +17,6 @@ const (
 	coarseTick = 2 * time.Second
 )
 
-// file is a work item's file.
-type file struct {
-	id       string
-	modified time.Time
-	facts    facts
-
-	identity identity
-	stable   bool // any change since it was read shows in its identity
-	scan     int  // the last scan that found it
-}
-
 // identity changes with a file's content.
 type identity struct {
 	inode    uint64
@@ -38,39 +29,22 @@ func identityOf(info *unix.Stat_t) identity {
 	return identity{info.Ino, info.Size, info.Mtim, info.Ctim}
 }
 
+// identify returns the identity of a regular file in dir, zero if there is none of that name.
+func identify(dir *os.File, name string) (identity, error) {
+	var info unix.Stat_t
+	err := unix.Fstatat(int(dir.Fd()), name, &info, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG {
+		return identity{}, nil
+	}
+	return identityOf(&info), err
+}
+
 // tick returns the time within which two contents may have the same identity.
 func (i identity) tick() time.Duration {
 	if i.changed.Nsec == 0 && i.modified.Nsec == 0 {
 		return coarseTick
 	}
 	return tick
-}
-
-// load reads a file that is new or may have changed.
-func (s *scanner) load(dir *os.File, f *file, now identity) {
-	f.identity = now
-	f.modified = time.Unix(now.modified.Unix())
-	f.stable = time.Since(time.Unix(now.changed.Unix())) >= now.tick()
-	content, err := s.contentOf(dir, f.id+".md", int(min(now.size, maxFile)))
-	switch {
-	case err != nil:
-		f.facts, f.stable = facts{state: unreadable}, false
-	case now.size > maxFile:
-		f.facts = facts{name: firstHeading(splitDocument(content).body)}
-	default:
-		f.facts = parse(content)
-	}
-}
-
-// contentOf returns the first size bytes of a regular file, valid until the next call.
-func (s *scanner) contentOf(dir *os.File, name string, size int) ([]byte, error) {
-	fd, err := openFile(dir, name)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	s.content, err = readInto(s.content, fd, size)
-	return s.content, err
 }
 
 // openFile opens a file in dir for reading. If the file has been replaced by a symbolic link or a pipe, it neither
@@ -93,4 +67,9 @@ func readInto(buffer []byte, fd, size int) ([]byte, error) {
 		read += n
 	}
 	return buffer, nil
+}
+
+// openStage opens a stage's directory, which must not be a symbolic link.
+func openStage(path string) (*os.File, error) {
+	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -49,58 +48,6 @@ type storyFile struct {
 
 func (f *storyFile) tooLarge() bool { return f.identity.size > maxFile }
 
-// Read reads a story's file. It returns NotFound for an id that is not on the board, and Unavailable
-// while the work directory cannot be read.
-func (b *Board) Read(id string) (*Details, error) {
-	b.readers <- struct{}{}
-	defer func() { <-b.readers }()
-	details, err := b.read(id)
-	if errors.Is(err, errMoved) {
-		b.mu.Lock()
-		_, _ = b.scan(nil) // if it fails, the view says so
-		b.mu.Unlock()
-		details, err = b.read(id)
-	}
-	if errors.Is(err, errMoved) {
-		return nil, noSuchStory(id)
-	}
-	return details, err
-}
-
-// errMoved says that a file is not where the last scan found it.
-var errMoved = errors.New("the file has moved")
-
-func (b *Board) read(id string) (*Details, error) {
-	story, stage, err := b.find(id)
-	if err != nil {
-		return nil, err
-	}
-	file, err := b.readFile(stage, id)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errMoved
-	}
-	if err != nil {
-		return nil, err
-	}
-	return newDetails(story, stage, file), nil
-}
-
-func (b *Board) find(id string) (story Story, stage string, err error) {
-	view := b.View()
-	if view.Err != nil {
-		return Story{}, "", Unavailable(view.Err)
-	}
-	story, stage, found := view.Find(id)
-	if !found {
-		return Story{}, "", noSuchStory(id)
-	}
-	return story, stage, nil
-}
-
-func noSuchStory(id string) error {
-	return domain.Errorf(domain.NotFound, "no story %q on the board", limit(id))
-}
-
 // Unavailable returns the error for callers while the work directory cannot be read: with the reason, but not the path.
 func Unavailable(cause error) error {
 	reason := "unknown error"
@@ -111,16 +58,7 @@ func Unavailable(cause error) error {
 	return domain.WrapError(domain.Unavailable, cause, "the work directory cannot be read: "+reason)
 }
 
-// readFile reads the file of a story that is in stage.
-func (b *Board) readFile(stage, id string) (*storyFile, error) {
-	dir, err := openStage(filepath.Join(b.dir, stage))
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return readStory(dir, id)
-}
-
+// readStory reads a story's file. Its error is fs.ErrNotExist when there is none in dir.
 func readStory(dir *os.File, id string) (*storyFile, error) {
 	fd, err := openFile(dir, id+".md")
 	if err != nil {

@@ -2,8 +2,11 @@ package board
 
 import (
 	"context"
-	"path/filepath"
+	"errors"
+	"io/fs"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // When to scan again. A scan of 100 items takes a fraction of a millisecond, one of 10,000 about 20 ms.
@@ -12,7 +15,7 @@ const (
 	// a burst, and a board that changes constantly costs at most a fifth of a core.
 	debounceFactor = 4
 	debounceMin    = 10 * time.Millisecond
-	debounceMax    = 50 * time.Millisecond
+	debounceMax    = 30 * time.Millisecond
 	// Without any change it scans everything after rescanMin, or rescanFactor times the duration of the last such scan,
 	// but after rescanMax at the latest: watches may miss changes on a network file system.
 	rescanMin    = 5 * time.Second
@@ -31,7 +34,7 @@ func (b *Board) Run(ctx context.Context) error {
 	defer b.closeWatcher()
 	next := time.Now()
 	everything, debounce := next, debounceMin // when to scan all stages
-	var changed stageSet
+	var changed fileSet
 	var gitSince time.Time // when git was first seen at work, zero while it is not
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -61,15 +64,15 @@ func (b *Board) Run(ctx context.Context) error {
 			if due := began.Add(took + pause); changed == nil || due.Before(everything) {
 				everything = due
 			}
-			next, changed = everything, stageSet{}
+			next, changed = everything, fileSet{}
 			if !again.IsZero() && again.Before(next) {
 				next = again
 			}
 			timer.Reset(time.Until(next))
 			continue
 		case event, more := <-b.watcher.events:
-			if open = more; changed != nil {
-				changed = b.addFile(changed, event.Name)
+			if open = more; changed != nil && !changed.add(b.dir, event.Name) {
+				changed = nil
 			}
 		case _, open = <-b.watcher.errors: // mainly that events were lost
 			changed = nil
@@ -85,27 +88,17 @@ func (b *Board) Run(ctx context.Context) error {
 	}
 }
 
-// addFile adds the file at path, if it is a work item. If path is not a file of a stage it returns nil, for everything.
-func (b *Board) addFile(changed stageSet, path string) stageSet {
-	stage := filepath.Dir(path)
-	if filepath.Dir(stage) != b.dir {
-		return nil
-	}
-	if id, isItem := itemID(filepath.Base(path)); isItem {
-		changed.add(filepath.Base(stage), id)
-	}
-	return changed
-}
-
 // rescan scans, and returns when to scan again (zero for never), and how long to wait for events before scanning
 // everything.
-func (b *Board) rescan(changed stageSet) (again time.Time, pause time.Duration) {
+func (b *Board) rescan(changed fileSet) (again time.Time, pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.watcher.add == nil {
+		var err error
+		b.watcher, err = b.openWatcher()
+		b.report("watch for changes", err)
 		changed = nil
 	}
-	b.watchAgain()
 	began := time.Now()
 	again, _ = b.scan(changed) // its error is logged, and the view has it
 	took := time.Since(began)
@@ -116,4 +109,43 @@ func (b *Board) rescan(changed stageSet) (again time.Time, pause time.Duration) 
 		return again, rescanMax
 	}
 	return again, min(max(rescanMin, rescanFactor*took), rescanMax)
+}
+
+// watcher is the part of fsnotify that the board needs. The kind of an event does not matter: any means that a scan is
+// due.
+type watcher struct {
+	events <-chan fsnotify.Event
+	errors <-chan error
+	add    func(path string) error
+	close  func() error
+}
+
+// openWatcher fails if the machine has no inotify, or no instances left.
+func openWatcher() (watcher, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return watcher{}, err
+	}
+	return watcher{w.Events, w.Errors, w.Add, w.Close}, nil
+}
+
+func (b *Board) closeWatcher() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.watcher.close != nil {
+		_ = b.watcher.close() // it fails only if it is already closed
+	}
+	b.watcher = watcher{}
+}
+
+// watch watches the directory that has this path now. For one that is already watched it costs a system call.
+func (b *Board) watch(path string) {
+	if b.watcher.add == nil {
+		return
+	}
+	err := b.watcher.add(path)
+	b.watched = b.watched && err == nil
+	if !errors.Is(err, fs.ErrNotExist) {
+		b.report("watch "+path, err)
+	}
 }

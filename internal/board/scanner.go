@@ -5,101 +5,190 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// stageSet holds stages by name, with those of their files that may have changed. nil means everything.
-type stageSet map[string]fileSet
+// fileSet holds the ids of files by their stages. nil means everything.
+type fileSet map[string]map[string]bool
 
-// fileSet holds the ids of files. nil means all files of a stage.
-type fileSet map[string]bool
-
-// maxFileSet is the number of changed files above which a stage is read as a whole.
-const maxFileSet = 200
-
-// add adds the file of a stage.
-func (s stageSet) add(stage, id string) {
-	files, known := s[stage]
-	switch {
-	case !known:
-		s[stage] = fileSet{id: true}
-	case files != nil && len(files) < maxFileSet:
-		files[id] = true
-	default:
-		s[stage] = nil
+// add adds the file of a work item at path. It returns false if path is not a file in a stage of dir.
+func (s fileSet) add(dir, path string) bool {
+	stage := filepath.Dir(path)
+	if filepath.Dir(stage) != dir {
+		return false
 	}
+	name := filepath.Base(stage)
+	if id, isItem := itemID(filepath.Base(path)); isItem {
+		if s[name] == nil {
+			s[name] = map[string]bool{}
+		}
+		s[name][id] = true
+	}
+	return true
 }
 
 // scanner reads a work directory. It remembers what it has read, so that only changed files are read again.
 type scanner struct {
 	dir string
 	// watch is called with each directory before it is read, so that no change is missed between reading and watching.
-	watch  func(path string)
-	stages map[string]*stage
-	// inOrder holds the same stages in order; nil when the directory could not be read.
-	inOrder []*stage
-	scans   int
+	watch   func(path string)
+	stages  []*stage // of the last scan, in order
+	content []byte   // of the file being read; kept to reuse the memory
+}
 
-	entries []entry // of the stage being read; kept to reuse the memory, like content
-	content []byte
+// stage is a stage directory as a scan found it.
+type stage struct {
+	name  string
+	files []*file          // ordered by compareNumbered
+	known map[string]*file // the same by id
+	err   error            // why it could not be read; files are then from the last successful scan
+}
+
+// file is a work item's file.
+type file struct {
+	id       string
+	modified time.Time
+	facts    facts
+	story    *story // the tracker's
+
+	identity identity
+	stable   bool // any change since it was read shows in its identity
 }
 
 // scan reads the files that changed, or the whole directory if those are not known, and returns all stages in
 // order. An error means that none of them could be read.
-func (s *scanner) scan(changed stageSet) ([]*stage, error) {
-	if changed != nil && s.inOrder != nil {
-		if stages, ok := s.scanSome(changed); ok {
-			return stages, nil
+func (s *scanner) scan(changed fileSet) ([]*stage, error) {
+	everything := changed == nil
+	for name, ids := range changed {
+		st := s.stage(name)
+		if st != nil {
+			st.err = s.read(st, ids)
 		}
+		everything = everything || st == nil || errors.Is(st.err, fs.ErrNotExist)
 	}
-	return s.scanAll()
-}
-
-// scanSome reads the files that changed. It returns false if one of their stages is unknown or gone.
-func (s *scanner) scanSome(changed stageSet) (stages []*stage, ok bool) {
-	for name := range changed {
-		if s.stages[name] == nil {
-			return nil, false
-		}
+	if !everything {
+		return s.stages, nil
 	}
-	s.scans++
-	for _, st := range s.inOrder {
-		files, due := changed[st.name]
-		if st.skipped = !due; st.skipped {
-			continue
-		}
-		if st.err = s.read(st, files); errors.Is(st.err, fs.ErrNotExist) {
-			return nil, false
-		}
-	}
-	return s.inOrder, true
-}
-
-func (s *scanner) scanAll() ([]*stage, error) {
 	s.watch(s.dir)
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
-		s.inOrder = nil
 		return nil, err
 	}
-	s.scans++
-	s.inOrder = []*stage{}
+	var stages []*stage
 	for _, entry := range entries {
 		if !isStage(entry) {
 			continue
 		}
-		st := s.stages[entry.Name()]
+		st := s.stage(entry.Name())
 		if st == nil {
 			st = &stage{name: entry.Name(), known: map[string]*file{}}
 		}
-		if st.err = s.read(st, nil); errors.Is(st.err, fs.ErrNotExist) {
-			continue // it was removed meanwhile
+		if st.err = s.read(st, nil); !errors.Is(st.err, fs.ErrNotExist) { // else it was removed meanwhile
+			stages = append(stages, st)
 		}
-		st.scan, st.skipped = s.scans, false
-		s.stages[st.name] = st
-		s.inOrder = append(s.inOrder, st)
 	}
-	maps.DeleteFunc(s.stages, func(_ string, st *stage) bool { return st.scan != s.scans })
-	slices.SortFunc(s.inOrder, func(a, b *stage) int { return compareNumbered(a.name, b.name) })
-	return s.inOrder, nil
+	slices.SortFunc(stages, func(a, b *stage) int { return compareNumbered(a.name, b.name) })
+	s.stages = stages
+	return stages, nil
+}
+
+// stage returns the stage that the last scan found under that name, nil for none.
+func (s *scanner) stage(name string) *stage {
+	i := slices.IndexFunc(s.stages, func(st *stage) bool { return st.name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.stages[i]
+}
+
+// read updates those files of a stage that have the ids, nil for all. On an error the stage has the files it had.
+func (s *scanner) read(st *stage, ids map[string]bool) error {
+	path := filepath.Join(s.dir, st.name)
+	if ids == nil {
+		s.watch(path)
+	}
+	dir, err := openStage(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if ids == nil || st.err != nil {
+		names, err := dir.Readdirnames(-1)
+		if err != nil {
+			return err
+		}
+		ids = make(map[string]bool, len(names))
+		for id := range st.known {
+			ids[id] = true // it may be gone
+		}
+		for _, name := range names {
+			if id, isItem := itemID(name); isItem {
+				ids[id] = true
+			}
+		}
+	}
+	found := make(map[string]identity, len(ids)) // zero for what is not a file
+	for id := range ids {
+		if found[id], err = identify(dir, id+".md"); err != nil {
+			return err
+		}
+	}
+	changed := false // which files there are
+	for id, now := range found {
+		f := st.known[id]
+		if now == (identity{}) {
+			changed = changed || f != nil
+			delete(st.known, id)
+			continue
+		}
+		if f == nil {
+			f = &file{id: id}
+			st.known[id], changed = f, true
+		}
+		if !f.stable || f.identity != now {
+			s.load(dir, f, now)
+		}
+	}
+	if changed {
+		st.files = slices.SortedFunc(maps.Values(st.known), func(a, b *file) int { return compareNumbered(a.id, b.id) })
+	}
+	return nil
+}
+
+// load reads a file that is new or may have changed.
+func (s *scanner) load(dir *os.File, f *file, now identity) {
+	f.identity = now
+	f.modified = time.Unix(now.modified.Unix())
+	f.stable = time.Since(time.Unix(now.changed.Unix())) >= now.tick()
+	content, err := s.contentOf(dir, f.id+".md", int(min(now.size, maxFile)))
+	switch {
+	case err != nil:
+		f.facts, f.stable = facts{state: unreadable}, false
+	case now.size > maxFile:
+		f.facts = facts{name: firstHeading(splitDocument(content).body)}
+	default:
+		f.facts = parse(content)
+	}
+}
+
+// contentOf returns the first size bytes of a regular file, valid until the next call.
+func (s *scanner) contentOf(dir *os.File, name string, size int) ([]byte, error) {
+	fd, err := openFile(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	s.content, err = readInto(s.content, fd, size)
+	return s.content, err
+}
+
+// itemID returns the id of the work item in a file of that name, false if such a file is none.
+func itemID(name string) (id string, isItem bool) {
+	id, isItem = strings.CutSuffix(name, ".md")
+	return id, isItem && !strings.HasPrefix(name, ".")
 }

@@ -1,17 +1,16 @@
 package board
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // stageName matches the name of a stage's directory: digits, "_", a word in any script, which may contain hyphens.
@@ -34,131 +33,59 @@ func makeStages(dir string) error {
 	return nil
 }
 
-// stage is a stage directory as a scan found it.
-type stage struct {
-	name  string
-	files []*file // ordered by compareNumbered
-	err   error   // why it could not be read; files are then from the last successful scan
+// workDirs are the paths of a repository's work directory, the preferred one first.
+var workDirs = []string{filepath.Join(".huskies", "work"), "work"}
 
-	skipped bool // nothing seemed to have changed, so the last scan did not read it
-
-	known map[string]*file // by id
-	scan  int              // the last scan that found it
-}
-
-// entry is a file's entry in its directory.
-type entry struct {
-	id       string
-	identity identity
-}
-
-// openStage opens a stage's directory, which must not be a symbolic link.
-func openStage(path string) (*os.File, error) {
-	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-}
-
-// read updates a stage, or some of its files. On an error the stage stays as it was.
-func (s *scanner) read(st *stage, files fileSet) error {
-	path := filepath.Join(s.dir, st.name)
-	if files == nil {
-		s.watch(path)
+// Locate returns the work directory for dir: dir itself if it has stages, else a repository's below it. A directory
+// without stages is accepted only if it is empty or does not exist, so that stages are never created
+// among other files: for any other Locate returns an error that says what it searched for.
+func Locate(dir string) (string, error) {
+	fits, err := fitsWork(dir)
+	if fits || err != nil {
+		return dir, err
 	}
-	dir, err := openStage(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if files == nil || st.err != nil {
-		files, err = nil, s.list(dir)
-	} else {
-		err = s.listSome(dir, files)
-	}
-	if err != nil {
-		return err
-	}
-	for _, entry := range s.entries {
-		f := st.known[entry.id]
-		if f == nil {
-			f = &file{id: entry.id}
-			st.add(f)
+	for _, name := range workDirs {
+		below := filepath.Join(dir, name)
+		if info, err := os.Stat(below); err != nil || !info.IsDir() {
+			continue
 		}
-		f.scan = s.scans
-		if !f.stable || f.identity != entry.identity {
-			s.load(dir, f, entry.identity)
+		fits, err := fitsWork(below)
+		if !fits && err == nil {
+			err = fmt.Errorf("%s has other files, but no stage directories such as %s", below, defaultStages[0])
 		}
+		return below, err
 	}
-	if files == nil && len(s.entries) < len(st.files) {
-		st.files = slices.DeleteFunc(st.files, func(f *file) bool { return f.scan != s.scans })
-		maps.DeleteFunc(st.known, func(_ string, f *file) bool { return f.scan != s.scans })
-	}
-	for id := range files {
-		if f := st.known[id]; f != nil && f.scan != s.scans {
-			st.remove(f)
-		}
-	}
-	if !slices.IsSortedFunc(st.files, compareFiles) {
-		slices.SortFunc(st.files, compareFiles)
-	}
-	return nil
+	return "", fmt.Errorf("%s has other files, but no stage directories such as %s, and no %s or %s that has any", dir,
+		defaultStages[0], workDirs[0], workDirs[1])
 }
 
-func compareFiles(a, b *file) int { return compareNumbered(a.id, b.id) }
-
-// add adds a file without sorting.
-func (st *stage) add(f *file) {
-	st.known[f.id] = f
-	st.files = append(st.files, f)
-}
-
-func (st *stage) remove(f *file) {
-	delete(st.known, f.id)
-	st.files = slices.DeleteFunc(st.files, func(other *file) bool { return other == f })
-}
-
-// list puts the entries of dir's work items into s.entries.
-func (s *scanner) list(dir *os.File) error {
-	names, err := dir.ReadDir(-1)
-	if err != nil {
-		return err
+// fitsWork reports whether dir has stages, or is empty.
+func fitsWork(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
 	}
-	s.entries = s.entries[:0]
-	for _, name := range names {
-		if id, isItem := itemID(name.Name()); isItem && name.Type().IsRegular() {
-			if err := s.stat(dir, id); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return len(entries) == 0 || slices.ContainsFunc(entries, isStage), err
 }
 
-// listSome puts the entries of those files that exist in dir into s.entries.
-func (s *scanner) listSome(dir *os.File, files fileSet) error {
-	s.entries = s.entries[:0]
-	for id := range files {
-		if err := s.stat(dir, id); err != nil {
-			return err
-		}
+func isStage(entry fs.DirEntry) bool { return entry.IsDir() && stageName().MatchString(entry.Name()) }
+
+// compareNumbered orders names by the number that they begin with, of any length, then byte by byte.
+// Names without a number come last.
+func compareNumbered(a, b string) int {
+	x, y := number(a), number(b)
+	if (x == "") != (y == "") {
+		return cmp.Compare(len(y), len(x))
 	}
-	return nil
+	x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
 }
 
-// itemID returns the id of the work item in a file of that name, false if such a file is none.
-func itemID(name string) (id string, isItem bool) {
-	id, isItem = strings.CutSuffix(name, ".md")
-	return id, isItem && !strings.HasPrefix(name, ".")
-}
-
-// stat adds the entry of a work item, if it exists in dir.
-func (s *scanner) stat(dir *os.File, id string) error {
-	var info unix.Stat_t
-	err := unix.Fstatat(int(dir.Fd()), id+".md", &info, unix.AT_SYMLINK_NOFOLLOW)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil // it was removed meanwhile
-	case err != nil:
-		return err
+// number returns the digits that name begins with.
+func number(name string) string {
+	end := 0
+	for end < len(name) && '0' <= name[end] && name[end] <= '9' {
+		end++
 	}
-	s.entries = append(s.entries, entry{id, identityOf(&info)})
-	return nil
+	return name[:end]
 }

@@ -17,8 +17,8 @@ type story struct {
 	since        time.Time // when it was first seen in its stage
 	blockedSince time.Time // when it was first seen to be blocked; zero while it is not
 
-	scan, updated    int        // the last scan that found or missed it, and the last that updated it
-	copies, previous []fileCopy // its files now, and before that scan
+	scan             int        // the last scan that found it
+	copies, previous []fileCopy // its files then, and when it was found before
 	gone             time.Time  // when it was first missed; zero while it exists
 	torn             time.Time  // when its file was first found torn; zero while it is whole
 }

@@ -207,8 +207,8 @@ func TestTheBoardShowsWhatCounts(t *testing.T) {
 		want  string
 		again time.Duration
 	}{
-		{0, "1_a: 10@100 9@200!key 2_b: x@300=X", "1_a [9 since 200 blocked key, 10 since 100] 2_b [X since 300]", 0},
-		{time.Second, "1_a: 9@200 2_b: x@300=X 10@100^tests", "1_a [9 since 200] 2_b [10 since 1700000001000 failed tests, X since 300]", 0},
+		{0, "1_a: 9@200!key 10@100 2_b: x@300=X", "1_a [9 since 200 blocked key, 10 since 100] 2_b [X since 300]", 0},
+		{time.Second, "1_a: 9@200 2_b: 10@100^tests x@300=X", "1_a [9 since 200] 2_b [10 since 1700000001000 failed tests, X since 300]", 0},
 		{time.Second, "1_a: 9@200 2_b: 10@100", "1_a [9 since 200] 2_b [10 since 1700000001000, X since 300]", time.Second},
 		{400 * time.Millisecond, "1_a: 9@200~ 2_b: 10@100", "1_a [9 since 200] 2_b [10 since 1700000001000, X since 300]", 600 * time.Millisecond},
 		{600 * time.Millisecond, "1_a: 9@200~ 2_b: 10@100", "1_a [9 since 200] 2_b [10 since 1700000001000]", 400 * time.Millisecond},

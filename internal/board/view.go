@@ -1,9 +1,6 @@
 package board
 
-import (
-	"strconv"
-	"time"
-)
+import "time"
 
 // View is a consistent state of a board. It is immutable.
 type View struct {
@@ -19,21 +16,6 @@ type View struct {
 
 // Replaced is closed once the board has a newer view and its notifications are recorded.
 func (v *View) Replaced() <-chan struct{} { return v.replaced }
-
-// show replaces the view. It returns the function that wakes the readers waiting for that.
-func (b *Board) show(stages []Stage, err error) (wake func()) {
-	b.views++
-	next := &View{
-		Stages: stages, Err: err, Version: b.instance + "-" + strconv.Itoa(b.views),
-		replaced: make(chan struct{}),
-	}
-	old := b.view.Swap(next)
-	return func() {
-		if old != nil {
-			close(old.replaced)
-		}
-	}
-}
 
 // Stage is a stage of a board with its stories.
 type Stage struct {

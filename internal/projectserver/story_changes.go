@@ -10,12 +10,10 @@ import (
 	"switchyard/internal/wire"
 )
 
-var errReadOnly = domain.Errorf(domain.Forbidden, "this project server does not allow writes (--allow-writes)")
-
 // changeStory changes the story that the path names, and answers with it.
 func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 	if !s.Board.Writable() {
-		return errReadOnly
+		return board.ErrReadOnly
 	}
 	change, err := newChange(web.DecodeJSON(w, r, web.MaxBody))
 	if err != nil {
@@ -56,7 +54,7 @@ func newChange(body *web.Body) (board.Change, error) {
 // createStory adds a story to a stage, and answers with it.
 func (s *server) createStory(w http.ResponseWriter, r *http.Request) error {
 	if !s.Board.Writable() {
-		return errReadOnly
+		return board.ErrReadOnly
 	}
 	body := web.DecodeJSON(w, r, web.MaxBody)
 	name, text, stage := body.Text("name"), body.OptionalText("body"), body.OptionalText("stage")

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -62,10 +63,6 @@ func linkAndUnlink(from *os.File, name string, to *os.File, newName string) erro
 	return removeAt(from, name)
 }
 
-func rename(from *os.File, name string, to *os.File, newName string) error {
-	return unix.Renameat(int(from.Fd()), name, int(to.Fd()), newName)
-}
-
 // sweepTemp removes the temporary files that a killed process has left in the stages of dir.
 func sweepTemp(dir string) error {
 	stages, err := os.ReadDir(dir)
@@ -86,6 +83,44 @@ func sweepTemp(dir string) error {
 				}
 			}
 		}
+	}
+	return err
+}
+
+// put replaces the file's content and moves it from dir to target, which may be the same. It fails if the file is no
+// longer the one that was read, and overwrites no other file. If the process is killed meanwhile, the file has
+// either the old content or the new, in one of the two directories.
+func put(dir, target *os.File, name string, file *storyFile, content []byte) error {
+	moves, edited := target != dir, !bytes.Equal(content, file.content)
+	temp := ""
+	if edited {
+		var err error
+		if temp, err = writeTemp(target, content, file); err != nil {
+			return err
+		}
+	}
+	err := unchanged(dir, name, file)
+	if err == nil && moves {
+		err = renameNew(dir, name, target, name)
+	}
+	if err == nil && edited {
+		if err = unix.Renameat(int(target.Fd()), temp, int(target.Fd()), name); err != nil && moves {
+			err = errors.Join(err, renameNew(target, name, dir, name))
+		}
+	}
+	if err != nil && edited {
+		return errors.Join(err, removeAt(target, temp))
+	}
+	if err == nil && (moves || edited) {
+		err = errors.Join(target.Sync(), dir.Sync())
+	}
+	return err
+}
+
+func unchanged(dir *os.File, name string, file *storyFile) error {
+	now, err := identify(dir, name)
+	if err == nil && now != file.identity {
+		return errChanged
 	}
 	return err
 }
