@@ -3,12 +3,19 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"switchyard/internal/domain"
 )
 
 // setter checks the values of a setting and stores them.
@@ -122,4 +129,107 @@ func oneOf(words ...string) func(string) (string, error) {
 		}
 		return text, nil
 	}
+}
+
+func parseAddress(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", fmt.Errorf("%q is not HOST:PORT, such as localhost:3000 or [::1]:3000", text)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", errors.New("the port must be a number from 0 to 65535")
+	}
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !isHostName(host) {
+		return "", fmt.Errorf("%q is not a host name or IP address", host)
+	}
+	return net.JoinHostPort(strings.ToLower(host), port), nil
+}
+
+// onLoopback reports whether a listener on address can be reached from this machine only.
+func onLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// isHostName reports whether s is a host name: at most 253 letters, digits, dots and hyphens, and the underscores that
+// some networks use.
+func isHostName(s string) bool {
+	return len(strings.TrimSuffix(s, ".")) <= 253 && hostName.MatchString(s)
+}
+
+// hostName does not check the length: a bound would compile to 250 copies of the class.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
+
+func parseHost(text string) (string, error) {
+	if _, err := netip.ParseAddr(text); err != nil && (!isHostName(text) || strings.Contains(text, "..")) {
+		return "", fmt.Errorf("%q is not a host name (without scheme, port and wildcards; other scripts as xn--…)", text)
+	}
+	return text, nil
+}
+
+func parseURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return "", errors.New("must be an absolute http or https address")
+	case u.User != nil || strings.Contains(text, "#"):
+		return "", errors.New("must not contain a user name, a password or a fragment")
+	}
+	return text, nil
+}
+
+// parsePlainURL takes an address without a query, as paths will be appended to it.
+func parsePlainURL(text string) (string, error) {
+	if strings.Contains(text, "?") {
+		return "", errors.New("must not contain a query")
+	}
+	return parseURL(text)
+}
+
+// ParseDatabase takes the address of a PostgreSQL database. Its errors do not quote the address, which may hold a
+// password.
+func ParseDatabase(text string) (domain.Secret, error) {
+	address, err := url.Parse(text)
+	scheme, _, _ := strings.Cut(text, "://")
+	var escape url.EscapeError
+	switch {
+	case scheme != "postgres" && scheme != "postgresql":
+		return "", errors.New("must be an address that begins with postgres:// or postgresql://")
+	case errors.As(err, &escape):
+		return "", errors.New("has a % that no two hexadecimal digits follow: write %25 for a % in the password")
+	case err != nil || address.Scheme != scheme:
+		return "", errors.New("cannot be read: check host and port, and write special characters of the password as %XX")
+	}
+	return domain.Secret(text), nil
+}
+
+// headerName matches names of headers that a proxy may set.
+var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+
+func parseHeaderName(text string) (string, error) {
+	name := http.CanonicalHeaderKey(text)
+	if !headerName.MatchString(name) {
+		return "", fmt.Errorf("%q is not the name of a header, such as X-Forwarded-User", text)
+	}
+	switch name {
+	case "Authorization", "Cookie", "Host", "Origin", "Content-Type", "X-Forwarded-For", "X-Forwarded-Proto":
+		return "", fmt.Errorf("%s is reserved", name)
+	}
+	return name, nil
+}
+
+// parseNetwork takes a network in CIDR notation; a bare address is a network of one.
+func parseNetwork(text string) (netip.Prefix, error) {
+	network, err := netip.ParsePrefix(text)
+	if address, addressErr := netip.ParseAddr(text); addressErr == nil && address.Zone() == "" {
+		network, err = netip.PrefixFrom(address, address.BitLen()), nil
+	}
+	if err != nil {
+		return network, fmt.Errorf("%q is not a network such as 10.0.0.0/8 or fd00::/8", text)
+	}
+	return network.Masked(), nil
 }

@@ -76,19 +76,14 @@ type FlagError struct{ error }
 
 // given is the value of a setting from one source.
 type given struct {
-	source fmt.Stringer // the flag, the variable, or the file with its line and key
+	source string // the flag, the variable, or the file with its line and key
 	values []string
 }
-
-// named is a source that is fully described by its name.
-type named string
-
-func (n named) String() string { return string(n) }
 
 // fail returns err prefixed with the source of the value that caused it.
 func (g given) fail(err error) error {
 	err = fmt.Errorf("%s: %w", g.source, err)
-	if flag, ok := g.source.(named); ok && strings.HasPrefix(string(flag), "--") {
+	if strings.HasPrefix(g.source, "--") {
 		return FlagError{err}
 	}
 	return err
@@ -96,10 +91,7 @@ func (g given) fail(err error) error {
 
 const defaultOf = "default of "
 
-func (g given) isDefault() bool {
-	source, ok := g.source.(named)
-	return ok && strings.HasPrefix(string(source), defaultOf)
-}
+func (g given) isDefault() bool { return strings.HasPrefix(g.source, defaultOf) }
 
 const loginSecretVariable = "SWITCHYARD_LOGIN_CLIENT_SECRET"
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -22,7 +23,9 @@ type document struct {
 
 	path    string
 	known   []setting
-	parser  unstable.Parser
+	data    []byte
+	line    int // of the key at offset, which have been passed last
+	offset  uint32
 	entries []projectEntry
 }
 
@@ -35,13 +38,13 @@ func readFile(path string, known []setting) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &document{path: path, known: known, settings: map[string]given{}}
-	return d, d.read(data)
+	d := &document{path: path, known: known, settings: map[string]given{}, data: data, line: 1}
+	return d, d.read()
 }
 
-func (d *document) read(data []byte) error {
+func (d *document) read() error {
 	var all map[string]any
-	if err := toml.Unmarshal(data, &all); err != nil { // finds duplicate keys, which the walk does not
+	if err := toml.Unmarshal(d.data, &all); err != nil { // finds duplicate keys, which the walk does not
 		var at *toml.DecodeError
 		if errors.As(err, &at) {
 			line, _ := at.Position()
@@ -49,10 +52,11 @@ func (d *document) read(data []byte) error {
 		}
 		return fmt.Errorf("%s: %w", d.path, err)
 	}
-	d.parser.Reset(data)
+	var parser unstable.Parser
+	parser.Reset(d.data)
 	prefix := ""
-	for d.parser.NextExpression() {
-		node := d.parser.Expression()
+	for parser.NextExpression() {
+		node := parser.Expression()
 		if node.Kind == unstable.KeyValue {
 			if err := d.keyValue(prefix, node); err != nil {
 				return err
@@ -65,35 +69,25 @@ func (d *document) read(data []byte) error {
 			return err
 		}
 	}
-	if err := d.parser.Error(); err != nil {
+	if err := parser.Error(); err != nil {
 		return fmt.Errorf("%s: %w", d.path, err)
 	}
 	return d.checkProjects()
 }
 
-// filePlace is a source in a file. Its line is computed only when an error shows it.
-type filePlace struct {
-	in  *document
-	at  unstable.Range
-	key string
-}
-
-func (p filePlace) String() string {
-	return fmt.Sprintf("%s:%d: %s", p.in.path, p.in.parser.Shape(p.at).Start.Line, p.key)
-}
-
 // key returns the full key of a node, and a given with its source.
 func (d *document) key(prefix string, node *unstable.Node) (string, given) {
-	var at unstable.Range
 	for part := node.Key(); part.Next(); {
-		at = part.Node().Raw
+		at := part.Node().Raw.Offset
+		d.line += bytes.Count(d.data[d.offset:at], []byte("\n"))
+		d.offset = at
 		name := string(part.Node().Data)
 		if !bareKey.MatchString(name) {
 			name = strconv.Quote(name)
 		}
 		prefix = strings.TrimPrefix(prefix+"."+name, ".")
 	}
-	return prefix, given{source: filePlace{d, at, prefix}}
+	return prefix, given{source: fmt.Sprintf("%s:%d: %s", d.path, d.line, prefix)}
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

@@ -37,7 +37,7 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 
 // ProjectToken returns the token from the environment, "" for none. An error is one line that names the variable.
 func ProjectToken(getenv func(string) string) (domain.Secret, error) {
-	return token(given{named(projectToken), []string{strings.TrimSpace(getenv(projectToken))}})
+	return token(given{projectToken, []string{strings.TrimSpace(getenv(projectToken))}})
 }
 
 func token(g given) (domain.Secret, error) {
@@ -81,7 +81,7 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 
 // readToken takes the token from the flag or the file, else from the variable.
 func (c *Project) readToken(flags *pflag.FlagSet, getenv func(string) string) (err error) {
-	value := func(flag string) given { return given{named("--" + flag), []string{flags.Lookup(flag).Value.String()}} }
+	value := func(flag string) given { return given{"--" + flag, []string{flags.Lookup(flag).Value.String()}} }
 	switch inFlag, inFile := flags.Changed("token"), flags.Changed("token-file"); {
 	case inFlag && inFile:
 		return FlagError{errors.New("--token and --token-file: only one of them can be given")}

@@ -146,13 +146,13 @@ func (c *Config) settings() []setting {
 // layers returns the values from default, file, variable and flag, those that are set, the strongest last.
 func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *document) (all []given) {
 	if value, ok := Expand(s.fallback, getenv); ok && s.fallback != "" {
-		all = append(all, given{named(defaultOf + s.key), []string{value}})
+		all = append(all, given{defaultOf + s.key, []string{value}})
 	}
 	if g, ok := file.settings[s.key]; ok {
 		all = append(all, g)
 	}
 	if value := getenv(s.env); s.env != "" && value != "" {
-		all = append(all, given{named(s.env), s.split(value)})
+		all = append(all, given{s.env, s.split(value)})
 	}
 	if s.flag == "" || !flags.Changed(s.flag) {
 		return all
@@ -161,7 +161,7 @@ func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *
 	if several, ok := flags.Lookup(s.flag).Value.(pflag.SliceValue); ok {
 		values = several.GetSlice()
 	}
-	return append(all, given{named("--" + s.flag), values})
+	return append(all, given{"--" + s.flag, values})
 }
 
 // split returns the non-empty values in a variable.
