@@ -54,7 +54,7 @@ func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 	s.Add("gone", "http://127.0.0.1:1")
 	ahead := func(project string) {
 		t.Helper()
-		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAt: time.UnixMilli(11), Ahead: now.Add(48 * time.Hour)}
+		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAt: time.UnixMilli(11), ClockSkewed: true}
 		if err := g.Service.Events.Record(t.Context(), read); err != nil {
 			t.Fatal(err)
 		}

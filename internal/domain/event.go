@@ -22,9 +22,8 @@ const (
 	ForeignFeedGap  EventType = "foreign_feed_gap"
 )
 
-// MaxClockAhead is how far a timestamp may be ahead of the gateway's clock. Later ones do not move the reading
-// position.
-const MaxClockAhead = 24 * time.Hour
+// MaxClockSkew is how far a timestamp may be ahead of the gateway's clock. Later ones do not move reading positions.
+const MaxClockSkew = 24 * time.Hour
 
 type Record struct {
 	Type EventType

@@ -10,7 +10,7 @@ import (
 type FeedCursor struct {
 	Project string
 	URL     string
-	// Since is the greatest timestamp_ms read so far, ignoring those more than MaxClockAhead ahead of the gateway's clock.
+	// Since is the greatest timestamp_ms read so far, ignoring those more than MaxClockSkew ahead of the gateway's clock.
 	Since int64
 	// Instance and Sequence are Feed-Instance and Feed-Sequence of the last stored read, empty for a server that does not
 	// send them.
@@ -22,11 +22,9 @@ type FeedCursor struct {
 type FeedRead struct {
 	Cursor FeedCursor // after this read
 	// Records are in their order in the merged stream, beginning with a feed_gap record if there was a gap.
-	Records    []Record
-	ReceivedAt time.Time
-	// Ahead is the newest timestamp in the project's buffer if that is more than MaxClockAhead after ReceivedAt, else
-	// zero.
-	Ahead time.Time
+	Records     []Record
+	ReceivedAt  time.Time
+	ClockSkewed bool // a timestamp is more than MaxClockSkew after ReceivedAt
 	// Token is the leader's fencing token, 0 if none is needed.
 	Token int64
 }

@@ -37,7 +37,7 @@ func (s *storyVisits) shownBefore() *Visit {
 
 func (s *storyVisits) add(e Event) {
 	at := e.At
-	if !e.ReceivedAt.IsZero() && at.After(e.ReceivedAt.Add(MaxClockAhead)) {
+	if !e.ReceivedAt.IsZero() && at.After(e.ReceivedAt.Add(MaxClockSkew)) {
 		at = e.ReceivedAt
 	}
 	if d := e.Details(); e.Type == StageTransition {

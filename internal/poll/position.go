@@ -22,8 +22,8 @@ func newPosition(project domain.Project, known []domain.FeedCursor, now time.Tim
 	if i := p.find(); i >= 0 {
 		p.cursor = known[i]
 	}
-	if p.cursor.Since > now.Add(domain.MaxClockAhead).UnixMilli() {
-		p.cursor.Since = 0 // stored by a version in which stamps ahead of the clock still moved positions
+	if p.cursor.Since > now.Add(domain.MaxClockSkew).UnixMilli() {
+		p.cursor.Since = 0 // it was stored while the gateway's clock was wrong
 	}
 	return p
 }
@@ -75,10 +75,10 @@ func (p *position) read(answer upstream.FeedAnswer, now time.Time) domain.FeedRe
 	records := slices.Clone(answer.Records)
 	slices.SortStableFunc(records, func(a, b domain.Record) int { return a.At.Compare(b.At) })
 	// A stamp far ahead of the clock would hide all events until then, so it does not move the position.
-	limit := now.Add(domain.MaxClockAhead)
+	limit := now.Add(domain.MaxClockSkew)
 	for _, r := range records {
 		if r.At.After(limit) {
-			read.Ahead = r.At
+			read.ClockSkewed = true
 		} else {
 			read.Cursor.Since = max(read.Cursor.Since, r.At.UnixMilli())
 		}

@@ -157,7 +157,7 @@ func (s *Alerts) isOver(key, project string, unknown map[string]bool) bool {
 // are not among it.
 func (s *Alerts) leaderAlerts() (found []domain.Alert) {
 	news, registry := s.events.news.now(), s.projects.Registry()
-	for project, since := range news.Ahead {
+	for project, since := range news.ClockSkew {
 		if _, registered := registry.Find(project); registered {
 			found = append(found, domain.Alert{Kind: domain.AlertClockAhead, Project: project, Since: since})
 		}

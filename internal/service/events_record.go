@@ -19,7 +19,7 @@ func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.news.note(read)
+	s.news.recordClock(read)
 	pending := &pendingRead{read, make(chan error, 1)}
 	s.mu.Lock()
 	s.queue = append(s.queue, pending)

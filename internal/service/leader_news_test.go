@@ -39,14 +39,14 @@ func TestEveryGatewayShowsWhatOnlyTheLeaderKnows(t *testing.T) {
 		}
 	}
 	now := time.Now().Truncate(time.Millisecond)
-	read := func(ahead time.Time) domain.FeedRead {
-		return domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha", URL: url}, ReceivedAt: now, Ahead: ahead}
+	read := func(skewed bool) domain.FeedRead {
+		return domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha", URL: url}, ReceivedAt: now, ClockSkewed: skewed}
 	}
-	recordFeed(t, leader.Service, read(now.Add(48*time.Hour)))
+	recordFeed(t, leader.Service, read(true))
 	all("it is ahead", domain.AlertClockAhead, true)
 	leader.runs.Store(false)
 	others[0].runs.Store(true)
-	recordFeed(t, others[0].Service, read(time.Time{}))
+	recordFeed(t, others[0].Service, read(false))
 	all("it is right again", domain.AlertClockAhead, false)
 
 	others[0].runs.Store(false)

@@ -61,7 +61,7 @@ type newsStore interface {
 
 // toldNews are what the leader tells: since when and why.
 type toldNews struct {
-	Ahead       map[string]time.Time `json:"ahead"`       // projects whose feeds have timestamps far ahead of our clock
+	ClockSkew   map[string]time.Time `json:"clock_skew"`  // projects whose feeds have timestamps far ahead of our clock
 	Unreachable map[string]trouble   `json:"unreachable"` // projects
 	Store       *trouble             `json:"store"`       // it cannot write
 }
@@ -82,25 +82,24 @@ type leaderNews struct {
 	stored string // the stored form, as last read or written
 }
 
-// note records what a read of a feed shows of its clock.
-func (n *leaderNews) note(read domain.FeedRead) {
+// recordClock records what a read of a feed shows of its clock.
+func (n *leaderNews) recordClock(read domain.FeedRead) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	project := read.Cursor.Project
-	_, known := n.told.Ahead[project]
-	if known == !read.Ahead.IsZero() {
+	if _, known := n.told.ClockSkew[project]; known == read.ClockSkewed {
 		return
 	}
-	ahead := maps.Clone(n.told.Ahead)
-	if ahead == nil {
-		ahead = map[string]time.Time{}
+	skew := maps.Clone(n.told.ClockSkew)
+	if skew == nil {
+		skew = map[string]time.Time{}
 	}
-	if known {
-		delete(ahead, project)
+	if read.ClockSkewed {
+		skew[project] = read.ReceivedAt
 	} else {
-		ahead[project] = read.ReceivedAt
+		delete(skew, project)
 	}
-	n.told.Ahead = ahead
+	n.told.ClockSkew = skew
 }
 
 func (n *leaderNews) now() toldNews {
@@ -128,7 +127,7 @@ func (n *leaderNews) share(ctx context.Context) error {
 }
 
 func (n *leaderNews) tell(ctx context.Context, token int64) error {
-	news := toldNews{Ahead: n.now().Ahead, Unreachable: n.unreachable()}
+	news := toldNews{ClockSkew: n.now().ClockSkew, Unreachable: n.unreachable()}
 	if since, err := n.store.WriteFailure(); err != nil {
 		news.Store = &trouble{since, domain.MessageOf(err)}
 	}
