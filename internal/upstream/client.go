@@ -55,10 +55,11 @@ func (c *Client) Close() {
 	c.others.CloseIdleConnections()
 }
 
-func (c *Client) observe(project, kind string, err error) {
+func (c *Client) observe(ctx context.Context, p domain.Project, kind string, err error) {
+	cancelled := err != nil && ctx.Err() != nil
 	// An address that is only being checked belongs to no project.
-	if c.Observe != nil && project != "" && domain.CodeOf(err) != domain.LoopDetected {
-		c.Observe(project, kind, err)
+	if c.Observe != nil && p.Name != "" && !cancelled && domain.CodeOf(err) != domain.LoopDetected {
+		c.Observe(p.Name, kind, err)
 	}
 }
 
@@ -154,9 +155,6 @@ func roundTrip(t *http.Transport, request *http.Request) (*http.Response, error)
 	return t.RoundTrip(request)
 }
 
-// Headers that never change, which saves an allocation each.
-var userAgent, acceptJSON, oneHop = []string{domain.GatewayUserAgent}, []string{"application/json"}, []string{"1"}
-
 func newRequest(ctx context.Context, p domain.Project, call call) (*http.Request, error) {
 	address := p.Endpoint(call.path)
 	if call.query != "" {
@@ -171,8 +169,9 @@ func newRequest(ctx context.Context, p domain.Project, call call) (*http.Request
 		return nil, err
 	}
 	keepApart(request, p)
-	request.Header["User-Agent"], request.Header["Accept"] = userAgent, acceptJSON
-	request.Header[domain.HopHeader] = oneHop
+	request.Header.Set("User-Agent", domain.GatewayUserAgent)
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set(domain.HopHeader, "1")
 	if call.body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

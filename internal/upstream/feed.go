@@ -3,16 +3,12 @@ package upstream
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
 	"switchyard/internal/domain"
 )
@@ -38,47 +34,8 @@ type RefusedRecord struct {
 	Why  error
 }
 
-// FeedRequest says which records a project server is asked for.
-type FeedRequest struct {
-	Since int64 // records with a greater timestamp_ms
-	// Wait asks the server to hold the answer for that long while there is no such record; a server that does not support
-	// it answers at once. Pipeline, unless "", asks it to answer also when its Pipeline-Version is a different one.
-	Wait     time.Duration
-	Pipeline string
-}
-
-// Feed requests a project server's records. It returns BadGateway with a message for people, or ctx's error.
-func (c *Client) Feed(ctx context.Context, p domain.Project, r FeedRequest) (feed FeedAnswer, err error) {
-	query := "since=" + strconv.FormatInt(r.Since, 10)
-	if r.Wait > 0 {
-		query += "&wait=" + r.Wait.String()
-		if r.Pipeline != "" {
-			query += "&pipeline=" + url.QueryEscape(r.Pipeline)
-		}
-	}
-	err = c.do(ctx, p, call{path: feedPath, query: query, wait: r.Wait}, func(a answer) (err error) {
-		feed, err = decodeFeed(a.header, a.body, r.Since)
-		return err
-	})
-	if ctx.Err() == nil || err == nil {
-		c.observe(p.Name, "feed", err)
-	}
-	return feed, err
-}
-
-const feedPath = "/api/events"
-
 // maxVersion is the longest Pipeline-Version that is accepted, in bytes.
 const maxVersion = 200
-
-// servesFeed reports whether the project server has a feed, without requesting any of its records.
-func (c *Client) servesFeed(ctx context.Context, p domain.Project) bool {
-	query := "since=" + strconv.FormatInt(math.MaxInt64, 10)
-	return c.do(ctx, p, call{path: feedPath, query: query}, func(a answer) error {
-		_, err := splitFeed(a.body)
-		return err
-	}) == nil
-}
 
 const (
 	// maxAtOnce is the most new records that one read takes; later ones are left for the next read.

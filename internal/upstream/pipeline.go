@@ -2,12 +2,10 @@ package upstream
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"net/http"
 	"strconv"
 	"unicode/utf8"
 
@@ -17,45 +15,6 @@ import (
 
 // errNoPipeline is the cause of the error for an answer that is not a pipeline.
 var errNoPipeline = errors.New("not a pipeline")
-
-// Pipeline requests a project server's pipeline. known is its last answer or nil, and is returned itself when
-// nothing has changed since. A server with a feed, but without a valid pipeline, has events only. It returns
-// BadGateway with a message for people, or ctx's error.
-func (c *Client) Pipeline(
-	ctx context.Context, p domain.Project, known *domain.PipelineAnswer,
-) (*domain.PipelineAnswer, error) {
-	result, err := c.pipeline(ctx, p, known)
-	if (errors.Is(err, errNotFound) || errors.Is(err, errNoPipeline)) && c.servesFeed(ctx, p) {
-		if result, err = known, nil; known == nil || !known.EventsOnly {
-			result = &domain.PipelineAnswer{EventsOnly: true, Stages: []domain.Stage{}, Raw: []byte("[]")}
-		}
-	}
-	if ctx.Err() == nil || err == nil {
-		c.observe(p.Name, "pipeline", err)
-	}
-	return result, err
-}
-
-func (c *Client) pipeline(
-	ctx context.Context, p domain.Project, known *domain.PipelineAnswer,
-) (*domain.PipelineAnswer, error) {
-	// Our own project servers leave out items that would be cut anyway: a board of 60,000 stories would be too large.
-	ask := call{path: "/api/pipeline", query: "items=" + strconv.Itoa(maxItems)}
-	if known != nil {
-		ask.etag = known.ETag
-	}
-	result := known
-	err := c.do(ctx, p, ask, func(a answer) (err error) {
-		if a.status == http.StatusOK {
-			result, err = parsePipeline(a, known)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
-}
 
 const (
 	// maxParts is the most objects and lists in a pipeline, and records in a feed. It limits the memory for decoding
@@ -198,3 +157,53 @@ func cut(text *string) bool {
 	*text = short
 	return changed
 }
+
+// Limits of a story, which exceed those of our own project servers.
+const (
+	maxStoryBody   = 256 << 10
+	maxFrontMatter = 512 << 10 // 64 KiB of YAML with its aliases expanded
+)
+
+var errNoStory = domain.Errorf(domain.BadGateway, "answers with something other than a story")
+
+// decodeStory decodes an answer and cuts texts and lists that are too long.
+func decodeStory(a answer, id string) (domain.Story, error) {
+	var s wire.Story
+	if err := json.Unmarshal(a.body, &s); err != nil || s.StoryID != id {
+		return domain.Story{}, domain.WrapError(domain.BadGateway, errors.Join(errNoStory, err), errNoStory.Message)
+	}
+	file := &domain.StoryFile{
+		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
+		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut, Writable: s.Writable,
+	}
+	if len(file.Body) > maxStoryBody {
+		file.Body, file.BodyCut = domain.CutBytes(file.Body, maxStoryBody), true
+	}
+	switch {
+	case s.FrontMatter == nil || string(s.FrontMatter) == "null":
+		file.FrontMatter = json.RawMessage("{}")
+	case len(s.FrontMatter) > maxFrontMatter || s.FrontMatter[0] != '{' || nestsOver(s.FrontMatter, maxDepth):
+		file.FrontMatter, file.FrontMatterError = json.RawMessage("{}"), "the project server sent front matter that "+
+			"cannot be shown"
+	}
+	if s.Criteria != nil {
+		file.Criteria = &domain.Criteria{Done: s.Criteria.Done, Total: s.Criteria.Total}
+	}
+	if s.Commits != nil {
+		file.Commits = make([]domain.Commit, 0, len(s.Commits))
+	}
+	for _, c := range s.Commits {
+		file.Commits = append(file.Commits, domain.Commit{
+			Hash: domain.CutText(c.Hash), Author: domain.CutText(c.Author), Subject: domain.CutText(c.Subject),
+			At:    wire.Time(&c.AtMS),
+			Files: c.Files, Added: c.Added, Removed: c.Removed,
+		})
+	}
+	return domain.Story{
+		ID: id, Name: domain.CutText(s.StoryName), Stage: text(s.Stage), Since: wire.Time(s.SinceMS),
+		Blocked: text(s.Blocked), BlockedSince: wire.Time(s.BlockedSinceMS), MergeFailure: text(s.MergeFailure),
+		File: file, Reachable: true,
+	}, nil
+}
+
+func text(t *string) string { return domain.CutText(wire.Text(t)) }

@@ -90,12 +90,14 @@ func (c *Client) withMCP(ctx context.Context, p domain.Project, use func(*mcpSes
 		err = use(s)
 		s.end(ctx)
 	}
-	notFound := errors.Is(err, errNotFound)
-	if ctx.Err() == nil || err == nil {
-		c.observe(p.Name, "tools", unless(notFound || domain.CodeOf(err) == domain.Invalid, err))
-	}
-	if notFound {
+	switch {
+	case errors.Is(err, errNotFound):
+		c.observe(ctx, p, "tools", nil)
 		return domain.WrapError(domain.NotFound, err, "project '"+p.Name+"' has no MCP server at its /mcp")
+	case domain.CodeOf(err) == domain.Invalid:
+		c.observe(ctx, p, "tools", nil)
+	default:
+		c.observe(ctx, p, "tools", err)
 	}
 	return err
 }

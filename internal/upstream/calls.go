@@ -1,0 +1,137 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// FeedRequest says which records a project server is asked for.
+type FeedRequest struct {
+	Since int64 // records with a greater timestamp_ms
+	// Wait asks the server to hold the answer for that long while there is no such record; a server that does not support
+	// it answers at once. Pipeline, unless "", asks it to answer also when its Pipeline-Version is a different one.
+	Wait     time.Duration
+	Pipeline string
+}
+
+const feedPath = "/api/events"
+
+// Feed requests a project server's records. It returns BadGateway with a message for people, or ctx's error.
+func (c *Client) Feed(ctx context.Context, p domain.Project, r FeedRequest) (feed FeedAnswer, err error) {
+	query := "since=" + strconv.FormatInt(r.Since, 10)
+	if r.Wait > 0 {
+		query += "&wait=" + r.Wait.String()
+		if r.Pipeline != "" {
+			query += "&pipeline=" + url.QueryEscape(r.Pipeline)
+		}
+	}
+	err = c.do(ctx, p, call{path: feedPath, query: query, wait: r.Wait}, func(a answer) (err error) {
+		feed, err = decodeFeed(a.header, a.body, r.Since)
+		return err
+	})
+	c.observe(ctx, p, "feed", err)
+	return feed, err
+}
+
+// Pipeline requests a project server's pipeline. known is its last answer or nil, and is returned itself when
+// nothing has changed since. A server with a feed, but without a valid pipeline, has events only. It returns
+// BadGateway with a message for people, or ctx's error.
+func (c *Client) Pipeline(
+	ctx context.Context, p domain.Project, known *domain.PipelineAnswer,
+) (result *domain.PipelineAnswer, err error) {
+	// Our own project servers leave out items that would be cut anyway: a board of 60,000 stories would be too large.
+	ask := call{path: "/api/pipeline", query: "items=" + strconv.Itoa(maxItems)}
+	if known != nil {
+		ask.etag = known.ETag
+	}
+	err = c.do(ctx, p, ask, func(a answer) (err error) {
+		if result = known; a.status == http.StatusOK {
+			result, err = parsePipeline(a, known)
+		}
+		return err
+	})
+	if (errors.Is(err, errNotFound) || errors.Is(err, errNoPipeline)) && c.servesFeed(ctx, p) {
+		if result, err = known, nil; known == nil || !known.EventsOnly {
+			result = &domain.PipelineAnswer{EventsOnly: true, Stages: []domain.Stage{}, Raw: []byte("[]")}
+		}
+	}
+	c.observe(ctx, p, "pipeline", err)
+	return result, err
+}
+
+// servesFeed reports whether the project server has a feed, without requesting any of its records.
+func (c *Client) servesFeed(ctx context.Context, p domain.Project) bool {
+	query := "since=" + strconv.FormatInt(math.MaxInt64, 10)
+	return c.do(ctx, p, call{path: feedPath, query: query}, func(a answer) error {
+		_, err := splitFeed(a.body)
+		return err
+	}) == nil
+}
+
+const (
+	storiesPath = "/api/stories"
+	// maxStoryID is the longest id that a server is asked for, in bytes.
+	maxStoryID = 4000
+)
+
+// Story requests a story. It returns NotFound if the server has none with this id or does not serve stories,
+// BadGateway with a message for people for every other failure, or ctx's error.
+func (c *Client) Story(ctx context.Context, p domain.Project, id string) (story domain.Story, err error) {
+	path, ok := storyPath(id)
+	if !ok {
+		return story, domain.WrapError(domain.NotFound, errNotFound, "no project server has a story with this id")
+	}
+	err = c.do(ctx, p, call{path: path}, func(a answer) error {
+		story, err = decodeStory(a, id)
+		return err
+	})
+	if errors.Is(err, errNotFound) {
+		c.observe(ctx, p, "story", nil)
+		return story, domain.WrapError(domain.NotFound, err, "the project server has no such story")
+	}
+	c.observe(ctx, p, "story", err)
+	return story, err
+}
+
+// PatchStory sends a change of a story unchanged, and returns the server's status and body unchanged; the body is at
+// most 8 MiB. For an id that no server can have the status is 404. It returns BadGateway with a message for people, or
+// ctx's error, when there is no answer, or only a redirect or a 401.
+func (c *Client) PatchStory(
+	ctx context.Context, p domain.Project, id string, change []byte,
+) (status int, body []byte, err error) {
+	path, ok := storyPath(id)
+	if !ok {
+		return http.StatusNotFound, []byte("story not found\n"), nil
+	}
+	return c.pass(ctx, p, call{method: http.MethodPatch, path: path, body: change})
+}
+
+// CreateStory sends a new story unchanged. Its results are those of PatchStory.
+func (c *Client) CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error) {
+	return c.pass(ctx, p, call{method: http.MethodPost, path: storiesPath, body: story})
+}
+
+// storyPath returns the path of a story, false for an id that cannot be part of a path.
+func storyPath(id string) (string, bool) {
+	if id == "" || id == "." || id == ".." || len(id) > maxStoryID { // dots change the path, even if escaped
+		return "", false
+	}
+	return storiesPath + "/" + url.PathEscape(id), true
+}
+
+func (c *Client) pass(ctx context.Context, p domain.Project, call call) (status int, body []byte, err error) {
+	call.any = true
+	err = c.do(ctx, p, call, func(a answer) error {
+		status, body = a.status, a.body
+		return nil
+	})
+	c.observe(ctx, p, "story", err)
+	return status, body, err
+}
