@@ -91,14 +91,10 @@ func (r repository) head(ctx context.Context) (string, error) {
 	return hash, err
 }
 
-// contains reports whether old is an ancestor of new.
-func (r repository) contains(ctx context.Context, new, old string) (bool, error) {
+// contains reports whether old is an ancestor of new. An old commit that no longer exists is not.
+func (r repository) contains(ctx context.Context, new, old string) bool {
 	_, err := r.output(ctx, "merge-base", "--is-ancestor", old, new)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil
 }
 
 // limitedBuffer keeps the first kilobyte written to it.

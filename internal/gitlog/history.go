@@ -3,9 +3,12 @@ package gitlog
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,14 +39,16 @@ type Commit struct {
 const recordFormat = "--format=%H%n%an%n%ct%n%s%n%B"
 
 // history reads the commits of a range, newest first, and returns for each id the commits whose messages contain it as
-// a word, at most perStory each.
-func (r repository) history(ctx context.Context, ids *words, revisions ...string) (map[string][]*Commit, error) {
-	found := map[string][]*Commit{}
+// a word, at most perStory each. Commits that are in known are taken from there.
+func (r repository) history(ctx context.Context, ids *words, known map[string]*Commit, revisions ...string) (
+	found map[string][]*Commit, err error,
+) {
+	found = map[string][]*Commit{}
 	args := append([]string{
 		"log", "-z", "--no-color", "--encoding=UTF-8", "--max-count=" + strconv.Itoa(maxCommits),
 		recordFormat,
 	}, revisions...)
-	err := r.stream(ctx, nil, func(out *bufio.Reader) error {
+	err = r.stream(ctx, nil, func(out *bufio.Reader) error {
 		for {
 			record, err := readRecord(out, 0)
 			if err != nil {
@@ -56,6 +61,7 @@ func (r repository) history(ctx context.Context, ids *words, revisions ...string
 			if commit == nil {
 				continue
 			}
+			commit = cmp.Or(known[commit.Hash], commit)
 			for _, id := range ids.in(message) {
 				if list := found[id]; len(list) < perStory {
 					found[id] = append(list, commit)
@@ -107,17 +113,39 @@ func limit(text []byte) string {
 	return strings.ToValidUTF8(domain.CutBytes(string(text), maxText), "\ufffd")
 }
 
-func (r repository) hashes(ctx context.Context, revisions ...string) (map[string]bool, error) {
-	found := map[string]bool{}
-	args := append([]string{"rev-list", "--max-count=" + strconv.Itoa(maxCommits)}, revisions...)
-	err := r.stream(ctx, nil, func(out *bufio.Reader) error {
+// count fills in what each of the commits, by their hashes, changes. The numbers stay zero when git fails.
+func (r repository) count(ctx context.Context, commits map[string]*Commit) error {
+	if len(commits) == 0 {
+		return nil
+	}
+	input := strings.Join(slices.Collect(maps.Keys(commits)), "\n") + "\n"
+	var current *Commit
+	return r.stream(ctx, strings.NewReader(input), func(out *bufio.Reader) error {
 		for {
 			line, err := readRecord(out, '\n')
 			if line == nil || err != nil {
 				return err
 			}
-			found[string(line)] = true
+			if hash, isHash := bytes.CutPrefix(line, []byte{0}); isHash {
+				current = commits[string(hash)]
+			} else if current != nil {
+				current.add(line)
+			}
 		}
-	}, append(args, "--")...)
-	return found, err
+	}, "log", "--stdin", "--no-walk=unsorted", "--first-parent", "-m", "--no-color", "--no-ext-diff", "--no-textconv",
+		"-M", "--ignore-submodules=all", "--numstat", "--format=%x00%H")
+}
+
+// add counts a line of --numstat: lines added, lines removed, path. The first two are hyphens for a binary file.
+func (c *Commit) add(line []byte) {
+	fields := bytes.SplitN(line, []byte("\t"), 3)
+	if len(fields) < 3 {
+		return
+	}
+	c.Files++
+	for i, sum := range []*int{&c.Added, &c.Removed} {
+		if n, err := strconv.Atoi(string(fields[i])); err == nil {
+			*sum += n
+		}
+	}
 }

@@ -4,9 +4,14 @@ package gitlog
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +51,7 @@ type Log struct {
 	head       string      // the commit up to which the history has been read
 	view       *board.View // the stories that have been searched for
 	searched   map[string]bool
-	failed     bool
+	failed     bool // the last attempt
 }
 
 // New returns a Log that is empty until Run is called.
@@ -74,11 +79,9 @@ func (l *Log) Run(ctx context.Context) error {
 	var asked time.Time
 	for {
 		view, now := l.Board.View(), l.signature()
-		if due := asked.IsZero() || time.Since(asked) >= l.recheck; due || now != seen {
+		if time.Since(asked) >= l.recheck || now != seen || l.gitDir != "" && view != l.view {
 			asked, seen = time.Now(), now
 			l.report(ctx, l.update(ctx, view))
-		} else if l.gitDir != "" && view != l.view {
-			l.report(ctx, l.add(ctx, view))
 		}
 		select {
 		case <-ctx.Done():
@@ -99,6 +102,13 @@ func (l *Log) report(ctx context.Context, err error) {
 	l.failed = err != nil
 }
 
+// isNoRepository reports whether git failed because there is no repository. It goes by the message: the exit status,
+// 128, has other causes as well.
+func isNoRepository(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && strings.Contains(err.Error(), "not a git repository")
+}
+
 // open finds the work tree that contains the directory, if any.
 func (l *Log) open(ctx context.Context) error {
 	git, err := exec.LookPath("git")
@@ -106,29 +116,110 @@ func (l *Log) open(ctx context.Context) error {
 		return nil // not an error: there is no history to show
 	}
 	l.repository = repository{git, l.Dir}
-	inside, err := l.repository.output(ctx, "rev-parse", "--is-inside-work-tree")
-	if err != nil {
+	text, err := l.repository.output(ctx, "rev-parse", "--is-inside-work-tree", "--absolute-git-dir")
+	if dir, inside := strings.CutPrefix(text, "true\n"); inside && err == nil {
+		l.gitDir, l.head, l.searched = filepath.Clean(dir), "", nil
+	}
+	return err
+}
+
+// update reads new commits up to HEAD, and the whole history for stories of view that have not been searched for. When
+// HEAD has moved to another line of history, it starts over. Commits of stories that have left the board are kept, up
+// to a limit, in case they come back.
+func (l *Log) update(ctx context.Context, view *board.View) error {
+	if l.gitDir == "" {
+		if err := l.open(ctx); err != nil || l.gitDir == "" {
+			return err
+		}
+	}
+	head, err := l.repository.head(ctx)
+	if err != nil { // the work tree no longer exists
+		l.gitDir = ""
+		l.publish(nil)
 		return err
 	}
-	if inside != "true" {
-		return nil
+	var ids []string
+	for _, stage := range view.Stages {
+		for i := range stage.Stories {
+			ids = append(ids, stage.Stories[i].ID)
+		}
 	}
-	dir, err := l.repository.output(ctx, "rev-parse", "--absolute-git-dir")
-	if err != nil {
-		return err
+	next := maps.Clone(l.commits)
+	switch goesOn := head == l.head || l.repository.contains(ctx, head, l.head); {
+	case !goesOn || next == nil || len(l.searched) > 2*len(ids)+1000:
+		next, l.searched = map[string][]*Commit{}, map[string]bool{}
+	case head != l.head:
+		if err := l.read(ctx, next, slices.Collect(maps.Keys(l.searched)), head, "^"+l.head); err != nil {
+			return err
+		}
 	}
-	l.gitDir, l.head, l.view = filepath.Clean(dir), "", nil
+	missing := slices.DeleteFunc(ids, func(id string) bool { return l.searched[id] })
+	if len(missing) > 0 && head != "" {
+		if err := l.read(ctx, next, missing, head); err != nil {
+			return err
+		}
+		for _, id := range missing {
+			l.searched[id] = true
+		}
+	}
+	l.head, l.view = head, view
+	l.publish(next)
 	return nil
 }
 
-// close forgets a work tree that no longer exists.
-func (l *Log) close() {
-	l.gitDir = ""
-	l.publish(nil)
+// read adds the commits of revisions that mention any of ids to next.
+func (l *Log) read(ctx context.Context, next map[string][]*Commit, ids []string, revisions ...string) error {
+	counted := map[string]*Commit{} // by hash, not to be counted again
+	for _, list := range l.commits {
+		for _, commit := range list {
+			if commit.Files > 0 {
+				counted[commit.Hash] = commit
+			}
+		}
+	}
+	found, err := l.repository.history(ctx, newWords(ids), counted, revisions...)
+	if err != nil {
+		return err
+	}
+	fresh := map[string]*Commit{}
+	for _, list := range found {
+		for _, commit := range list {
+			if counted[commit.Hash] == nil {
+				fresh[commit.Hash] = commit
+			}
+		}
+	}
+	if err := l.repository.count(ctx, fresh); err != nil {
+		return err
+	}
+	for id, list := range found {
+		list = append(list, next[id]...)
+		slices.SortStableFunc(list, func(a, b *Commit) int { return b.At.Compare(a.At) })
+		next[id] = list[:min(len(list), perStory)]
+	}
+	return nil
 }
 
 func (l *Log) publish(commits map[string][]*Commit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.commits = commits
+}
+
+// signature changes when HEAD does. It covers two files: HEAD, which changes with the branch, and HEAD's reflog.
+type signature [2]struct {
+	size     int64
+	modified time.Time
+}
+
+func (l *Log) signature() (s signature) {
+	if l.gitDir == "" {
+		return s
+	}
+	for i, name := range []string{"HEAD", filepath.Join("logs", "HEAD")} {
+		if info, err := os.Stat(filepath.Join(l.gitDir, name)); err == nil {
+			s[i].size, s[i].modified = info.Size(), info.ModTime()
+		}
+	}
+	return s
 }
