@@ -6,15 +6,28 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
-// board answers with the stages and their stories, at most ?items= of them: 304 to clients that already have them, 503
-// while the work directory cannot be read.
-func (s *server) board(w http.ResponseWriter, r *http.Request) error {
+// pipeline answers with the stages and their stories. A view of the board is encoded once, on first use.
+type pipeline struct {
+	project string
+	board   Board
+
+	mu   sync.Mutex
+	view *board.View // that body shows
+	most int         // how many of its stories
+	body []byte
+}
+
+// serve answers with at most ?items= stories: 304 to clients that already have them, 503 while the work directory
+// cannot be read.
+func (p *pipeline) serve(w http.ResponseWriter, r *http.Request) error {
 	most := math.MaxInt
 	if text := r.URL.Query().Get("items"); text != "" {
 		var err error
@@ -22,17 +35,11 @@ func (s *server) board(w http.ResponseWriter, r *http.Request) error {
 			return domain.Errorf(domain.Invalid, "items: must be a number from 0")
 		}
 	}
-	view := s.Board.View()
+	view := p.board.View()
 	if view.Err != nil {
 		return board.Unavailable(view.Err)
 	}
-	cache := &s.pipeline
-	if countStories(view.Stages) > most {
-		cache = &s.shortPipeline
-	} else {
-		most = math.MaxInt
-	}
-	body, tag := cache.encoded(s.Name, view, most), `"`+view.Version+`"`
+	tag := `"` + view.Version + `"`
 	header := w.Header()
 	header.Set("ETag", tag)
 	header.Set("Cache-Control", "no-cache")
@@ -40,28 +47,46 @@ func (s *server) board(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
+	body := p.encoded(view, most)
 	header["Content-Type"] = web.JSONType
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // the client may be gone
 	return nil
 }
 
-// pipelineCache holds the encoded pipeline.
-type pipelineCache struct {
-	mu   sync.Mutex
-	view *board.View
-	most int
-	body []byte
+// encoded returns the encoded pipeline, which the caller must not change.
+func (p *pipeline) encoded(view *board.View, most int) []byte {
+	stories := 0
+	for _, stage := range view.Stages {
+		stories += len(stage.Stories)
+	}
+	most = min(most, stories)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.view != view || p.most != most {
+		p.view, p.most, p.body = view, most, web.EncodeJSON(encodePipeline(p.project, view.Stages, most))
+	}
+	return p.body
 }
 
-// encoded returns the pipeline, which the caller must not change. A view of the board is encoded once, on first
-// use.
-func (c *pipelineCache) encoded(project string, view *board.View, most int) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.view != view || c.most != most {
-		c.view, c.most = view, most
-		c.body = web.EncodeJSON(encodePipeline(project, view.Stages, most))
+// encodePipeline returns the pipeline with the first items of its stages, at most most in all.
+func encodePipeline(project string, stages []board.Stage, most int) wire.Pipeline {
+	p := wire.Pipeline{Project: project, Stages: make([]wire.Stage, len(stages))}
+	for i, stage := range stages {
+		items := make([]wire.Item, min(len(stage.Stories), most))
+		most -= len(items)
+		p.Left += len(stage.Stories) - len(items)
+		for j := range items {
+			s := &stage.Stories[j]
+			items[j] = wire.Item{
+				StoryID: s.ID, StoryName: s.Name, Blocked: web.OrNull(s.Blocked), MergeFailure: web.OrNull(s.MergeFailure),
+				SinceMS: unixMS(s.Since),
+			}
+		}
+		p.Stages[i] = wire.Stage{Name: stage.Name, Items: items}
 	}
-	return c.body
+	return p
 }
+
+// unixMS returns t in Unix milliseconds, 0 for times before 1970.
+func unixMS(t time.Time) int64 { return max(0, t.UnixMilli()) }

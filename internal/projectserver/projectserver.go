@@ -4,8 +4,10 @@ package projectserver
 
 import (
 	"log/slog"
+	"maps"
 	"net/http"
-	"sync/atomic"
+	"slices"
+	"strings"
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
@@ -46,41 +48,32 @@ type Commits interface {
 type server struct {
 	Server
 	web.Errors
-	instance                []string // as a header's values
-	lastQuery               atomic.Pointer[parsedQuery]
-	pipeline, shortPipeline pipelineCache
 }
 
 // Handler returns the project server's handler: first the guards, then the token check, then the route. It does without
 // a router and request ids, because feeds are read all the time.
 func (s Server) Handler() http.Handler {
-	h := &server{Server: s, Errors: web.Errors{Log: s.Log}, instance: []string{s.Feed.Instance()}}
+	h := &server{Server: s, Errors: web.Errors{Log: s.Log}}
 	return web.LimitWriteTime(web.Recover(s.Log)(web.LimitBodyTime(web.Guard(s.AllowHosts)(h.routes()))))
 }
 
-// route holds the handlers of a path, by method. GET answers HEAD as well.
-type route struct {
-	open              bool // needs no token: it reveals nothing about the project
-	allow             string
-	get, post, change http.HandlerFunc
-}
-
-// routes is the whole route table.
+// routes is the whole route table: the handlers of each path by method. GET answers HEAD as well.
 func (s *server) routes() http.Handler {
 	handler := func(h web.HandlerFunc) http.HandlerFunc { return s.Errors.Handler(web.Plain, h) }
-	routes := map[string]route{
-		"/healthz":      {open: true, allow: "GET, HEAD", get: s.healthz},
-		"/api/events":   {allow: "GET, HEAD", get: handler(s.events)},
-		"/api/pipeline": {allow: "GET, HEAD", get: handler(s.board)},
-		"/api/stories":  {allow: "POST", post: handler(s.createStory)},
+	pipeline := &pipeline{project: s.Name, board: s.Board}
+	routes := map[string]map[string]http.HandlerFunc{
+		healthPath:      {"GET": func(w http.ResponseWriter, _ *http.Request) { web.Plain(w, http.StatusOK, "ok") }},
+		"/api/events":   {"GET": handler(s.events)},
+		"/api/pipeline": {"GET": handler(pipeline.serve)},
+		"/api/stories":  {"POST": handler(s.createStory)},
 	}
-	story := route{allow: "GET, HEAD, PATCH", get: handler(s.story), change: handler(s.changeStory)}
+	story := map[string]http.HandlerFunc{"GET": handler(s.story), "PATCH": handler(s.changeStory)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := routes[r.URL.Path]
 		if !ok && storyID(r) != "" {
 			route, ok = story, true
 		}
-		if !s.authenticate(r) && !route.open {
+		if !s.authenticate(r) && r.URL.Path != healthPath {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			web.Plain(w, http.StatusUnauthorized, "the project's token is required")
 			return
@@ -89,26 +82,18 @@ func (s *server) routes() http.Handler {
 			web.NotFound(w, r)
 			return
 		}
-		if h := route.handler(r.Method); h != nil {
+		if h := route[strings.Replace(r.Method, "HEAD", "GET", 1)]; h != nil {
 			h(w, r)
 			return
 		}
-		w.Header().Set("Allow", route.allow)
+		methods := strings.Join(slices.Sorted(maps.Keys(route)), ", ")
+		w.Header().Set("Allow", strings.Replace(methods, "GET", "GET, HEAD", 1))
 		web.Plain(w, http.StatusMethodNotAllowed, "method not allowed")
 	})
 }
 
-func (r route) handler(method string) http.HandlerFunc {
-	switch method {
-	case http.MethodGet, http.MethodHead:
-		return r.get
-	case http.MethodPost:
-		return r.post
-	case http.MethodPatch:
-		return r.change
-	}
-	return nil
-}
+// healthPath says that the process serves requests. It needs no token: it reveals nothing about the project.
+const healthPath = "/healthz"
 
 // authenticate reports whether the caller has the token, if one is required.
 func (s *server) authenticate(r *http.Request) bool {
@@ -121,9 +106,4 @@ func (s *server) authenticate(r *http.Request) bool {
 	}
 	web.KnownCaller(r.Context())
 	return true
-}
-
-// healthz reports that the process serves requests.
-func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
-	web.Plain(w, http.StatusOK, "ok")
 }

@@ -5,16 +5,15 @@ import (
 	"strings"
 
 	"switchyard/internal/board"
+	"switchyard/internal/domain"
 	"switchyard/internal/gitlog"
 	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
 
-const storiesPath = "/api/stories/"
-
 // storyID returns the id of the story that the path names, "" for none.
 func storyID(r *http.Request) string {
-	id, ok := strings.CutPrefix(r.URL.Path, storiesPath)
+	id, ok := strings.CutPrefix(r.URL.Path, "/api/stories/")
 	if !ok || strings.Contains(id, "/") {
 		return ""
 	}
@@ -66,4 +65,66 @@ func encodeCommits(commits []*gitlog.Commit) wire.Commits {
 		}
 	}
 	return list
+}
+
+// changeStory changes the story that the path names, and answers with it.
+func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
+	if !s.Board.Writable() {
+		return board.ErrReadOnly
+	}
+	change, err := newChange(web.DecodeJSON(w, r, web.MaxBody))
+	if err != nil {
+		return err
+	}
+	details, err := s.Board.Change(storyID(r), change)
+	if err != nil {
+		return err
+	}
+	web.WriteJSON(w, http.StatusOK, s.encodeStory(details))
+	return nil
+}
+
+func newChange(body *web.Body) (board.Change, error) {
+	c := board.Change{
+		Version: body.Text("version"), Stage: body.OptionalText("stage"), Blocked: body.OptionalText("blocked"),
+	}
+	if err := body.Err(); err != nil {
+		return c, err
+	}
+	if _, given := body.Raw("blocked"); given {
+		switch {
+		case c.Blocked == nil: // null unblocks
+			c.Blocked = new(string)
+		case strings.TrimSpace(*c.Blocked) == "":
+			return c, domain.Errorf(domain.Invalid, "blocked: must be a reason or null")
+		}
+	}
+	if raw, given := body.Raw("merge_failure"); given {
+		if string(raw) != "null" {
+			return c, domain.Errorf(domain.Invalid, "merge_failure: can only be null")
+		}
+		c.ClearMergeFailure = true
+	}
+	return c, nil
+}
+
+// createStory adds a story to a stage, and answers with it.
+func (s *server) createStory(w http.ResponseWriter, r *http.Request) error {
+	if !s.Board.Writable() {
+		return board.ErrReadOnly
+	}
+	body := web.DecodeJSON(w, r, web.MaxBody)
+	name, text, stage := body.Text("name"), body.OptionalText("body"), body.OptionalText("stage")
+	if err := body.Err(); err != nil {
+		return err
+	}
+	if stage != nil && *stage == "" {
+		return domain.Errorf(domain.Invalid, "stage: must not be empty")
+	}
+	details, err := s.Board.Create(name, wire.Text(text), wire.Text(stage))
+	if err != nil {
+		return err
+	}
+	web.WriteJSON(w, http.StatusCreated, s.encodeStory(details))
+	return nil
 }
