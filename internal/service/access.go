@@ -200,23 +200,24 @@ func (a *Access) Sessions() []domain.Session {
 
 // EndSession ends a session. It returns NotFound for an unknown id.
 func (a *Access) EndSession(ctx context.Context, id string) error {
-	return retry(ctx, func() error {
+	_, err := retry(ctx, func() (any, error) {
 		a.change.Lock()
 		defer a.change.Unlock()
 		a.mu.Lock()
 		s := a.sessions[id]
 		a.mu.Unlock()
 		if s == nil {
-			return domain.Errorf(domain.NotFound, "there is no such session")
+			return nil, domain.Errorf(domain.NotFound, "there is no such session")
 		}
 		change := domain.Change{
 			Action: domain.SessionEnded, Subject: s.Who, Detail: "it began at " + exactTime(s.CreatedAt),
 			Project: domain.ActorOf(ctx).Project,
 			Repeats: domain.ActorOf(ctx).Account == s.Account, // people who log out may do so often
 		}
-		return a.end(ctx, change, func(e *domain.AuditEntry) error { return a.store.RemoveSession(ctx, e, id) },
+		return nil, a.end(ctx, change, func(e *domain.AuditEntry) error { return a.store.RemoveSession(ctx, e, id) },
 			func() { a.dropSession(s) })
 	}, a.stored)
+	return err
 }
 
 // end removes a session or token from the store, where another gateway may have removed it already, and then from

@@ -95,12 +95,6 @@ func (t *agentTable) insert(r domain.AgentRecord, seen time.Time) *agentEntry {
 	return e
 }
 
-func (t *agentTable) add(r domain.AgentRecord, seen time.Time) *agentEntry {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.insert(r, seen)
-}
-
 // find returns nil for an unknown id.
 func (t *agentTable) find(id string) *agentEntry {
 	t.mu.Lock()
@@ -108,14 +102,13 @@ func (t *agentTable) find(id string) *agentEntry {
 	return t.byID[id]
 }
 
-// remove removes an agent, which must exist.
 func (t *agentTable) remove(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.drop(id)
 }
 
-// drop is remove; the caller holds mu.
+// drop removes an agent, which must exist. The caller holds mu.
 func (t *agentTable) drop(id string) {
 	e := t.byID[id]
 	delete(t.byID, id)
@@ -205,7 +198,19 @@ func (t *agentTable) save(ctx context.Context, all bool) error {
 		return nil
 	}
 	err := t.store.SaveBeats(ctx, beats)
-	t.beatsSaved(beats, err == nil)
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, b := range beats {
+		e := t.byID[b.ID]
+		switch {
+		case e == nil:
+		case err == nil:
+			e.ours, e.storedSeen, e.savedAt = true, b.LastSeen.UnixMilli(), now
+		default:
+			e.unsaved, e.news = true, true
+		}
+	}
 	return err
 }
 
@@ -226,20 +231,4 @@ func (t *agentTable) takeBeats(all bool) []domain.AgentBeat {
 		e.unsaved, e.news = false, false
 	}
 	return beats
-}
-
-func (t *agentTable) beatsSaved(beats []domain.AgentBeat, stored bool) {
-	now := time.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, b := range beats {
-		e := t.byID[b.ID]
-		switch {
-		case e == nil:
-		case stored:
-			e.ours, e.storedSeen, e.savedAt = true, b.LastSeen.UnixMilli(), now
-		default:
-			e.unsaved, e.news = true, true
-		}
-	}
 }

@@ -32,9 +32,6 @@ const (
 	finalSave = 5 * time.Second
 )
 
-// agentNotFound returns the error for an unknown id.
-func agentNotFound() error { return domain.Errorf(domain.NotFound, "agent not found") }
-
 // wrongSecret returns the error for an unknown or removed agent, and for a wrong secret.
 func wrongSecret() error {
 	return domain.Errorf(domain.Unauthorized, "no agent has this id and secret")
@@ -90,8 +87,9 @@ func (s *Agents) Join(
 		}
 		return domain.Agent{}, "", err
 	}
-	agent, _, _ := s.table.add(record, seen).view(s.projects.Registry())
-	return agent, domain.Secret(secret), nil
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	return s.table.insert(record, seen).agent(s.projects.Registry()), domain.Secret(secret), nil
 }
 
 // CheckSecret returns Unauthorized unless secret is that of the agent. If that requires the store and it cannot be
@@ -137,16 +135,16 @@ func (s *Agents) All() []domain.KnownAgent { return s.table.list(s.projects.Regi
 // Assign assigns an agent, alive or not, to a project, "" for none. It returns Invalid when the project does not exist
 // and NotFound when the agent does not.
 func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, error) {
-	return s.update(ctx, id, func(before domain.Agent) (domain.Change, func(*domain.AuditEntry) error, error) {
-		change := domain.Change{
+	return s.update(ctx, id, project, func(e *agentEntry, before domain.Agent) error {
+		err := s.audit.change(ctx, domain.Change{
 			Action: domain.AgentAssigned, Subject: before.Label,
 			Detail: "id: " + id + "; project: " + orNone(before.Project) + " → " + orNone(project),
+		}, func(entry *domain.AuditEntry) error { return s.store.AssignAgent(ctx, entry, id, project) })
+		if err == nil {
+			s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id && t.Project != project })
+			e.set(func(e *agentEntry) { e.assign(project) })
 		}
-		write := func(e *domain.AuditEntry) error { return s.store.AssignAgent(ctx, e, id, project) }
-		return change, write, s.checkProject(project)
-	}, func(e *agentEntry) {
-		s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id && t.Project != project })
-		e.set(func(e *agentEntry) { e.assign(project) })
+		return err
 	})
 }
 
@@ -155,62 +153,58 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 	if err := domain.CheckAgentLabel(label); err != nil {
 		return domain.Agent{}, err
 	}
-	return s.update(ctx, id, func(before domain.Agent) (domain.Change, func(*domain.AuditEntry) error, error) {
-		change := domain.Change{
+	return s.update(ctx, id, "", func(e *agentEntry, before domain.Agent) error {
+		err := s.audit.change(ctx, domain.Change{
 			Action: domain.AgentLabelled, Subject: label, Detail: "id: " + id + "; label: " + before.Label + " → " + label,
+		}, func(entry *domain.AuditEntry) error { return s.store.LabelAgent(ctx, entry, id, label) })
+		if err == nil {
+			e.set(func(e *agentEntry) { e.record.Label = label })
 		}
-		return change, func(e *domain.AuditEntry) error { return s.store.LabelAgent(ctx, e, id, label) }, nil
-	}, func(e *agentEntry) { e.set(func(e *agentEntry) { e.record.Label = label }) })
+		return err
+	})
 }
 
 // Remove removes an agent: its open heartbeat and all later ones are refused. It returns NotFound when there is no such
 // agent.
 func (s *Agents) Remove(ctx context.Context, id string) error {
-	_, err := s.update(ctx, id, func(before domain.Agent) (domain.Change, func(*domain.AuditEntry) error, error) {
-		change := domain.Change{
+	_, err := s.update(ctx, id, "", func(_ *agentEntry, before domain.Agent) error {
+		err := s.audit.change(ctx, domain.Change{
 			Action: domain.AgentRemoved, Subject: before.Label,
 			Detail: details(is("id", id), is("it was assigned to", before.Project)),
+		}, func(entry *domain.AuditEntry) error { return s.store.RemoveAgent(ctx, entry, id) })
+		if err == nil {
+			s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id })
+			s.table.remove(id)
 		}
-		return change, func(e *domain.AuditEntry) error { return s.store.RemoveAgent(ctx, e, id) }, nil
-	}, func(*agentEntry) {
-		s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id })
-		s.table.remove(id)
+		return err
 	})
 	return err
 }
 
-// update changes an agent in the store, as describe says given the agent before, and then in memory. It returns
-// NotFound, and the errors of describe.
+// update changes an agent while neither its assignment nor any project may change, and returns it as it is then. It
+// returns Invalid unless project exists or is "", NotFound when there is no such agent, and the errors of change.
 func (s *Agents) update(
-	ctx context.Context, id string,
-	describe func(before domain.Agent) (change domain.Change, write func(*domain.AuditEntry) error, err error),
-	apply func(*agentEntry),
-) (after domain.Agent, err error) {
-	err = retry(ctx, func() error {
-		s.projects.mu.RLock() // the project stays until the assignment is stored
+	ctx context.Context, id, project string, change func(e *agentEntry, before domain.Agent) error,
+) (domain.Agent, error) {
+	return retry(ctx, func() (after domain.Agent, err error) {
+		s.projects.mu.RLock()
 		defer s.projects.mu.RUnlock()
 		s.table.change.Lock()
 		defer s.table.change.Unlock()
-		var before domain.Agent
+		if err := s.checkProject(project); err != nil {
+			return after, err
+		}
 		entry := s.table.find(id)
-		if entry != nil {
-			before, _, _ = entry.view(s.projects.Registry())
+		if entry == nil {
+			return after, domain.Errorf(domain.NotFound, "agent not found")
 		}
-		change, write, err := describe(before)
-		if err == nil && entry == nil {
-			err = agentNotFound()
+		before, _, _ := entry.view(s.projects.Registry())
+		if err := change(entry, before); err != nil {
+			return after, err
 		}
-		if err != nil {
-			return err
-		}
-		if err := s.audit.change(ctx, change, write); err != nil {
-			return err
-		}
-		apply(entry)
 		after, _, _ = entry.view(s.projects.Registry())
-		return nil
+		return after, nil
 	}, s.projects.stored, s.table.stored)
-	return after, err
 }
 
 // checkProject returns Invalid unless there is a project of that name or the name is "".
@@ -225,30 +219,19 @@ func (s *Agents) checkProject(name string) error {
 // assigned to. It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is not
 // assigned, and Unauthorized when it has been removed. The caller has checked the agent's secret.
 func (s *Agents) IssueToken(ctx context.Context, id string) (token domain.NamedToken, secret domain.Secret, err error) {
-	err = retry(ctx, func() (err error) {
-		token, secret, err = s.issueToken(ctx, id)
+	_, err = s.update(ctx, id, "", func(_ *agentEntry, agent domain.Agent) (err error) {
+		if agent.Project == "" {
+			return domain.Errorf(domain.Conflict, "the agent is assigned to no project")
+		}
+		t := domain.NamedToken{Name: agent.Label, Role: domain.RoleOperator, Project: agent.Project, AgentID: id}
+		if domain.CheckProjectName(t.Name) != nil { // not every label is a valid name
+			t.Name = id
+		}
+		token, secret, err = s.access.CreateToken(ctx, t, nil)
 		return err
-	}, s.projects.stored, s.table.stored)
+	})
+	if domain.CodeOf(err) == domain.NotFound {
+		err = wrongSecret()
+	}
 	return token, secret, err
-}
-
-func (s *Agents) issueToken(ctx context.Context, id string) (domain.NamedToken, domain.Secret, error) {
-	s.projects.mu.RLock() // project and assignment stay until the token is stored
-	defer s.projects.mu.RUnlock()
-	s.table.change.Lock()
-	defer s.table.change.Unlock()
-	entry := s.table.find(id)
-	if entry == nil {
-		return domain.NamedToken{}, "", wrongSecret()
-	}
-	agent, _, _ := entry.view(s.projects.Registry())
-	if agent.Project == "" {
-		return domain.NamedToken{}, "", domain.Errorf(domain.Conflict, "the agent is assigned to no project")
-	}
-	name := agent.Label
-	if domain.CheckProjectName(name) != nil { // not every label is a valid name
-		name = id
-	}
-	t := domain.NamedToken{Name: name, Role: domain.RoleOperator, Project: agent.Project, AgentID: id}
-	return s.access.CreateToken(ctx, t, nil)
 }

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"switchyard/internal/domain"
@@ -117,18 +116,18 @@ func (r *reloader) run(ctx context.Context) {
 
 // retry makes a change. If that fails because of what is in memory or the store, it refreshes the topics and tries once
 // more: another gateway may just have changed them.
-func retry(ctx context.Context, change func() error, stale ...*reloader) error {
-	err := change()
+func retry[T any](ctx context.Context, change func() (T, error), stale ...*reloader) (T, error) {
+	result, err := change()
 	switch domain.CodeOf(err) {
 	case domain.NotFound, domain.Conflict, domain.Invalid, domain.Unauthorized:
 	default:
-		return err
+		return result, err
 	}
-	if !slices.ContainsFunc(stale, func(r *reloader) bool { return r.changes != nil }) {
-		return err
+	if stale[0].changes == nil {
+		return result, err
 	}
 	if err := refresh(ctx, stale...); err != nil {
-		return err
+		return result, err
 	}
 	return change()
 }

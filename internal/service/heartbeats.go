@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	"switchyard/internal/clock"
@@ -25,9 +24,13 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 	if entry == nil {
 		return domain.Agent{}, wrongSecret()
 	}
-	entry.begin(b, s.table.changes != nil)
+	shared := s.table.changes != nil
+	entry.begin(b, shared)
 	defer entry.end()
-	known, over := s.knownAssignment(entry, b.Assigned), b.Wait <= 0
+	known, over := entry.knownAssignment(b.Assigned), b.Wait <= 0
+	if known.url == "" && shared && time.Since(s.projects.current.Load().moved[b.Assigned]) <= s.table.timeout {
+		known.url = "unknown" // another gateway answered last, perhaps with the old address
+	}
 	var superseded <-chan struct{}
 	if !over {
 		superseded = entry.hold()
@@ -43,7 +46,7 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 			known.url = now.url // in the first pass: only later changes count
 		}
 		if over || now != known {
-			if entry.send(now) && s.table.changes != nil {
+			if entry.send(now) && shared {
 				// Stored before the answer, so that the next heartbeat, to whichever gateway, is stored after it.
 				flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
 				_ = s.table.save(flush, false) // if it fails it is stored later
@@ -62,16 +65,6 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 			over = true
 		}
 	}
-}
-
-// knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it
-// has been answered yet.
-func (s *Agents) knownAssignment(e *agentEntry, project string) assignment {
-	known := e.knownAssignment(project)
-	if known.url == "" && s.table.changes != nil && s.projects.moved.within(project, s.table.timeout) {
-		known.url = "unknown" // another gateway answered last, perhaps with the old address
-	}
-	return known
 }
 
 // onTick shortens a hold by up to 1 %, so that thousands of heartbeats end together on a tick: a wake-up for each of
@@ -117,37 +110,10 @@ func (s *Agents) forget(ctx context.Context) error {
 	return s.store.ForgetTokens(ctx, clock.Now().Add(-tokenMemory))
 }
 
-// movedProjects keeps recent changes of projects' addresses, which an agent that another gateway answered last may not
-// know.
-type movedProjects struct {
-	mu sync.Mutex
-	at map[string]time.Time // by name
-}
-
-// movedLife is longer than the time between two heartbeats.
-const movedLife = 10 * time.Minute
-
-func (m *movedProjects) note(before, now *domain.Registry) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for name, at := range m.at {
-		if time.Since(at) > movedLife {
-			delete(m.at, name)
-		}
-	}
-	for _, p := range now.Projects {
-		if old, known := before.Find(p.Name); known && old.URL != p.URL {
-			if m.at == nil {
-				m.at = map[string]time.Time{}
-			}
-			m.at[p.Name] = time.Now()
-		}
-	}
-}
-
-func (m *movedProjects) within(name string, d time.Duration) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at, known := m.at[name]
-	return known && time.Since(at) <= d
+// Heartbeat is an agent's report about itself.
+type Heartbeat struct {
+	State    *domain.AgentState // nil keeps the last one, except that stopped becomes idle
+	Detail   *string            // nil keeps the last one; only the last 4096 bytes are kept
+	Assigned string             // the project that the agent believes it is assigned to, "" for none
+	Wait     time.Duration      // how long the response may be held, 0 for not at all
 }

@@ -109,21 +109,21 @@ func (a *Access) Tokens() []domain.NamedToken {
 // RevokeToken revokes a named token and ends the sessions that were made with it. It returns NotFound for an unknown
 // token.
 func (a *Access) RevokeToken(ctx context.Context, id string) error {
-	return retry(ctx, func() error {
+	_, err := retry(ctx, func() (any, error) {
 		a.change.Lock()
 		defer a.change.Unlock()
 		a.mu.Lock()
 		t := a.tokens[id]
 		a.mu.Unlock()
 		if t == nil {
-			return domain.Errorf(domain.NotFound, "there is no such token")
+			return nil, domain.Errorf(domain.NotFound, "there is no such token")
 		}
 		change := domain.Change{Action: domain.TokenRevoked, Subject: t.Name, Detail: tokenDetail(t.NamedToken)}
 		ctx := context.WithoutCancel(ctx)
-		return a.end(ctx, change, func(e *domain.AuditEntry) error { return a.store.RemoveNamedToken(ctx, e, id) }, func() {
-			a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id })
-		})
+		return nil, a.end(ctx, change, func(e *domain.AuditEntry) error { return a.store.RemoveNamedToken(ctx, e, id) },
+			func() { a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id }) })
 	}, a.stored)
+	return err
 }
 
 // dropTokens ends tokens, and the sessions made with them, in memory. The caller holds mu.

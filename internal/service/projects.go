@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -31,28 +32,25 @@ type Projects struct {
 	agents *agentTable // removing a project unassigns its agents
 	access *Access     // and ends the tokens of their commands
 	stored *reloader
-	moved  movedProjects
 
 	// mu makes checking, storing and publishing atomic. Hold it for reading while no project may be removed.
 	mu      sync.RWMutex
+	moved   map[string]time.Time // of the next snapshot
 	current atomic.Pointer[registrySnapshot]
 }
 
 type registrySnapshot struct {
 	domain.Registry
-	outdated chan struct{} // closed when a newer snapshot is published
+	moved    map[string]time.Time // when other gateways have changed projects' addresses, by name
+	outdated chan struct{}        // closed when a newer snapshot is published
 }
 
-// publish makes next the registry and wakes those who wait for a change. The caller holds mu, or s is not shared yet.
+// publish makes next the registry and wakes those who wait for a change. The caller holds mu.
 func (s *Projects) publish(next domain.Registry) {
 	old := s.current.Load()
-	if old != nil {
-		next.Version = old.Version + 1
-	}
-	s.current.Store(&registrySnapshot{next, make(chan struct{})})
-	if old != nil {
-		close(old.outdated)
-	}
+	next.Version = old.Version + 1
+	s.current.Store(&registrySnapshot{next, s.moved, make(chan struct{})})
+	close(old.outdated)
 }
 
 func (s *Projects) load(ctx context.Context) error {
@@ -63,18 +61,22 @@ func (s *Projects) load(ctx context.Context) error {
 		return err
 	}
 	known := s.current.Load()
-	if known == nil || known.Active != active || !slices.Equal(known.Projects, projects) {
-		next := domain.Registry{Active: active, Projects: projects}
-		if known != nil {
-			s.moved.note(&known.Registry, &next)
-		}
-		s.publish(next)
+	if known.Active == active && slices.Equal(known.Projects, projects) {
+		return nil
 	}
+	s.moved = maps.Clone(s.moved)
+	for _, p := range projects {
+		if old, found := known.Find(p.Name); found && old.URL != p.URL {
+			s.moved[p.Name] = time.Now()
+		}
+	}
+	s.publish(domain.Registry{Active: active, Projects: projects})
 	return nil
 }
 
-func (s *Projects) change(ctx context.Context, change func() error) error {
-	return retry(ctx, func() error {
+// change makes a change with mu held.
+func change[T any](ctx context.Context, s *Projects, change func() (T, error)) (T, error) {
+	return retry(ctx, func() (T, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return change()
@@ -89,12 +91,8 @@ func (s *Projects) Changed() <-chan struct{} { return s.current.Load().outdated 
 
 // Add registers a project. It trims name and url; a nil token is none. It returns Conflict for a name that is taken,
 // even if the url is invalid, and otherwise Invalid.
-func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
-	err = s.change(ctx, func() (err error) {
-		p, err = s.add(ctx, name, url, token)
-		return err
-	})
-	return p, err
+func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
+	return change(ctx, s, func() (domain.Project, error) { return s.add(ctx, name, url, token) })
 }
 
 // Update changes a project's url, and its token unless that is nil; "" removes the token. If the url has another origin
@@ -104,11 +102,7 @@ func (s *Projects) Update(ctx context.Context, name, url string, token *domain.S
 	if err := s.stored.refresh(ctx); err != nil { // values that do not change must be the stored ones
 		return p, err
 	}
-	err = s.change(ctx, func() (err error) {
-		p, err = s.update(ctx, name, url, token)
-		return err
-	})
-	return p, err
+	return change(ctx, s, func() (domain.Project, error) { return s.update(ctx, name, url, token) })
 }
 
 // Ensure adds a project or, if the name exists, changes it as Update does.
@@ -117,62 +111,66 @@ func (s *Projects) Ensure(ctx context.Context, name, url string, token *domain.S
 		return p, err
 	}
 	name = strings.TrimSpace(name)
-	err = s.change(ctx, func() (err error) {
+	return change(ctx, s, func() (domain.Project, error) {
 		if _, found := s.Registry().Find(name); found {
-			p, err = s.update(ctx, name, url, token)
-		} else {
-			p, err = s.add(ctx, name, url, token)
+			return s.update(ctx, name, url, token)
 		}
-		return err
+		return s.add(ctx, name, url, token)
 	})
-	return p, err
 }
 
 // Seed registers projects without tokens, all or none, and makes the first the active one. It does nothing unless the
 // registry is empty.
 func (s *Projects) Seed(ctx context.Context, projects []domain.Project) error {
-	return s.change(ctx, func() error { return s.seed(ctx, projects) })
+	_, err := change(ctx, s, func() (any, error) { return nil, s.seed(ctx, projects) })
+	return err
 }
 
 func (s *Projects) seed(ctx context.Context, projects []domain.Project) error {
 	if len(projects) == 0 || len(s.Registry().Projects) > 0 {
 		return nil
 	}
-	seeds := make([]domain.Project, len(projects))
-	for i, p := range projects {
-		var err error
-		if seeds[i], err = domain.NewProject(p.Name, p.URL); err != nil {
+	var next domain.Registry
+	for _, p := range projects {
+		seed, err := domain.NewProject(p.Name, p.URL)
+		if err != nil {
 			return err
 		}
+		next.Projects = append(next.Projects, seed)
 	}
-	active := seeds[0].Name
-	slices.SortFunc(seeds, func(a, b domain.Project) int { return strings.Compare(a.Name, b.Name) })
-	for i := range seeds[1:] {
-		if seeds[i].Name == seeds[i+1].Name {
-			return nameTaken(seeds[i].Name)
+	next.Active = next.Projects[0].Name
+	slices.SortFunc(next.Projects, func(a, b domain.Project) int { return strings.Compare(a.Name, b.Name) })
+	var names []string
+	for i, p := range next.Projects {
+		if i > 0 && p.Name == names[i-1] {
+			return nameTaken(p.Name)
 		}
-	}
-	names := make([]string, len(seeds))
-	for i, p := range seeds {
-		names[i] = p.Name
+		names = append(names, p.Name)
 	}
 	change := domain.Change{
 		Action: domain.ProjectAdded, Subject: strings.Join(names, ", "),
-		Detail: "from the configuration; active: " + active,
+		Detail: "from the configuration; active: " + next.Active,
 	}
-	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
-		return s.store.AddProjects(ctx, e, active, seeds...)
+	return s.commit(ctx, change, next, func(e *domain.AuditEntry) error {
+		return s.store.AddProjects(ctx, e, next.Active, next.Projects...)
 	})
-	if err != nil {
-		return err
+}
+
+// commit makes a change in the store, and then publishes its result.
+func (s *Projects) commit(
+	ctx context.Context, change domain.Change, next domain.Registry, write func(*domain.AuditEntry) error,
+) error {
+	err := s.audit.change(ctx, change, write)
+	if err == nil {
+		s.publish(next)
 	}
-	s.publish(domain.Registry{Active: active, Projects: seeds})
-	return nil
+	return err
 }
 
 // Switch makes a project the active one. It returns NotFound.
 func (s *Projects) Switch(ctx context.Context, name string) error {
-	return s.change(ctx, func() error { return s.switchTo(ctx, name) })
+	_, err := change(ctx, s, func() (any, error) { return nil, s.switchTo(ctx, name) })
+	return err
 }
 
 func (s *Projects) switchTo(ctx context.Context, name string) error {
@@ -184,13 +182,8 @@ func (s *Projects) switchTo(ctx context.Context, name string) error {
 		Action: domain.ProjectSwitched, Subject: name,
 		Detail: "active: " + orNone(next.Active) + " → " + name,
 	}
-	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.SetActive(ctx, e, name) })
-	if err != nil {
-		return err
-	}
 	next.Active = name
-	s.publish(next)
-	return nil
+	return s.commit(ctx, change, next, func(e *domain.AuditEntry) error { return s.store.SetActive(ctx, e, name) })
 }
 
 func (s *Projects) add(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
@@ -207,13 +200,8 @@ func (s *Projects) add(ctx context.Context, name, url string, token *domain.Secr
 		Action: domain.ProjectAdded, Subject: p.Name,
 		Detail: details(is("url", p.URL), secretWas("token", "", p.Token)),
 	}
-	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.AddProjects(ctx, e, "", p) })
-	if err != nil {
-		return domain.Project{}, err
-	}
 	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
-	s.publish(next)
-	return p, nil
+	return p, s.commit(ctx, change, next, func(e *domain.AuditEntry) error { return s.store.AddProjects(ctx, e, "", p) })
 }
 
 func (s *Projects) update(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
@@ -237,14 +225,11 @@ func (s *Projects) update(ctx context.Context, name, url string, token *domain.S
 		Action: domain.ProjectChanged, Subject: name,
 		Detail: details(was("url", old.URL, p.URL), secretWas("token", old.Token, p.Token)),
 	}
-	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.UpdateProject(ctx, e, old, p) })
-	if err != nil {
-		return domain.Project{}, err
-	}
 	next.Projects = slices.Clone(next.Projects)
 	next.Projects[i] = p
-	s.publish(next)
-	return p, nil
+	return p, s.commit(ctx, change, next, func(e *domain.AuditEntry) error {
+		return s.store.UpdateProject(ctx, e, old, p)
+	})
 }
 
 func newProject(name, url string, token *domain.Secret) (domain.Project, error) {

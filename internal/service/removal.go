@@ -21,34 +21,30 @@ const (
 // events are kept. It returns NotFound.
 func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Removal, err error) {
 	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // Restore must later restore what is stored now
-		return domain.Removal{}, err
+		return removed, err
 	}
-	err = s.change(ctx, func() (err error) {
-		removed, err = s.remove(ctx, name)
-		return err
-	})
-	return removed, err
+	return change(ctx, s, func() (domain.Removal, error) { return s.remove(ctx, name) })
 }
 
-func (s *Projects) remove(ctx context.Context, name string) (domain.Removal, error) {
+func (s *Projects) remove(ctx context.Context, name string) (removed domain.Removal, err error) {
 	next := *s.Registry()
 	i, found := next.Index(name)
 	if !found {
-		return domain.Removal{}, projectNotFound(name)
+		return removed, projectNotFound(name)
 	}
 	s.agents.change.Lock() // the removal must not show before its agents are unassigned
 	defer s.agents.change.Unlock()
-	removed := domain.Removal{Project: next.Projects[i], Active: next.Active == name}
-	change := domain.Change{Action: domain.ProjectRemoved, Subject: name, Detail: removalDetail(removed)}
-	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.RemoveProject(ctx, e, name) })
+	removed.Project = next.Projects[i]
+	change := domain.Change{Action: domain.ProjectRemoved, Subject: name, Detail: "url: " + removed.Project.URL}
+	if removed.Active = next.Active == name; removed.Active {
+		next.Active = ""
+		change.Detail += "; it was the active one"
+	}
+	next.Projects = slices.Delete(slices.Clone(next.Projects), i, i+1)
+	err = s.commit(ctx, change, next, func(e *domain.AuditEntry) error { return s.store.RemoveProject(ctx, e, name) })
 	if err != nil {
 		return domain.Removal{}, err
 	}
-	next.Projects = slices.Delete(slices.Clone(next.Projects), i, i+1)
-	if removed.Active {
-		next.Active = ""
-	}
-	s.publish(next)
 	s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.Project == name })
 	removed.Agents = s.agents.unassign(name)
 	return removed, nil
@@ -61,11 +57,7 @@ func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents 
 	if err := refresh(ctx, s.stored, s.agents.stored); err != nil {
 		return 0, err
 	}
-	err = s.change(ctx, func() (err error) {
-		agents, err = s.restore(ctx, removed)
-		return err
-	})
-	return agents, err
+	return change(ctx, s, func() (int, error) { return s.restore(ctx, removed) })
 }
 
 func (s *Projects) restore(ctx context.Context, removed domain.Removal) (agents int, err error) {
@@ -85,14 +77,13 @@ func (s *Projects) restore(ctx context.Context, removed domain.Removal) (agents 
 		Action: domain.ProjectRestored, Subject: p.Name,
 		Detail: details(is("url", p.URL), is("active", active), was("agents", "", strings.Join(free, ", "))),
 	}
-	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
+	err = s.commit(ctx, change, next, func(e *domain.AuditEntry) error {
 		return s.store.RestoreProject(ctx, e, active, p, free)
 	})
 	if err != nil {
 		return 0, err
 	}
-	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
-	s.publish(next)
 	for _, id := range free {
 		s.agents.find(id).set(func(e *agentEntry) { e.assign(p.Name) })
 	}
@@ -117,11 +108,4 @@ func (s *Projects) UndoRemoval(ctx context.Context, id string) (r domain.Removal
 	}
 	agents, err = s.Restore(ctx, r)
 	return r, agents, err
-}
-
-func removalDetail(r domain.Removal) string {
-	if r.Active {
-		return "url: " + r.Project.URL + "; it was the active one"
-	}
-	return "url: " + r.Project.URL
 }

@@ -103,7 +103,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	projects := &Projects{store: o.Store, audit: audit, agents: table, access: access}
+	projects := &Projects{store: o.Store, audit: audit, agents: table, access: access, moved: map[string]time.Time{}}
+	projects.current.Store(&registrySnapshot{outdated: make(chan struct{})})
 	projects.stored = newReloader(o.Changes, domain.TopicProjects, projects.load)
 	if err := projects.load(ctx); err != nil {
 		return nil, err
