@@ -31,10 +31,10 @@ const (
 // state.
 func (t *Tab) Accessible() {
 	t.Helper()
-	t.meets(rules)
+	meets(t, rules)
 }
 
-func (t *Tab) meets(rules string) {
+func meets(t *Tab, rules string) {
 	t.Helper()
 	if !Eval[bool](t, "'axe' in window") {
 		// The page's content security policy does not apply to scripts sent through the debugging protocol.
@@ -45,7 +45,7 @@ func (t *Tab) meets(rules string) {
 		.then(() => axe.run(document, `+rules+`))
 		.then(found => found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html + '\n' + n.failureSummary)))`)
 	for _, violation := range violations {
-		t.Errorf("%s\n%s", t.where(), violation)
+		t.Errorf("%s\n%s", where(t), violation)
 	}
 }
 
@@ -60,19 +60,19 @@ func (t *Tab) AccessibleAt(widths ...int64) {
 		light := Eval[string](t, layout)
 		t.Media("prefers-color-scheme", "dark")
 		if Eval[string](t, layout) == light {
-			t.meets(rulesOfColours)
+			meets(t, rulesOfColours)
 		} else {
 			t.Accessible()
 		}
 		if wide := Eval[int64](t, "document.documentElement.scrollWidth"); wide > width {
-			t.Errorf("%s: the page is %d px wide", t.where(), wide)
+			t.Errorf("%s: the page is %d px wide", where(t), wide)
 		}
 	}
 	t.Media("prefers-color-scheme", "light")
 }
 
 // where describes the page and how it is displayed.
-func (t *Tab) where() string {
+func where(t *Tab) string {
 	return Eval[string](t, `location.pathname + ' ' + innerWidth + ' px' +
 		(matchMedia('(prefers-color-scheme: dark)').matches ? ' dark' : ' light')`)
 }

@@ -1,7 +1,6 @@
 package browsertest
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,15 +18,15 @@ type console struct {
 
 const mark = "switchyard's tests: mark "
 
-// watchConsole collects the errors in the console. Errors that the test does not take with Complaints fail it.
-func (t *Tab) watchConsole() {
+// watch collects the errors in the tab's console. Errors that the test does not take with Complaints fail it.
+func (c *console) watch(t *Tab) {
 	messages := chromedp.Console(t.ctx)
 	go func() {
 		for message, err := range messages {
 			if err != nil {
 				return
 			}
-			t.console.note(message)
+			c.note(message)
 		}
 	}()
 	t.Cleanup(func() {
@@ -56,30 +55,25 @@ func (c *console) note(message chromedp.ConsoleMessage) {
 	}
 }
 
-// Complaints returns the errors in the browser's console since the last call. They then no longer fail the test.
-func (t *Tab) Complaints() []string {
-	t.Helper()
-	t.console.mu.Lock()
-	t.console.marks++
-	number := t.console.marks
-	t.console.mu.Unlock()
-	// Messages arrive in order, but late: once the mark has arrived, so have all messages before it.
-	t.until("a mark in the console", func(ctx context.Context) (bool, error) {
-		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf("console.debug(%q), true",
-			mark+fmt.Sprint(number)))); err != nil {
-			return false, err
-		}
-		return t.console.reached(number), nil
-	})
-	t.console.mu.Lock()
-	defer t.console.mu.Unlock()
-	complaints := t.console.complaints
-	t.console.complaints = nil
-	return complaints
-}
-
 func (c *console) reached(number int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.marked >= number
+}
+
+// take returns the complaints since the last call.
+func (c *console) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	complaints := c.complaints
+	c.complaints = nil
+	return complaints
+}
+
+// newMark returns the number of the next mark.
+func (c *console) newMark() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.marks++
+	return c.marks
 }

@@ -76,7 +76,7 @@ func open(t testing.TB) *Tab {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
-	tab.watchConsole()
+	tab.console.watch(tab)
 	// other tabs have it as well
 	call(tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	tab.Size(1280, 800)
@@ -113,6 +113,12 @@ func (t *Tab) Goto(address string) {
 func (t *Tab) Size(width, height int64) {
 	t.Helper()
 	t.do(chromedp.EmulateViewport(width, height))
+}
+
+// Phone makes the tab a phone of 360 by 780 pixels, with a touch screen and no mouse.
+func (t *Tab) Phone() {
+	t.Helper()
+	t.do(chromedp.EmulateViewport(360, 780, chromedp.EmulateMobile, chromedp.EmulateTouch))
 }
 
 // Media sets media features: prefers-color-scheme, dark, …
@@ -198,7 +204,7 @@ func (t *Tab) KeysTo(keys, heading string) {
 	t.Helper()
 	var typed time.Time
 	t.until("heading "+heading+" after "+keys, func(ctx context.Context) (bool, error) {
-		if things, err := t.query(ctx, "heading", heading, 1); len(things) > 0 || err != nil {
+		if things, err := query(ctx, t, "heading", heading, 1); len(things) > 0 || err != nil {
 			return len(things) > 0, err
 		}
 		if time.Since(typed) < answerTime {
@@ -222,4 +228,17 @@ func (t *Tab) Screenshot(path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Complaints returns the errors in the browser's console since the last call. They then no longer fail the test.
+func (t *Tab) Complaints() []string {
+	t.Helper()
+	number := t.console.newMark()
+	write := fmt.Sprintf("console.debug(%q), true", mark+fmt.Sprint(number))
+	// Messages arrive in order, but late: once the mark has arrived, so have all messages before it.
+	t.until("a mark in the console", func(ctx context.Context) (bool, error) {
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](write))
+		return t.console.reached(number), err
+	})
+	return t.console.take()
 }

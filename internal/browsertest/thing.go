@@ -22,7 +22,7 @@ func (t *Tab) All(role, name string) []Thing {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
-	things, err := t.query(ctx, role, name, math.MaxInt32)
+	things, err := query(ctx, t, role, name, math.MaxInt32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func (t *Tab) Find(role, name string) Thing {
 	t.Helper()
 	var things []Thing
 	t.until(role+" "+name, func(ctx context.Context) (_ bool, err error) {
-		if things, err = t.query(ctx, role, name, 1); len(things) == 0 || err != nil {
+		if things, err = query(ctx, t, role, name, 1); len(things) == 0 || err != nil {
 			return false, err
 		}
 		return chromedp.Run(ctx, chromedp.Evaluate[bool]("document.readyState === 'complete'"))
@@ -79,7 +79,7 @@ const find = `((selector, role, name, limit) => {
 
 // query returns the first limit matching elements. It runs a script in the page, which uses a feature enabled at the
 // browser's start: the protocol's own query blocks the page forever if it comes between two pages.
-func (t *Tab) query(ctx context.Context, role, name string, limit int) ([]Thing, error) {
+func query(ctx context.Context, t *Tab, role, name string, limit int) ([]Thing, error) {
 	list, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf(find, candidates(role), role, name,
 		limit)))
 	if err != nil {

@@ -8,12 +8,6 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Phone makes the tab a phone of 360 by 780 pixels, with a touch screen and no mouse.
-func (t *Tab) Phone() {
-	t.Helper()
-	t.do(chromedp.EmulateViewport(360, 780, chromedp.EmulateMobile, chromedp.EmulateTouch))
-}
-
 // tapTime is how long to wait for a touch to become a click before the next attempt: if the first one still led to
 // another page, the second would hit anything there.
 const tapTime = 20 * time.Second
