@@ -5,20 +5,25 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"switchyard/internal/store/sqlite"
 )
 
-// Dir returns a directory with a new SQLite database. It is copied: creating one takes several times as long as opening
-// it.
+// Dir returns a directory with a new SQLite database, until the test ends. It is copied: creating one takes several
+// times as long as opening it.
 func Dir(t testing.TB) string {
 	t.Helper()
 	files, err := made()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp(memory(), "database")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
@@ -27,9 +32,19 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
+// memory returns a directory in memory if there is room, since SQLite waits for the disk at each commit, else "".
+var memory = sync.OnceValue(func() string {
+	const directory, room = "/dev/shm", 1 << 30
+	var disk syscall.Statfs_t
+	if syscall.Statfs(directory, &disk) != nil || disk.Bavail*uint64(disk.Bsize) < room {
+		return ""
+	}
+	return directory
+})
+
 // made creates a database once and returns its files.
 var made = sync.OnceValues(func() (files map[string][]byte, err error) {
-	dir, err := os.MkdirTemp("", "database")
+	dir, err := os.MkdirTemp(memory(), "database")
 	if err != nil {
 		return nil, err
 	}
