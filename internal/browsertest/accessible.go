@@ -3,7 +3,6 @@ package browsertest
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
@@ -79,8 +78,14 @@ func where(t *Tab) string {
 
 // axe returns the source of axe-core, which make test installs.
 func axe(t testing.TB) string {
-	_, here, _, _ := runtime.Caller(0)
-	source, err := os.ReadFile(filepath.Join(filepath.Dir(here), "node_modules/axe-core/axe.min.js"))
+	root := "." // tests run in the directory of their package
+	for range 10 {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		root = filepath.Join(root, "..")
+	}
+	source, err := os.ReadFile(filepath.Join(root, "internal/browsertest/node_modules/axe-core/axe.min.js"))
 	if err != nil {
 		t.Fatalf("axe-core is missing (%v): run make test, which installs it", err)
 	}
