@@ -35,9 +35,9 @@ func TestAHeldHeartbeatsConnectionGoesOn(t *testing.T) {
 	id, secret := g.join("a")
 	conn, from := g.Dial()
 	for _, send := range [][]string{
-		{heldBeat(id, secret, "1s"), healthRequest},
-		{heldBeat(id, secret, "1s") + healthRequest, ""},
-		{heldBeat(id, secret, "1s"), heldBeat(id, secret, "1s")},
+		{heldBeat(id, secret, "100ms"), healthRequest},
+		{heldBeat(id, secret, "100ms") + healthRequest, ""},
+		{heldBeat(id, secret, "100ms"), heldBeat(id, secret, "100ms")},
 	} {
 		io.WriteString(conn, send[0])
 		response := g.ReadAnswer(from)
@@ -112,11 +112,11 @@ func TestAnAgentHoldsOneHeartbeat(t *testing.T) {
 	waittest.Until(t, "the agent is connected", func() bool { a, _ := g.Agents.Find(id); return a.Connected })
 	began := time.Now()
 	second, fromSecond := g.Dial()
-	io.WriteString(second, heldBeat(id, secret, "2s"))
+	io.WriteString(second, heldBeat(id, secret, "400ms"))
 	if response := g.ReadAnswer(fromFirst); response.StatusCode != 200 || time.Since(began) > 40*time.Second { // it was held for 55
 		t.Errorf("after %v: %d %s", time.Since(began), response.StatusCode, response.Text)
 	}
-	if response := g.ReadAnswer(fromSecond); response.StatusCode != 200 || time.Since(began) < time.Second {
+	if response := g.ReadAnswer(fromSecond); response.StatusCode != 200 || time.Since(began) < 200*time.Millisecond {
 		t.Errorf("after %v: %d %s", time.Since(began), response.StatusCode, response.Text)
 	}
 }

@@ -99,7 +99,7 @@ func TestAuditPageIsFilteredAndPaged(t *testing.T) {
 
 // TestAccessHasRoomForLongNamesOnAPhone, as browsers break no word of their own accord.
 func TestAccessHasRoomForLongNamesOnAPhone(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newWholeSite(t)
 	gatewaytest.NamedToken(t, s.Service, strings.Repeat("x", 100), domain.RoleViewer)
 	tab := loggedInTab(t, s)
@@ -111,7 +111,7 @@ func TestAccessHasRoomForLongNamesOnAPhone(t *testing.T) {
 }
 
 func TestBrowserAccessAndAudit(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/login")

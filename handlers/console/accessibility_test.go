@@ -44,7 +44,7 @@ func newWholeSite(t testing.TB) *consoleSite {
 // TestEveryPageIsAccessible checks every page for people with poor sight, a keyboard or a screen reader: light
 // and dark, on a phone, a desktop and a wall display.
 func TestEveryPageIsAccessible(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	inspect := func() { tab.AccessibleAt(360, 768, 1280, 2560) }

@@ -128,7 +128,7 @@ func TestAnAlertThatIsOverCannotBeAcknowledged(t *testing.T) {
 }
 
 func TestBrowserAcknowledgesByKeyboard(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := inboxSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/")

@@ -139,7 +139,7 @@ func TestAgentsPart(t *testing.T) {
 }
 
 func TestJoiningAnAgentInTheBrowser(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	s.add("beta", board("1_backlog:"))

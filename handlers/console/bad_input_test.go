@@ -74,7 +74,7 @@ func TestBadInputIsSaidAtTheField(t *testing.T) {
 
 // TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab, and an action on what another tab has removed is refused, not half done.
 func TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/projects")

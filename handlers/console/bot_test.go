@@ -25,7 +25,7 @@ func TestBotPageContainsNoSecret(t *testing.T) {
 }
 
 func TestBotPageFillsSavesAndTests(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	bot := &gatewaytest.Bot{}
 	h, path := gatewaytest.NewWithBot(t, bot)
 	server := httptest.NewServer(h)
@@ -104,7 +104,7 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 }
 
 func TestBotPageKeepsWhatIsTypedWhileTheFrameChanges(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	h, _ := gatewaytest.NewWithBot(t, &gatewaytest.Bot{})
 	server := httptest.NewServer(h)
 	defer server.Close()

@@ -22,7 +22,7 @@ func refresh(tab *browsertest.Tab) {
 }
 
 func TestBrowserOverviewLivesAndLeavesTheReaderAlone(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Size(1280, 400)
@@ -52,7 +52,7 @@ func TestBrowserOverviewLivesAndLeavesTheReaderAlone(t *testing.T) {
 }
 
 func TestBrowserActionsByMouse(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/")
@@ -85,7 +85,7 @@ func TestBrowserActionsByMouse(t *testing.T) {
 
 // TestBrowserKeepsWhatIsBeingClicked: a refresh that arrives between the two halves of a click waits until it is done.
 func TestBrowserKeepsWhatIsBeingClicked(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/")
@@ -106,7 +106,7 @@ func TestBrowserKeepsWhatIsBeingClicked(t *testing.T) {
 }
 
 func TestBrowserAddsAProjectByKeyboard(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/projects")
@@ -129,7 +129,7 @@ func TestBrowserAddsAProjectByKeyboard(t *testing.T) {
 }
 
 func TestBrowserKeys(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/")
@@ -163,13 +163,11 @@ func TestBrowserKeys(t *testing.T) {
 }
 
 func TestBrowserEventsComeWhileOneReads(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	now := time.Now()
-	for i := range 150 {
-		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", now)
-	}
+	s.moveMany("alpha", 150, now)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/events")
 	tab.Find("link", "Load older").Click()
@@ -198,7 +196,7 @@ func TestBrowserEventsComeWhileOneReads(t *testing.T) {
 }
 
 func TestBrowserFollowsTheActiveProject(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/events")
@@ -239,7 +237,7 @@ func TestBrowserFollowsTheActiveProject(t *testing.T) {
 }
 
 func TestBrowserRestsWhileHidden(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/events")
@@ -258,7 +256,7 @@ func TestBrowserRestsWhileHidden(t *testing.T) {
 }
 
 func TestBrowserSaysThatTheGatewayIsLost(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	var lost atomic.Bool
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -287,7 +285,7 @@ func TestBrowserSaysThatTheGatewayIsLost(t *testing.T) {
 
 // TestBrowserShowsOnlyPagesOfTheGateway with a proxy in front of the gateway, and refusals in plain text.
 func TestBrowserShowsOnlyPagesOfTheGateway(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	var instead atomic.Pointer[http.HandlerFunc]
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -344,7 +342,7 @@ func TestBrowserShowsOnlyPagesOfTheGateway(t *testing.T) {
 }
 
 func TestBrowserWithoutScripts(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Scripts(false)

@@ -57,10 +57,7 @@ func eventIDs(a gatewaytest.Answer) (ids []string) {
 
 func TestOlderEventsFollowWithoutLossOrRepetition(t *testing.T) {
 	s := newConsoleSite(t)
-	now := time.Now()
-	for i := range 250 {
-		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", now.Add(time.Duration(i-250)*time.Second))
-	}
+	s.moveMany("alpha", 250, time.Now())
 	page := s.Get("/events")
 	ids := eventIDs(page)
 	for {
@@ -85,27 +82,19 @@ func TestOlderEventsFollowWithoutLossOrRepetition(t *testing.T) {
 
 func TestWhatIsReadStaysWhileEventsCome(t *testing.T) {
 	s := newConsoleSite(t)
-	now := time.Now()
-	step := 0
-	move := func(n int) {
-		for range n {
-			step++
-			s.move("alpha", fmt.Sprintf("%d_story", step), "1_backlog", "2_current", now.Add(time.Duration(step)*time.Millisecond))
-		}
-	}
-	move(150)
+	s.moveMany("alpha", 150, time.Now())
 	page := s.Get("/events")
 	first := eventIDs(page)
 	if len(first) != 100 || first[99] != "51" {
 		t.Fatalf("the page shows %d events", len(first))
 	}
-	move(30)
+	s.moveMany("beta", 30, time.Now())
 	part := s.Get(partAddress(t, page), "HX-Request", "true")
 	if ids := eventIDs(part); len(ids) != 130 || ids[0] != "180" || ids[129] != "51" {
 		t.Fatalf("the part shows %d events, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
 	}
 	part.WantNoText(t, "Too many new events")
-	move(500)
+	s.moveMany("gamma", 500, time.Now())
 	part = s.Get(partAddress(t, page), "HX-Request", "true").WantText(t, "Too many new events to show.")
 	if ids := eventIDs(part); len(ids) != 500 || ids[0] != "680" {
 		t.Fatalf("the part shows %d events, from %s", len(ids), ids[0])

@@ -9,7 +9,7 @@ import (
 )
 
 func TestASecondClickDoesNothingWhileTheFirstIsUnderWay(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/agents")
@@ -35,7 +35,7 @@ func TestASecondClickDoesNothingWhileTheFirstIsUnderWay(t *testing.T) {
 }
 
 func TestEscapeClearsTheFilter(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/?q=alph")

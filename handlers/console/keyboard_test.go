@@ -19,7 +19,7 @@ const operable = `[...document.querySelectorAll('a[href], button, input:not([typ
 // TestTabReachesEverything walks through each page by Tab: every control is reached, in the order of the page, and shows that it
 // has the focus.
 func TestTabReachesEverything(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/login")
@@ -55,7 +55,7 @@ func press(tab *browsertest.Tab, thing browsertest.Thing, key string) {
 }
 
 func TestActionsByKeyboard(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:", "2_current: 14_story_login", "5_done:"))
 	s.add("beta", board("1_backlog:", "5_done:"))
@@ -63,9 +63,7 @@ func TestActionsByKeyboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := s.join("builder-1")
-	for i := range 150 {
-		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", time.Now())
-	}
+	s.moveMany("alpha", 150, time.Now())
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/")
 	press(tab, tab.Find("button", "Make active"), kb.Enter)
@@ -119,7 +117,7 @@ func TestActionsByKeyboard(t *testing.T) {
 }
 
 func TestFocusStaysWhileThePageChanges(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Media("prefers-reduced-motion", "reduce")
@@ -151,7 +149,7 @@ func TestFocusStaysWhileThePageChanges(t *testing.T) {
 
 // TestEveryFormWithoutScripts sends the forms that other tests without scripts do not.
 func TestEveryFormWithoutScripts(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	s.add("beta", board("1_backlog:"))

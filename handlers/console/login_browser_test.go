@@ -14,7 +14,7 @@ import (
 )
 
 func TestLoggingInThroughAProviderInABrowser(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	provider := logintest.New(t)
 	s := gatewaytest.NewSite(t, service.Options{}, handlers.Gateway{Login: login.New(login.Config{
 		Issuer: provider.Issuer, ClientID: logintest.ClientID, ClientSecret: logintest.ClientSecret, RolesClaim: "groups",

@@ -14,7 +14,7 @@ import (
 )
 
 func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	s.add("beta", board("1_backlog:"))
@@ -50,7 +50,7 @@ func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
 
 // TestResultsAreWhereTheEyeIs acts far down on a long page.
 func TestResultsAreWhereTheEyeIs(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	for i := range 20 {
 		s.add(fmt.Sprintf("project-%02d", i), board("1_backlog:"))
@@ -83,7 +83,7 @@ func TestResultsAreWhereTheEyeIs(t *testing.T) {
 
 // TestAnActionKeepsFocusThoughARefreshOvertakesItsAnswer: the refresh has taken the focused button away already.
 func TestAnActionKeepsFocusThoughARefreshOvertakesItsAnswer(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	s.add("beta", board("1_backlog:"))
@@ -109,7 +109,7 @@ func TestAnActionKeepsFocusThoughARefreshOvertakesItsAnswer(t *testing.T) {
 
 // TestNoPageScrollsSideways with names, reasons and labels that cannot be broken.
 func TestNoPageScrollsSideways(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	word := strings.Repeat("x", 90)
 	s.add(word, board("1_backlog:", "2_current: 1_story_"+word+"!"+word, "3_qa: 2_story_b?"+word, "4_merge: 3_story_c", "5_done:", "6_archived:"))
@@ -135,7 +135,7 @@ func TestNoPageScrollsSideways(t *testing.T) {
 }
 
 func TestAFormAfterTheSessionEndedAsksToLogIn(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/login?next=/sign-in")

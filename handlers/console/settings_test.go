@@ -61,7 +61,7 @@ const (
 
 // TestPagesAtTwiceTheSize in a window of 1280 by 900 at 200 %: nothing is cut off, covered or outside the window.
 func TestPagesAtTwiceTheSize(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newWholeSite(t)
 	tab := loggedInTab(t, s)
 	tab.Size(640, 450)
@@ -74,7 +74,7 @@ func TestPagesAtTwiceTheSize(t *testing.T) {
 
 // TestPagesFollowTheSettingsOfTheirReader: forced colours, reduced motion, no layout shifts when parts refresh.
 func TestPagesFollowTheSettingsOfTheirReader(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newWholeSite(t)
 	tab := loggedInTab(t, s)
 	tab.Media("forced-colors", "active", "prefers-reduced-motion", "reduce")
@@ -124,7 +124,7 @@ func TestPagesFollowTheSettingsOfTheirReader(t *testing.T) {
 
 // TestPagesWithoutScriptsOfferOnlyWhatWorks: no button that needs scripts, and nothing that says that the page is live.
 func TestPagesWithoutScriptsOfferOnlyWhatWorks(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newWholeSite(t)
 	tab := loggedInTab(t, s)
 	tab.Scripts(false)

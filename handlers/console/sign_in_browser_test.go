@@ -9,7 +9,7 @@ import (
 )
 
 func TestSigningInAndOutInABrowser(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newSignInSite(t, signintest.New(t))
 	tab := browsertest.Open(t)
 	tab.Goto("http://localhost:" + s.port + "/events")
@@ -43,7 +43,7 @@ func TestSigningInAndOutInABrowser(t *testing.T) {
 }
 
 func TestSigningInAfterLoggingIn(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newGuardedSignInSite(t, signintest.New(t), "the admin token")
 	tab := browsertest.Open(t)
 	tab.Goto("http://localhost:" + s.port + "/oauth/authorize")
@@ -57,7 +57,7 @@ func TestSigningInAfterLoggingIn(t *testing.T) {
 }
 
 func TestADeniedSignInInABrowser(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newSignInSite(t, signintest.New(t))
 	tab := browsertest.Open(t)
 	tab.Goto("http://localhost:" + s.port + "/oauth/authorize")
@@ -72,7 +72,7 @@ func TestADeniedSignInInABrowser(t *testing.T) {
 }
 
 func TestPastingWithoutScriptsInABrowser(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newSignInSite(t, signintest.New(t))
 	tab := browsertest.Open(t)
 	tab.Scripts(false)
@@ -97,7 +97,7 @@ func TestPastingWithoutScriptsInABrowser(t *testing.T) {
 }
 
 func TestPagesOfTheSignInFitASmallScreen(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	site := newSignInSite(t, signintest.New(t))
 	bare := newSignInSite(t, nil)
 	tab := browsertest.Open(t)

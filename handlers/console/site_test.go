@@ -160,8 +160,22 @@ func (s *consoleSite) add(name string, stages []domain.Stage) {
 // move records that a story moved.
 func (s *consoleSite) move(project, story, from, to string, at time.Time) {
 	s.Helper()
-	s.Record(project, fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"story_name":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
-		story, strings.ReplaceAll(story, "_", " "), from, to, at.UnixMilli()))
+	s.Record(project, moved(story, from, to, at))
+}
+
+// moveMany records at once that n stories moved, 0_story first.
+func (s *consoleSite) moveMany(project string, n int, at time.Time) {
+	s.Helper()
+	records := make([]string, n)
+	for i := range records {
+		records[i] = moved(fmt.Sprintf("%d_story", i), "1_backlog", "2_current", at.Add(time.Duration(i-n)*time.Millisecond))
+	}
+	s.Record(project, records...)
+}
+
+func moved(story, from, to string, at time.Time) string {
+	return fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"story_name":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
+		story, strings.ReplaceAll(story, "_", " "), from, to, at.UnixMilli())
 }
 
 func (b *boards) count() int {

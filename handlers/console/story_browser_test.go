@@ -23,7 +23,7 @@ func openByKeyboard(tab *browsertest.Tab, address string) {
 }
 
 func TestBrowserStoryByKeyboard(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/")
@@ -53,7 +53,7 @@ func TestBrowserStoryByKeyboard(t *testing.T) {
 
 // TestBrowserKeepsWhatIsTypedWhileTheStoryChanges: a change that somebody else makes meanwhile is not overwritten.
 func TestBrowserKeepsWhatIsTypedWhileTheStoryChanges(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + auditPage)
@@ -80,7 +80,7 @@ func TestBrowserKeepsWhatIsTypedWhileTheStoryChanges(t *testing.T) {
 }
 
 func TestBrowserStoryWithoutScripts(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog})
 	tab := browsertest.Open(t)
 	tab.Scripts(false)
@@ -99,7 +99,7 @@ func TestBrowserStoryWithoutScripts(t *testing.T) {
 }
 
 func TestBrowserFindsWhileTyping(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog, "2_current/3_story_audit_too.md": "# Audit log, too\n"})
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/")
@@ -121,7 +121,7 @@ func TestBrowserFindsWhileTyping(t *testing.T) {
 // TestLateResultsLeaveTheFocusWhereItIs: a reader who moves to the results by arrow keys may be faster than the answer to the
 // last letters.
 func TestLateResultsLeaveTheFocusWhereItIs(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog, "2_current/3_story_audit_too.md": "# Audit log, too\n"})
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/")
@@ -142,7 +142,7 @@ func TestLateResultsLeaveTheFocusWhereItIs(t *testing.T) {
 
 // TestBrowserStoryIsAccessible even where it can be changed, with a dialog open.
 func TestBrowserStoryIsAccessible(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newStorySite(t, true, map[string]string{
 		"3_qa/2_story_audit.md": auditLog + "\n```\n" + strings.Repeat("wide ", 100) + "\n```\n\n|" + strings.Repeat("a|", 50) + "\n|" + strings.Repeat("-|", 50) + "\n\n" + strings.Repeat("W", 500),
 	})
@@ -171,7 +171,7 @@ func TestStoryPagesNeedALogin(t *testing.T) {
 
 // TestALongJourneyBeginsWhereTheStoryIs: its station is visible, though the track is wider than the window.
 func TestALongJourneyBeginsWhereTheStoryIs(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	stages := []string{"01_backlog:"}
 	for i := range 18 {

@@ -10,7 +10,7 @@ import (
 
 // TestDaysOfEventsAreTheReaders: two events on the same day in one time zone are on different days in another.
 func TestDaysOfEventsAreTheReaders(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(-10*24*time.Hour + 12*time.Hour)
@@ -55,7 +55,7 @@ func TestDaysOfEventsAreTheReaders(t *testing.T) {
 
 // TestScriptsWriteDatesLikeTheServer: "21 Sep", which en-GB would write as "21 Sept".
 func TestScriptsWriteDatesLikeTheServer(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:", "2_current: 1_story_login", "5_done:"))
 	year := time.Now().UTC().Year() - 1

@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"fmt"
 	"regexp"
 	"testing"
 	"time"
@@ -26,7 +25,7 @@ const tooSmall = `(() => {
 
 // TestTargetsOfAPhoneAreForThumbs on every page.
 func TestTargetsOfAPhoneAreForThumbs(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newWholeSite(t)
 	tab := loggedInTab(t, s)
 	tab.Phone()
@@ -38,12 +37,10 @@ func TestTargetsOfAPhoneAreForThumbs(t *testing.T) {
 
 // TestAPhoneIsOperatedByTouch: everything that can be done with a mouse, with taps alone.
 func TestAPhoneIsOperatedByTouch(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	agent := s.join("builder-1")
-	for i := range 120 {
-		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", time.Now())
-	}
+	s.moveMany("alpha", 120, time.Now())
 	tab := browsertest.Open(t)
 	tab.Phone()
 	tap := func(role, name string) {
@@ -115,7 +112,7 @@ func TestAPhoneIsOperatedByTouch(t *testing.T) {
 }
 
 func TestAStoryIsChangedByTouch(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
 	tab := browsertest.Open(t)
 	tab.Phone()
@@ -136,7 +133,7 @@ func TestAStoryIsChangedByTouch(t *testing.T) {
 // TestCommandsOnAPhoneAreCopiedAsTheyAre: they are in one line, since the browser would break
 // options after the dashes, and what is copied is the command alone.
 func TestCommandsOnAPhoneAreCopiedAsTheyAre(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	tab := browsertest.Open(t)
 	tab.Phone()

@@ -25,7 +25,7 @@ const travels = `window.travels = []
 
 // TestAWagonTravelsWhenItsStoryMoves to its new station, from the backlog, and to the count of finished stories.
 func TestAWagonTravelsWhenItsStoryMoves(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog: 7_story_idea", "2_current: 14_story_login, 9_story_search", "3_qa: 5_story_sort", "5_done:"))
 	tab := browsertest.Open(t)
@@ -58,7 +58,7 @@ func TestAWagonTravelsWhenItsStoryMoves(t *testing.T) {
 
 // TestARefreshShiftsNothing: unchanged content does not move, not even for a moment.
 func TestARefreshShiftsNothing(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	for _, name := range []string{"alpha", "beta"} {
 		s.add(name, board("1_backlog:", "2_current: 14_story_login", "3_qa:", "5_done:"))
@@ -85,7 +85,7 @@ func TestARefreshShiftsNothing(t *testing.T) {
 }
 
 func TestKeysWalkThroughLists(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/")
@@ -122,7 +122,7 @@ func TestKeysWalkThroughLists(t *testing.T) {
 // TestAPageSaysHowItIsWithTheGateway: whether a request is under way, since when there is no answer, and how many events wait
 // while the page is paused.
 func TestAPageSaysHowItIsWithTheGateway(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := sampleSite(t)
 	var lost, slow atomic.Bool
 	release := make(chan struct{})
@@ -181,7 +181,7 @@ func TestTheWorstTroubleComesFirst(t *testing.T) {
 
 // TestALineOfTheInboxOpensItsStoryOnAPhone wherever it is tapped, except on its acknowledge button.
 func TestALineOfTheInboxOpensItsStoryOnAPhone(t *testing.T) {
-	t.Parallel()
+	browsertest.Parallel(t)
 	s := inboxSite(t)
 	tab := browsertest.Open(t)
 	tab.Phone()

@@ -45,6 +45,13 @@ func Needed(t testing.TB) {
 	}
 }
 
+// Parallel begins a test that needs a browser: Needed, beside other tests of its package.
+func Parallel(t *testing.T) {
+	t.Helper()
+	Needed(t)
+	t.Parallel()
+}
+
 // Open returns a new tab, 1280 by 800 pixels, which is closed at the end of the test. With -short, as in make
 // test-fast, it skips the test.
 func Open(t testing.TB) *Tab {
