@@ -3,15 +3,9 @@ package main
 import (
 	"context"
 	"database/sql"
-	sqldriver "database/sql/driver"
-	"encoding/json"
 	"path/filepath"
-	"sync"
 	"time"
 
-	driver "modernc.org/sqlite"
-
-	"switchyard/internal/domain"
 	"switchyard/internal/store/sqlite"
 )
 
@@ -22,9 +16,6 @@ const eventSpan = 90 * 24 * time.Hour
 // would take half an hour. The database must be as fill leaves it. A copy adds the rows that the store would have
 // added, in the order of their ids, so that indexes are as full as they would be.
 func copyEvents(ctx context.Context, dir string, copies int) error {
-	if err := registerIndexed(); err != nil {
-		return err
-	}
 	// Without a journal: an interrupted run has to start again.
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqlite.FileName)+
 		"?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=cache_size(-1000000)")
@@ -61,21 +52,11 @@ func copyEvents(ctx context.Context, dir string, copies int) error {
 	return nil
 }
 
-// registerIndexed makes sqlite.Indexed available in SQL.
-var registerIndexed = sync.OnceValue(func() error {
-	indexed := func(_ *driver.FunctionContext, args []sqldriver.Value) (sqldriver.Value, error) {
-		project, _ := args[0].(string)
-		record, _ := args[1].(string)
-		r, err := domain.ParseRecord(json.RawMessage(record))
-		return sqlite.Indexed(project, r), err
-	}
-	return driver.RegisterDeterministicScalarFunction("indexed", 2, indexed)
-})
-
 // squeezed makes room for the copies: it moves all existing events to the first part of the time span, and removes
 // finished stories from the board.
 var squeezed = []string{
 	`UPDATE events SET record = json_set(record, '$.timestamp_ms', :begin + (timestamp_ms - :first) / :all),
+		timestamp_ms = :begin + (timestamp_ms - :first) / :all,
 		received_at_ms = :begin + (received_at_ms - :first) / :all`,
 	"UPDATE stage_visits SET to_ms = from_ms + 60000 WHERE to_ms = 0",
 	`UPDATE stage_visits SET to_ms = :begin + (to_ms - :first) / :all,
@@ -92,19 +73,19 @@ const (
 
 // copied adds one copy. The digests of records only have to be different.
 var copied = []string{
-	`INSERT INTO events (id, project, received_at_ms, record) SELECT id + :event, project, received_at_ms + :later,
-		json_set(record, '$.story_id', ` + copiedID + `, '$.story_name', ` + copiedName + `,
-			'$.timestamp_ms', timestamp_ms + :later)
-		FROM events WHERE id <= :events`,
-	`INSERT INTO event_words (rowid, words) SELECT id, indexed(project, record) FROM events
-		WHERE id > :event AND id <= :event + :events`,
+	`INSERT INTO stories (id, project, story_id, story_name, words)
+		SELECT id + :name, project, ` + copiedID + `, ` + copiedName + `,
+			char(10) || lower(` + copiedID + ` || char(10) || ` + copiedName + `) || char(10)
+		FROM stories WHERE id <= :names`,
+	`INSERT INTO events (id, project, received_at_ms, timestamp_ms, type, story, text, record)
+		SELECT events.id + :event, events.project, received_at_ms + :later, timestamp_ms + :later, type, story + :name,
+			text, json_set(record, '$.story_id', ` + copiedID + `, '$.story_name', ` + copiedName + `,
+				'$.timestamp_ms', timestamp_ms + :later)
+		FROM events JOIN stories ON stories.id = story WHERE events.id <= :events`,
 	"INSERT INTO event_digests (digest) SELECT random() FROM events WHERE id <= :events",
-	`INSERT INTO stories (id, project, story_id, story_name)
-		SELECT id + :name, project, ` + copiedID + `, ` + copiedName + ` FROM stories WHERE id <= :names`,
-	`INSERT INTO story_words (rowid, words) SELECT id, lower(story_id || char(10) || story_name) || char(10, 10)
-		FROM stories WHERE id > :name AND id <= :name + :names`,
-	`INSERT INTO stage_visits SELECT project, ` + copiedID + `, number + :later, stage,
+	`INSERT INTO stage_visits SELECT story + :name, number + :later, project, stage,
 		CASE from_ms WHEN 0 THEN 0 ELSE from_ms + :later END, to_ms + :later,
 		next_stage, source, blocked_ms, 0, 0, 0
-		FROM stage_visits JOIN stories USING (project, story_id) WHERE stories.id <= :names`,
+		FROM stage_visits WHERE story <= :names`,
+	"UPDATE stream SET last_id = :event + :events",
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	// eventsVersion is the version of the databases; increasing it makes them again.
-	eventsVersion = 2
+	eventsVersion = 3
 	// eventProjects is the number of projects that the events belong to.
 	eventProjects = 200
 	// eventBatch is the number of events in a project's read, and eventReads the number of reads that are stored at once.

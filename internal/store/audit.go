@@ -111,8 +111,3 @@ func (db audit) RemoveAuditBefore(ctx context.Context, then, repeated time.Time,
 	}
 	return result.RowsAffected()
 }
-
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
-// Pattern returns the LIKE pattern, with the backslash as its ESCAPE, for values that contain text.
-func Pattern(text string) string { return "%" + likeEscaper.Replace(text) + "%" }

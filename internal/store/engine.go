@@ -19,33 +19,34 @@ type Engine struct {
 	Dialect  Dialect
 	// Code translates an error of the driver. It returns nil for an unknown error.
 	Code func(error) *domain.Error
+	// Transact runs statements in one transaction: first those that read, then those that write returns once the results
+	// of the first have been read. It notifies other gateways of the topics changed.
+	Transact func(ctx context.Context, read []Statement,
+		write func() (statements []Statement, about []domain.Topic, err error)) error
 	// Notify notifies other gateways, once the transaction has been committed, of the topics changed. It is nil if there
 	// are none.
 	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
-	// Fence returns domain.ErrNotLeader when another gateway has taken over since the token was granted. It is nil if
-	// there are no others.
-	Fence func(ctx context.Context, tx *sql.Tx, token int64) error
+	// Refused is called with a former leader's token under which a write was refused.
+	Refused func(token int64)
 	// Wrote, unless nil, is called after each write.
 	Wrote func()
 }
 
-// Dialect holds the statements that differ between engines.
-type Dialect interface {
-	// Key returns the form in which a type or a story's id is stored in its column, where that cannot hold every text.
-	Key(text string) string
-	// EventsLike returns where to read the events that match a query, whose text is folded. first is whether they are the
-	// first that are read for it.
-	EventsLike(ctx context.Context, tx Querier, q domain.EventQuery, first bool) (Source, error)
-	// StoriesWith selects project, id and name of the first limit stories that may contain the folded words, newest first.
-	StoriesWith(words []string, limit int) (statement string, args []any)
-}
-
-// Source is where the events that match a query are read, perhaps among others.
-type Source struct {
-	Tables    string
-	ID        string // the column to order by
-	Condition string // with %d for the number of its argument
-	Arg       string // "" for no condition
+// Dialect is how statements differ between engines.
+type Dialect struct {
+	// Rows returns what each.value is selected from: the elements of the JSON array that is the n-th argument.
+	Rows func(n int) string
+	// Lock follows a SELECT of a row that is to be locked.
+	Lock string
+	// ProjectEvents is the table of events for reading those of a project and a type.
+	ProjectEvents string
+	// CursorURL is what the unique index of reading positions has of the address.
+	CursorURL string
+	// VisitChanged ends the list of columns that are updated with a visit.
+	VisitChanged string
+	// Containing selects the ids of the rows of a table whose words contain all texts, given as folded and of three or more
+	// characters each; the arguments are numbered from n.
+	Containing func(table string, n int, texts ...string) (statement string, args []any)
 }
 
 // DevelopmentVersion says why a database is refused that was made before the first release.

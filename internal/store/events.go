@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -19,9 +17,6 @@ import (
 // maxPage is the total size of records, in bytes, after which Events ends a page: a thousand records as large as a
 // hostile project server can make them would take too much memory. Pages of our own feeds stay below 3 MiB.
 const maxPage = 4 << 20
-
-// A search reads so many events at once, not all of which have to match; more for a text of one or two characters.
-const minRound, minShortRound = 200, 2000
 
 const SearchLimit = 5 * time.Second
 
@@ -41,17 +36,20 @@ func (db events) Events(ctx context.Context, q domain.EventQuery) (domain.EventP
 	if !q.Backward || q.Before == 0 {
 		q.Before = math.MaxInt64
 	}
-	reader := &pageReader{query: q, dialect: db.engine.Dialect}
+	p := &pageReader{query: q, dialect: db.engine.Dialect}
 	var err error
 	if q.Text == "" {
-		err = reader.read(ctx, db.engine.Read) // one statement, and so one round trip, unless it is filtered
+		_, err = p.read(ctx, db.engine.Read, q.Limit+1) // one statement, and so one round trip, unless it is filtered
 	} else {
-		err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error { return reader.read(ctx, tx) })
+		err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error { return p.search(ctx, tx) })
 	}
 	if err != nil {
 		return domain.EventPage{}, db.Translate(err)
 	}
-	return reader.page, nil
+	if n := len(p.page.Events); n > 0 {
+		db.see(max(p.page.Events[0].ID, p.page.Events[n-1].ID))
+	}
+	return p.page, nil
 }
 
 type pageReader struct {
@@ -61,57 +59,49 @@ type pageReader struct {
 	size    int // of the records, in bytes
 }
 
-// read reads the page in rounds: a statement selects all events that match the query, and may select others.
-func (p *pageReader) read(ctx context.Context, db Querier) error {
-	limit := p.query.Limit + 1 // one more shows whether others follow
-	switch n := utf8.RuneCountInString(p.query.Text); {
-	case n > 2:
-		limit = max(limit, minRound)
-	case n > 0:
-		limit = max(limit, minShortRound)
-	}
-	for first := true; ; first = false {
-		statement, args, err := p.statement(ctx, db, first, limit)
-		if err != nil {
-			return err
+// read reads a number of events in order, of the query's project and type, and adds those that match. It reports
+// whether that was all: the page is full, or there are no others.
+func (p *pageReader) read(ctx context.Context, db Querier, limit int) (done bool, err error) {
+	read := 0
+	err = p.each(ctx, db, func(e domain.Event) bool {
+		if read++; p.query.Backward {
+			p.query.Before = e.ID
+		} else {
+			p.query.After = e.ID
 		}
-		read := 0
-		err = eachEvent(ctx, db, func(e domain.Event) bool {
-			if read++; p.query.Backward {
-				p.query.Before = e.ID
-			} else {
-				p.query.After = e.ID
-			}
-			return p.add(e)
-		}, statement, args...)
-		if err != nil || p.page.More || read < limit {
-			return err
-		}
-	}
+		return p.add(e)
+	}, "TRUE", limit)
+	return err != nil || p.page.More || read < limit, err
 }
 
-func (p *pageReader) statement(ctx context.Context, db Querier, first bool, limit int) (string, []any, error) {
-	q := p.query
-	from, err := p.dialect.EventsLike(ctx, db, q, first)
-	if err != nil {
-		return "", nil, err
+// each calls yield with the first events of the query's project and type that meet a condition, until it returns false.
+func (p *pageReader) each(
+	ctx context.Context, db Querier, yield func(domain.Event) bool, condition string, limit int,
+) error {
+	statement, args := p.where("events.id", p.query.After, p.query.Before)
+	from, order := "events", "events.id"
+	if p.query.Project != "" && p.query.Type != "" {
+		from = p.dialect.ProjectEvents
 	}
-	args := []any{q.After, q.Before, limit}
-	condition := from.ID + " > $1 AND " + from.ID + " < $2"
-	where := func(what, value string) {
-		if value != "" {
-			args = append(args, value)
-			condition += fmt.Sprintf(" AND "+what, len(args))
-		}
-	}
-	where("events.project = $%d", q.Project)
-	where("events.type = $%d", p.dialect.Key(string(q.Type)))
-	where(from.Condition, from.Arg)
-	order := from.ID
-	if q.Backward {
+	if p.query.Backward {
 		order += " DESC"
 	}
-	return selectEvents(from.Tables, condition, order, 3), args, nil
+	args = append(args, limit)
+	return eachEvent(ctx, db, yield, selectEvents(from, condition+statement, order, len(args)), args...)
+}
+
+// where returns the conditions that events are in a range of ids and of the query's project and type.
+func (p *pageReader) where(id string, after, before int64) (condition string, args []any) {
+	condition, args = " AND "+id+" > $1 AND "+id+" < $2", []any{after, before}
+	if p.query.Project != "" {
+		args = append(args, p.query.Project)
+		condition += " AND events.project = $3"
+	}
+	if p.query.Type != "" {
+		args = append(args, Key(string(p.query.Type)))
+		condition += fmt.Sprintf(" AND events.type = $%d", len(args))
+	}
+	return condition, args
 }
 
 // add adds an event if it matches. It returns false if the page is full.
@@ -159,57 +149,10 @@ func typeDiffers(e domain.Event) bool {
 		strings.Contains(string(e.JSON), `\u0000`)
 }
 
-// maxWords is how many bytes of an event's texts are searched by the index: indexing takes a microsecond for some of
-// them.
-const maxWords = 8 << 10
-
-// EventWords returns the text by which an event is searched: project, type and the other texts, folded, each on a line
-// of its own.
-func EventWords(project string, r domain.Record) string {
-	d := r.Details()
-	texts := []string{project, string(r.Type), d.StoryID, d.StoryName, d.FromStage, d.ToStage}
-	known := len(texts)
-	for _, text := range r.Texts() {
-		if !slices.Contains(texts[:known], text) {
-			texts = append(texts, text)
-		}
-	}
-	var b strings.Builder
-	b.WriteByte('\n')
-	for _, text := range texts {
-		if text == "" {
-			continue
-		}
-		if b.WriteString(fold.Text(text) + "\n"); b.Len() > maxWords {
-			return domain.CutBytes(b.String(), maxWords) + "\n"
-		}
-	}
-	return b.String()
-}
-
-func StoryWords(id, name string) string { return fold.Text(id + "\n" + name) }
-
-// StoryOf returns the story of an event, and false for an event of none.
-func StoryOf(e domain.Event) (s domain.StoryRef, ok bool) {
-	if !e.Type.Kind().OfStory {
-		return s, false
-	}
-	d := e.Details()
-	return domain.StoryRef{Project: e.Project, ID: d.StoryID, Name: d.StoryName}, d.StoryID != ""
-}
-
 func hasText(e domain.Event, text string) bool {
 	return slices.ContainsFunc(append(e.Texts(), e.Project), func(value string) bool {
 		return strings.Contains(fold.Text(value), text)
 	})
-}
-
-// EventDigest identifies a record among those of all projects: it is the first 8 bytes of a SHA-256.
-func EventDigest(project string, r domain.Record) int64 {
-	hash := sha256.New()
-	hash.Write([]byte(project + "\x00"))
-	hash.Write(r.JSON)
-	return int64(binary.BigEndian.Uint64(hash.Sum(nil)))
 }
 
 // FeedCursors returns the reading positions for every URL that the project has ever had, in no particular order.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 
 	"switchyard/internal/domain"
@@ -58,7 +59,16 @@ func (db events) RemoveEvents(ctx context.Context, token int64, ids []int64) err
 		return nil
 	}
 	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM events WHERE id IN ("+List(ids)+")")
+		texts, err := AllRows(ctx, tx, ScanOne[int64], "DELETE FROM events WHERE id IN ("+List(ids)+") RETURNING text")
+		if err != nil || len(texts) == 0 {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, db.sql.lock); err != nil { // others may be adding events with these texts
+			return err
+		}
+		slices.Sort(texts)
+		_, err = tx.ExecContext(ctx, "DELETE FROM texts WHERE id IN ("+List(slices.Compact(texts))+`)
+			AND NOT EXISTS (SELECT 1 FROM events WHERE events.text = texts.id)`)
 		return err
 	})
 }

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"switchyard/internal/clock"
+	"switchyard/internal/domain"
 )
 
 // State returns the small durable value under key, "" when there is none.
@@ -45,8 +47,16 @@ func (s LeaderState) SetState(ctx context.Context, key, value string) error {
 	return s.SetLeaderState(ctx, s.Token, key, value)
 }
 
-// TryWrite makes a harmless write, which updates WriteFailure.
+// TryWrite makes a harmless write, which updates WriteFailure. After events could not be appended it appends none.
 func (db state) TryWrite(ctx context.Context) error {
+	if failure := db.AppendFailure(); failure != nil && !errors.Is(failure, ErrNoSpace) {
+		err := db.engine.Transact(ctx, []Statement{{SQL: db.sql.lock}}, func() ([]Statement, []domain.Topic, error) {
+			return []Statement{{SQL: "INSERT INTO events SELECT * FROM events WHERE FALSE"}}, nil, nil
+		})
+		if err := db.Appended(err); err != nil {
+			return err
+		}
+	}
 	return db.SetState(ctx, "last_try", time.Now().UTC().Format(time.RFC3339))
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"switchyard/internal/domain"
 )
@@ -17,40 +18,47 @@ func (db stories) StoryEvents(ctx context.Context, project, id string, limit int
 				events = append(events, e)
 			}
 			return true
-		}, storyEvents, project, db.engine.Dialect.Key(id), limit)
+		}, storyEvents, project, Key(id), limit)
 	})
 	slices.Reverse(events)
 	return events, db.Translate(err)
 }
 
-var storyEvents = selectEvents("events", "events.project = $1 AND events.story_id = $2", "events.id DESC", 3)
+var storyEvents = selectEvents("events",
+	"events.story = (SELECT id FROM stories WHERE project = $1 AND story_id = $2)", "events.id DESC", 3)
 
 // StoryName returns the newest name of a story in the stream. It returns NotFound for a story that is in no event.
 func (db stories) StoryName(ctx context.Context, project, id string) (name string, err error) {
 	err = db.engine.Read.QueryRowContext(ctx, "SELECT story_name FROM stories WHERE project = $1 AND story_id = $2",
-		project, db.engine.Dialect.Key(id)).Scan(&name)
+		project, Key(id)).Scan(&name)
 	return name, db.Translate(err)
 }
 
-// MaxShortSearch is how many of the newest stories are searched for words that are too short for the index.
-const MaxShortSearch = 2000
+// maxShortSearch is how many of the newest stories are searched for words that are too short for the index.
+const maxShortSearch = 2000
 
 // FindStories returns at most limit stories in the stream whose id or name contains all the folded words, newest first.
 // If no word has three characters, it searches only the newest stories. It returns Unavailable when that takes too
 // long.
 func (db stories) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
 	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		statement, args := db.engine.Dialect.StoriesWith(words, limit)
+		from, args := "SELECT id FROM stories", []any{maxShortSearch}
+		if slices.ContainsFunc(words, func(word string) bool { return utf8.RuneCountInString(word) > 2 }) {
+			var more []any
+			from, more = db.engine.Dialect.containing("stories", 2, words...)
+			args = append([]any{2 * limit}, more...) // some may have had the words in an earlier name
+		}
 		return EachRow(ctx, tx, func(row Row) (s domain.StoryRef, err error) {
 			err = row.Scan(&s.Project, &s.ID, &s.Name)
 			return s, err
 		}, func(s domain.StoryRef) bool {
-			text := StoryWords(s.ID, s.Name)
+			text := storyWords(s.ID, s.Name)
 			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
 				found = append(found, s)
 			}
 			return len(found) < limit
-		}, statement, args...)
+		}, "SELECT project, story_id, story_name FROM ("+from+`) AS found CROSS JOIN stories
+			WHERE stories.id = found.id ORDER BY found.id DESC LIMIT $1`, args...)
 	})
 	return found, db.Translate(err)
 }

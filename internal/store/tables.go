@@ -9,6 +9,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync/atomic"
 
 	"switchyard/internal/domain"
 )
@@ -29,7 +30,7 @@ type Tables struct {
 
 // NewTables returns the tables in a database. They must not be used before the schema is up to date.
 func NewTables(engine Engine) *Tables {
-	c := &conn{engine: engine}
+	c := &conn{engine: engine, sql: newChangeSQL(engine.Dialect)}
 	return &Tables{
 		c, projects{c}, agents{c}, access{c}, audit{c}, events{c}, stories{c}, visits{c}, acknowledgements{c}, state{c},
 	}
@@ -49,6 +50,8 @@ type (
 
 type conn struct {
 	engine Engine
+	sql    *changeSQL
+	seen   atomic.Int64 // the greatest event id that this gateway has seen
 	// appends is about appending events, health about all other writes.
 	health, appends health
 }
@@ -71,7 +74,13 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
 	if token != 0 {
-		if err := db.engine.Fence(ctx, tx, token); err != nil {
+		var held int64
+		err := tx.QueryRowContext(ctx, db.sql.held, jsonText([][]any{{token}})).Scan(&held)
+		if errors.Is(err, sql.ErrNoRows) {
+			db.engine.Refused(token)
+			return domain.ErrNotLeader
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -12,91 +12,20 @@ import (
 	"switchyard/internal/domain"
 )
 
-const VisitColumns = "project, story_id, number, stage, from_ms, to_ms, next_stage, source, " +
-	"blocked_ms, blocked_since_ms, merge_failed_since_ms, event_ms"
+// VisitColumns are what ScanVisit reads of stage_visits joined with stories.
+const VisitColumns = "stage_visits.project, stories.story_id, number, stage, from_ms, to_ms, next_stage, source," +
+	" blocked_ms, blocked_since_ms, merge_failed_since_ms, event_ms"
 
-// VisitSQL are the statements for changing visits. Each takes a JSON array of rows; ROWS stands for these.
-type VisitSQL struct {
-	Newest     string // selects the newest visits of stories, given as [project, story_id]
-	Counts     string // selects the counts of projects, given as [project]
-	Save       string
-	SaveCounts string
-}
+const fromVisits = " FROM stage_visits JOIN stories ON stories.id = stage_visits.story "
 
-// NewVisitSQL returns the statements for an engine. rows is what it selects each.value of a JSON array from.
-func NewVisitSQL(rows string) VisitSQL {
-	number := func(i int) string { return fmt.Sprintf("CAST(each.value ->> %d AS BIGINT)", i) }
-	columns := make([]string, 12)
-	for i := range columns {
-		columns[i] = fmt.Sprintf("each.value ->> %d", i)
-		if slices.Contains([]int{2, 4, 5, 8, 9, 10, 11}, i) {
-			columns[i] = number(i)
-		}
-	}
-	var updates []string
-	for _, column := range strings.Split(VisitColumns, ", ")[3:] {
-		updates = append(updates, column+" = excluded."+column)
-	}
-	return VisitSQL{
-		Newest: `SELECT ` + VisitColumns + ` FROM (
-				SELECT each.value ->> 0 AS asked_project, each.value ->> 1 AS asked_story, (
-					SELECT number FROM stage_visits WHERE project = each.value ->> 0 AND story_id = each.value ->> 1
-					ORDER BY number DESC LIMIT 1 OFFSET ` + fmt.Sprint(domain.NewestVisits-1) + `) AS first FROM ` + rows + `) AS asked
-			JOIN stage_visits ON project = asked_project AND story_id = asked_story AND number >= COALESCE(first, 0)
-			ORDER BY project, story_id, number`,
-		Counts: `SELECT project, open_visits, stages FROM visit_counts
-			WHERE project IN (SELECT each.value ->> 0 FROM ` + rows + ")",
-		Save: "INSERT INTO stage_visits (" + VisitColumns + ") SELECT " + strings.Join(columns, ", ") + " FROM " + rows + `
-			WHERE TRUE ON CONFLICT (project, story_id, number) DO UPDATE SET ` + strings.Join(updates, ", "),
-		SaveCounts: `INSERT INTO visit_counts (project, open_visits, stages)
-			SELECT each.value ->> 0, ` + number(1) + ", each.value ->> 2 FROM " + rows + `
-			WHERE TRUE ON CONFLICT (project) DO UPDATE SET open_visits = excluded.open_visits, stages = excluded.stages`,
-	}
-}
-
-// VisitRows returns the rows for VisitSQL.Save and SaveCounts, "" if there are none.
-func VisitRows(book *domain.VisitBook) (changed []domain.Visit, visits, counts string) {
-	var rows, countRows [][]any
-	changed, counted := book.Changed()
-	for _, v := range changed {
-		rows = append(rows, []any{
-			v.Project, v.StoryID, v.Number, v.Stage, ToMilli(v.From), ToMilli(v.To), v.Next, v.Source, v.Blocked.Milliseconds(),
-			ToMilli(v.BlockedSince), ToMilli(v.MergeFailedSince), ToMilli(v.EventAt),
-		})
-	}
-	for _, c := range counted {
-		stages, _ := json.Marshal(c.Stages) // texts always encode
-		countRows = append(countRows, []any{c.Project, c.Open, string(stages)})
-	}
-	return changed, jsonText(rows), jsonText(countRows)
-}
-
-// VisitKeys returns the rows for VisitSQL.Newest and Counts.
-func VisitKeys(keys []domain.StoryKey) (stories, projects string) {
-	var rows, names [][]string
-	seen, named := map[domain.StoryKey]bool{}, map[string]bool{}
-	for _, k := range keys {
-		if !seen[k] {
-			seen[k], rows = true, append(rows, []string{k.Project, k.ID})
-		}
-		if !named[k.Project] {
-			named[k.Project], names = true, append(names, []string{k.Project})
-		}
-	}
-	return jsonText(rows), jsonText(names)
-}
-
-func EventKeys(events []domain.Event) (keys []domain.StoryKey) {
-	for _, e := range events {
-		if key, ok := domain.VisitKey(e.Project, e.Record); ok {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// Seen returns the stories of observations, and those of them on a board with their names.
-func Seen(observed []domain.Observation) (keys []domain.StoryKey, named []domain.StoryRef) {
+// ObserveVisits applies observations of projects to the visits of their stories, in one transaction. It returns the
+// changed ones, and the projects of which newer events contradict a sighting; and ErrNotLeader once another gateway has
+// taken over.
+func (db visits) ObserveVisits(ctx context.Context, token int64, observed ...domain.Observation) (
+	changed []domain.Visit, contradicted []string, err error,
+) {
+	var keys []domain.StoryKey
+	var named []domain.StoryRef
 	for _, o := range observed {
 		for _, s := range o.Seen {
 			keys = append(keys, domain.StoryKey{Project: o.Project, ID: s.StoryID})
@@ -105,14 +34,105 @@ func Seen(observed []domain.Observation) (keys []domain.StoryKey, named []domain
 			}
 		}
 	}
-	return keys, named
+	var visits visitRead
+	held := token == 0
+	read := []Statement{{SQL: db.sql.lock}}
+	if !held {
+		read = append(read, Statement{db.sql.held, []any{jsonText([][]any{{token}})}, func(Row) error {
+			held = true
+			return nil
+		}})
+	}
+	read = append(read, visits.statements(db.sql, keys)...)
+	err = db.engine.Transact(ctx, read, func() (saved []Statement, about []domain.Topic, err error) {
+		if !held {
+			db.engine.Refused(token)
+			return nil, nil, domain.ErrNotLeader
+		}
+		book := visits.book()
+		contradicted = book.Observe(observed)
+		if changed, saved = saveVisits(db.sql, book); len(changed) > 0 {
+			name := Statement{SQL: db.sql.nameStories, Args: []any{jsonText(storyRows(named))}}
+			saved, about = slices.Insert(saved, 0, name), []domain.Topic{domain.TopicVisits}
+		}
+		return saved, about, nil
+	})
+	return changed, contradicted, db.Wrote(err)
 }
 
-func jsonText[T any](list []T) string {
-	if len(list) == 0 {
-		return ""
+// visitRead holds the newest visits of stories and the counts of their projects, once its statements have run.
+type visitRead struct {
+	newest []domain.Visit
+	counts []domain.VisitCounts
+}
+
+func (r *visitRead) book() *domain.VisitBook { return domain.NewVisitBook(r.newest, r.counts) }
+
+func (r *visitRead) statements(sql *changeSQL, keys []domain.StoryKey) []Statement {
+	if len(keys) == 0 {
+		return nil
 	}
-	text, _ := json.Marshal(list) // texts and numbers always encode
+	stories, projects := map[domain.StoryKey]bool{}, map[string]bool{}
+	var rows, names [][]any
+	for _, k := range keys {
+		if !stories[k] {
+			stories[k], rows = true, append(rows, []any{k.Project, k.ID})
+		}
+		if !projects[k.Project] {
+			projects[k.Project], names = true, append(names, []any{k.Project})
+		}
+	}
+	return []Statement{{sql.newest, []any{jsonText(rows)}, func(row Row) error {
+		v, err := ScanVisit(row)
+		r.newest = append(r.newest, v)
+		return err
+	}}, {sql.counts, []any{jsonText(names)}, func(row Row) error {
+		var c domain.VisitCounts
+		var stages string
+		if err := row.Scan(&c.Project, &c.Open, &stages); err != nil {
+			return err
+		}
+		r.counts = append(r.counts, c)
+		return json.Unmarshal([]byte(stages), &r.counts[len(r.counts)-1].Stages)
+	}}}
+}
+
+// saveVisits returns the visits that a book has changed, and the statements that store them.
+func saveVisits(sql *changeSQL, book *domain.VisitBook) (changed []domain.Visit, statements []Statement) {
+	var rows, countRows [][]any
+	changed, counted := book.Changed()
+	for _, v := range changed {
+		rows = append(rows, []any{
+			v.Project, v.StoryID, v.Number, v.Stage, ToMilli(v.From), ToMilli(v.To), v.Next, string(v.Source),
+			v.Blocked.Milliseconds(), ToMilli(v.BlockedSince), ToMilli(v.MergeFailedSince), ToMilli(v.EventAt),
+		})
+	}
+	for _, c := range counted {
+		stages, _ := json.Marshal(c.Stages) // texts always encode
+		countRows = append(countRows, []any{c.Project, c.Open, string(stages)})
+	}
+	if len(rows) > 0 {
+		statements = append(statements, Statement{SQL: sql.saveVisits, Args: []any{jsonText(rows)}})
+	}
+	if len(countRows) > 0 {
+		statements = append(statements, Statement{SQL: sql.saveCounts, Args: []any{jsonText(countRows)}})
+	}
+	return changed, statements
+}
+
+// jsonText returns rows for changeSQL.
+func jsonText(rows [][]any) string {
+	for _, row := range rows {
+		for i, value := range row {
+			if text, ok := value.(string); ok {
+				row[i] = Text(text)
+			}
+		}
+	}
+	if rows == nil {
+		return "[]"
+	}
+	text, _ := json.Marshal(rows) // texts and numbers always encode
 	return string(text)
 }
 
@@ -124,18 +144,10 @@ func ScanVisit(row Row) (v domain.Visit, err error) {
 	return v, err
 }
 
-func ScanVisitCounts(row Row) (c domain.VisitCounts, err error) {
-	var stages string
-	if err := row.Scan(&c.Project, &c.Open, &stages); err != nil {
-		return c, err
-	}
-	return c, json.Unmarshal([]byte(stages), &c.Stages)
-}
-
 // StoryVisits returns the last limit visits of a story in order.
 func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error) {
-	visits, err := selectAll(ctx, db.conn, ScanVisit, "SELECT "+VisitColumns+` FROM stage_visits
-		WHERE project = $1 AND story_id = $2 ORDER BY number DESC LIMIT $3`, project, storyID, limit)
+	visits, err := selectAll(ctx, db.conn, ScanVisit, "SELECT "+VisitColumns+fromVisits+`
+		WHERE stories.project = $1 AND stories.story_id = $2 ORDER BY number DESC LIMIT $3`, project, storyID, limit)
 	slices.Reverse(visits)
 	return visits, err
 }
@@ -151,7 +163,7 @@ func (db visits) ProjectVisits(
 		since, names := []any{now.Add(-domain.TransitionMemory).UnixMilli(), domain.MaxTransitions}, []any{}
 		for _, project := range projects {
 			since, names = append(since, project), append(names, project)
-			of := "SELECT " + VisitColumns + " FROM stage_visits WHERE project = $%d AND to_ms "
+			of := "SELECT " + VisitColumns + fromVisits + "WHERE stage_visits.project = $%d AND to_ms "
 			ended = append(ended, fmt.Sprintf("SELECT * FROM ("+of+">= $1 ORDER BY to_ms DESC LIMIT $2) AS newest", len(since)))
 			open = append(open, fmt.Sprintf(of+"= 0", len(names)))
 		}
@@ -194,8 +206,8 @@ func (db visits) RemoveVisits(
 		if unlessMissing(err) != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `DELETE FROM stage_visits WHERE (project, story_id, number) IN (
-			SELECT project, story_id, number FROM stage_visits WHERE project = $1 AND to_ms > 0 AND to_ms <= $2
+		result, err := tx.ExecContext(ctx, `DELETE FROM stage_visits WHERE (story, number) IN (
+			SELECT story, number FROM stage_visits WHERE project = $1 AND to_ms > 0 AND to_ms <= $2
 			ORDER BY to_ms LIMIT $3)`, project, max(kept, first), limit)
 		if err != nil {
 			return err

@@ -199,7 +199,7 @@ type conn struct{ *stdlib.Conn }
 
 func (c conn) CheckNamedValue(v *driver.NamedValue) error {
 	if value := reflect.ValueOf(v.Value); value.Kind() == reflect.String {
-		v.Value = Text(value.String())
+		v.Value = store.Text(value.String())
 	}
 	return nil
 }

@@ -3,46 +3,30 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"switchyard/internal/domain"
 	"switchyard/internal/store"
 )
 
-// dialect is store.Dialect for PostgreSQL, whose planner chooses between an index and reading events in order.
-type dialect struct{}
-
-// Key returns the form in which a type or a story's id is stored.
-func (dialect) Key(text string) string { return Key(text) }
-
-// EventsLike reads the events whose words contain the text. The index does not help with one or two characters.
-func (dialect) EventsLike(_ context.Context, _ store.Querier, q domain.EventQuery, _ bool) (store.Source, error) {
-	from := store.Source{Tables: "events", ID: "events.id"}
-	if q.Text != "" {
-		from.Condition, from.Arg = `events.words LIKE $%d ESCAPE '\'`, store.Pattern(q.Text)
-	}
-	return from, nil
-}
-
-// StoriesWith selects the stories that contain the folded words, newest first.
-func (dialect) StoriesWith(words []string, limit int) (statement string, args []any) {
-	from := fmt.Sprintf("(SELECT * FROM stories ORDER BY id DESC LIMIT %d) AS stories", store.MaxShortSearch)
-	args = []any{limit}
-	var conditions []string
-	for _, word := range words {
-		args = append(args, store.Pattern(word))
-		conditions = append(conditions, fmt.Sprintf(`words LIKE $%d ESCAPE '\'`, len(args)))
-		if utf8.RuneCountInString(word) >= 3 {
-			from = "stories"
+// dialect has FOR UPDATE on the stream, so that events get their ids in the order of commits. Its planner chooses
+// between an index and reading events in order.
+var dialect = store.Dialect{
+	Rows:          func(n int) string { return fmt.Sprintf("json_array_elements($%d::json) AS each", n) },
+	Lock:          " FOR UPDATE",
+	ProjectEvents: "events",
+	CursorURL:     "md5(url)",
+	VisitChanged:  ", changed = DEFAULT",
+	Containing: func(table string, n int, texts ...string) (statement string, args []any) {
+		statement = "SELECT id FROM " + table + " WHERE TRUE"
+		for i, text := range texts {
+			statement += fmt.Sprintf(` AND words LIKE $%d ESCAPE '\'`, n+i)
+			args = append(args, store.Pattern(text))
 		}
-	}
-	return fmt.Sprintf("SELECT project, story_id, story_name FROM %s WHERE %s ORDER BY id DESC LIMIT $1",
-		from, strings.Join(conditions, " AND ")), args
+		return statement, args
+	},
 }
 
 // registerTypes registers the types of arguments, for addresses with default_query_exec_mode=exec or simple_protocol,

@@ -12,7 +12,7 @@ import (
 // HoldStream runs fn in a transaction that holds the stream's lock.
 func (db *DB) HoldStream(fn func()) error {
 	return pgx.BeginFunc(context.Background(), db.leader, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(context.Background(), lockStream); err != nil {
+		if _, err := tx.Exec(context.Background(), "SELECT last_id FROM stream FOR UPDATE"); err != nil {
 			return err
 		}
 		fn()

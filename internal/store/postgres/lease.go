@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -123,33 +121,12 @@ func (l *Lease) Gateways(ctx context.Context) (live []cluster.Gateway, leader st
 	return live, leader, err
 }
 
-// leaseHeld locks the key of the lease under a token, so that no other gateway takes over before the transaction is
-// committed.
-const leaseHeld = "SELECT TRUE FROM lease WHERE token = $1 FOR KEY SHARE"
-
 // fencing refuses writes under the tokens of former leaders.
 type fencing struct {
 	// Refused, unless nil, is called when a write is refused because another gateway leads. Set it before the first write.
 	Refused func(token int64)
 }
 
-// fence returns domain.ErrNotLeader if another gateway has taken over since the token was granted.
-func (f *fencing) fence(ctx context.Context, tx *sql.Tx, token int64) error {
-	return f.holds(tx.QueryRowContext(ctx, leaseHeld, token), token)
-}
-
-// holds returns domain.ErrNotLeader if there is no row.
-func (f *fencing) holds(row interface{ Scan(...any) error }, token int64) error {
-	var held bool
-	err := row.Scan(&held)
-	if errors.Is(err, sql.ErrNoRows) { // includes pgx.ErrNoRows
-		f.refuse(token)
-		return domain.ErrNotLeader
-	}
-	return err
-}
-
-// refuse tells that a write under the token was refused.
 func (f *fencing) refuse(token int64) {
 	if f.Refused != nil {
 		f.Refused(token)

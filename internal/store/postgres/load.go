@@ -118,7 +118,7 @@ func (db *DB) Load(ctx context.Context, tables []Table, sessionKey []byte) error
 			return err
 		}
 		if db.indexed { // it is created in a fraction of the time that adding to it takes
-			if _, err := tx.Exec(ctx, "DROP INDEX events_of_words, stories_of_words"); err != nil {
+			if _, err := tx.Exec(ctx, "DROP INDEX texts_of_words, stories_of_words"); err != nil {
 				return err
 			}
 		}

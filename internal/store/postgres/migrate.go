@@ -126,14 +126,14 @@ func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error
 }
 
 // indexWords creates the indexes for finding parts of words.
-const indexWords = `CREATE INDEX IF NOT EXISTS events_of_words ON events USING gin (words gin_trgm_ops);
+const indexWords = `CREATE INDEX IF NOT EXISTS texts_of_words ON texts USING gin (words gin_trgm_ops);
 	CREATE INDEX IF NOT EXISTS stories_of_words ON stories USING gin (words gin_trgm_ops)`
 
 // ensureIndexOfWords creates them, and reports whether there are any. It requires the extension
 // pg_trgm, which any role with CREATE on the database can install if the server has it.
 func ensureIndexOfWords(ctx context.Context, pool *pgxpool.Pool) (bool, error) {
 	var exists, possible bool
-	err := pool.QueryRow(ctx, `SELECT to_regclass('events_of_words') IS NOT NULL,
+	err := pool.QueryRow(ctx, `SELECT to_regclass('texts_of_words') IS NOT NULL,
 		EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm')`).Scan(&exists, &possible)
 	if err != nil || exists || !possible {
 		return exists, err

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/clock"
@@ -28,7 +27,6 @@ type DB struct {
 	slow     *sql.DB       // over pool, for at most maxSearches searches at once
 	listener *listener
 	indexed  bool // whether there is an index for parts of words
-	seen     seenEvents
 	clock    clock.Clock
 }
 
@@ -68,7 +66,8 @@ func open(ctx context.Context, url string, seen func(statement string, args []an
 	db.listener = newListener(db.pool)
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.tables, Read: db.tables, Searches: db.slow, SearchLimit: store.SearchLimit,
-		Snapshot: sql.LevelRepeatableRead, Dialect: dialect{}, Code: code, Notify: notify, Fence: db.fence,
+		Snapshot: sql.LevelRepeatableRead, Dialect: dialect, Code: code, Transact: db.transact, Notify: notify,
+		Refused: db.refuse,
 	})
 	return db, nil
 }
@@ -111,19 +110,3 @@ func (db *DB) Run(ctx context.Context) error { return db.listener.run(ctx) }
 // missed. Call it before reading the topic. There are no notifications unless Run is running, nor behind a PgBouncer in
 // transaction mode.
 func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.listener.changed(topic) }
-
-// write runs fn in one transaction. It returns domain.ErrNotLeader if another gateway has taken over since the token
-// was granted.
-func (db *DB) write(ctx context.Context, token int64, fn func(pgx.Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
-	defer cancel()
-	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
-		if token != 0 {
-			if err := db.holds(tx.QueryRow(ctx, leaseHeld, token), token); err != nil {
-				return err
-			}
-		}
-		return fn(tx)
-	})
-	return db.Wrote(err)
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"switchyard/internal/store"
@@ -20,13 +19,8 @@ const takeSpace = `CREATE TEMPORARY TABLE switchyard_space ON COMMIT DROP
 	AS SELECT repeat('x', 1000) FROM generate_series(1, 10000)`
 
 // TryWrite makes a harmless write, which updates WriteFailure. After the disk was full it is a large one, since a few
-// rows fit on a full disk as well. After events could not be appended it appends none.
+// rows fit on a full disk as well.
 func (db *DB) TryWrite(ctx context.Context) error {
-	if failure := db.AppendFailure(); failure != nil && !errors.Is(failure, store.ErrNoSpace) {
-		if err := db.tryAppend(ctx); err != nil {
-			return err
-		}
-	}
 	if _, failure := db.WriteFailure(); !errors.Is(failure, store.ErrNoSpace) {
 		return db.Tables.TryWrite(ctx)
 	}
@@ -37,22 +31,6 @@ func (db *DB) TryWrite(ctx context.Context) error {
 		return nil
 	}
 	return db.Wrote(err)
-}
-
-// tryAppend does what appending does to the tables, with no events.
-func (db *DB) tryAppend(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
-	defer cancel()
-	var batch pgx.Batch
-	batch.Queue(lockStream)
-	batch.Queue("INSERT INTO events SELECT * FROM events WHERE FALSE")
-	return db.Appended(db.leader.SendBatch(ctx, &batch).Close())
-}
-
-// LastEventID returns the greatest id ever assigned, 0 before the first.
-func (db *DB) LastEventID(ctx context.Context) (id int64, err error) {
-	err = db.tables.QueryRowContext(ctx, "SELECT last_id FROM stream").Scan(&id)
-	return id, db.Translate(err)
 }
 
 // Size returns the size of the database on disk, in bytes. free is always 0, since it is unknown.

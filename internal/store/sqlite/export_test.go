@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -20,15 +21,19 @@ func (db *DB) FillDisk(full bool) error {
 
 // Words returns how many texts the index of words has, and its size in bytes.
 func (db *DB) Words(ctx context.Context) (texts, size int, err error) {
-	err = db.read.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM event_words_docsize), SUM(LENGTH(block)) FROM event_words_data").
+	err = db.read.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM texts), SUM(LENGTH(block)) FROM text_words_data").
 		Scan(&texts, &size)
 	return texts, size, err
 }
 
-// CheckWords returns an error if the index of words is corrupt.
+// CheckWords returns an error if an index of words is corrupt or differs from the texts.
 func (db *DB) CheckWords(ctx context.Context) error {
-	_, err := db.write.ExecContext(ctx, "INSERT INTO event_words (event_words) VALUES ('integrity-check')")
-	return err
+	for _, index := range []string{"text_words", "story_words"} {
+		if _, err := db.write.ExecContext(ctx, "INSERT INTO "+index+" ("+index+", rank) VALUES ('integrity-check', 1)"); err != nil {
+			return fmt.Errorf("%s: %w", index, err)
+		}
+	}
+	return nil
 }
 
 // Plan returns the steps in which SQLite executes a statement.
@@ -69,7 +74,7 @@ func (db *DB) BusySearches(t testing.TB) {
 
 // WordSegments returns the number of segments in the index of words, all of which a search reads.
 func (db *DB) WordSegments(ctx context.Context) (n int, err error) {
-	err = db.read.QueryRowContext(ctx, "SELECT COUNT(DISTINCT segid) FROM event_words_idx").Scan(&n)
+	err = db.read.QueryRowContext(ctx, "SELECT COUNT(DISTINCT segid) FROM story_words_idx").Scan(&n)
 	return n, err
 }
 

@@ -79,7 +79,7 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	db.log.SetMaxIdleConns(0)
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit,
-		Dialect: dialect{}, Code: code, Wrote: db.wrote,
+		Dialect: dialect, Code: code, Transact: db.transact, Wrote: db.wrote,
 	})
 	if err := db.migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.release())
@@ -132,6 +132,14 @@ func restrict(path string) error {
 		}
 	}
 	return nil
+}
+
+// Size returns the size of the database on disk, and how much of it is free for reuse, in bytes.
+func (db *DB) Size(ctx context.Context) (size, free int64, err error) {
+	var pages, freePages, pageSize int64
+	err = db.read.QueryRowContext(ctx, `SELECT page_count, freelist_count, page_size
+		FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()`).Scan(&pages, &freePages, &pageSize)
+	return pages * pageSize, freePages * pageSize, db.Translate(err)
 }
 
 // Close closes the database, which must not be used afterwards.

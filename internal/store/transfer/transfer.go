@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/store"
 	"switchyard/internal/store/postgres"
 	"switchyard/internal/store/sqlite"
 )
@@ -38,7 +39,11 @@ func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(fo
 	}
 	defer rows.Close()
 	m := &move{ctx: ctx, source: rows, report: report}
-	if err := target.Load(ctx, m.tables(), sessionKey); err != nil {
+	tables, err := m.tables()
+	if err != nil {
+		return err
+	}
+	if err := target.Load(ctx, tables, sessionKey); err != nil {
 		return err
 	}
 	loaded = true
@@ -55,33 +60,43 @@ type move struct {
 	report func(format string, args ...any)
 }
 
-func (m *move) tables() (loads []postgres.Table) {
-	for _, t := range tables {
-		loads = append(loads, postgres.Table{
-			Name: t.name, Columns: append(t.columns[:len(t.columns):len(t.columns)], t.add...),
-			Rows: func() (postgres.Rows, error) { return m.rows(t) },
-		})
+// names are the tables that are moved, in this order. Both databases have the same columns.
+var names = []string{
+	"state", "projects", "feed_cursors", "join_tokens", "agents", "seen_once", "sessions", "named_tokens", "audit",
+	"removals", "acknowledgements", "texts", "stories", "events", "event_digests", "stage_visits", "visit_counts",
+}
+
+func (m *move) tables() (tables []postgres.Table, err error) {
+	for _, name := range names {
+		columns, err := store.AllRows(m.ctx, m.source, store.ScanOne[string],
+			"SELECT name FROM pragma_table_info($1)", name)
+		if err != nil {
+			return nil, err
+		}
+		table := postgres.Table{Name: name, Columns: columns}
+		table.Rows = func() (postgres.Rows, error) { return m.rows(table) }
+		tables = append(tables, table)
 	}
-	return loads
+	return tables, nil
 }
 
 // reportEvery is how often the progress of a large table is reported.
 const reportEvery = 5 * time.Second
 
-func (m *move) rows(t table) (*rows, error) {
+func (m *move) rows(t postgres.Table) (*rows, error) {
 	r := &rows{move: m, table: t, reported: time.Now()}
-	if err := m.source.QueryRowContext(m.ctx, "SELECT COUNT(*) FROM "+t.name).Scan(&r.all); err != nil {
+	if err := m.source.QueryRowContext(m.ctx, "SELECT COUNT(*) FROM "+t.Name).Scan(&r.all); err != nil {
 		return nil, err
 	}
 	var err error
-	r.found, err = m.source.QueryContext(m.ctx, "SELECT "+strings.Join(t.columns, ", ")+" FROM "+t.name)
+	r.found, err = m.source.QueryContext(m.ctx, "SELECT "+strings.Join(t.Columns, ", ")+" FROM "+t.Name)
 	return r, err
 }
 
 // rows reads the rows of a table for PostgreSQL's COPY.
 type rows struct {
 	move     *move
-	table    table
+	table    postgres.Table
 	found    *sql.Rows
 	all      int64
 	read     int64
@@ -92,7 +107,7 @@ type rows struct {
 func (r *rows) Next() bool { return r.err == nil && r.found.Next() }
 
 func (r *rows) Values() (values []any, err error) {
-	values = make([]any, len(r.table.columns))
+	values = make([]any, len(r.table.Columns))
 	targets := make([]any, len(values))
 	for i := range values {
 		targets[i] = &values[i]
@@ -100,19 +115,14 @@ func (r *rows) Values() (values []any, err error) {
 	if r.err = r.found.Scan(targets...); r.err != nil {
 		return nil, r.err
 	}
-	if r.table.change != nil {
-		if values, r.err = r.table.change(values); r.err != nil {
-			return nil, r.err
-		}
-	}
 	for i, value := range values {
 		if text, ok := value.(string); ok {
-			values[i] = postgres.Text(text)
+			values[i] = store.Text(text)
 		}
 	}
 	if r.read++; time.Since(r.reported) > reportEvery {
 		r.reported = time.Now()
-		r.move.report("%s: %d of %d", r.table.name, r.read, r.all)
+		r.move.report("%s: %d of %d", r.table.Name, r.read, r.all)
 	}
 	return values, nil
 }
@@ -130,7 +140,7 @@ func (r *rows) Close() (count int64, err error) {
 		return 0, err
 	}
 	if r.all > 0 {
-		r.move.report("%s: %d", r.table.name, r.all)
+		r.move.report("%s: %d", r.table.Name, r.all)
 	}
 	return r.all, nil
 }

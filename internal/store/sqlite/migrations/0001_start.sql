@@ -116,57 +116,74 @@ CREATE TABLE acknowledgements (
 	since_ms BIGINT NOT NULL DEFAULT 0 -- when the trouble began; 0 where that is not known
 );
 
--- The merged stream. Ids are given out by the appending transaction, so they are strictly increasing in commit order. All but the
--- first columns are read from the record and take no space; where it has no such text they are ''.
+-- The merged stream. Ids are given out by the appending transaction, so they are strictly increasing in commit order.
+CREATE TABLE stream (
+	only_row BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (only_row),
+	last_id  BIGINT NOT NULL -- the greatest that was ever given out
+);
+INSERT INTO stream (last_id) VALUES (0);
 CREATE TABLE events (
 	id             INTEGER PRIMARY KEY,
 	project        TEXT NOT NULL,
 	received_at_ms BIGINT NOT NULL,
-	record         TEXT NOT NULL, -- JSON; SQLite cannot read it if it is nested too deep
-	timestamp_ms   BIGINT AS (iif(json_valid(record), record ->> '$.timestamp_ms', 0)),
-	type           TEXT AS (iif(json_valid(record) AND json_type(record, '$.type') = 'text', record ->> '$.type', '')),
-	story_id       TEXT AS (iif(json_valid(record) AND json_type(record, '$.story_id') = 'text', record ->> '$.story_id', '')),
-	story_name     TEXT AS (iif(json_valid(record) AND json_type(record, '$.story_name') = 'text', record ->> '$.story_name', '')),
-	from_stage     TEXT AS (iif(json_valid(record) AND json_type(record, '$.from_stage') = 'text', record ->> '$.from_stage', '')),
-	to_stage       TEXT AS (iif(json_valid(record) AND json_type(record, '$.to_stage') = 'text', record ->> '$.to_stage', ''))
+	timestamp_ms   BIGINT NOT NULL,
+	type           TEXT NOT NULL, -- '' where the record has no such text
+	story          BIGINT NOT NULL, -- the id in stories, 0 for none
+	text           BIGINT NOT NULL, -- the id in texts
+	record         TEXT NOT NULL -- JSON
 );
--- An index holds the id of each of its rows, behind these columns. A project's events of a type are found among all of its.
-CREATE INDEX events_of_project ON events (project, id, type);
+-- An index holds the id of each of its rows, behind these columns. Searches read only the indexes.
+CREATE INDEX events_of_project ON events (project, id, type, story, text);
 CREATE INDEX events_of_type ON events (type);
-CREATE INDEX events_of_story ON events (project, story_id);
+CREATE INDEX events_of_story ON events (story, id, text);
+CREATE INDEX events_of_text ON events (text);
 
--- The trigrams of the texts of each event, folded, without case and accents: parts of words are found, and the newest events first.
-CREATE VIRTUAL TABLE event_words USING fts5 (
-	words, content = '', contentless_delete = 1, detail = 'none', tokenize = 'trigram case_sensitive 1'
+-- The texts of events, but those of their stories, folded, without case and accents, each on a line: many events have the same.
+CREATE TABLE texts (
+	id     INTEGER PRIMARY KEY,
+	digest BIGINT NOT NULL UNIQUE, -- the first 8 bytes of the SHA-256 of type and words
+	type   TEXT NOT NULL,
+	words  TEXT NOT NULL
 );
--- Each writing transaction merges a little of the index; much of it at once, which takes up to seconds, only where that is not enough.
--- Segments are merged 16 at a time: each page is written half as often as with 4.
-INSERT INTO event_words (event_words, rank) VALUES ('automerge', 0), ('crisismerge', 500), ('usermerge', 16);
-CREATE TRIGGER events_removed AFTER DELETE ON events BEGIN DELETE FROM event_words WHERE rowid = OLD.id; END;
--- The trigrams that event_words has, to find those that begin with one or two characters. It is a view that takes no space.
-CREATE VIRTUAL TABLE event_trigrams USING fts5vocab (event_words, 'row');
-
--- What was stored already, also when its event has been removed: the first 8 bytes of the SHA-256 of project and record.
-CREATE TABLE event_digests (digest INTEGER PRIMARY KEY);
-
 -- Every story that the stream or a pipeline ever told of, by its newest name.
 CREATE TABLE stories (
 	id         INTEGER PRIMARY KEY,
 	project    TEXT NOT NULL,
 	story_id   TEXT NOT NULL,
 	story_name TEXT NOT NULL,
+	words      TEXT NOT NULL, -- its id and all names, as those of texts
 	UNIQUE (project, story_id)
 );
-CREATE VIRTUAL TABLE story_words USING fts5 (
-	words, content = '', contentless_delete = 1, detail = 'none', tokenize = 'trigram case_sensitive 1'
+
+-- The trigrams of these words: parts of words are found.
+CREATE VIRTUAL TABLE text_words USING fts5 (
+	words, content = 'texts', content_rowid = 'id', columnsize = 0, tokenize = 'trigram case_sensitive 1'
 );
-INSERT INTO story_words (story_words, rank) VALUES ('automerge', 0), ('crisismerge', 500), ('usermerge', 16);
+CREATE TRIGGER texts_added AFTER INSERT ON texts BEGIN
+	INSERT INTO text_words (rowid, words) VALUES (NEW.id, NEW.words);
+END;
+CREATE TRIGGER texts_removed AFTER DELETE ON texts BEGIN
+	INSERT INTO text_words (text_words, rowid, words) VALUES ('delete', OLD.id, OLD.words);
+END;
+CREATE VIRTUAL TABLE story_words USING fts5 (
+	words, content = 'stories', content_rowid = 'id', columnsize = 0, tokenize = 'trigram case_sensitive 1'
+);
+CREATE TRIGGER stories_added AFTER INSERT ON stories BEGIN
+	INSERT INTO story_words (rowid, words) VALUES (NEW.id, NEW.words);
+END;
+CREATE TRIGGER stories_renamed AFTER UPDATE OF words ON stories WHEN OLD.words <> NEW.words BEGIN
+	INSERT INTO story_words (story_words, rowid, words) VALUES ('delete', OLD.id, OLD.words);
+	INSERT INTO story_words (rowid, words) VALUES (NEW.id, NEW.words);
+END;
+
+-- What was stored already, also when its event has been removed: the first 8 bytes of the SHA-256 of project and record.
+CREATE TABLE event_digests (digest INTEGER PRIMARY KEY);
 
 -- The stages that stories have been in: the source of ages, times in stages and charts. They outlive the events that they come from.
 CREATE TABLE stage_visits (
-	project               TEXT NOT NULL,
-	story_id              TEXT NOT NULL,
+	story                 BIGINT NOT NULL, -- the id in stories
 	number                BIGINT NOT NULL, -- in the order of a story's visits
+	project               TEXT NOT NULL,
 	stage                 TEXT NOT NULL, -- '' if unknown
 	from_ms               BIGINT NOT NULL, -- 0 if unknown
 	to_ms                 BIGINT NOT NULL, -- 0 while the story is there
@@ -176,7 +193,7 @@ CREATE TABLE stage_visits (
 	blocked_since_ms      BIGINT NOT NULL,
 	merge_failed_since_ms BIGINT NOT NULL,
 	event_ms              BIGINT NOT NULL, -- when the last event about the story was received, 0 if a later visit has it
-	PRIMARY KEY (project, story_id, number)
+	PRIMARY KEY (story, number)
 ) WITHOUT ROWID;
 CREATE INDEX stage_visits_of_project ON stage_visits (project, to_ms);
 

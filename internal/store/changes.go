@@ -1,0 +1,80 @@
+package store
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// changeSQL are the statements that append events and change visits. Each takes a JSON array of rows, which are arrays.
+type changeSQL struct {
+	lock        string // makes a transaction the only one that appends, so that ids increase in the order of commits
+	held        string // selects those tokens that are the leader's, and keeps them so until the transaction ends
+	known       string // selects those digests that are stored
+	addTexts    string
+	nameStories string
+	addEvents   string
+	addDigests  string
+	moveCursors string
+	newest      string // selects the newest visits of stories
+	counts      string // selects the counts of projects
+	saveVisits  string
+	saveCounts  string
+}
+
+const lastID = "SELECT last_id FROM stream"
+
+var jsonNumber, jsonColumn = regexp.MustCompile(`{(\d+)}::number`), regexp.MustCompile(`{(\d+)}`)
+
+// newChangeSQL returns the statements for an engine. In their texts {0} is the first column of a row, and {0}::number
+// the same as a number.
+func newChangeSQL(d Dialect) *changeSQL {
+	sql := func(text string, args ...any) string {
+		text = strings.ReplaceAll(fmt.Sprintf(text, args...), "{rows}", d.Rows(1))
+		text = jsonNumber.ReplaceAllString(text, "CAST(each.value ->> ${1} AS BIGINT)")
+		return jsonColumn.ReplaceAllString(text, "each.value ->> ${1}")
+	}
+	var updates []string
+	for _, column := range strings.Split("stage, from_ms, to_ms, next_stage, source, blocked_ms, blocked_since_ms,"+
+		" merge_failed_since_ms, event_ms", ", ") {
+		updates = append(updates, column+" = excluded."+column)
+	}
+	return &changeSQL{
+		lock:  lastID + d.Lock,
+		held:  sql("SELECT token FROM lease WHERE token IN (SELECT {0}::number FROM {rows}) FOR KEY SHARE"),
+		known: sql("SELECT digest FROM event_digests WHERE digest IN (SELECT {0}::number FROM {rows})"),
+		addTexts: sql(`INSERT INTO texts (digest, type, words) SELECT {0}::number, {1}, {2} FROM {rows} WHERE TRUE
+			ON CONFLICT (digest) DO NOTHING`),
+		nameStories: sql(`INSERT INTO stories (project, story_id, story_name, words) SELECT {0}, {1}, {2}, {3}
+			FROM {rows} WHERE TRUE ON CONFLICT (project, story_id) DO UPDATE SET story_name = excluded.story_name,
+				words = CASE replace(stories.words, excluded.words, '') WHEN stories.words
+					THEN substr(stories.words || excluded.words, 1, %d) ELSE stories.words END
+			WHERE stories.story_name <> excluded.story_name`, maxWords),
+		addEvents: sql(`INSERT INTO events (id, project, received_at_ms, timestamp_ms, type, story, text, record)
+			SELECT {0}::number, {1}, {2}::number, {3}::number, {4},
+				COALESCE((SELECT id FROM stories WHERE project = {1} AND story_id = {5}), 0),
+				(SELECT id FROM texts WHERE digest = {6}::number), {7} FROM {rows}`),
+		addDigests: sql("INSERT INTO event_digests (digest) SELECT {0}::number FROM {rows}"),
+		moveCursors: sql(`INSERT INTO feed_cursors (project, url, since, instance, sequence)
+			SELECT {0}, {1}, {2}::number, {3}, {4}::number FROM {rows} WHERE TRUE ON CONFLICT (project, %s) DO UPDATE
+			SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`, d.CursorURL),
+		newest: sql(`SELECT %s FROM (
+				SELECT stories.id AS asked, (SELECT number FROM stage_visits WHERE story = stories.id
+					ORDER BY number DESC LIMIT 1 OFFSET %d) AS first
+				FROM {rows} JOIN stories ON stories.project = {0} AND stories.story_id = {1}) AS wanted
+			JOIN stage_visits ON story = asked AND number >= COALESCE(first, 0)
+			JOIN stories ON stories.id = asked ORDER BY story, number`, VisitColumns, domain.NewestVisits-1),
+		counts: sql(`SELECT project, open_visits, stages FROM visit_counts
+			WHERE project IN (SELECT {0} FROM {rows})`),
+		saveVisits: sql(`INSERT INTO stage_visits (project, story, number, stage, from_ms, to_ms, next_stage, source,
+				blocked_ms, blocked_since_ms, merge_failed_since_ms, event_ms)
+			SELECT {0}, (SELECT id FROM stories WHERE project = {0} AND story_id = {1}), {2}::number, {3}, {4}::number,
+				{5}::number, {6}, {7}, {8}::number, {9}::number, {10}::number, {11}::number FROM {rows} WHERE TRUE
+			ON CONFLICT (story, number) DO UPDATE SET %s`, strings.Join(updates, ", ")+d.VisitChanged),
+		saveCounts: sql(`INSERT INTO visit_counts (project, open_visits, stages) SELECT {0}, {1}::number, {2}
+			FROM {rows} WHERE TRUE ON CONFLICT (project)
+			DO UPDATE SET open_visits = excluded.open_visits, stages = excluded.stages`),
+	}
+}
