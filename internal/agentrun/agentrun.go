@@ -74,13 +74,12 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer unlock()
 	a := &agent{Options: o, client: newClient(o.Gateway), file: file, runner: newRunner(o, file)}
-	if file.who().ID == "" {
+	if file.ID == "" {
 		if err := a.join(ctx); err != nil {
 			return supervise.UnlessEnded(ctx, err)
 		}
 	} else {
-		a.Log.InfoContext(ctx, "already joined; no token is needed", "agent", file.who().Label, "id", file.who().ID, "state",
-			file.path)
+		a.Log.InfoContext(ctx, "already joined; no token is needed", "agent", file.Label, "id", file.ID, "state", file.path)
 	}
 
 	asked := make(chan time.Time, 1)
@@ -108,18 +107,18 @@ func Leave(ctx context.Context, o Options) error {
 		return err
 	}
 	defer unlock()
-	if file.who().ID == "" {
+	if file.ID == "" {
 		return fmt.Errorf("%s holds no identity: there is nothing to leave", file.path)
 	}
 	newRunner(o, file).stopLeftover(ctx)
-	err = newClient(o.Gateway).leave(ctx, file.who())
+	err = newClient(o.Gateway).leave(ctx, file.identity)
 	if err != nil && !isRefusal(err, http.StatusUnauthorized) && !isRefusal(err, http.StatusNotFound) {
 		return fmt.Errorf("could not leave: %w", err)
 	}
 	if err := os.Remove(file.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	o.Log.InfoContext(ctx, "left", "agent", file.who().Label, "id", file.who().ID)
+	o.Log.InfoContext(ctx, "left", "agent", file.Label, "id", file.ID)
 	return nil
 }
 
@@ -135,16 +134,19 @@ func (a *agent) join(ctx context.Context) error {
 		return err
 	}
 	var who identity
-	err = a.untilReached(ctx, func() (err error) {
-		// A stop waits for the response: without it, the new agent could never leave.
-		answered, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		defer cancel()
-		defer context.AfterFunc(ctx, func() { time.AfterFunc(joinGrace, cancel) })()
-		who, err = a.client.join(answered, token, a.Label, a.Version)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("could not join: %w", err)
+	backoff := supervise.Backoff{First: retryFirst, Max: retryMax}
+	for {
+		if who, err = a.redeem(ctx, token); err == nil {
+			break
+		}
+		var r *refusal
+		final := errors.As(err, &r) && r.status < 500 && r.status != http.StatusTooManyRequests
+		if final || ctx.Err() != nil {
+			return fmt.Errorf("could not join: %w", err)
+		}
+		pause := backoff.Next()
+		a.Log.WarnContext(ctx, "the gateway cannot be reached", "error", err, "retry_in", pause)
+		supervise.Sleep(ctx, pause)
 	}
 	if err := a.file.update(func(s *state) { s.identity = who }); err != nil {
 		return errors.Join(err, a.client.leave(ctx, who)) // the token is used up, but no dead agent is left behind
@@ -154,20 +156,10 @@ func (a *agent) join(ctx context.Context) error {
 	return nil
 }
 
-// untilReached calls fn until the gateway responds with success or a final refusal.
-func (a *agent) untilReached(ctx context.Context, fn func() error) error {
-	backoff := supervise.Backoff{First: retryFirst, Max: retryMax}
-	for {
-		err := fn()
-		var r *refusal
-		final := errors.As(err, &r) && r.status < 500 && r.status != http.StatusTooManyRequests
-		if err == nil || final || ctx.Err() != nil {
-			return err
-		}
-		pause := backoff.Next()
-		a.Log.WarnContext(ctx, "the gateway cannot be reached", "error", err, "retry_in", pause)
-		if !supervise.Sleep(ctx, pause) {
-			return ctx.Err()
-		}
-	}
+// redeem tries to join once. A stop waits for the response: without it, the new agent could never leave.
+func (a *agent) redeem(ctx context.Context, token domain.Secret) (identity, error) {
+	answered, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(joinGrace, cancel) })()
+	return a.client.join(answered, token, a.Label, a.Version)
 }

@@ -28,8 +28,15 @@ func (t *apiToken) variables(ctx context.Context, project string) []string {
 	if t.project != project {
 		t.project, t.secret = project, ""
 	}
-	if t.secret == "" || isRefusal(t.client.checkToken(ctx, t.secret), http.StatusUnauthorized) {
-		issued, err := t.client.issueToken(ctx, t.file.who())
+	if t.secret == "" || isRefusal(
+		t.client.call(ctx, apiTokenLimit, http.MethodGet, "/gateway/mode", t.secret, nil, nil), http.StatusUnauthorized,
+	) {
+		var issued struct {
+			Token   string `json:"token"`
+			Project string `json:"project"`
+		}
+		who := t.file.get().identity
+		err := t.client.call(ctx, apiTokenLimit, http.MethodPost, who.path()+"/token", who.Secret, nil, &issued)
 		if t.secret = ""; err == nil && issued.Project == project { // otherwise the agent has just been reassigned
 			t.secret = issued.Token
 		}

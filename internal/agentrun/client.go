@@ -82,12 +82,9 @@ func (c *client) heartbeat(ctx context.Context, who identity, state domain.Agent
 	}
 	var answer agentAnswer
 	err := c.call(ctx, wait+callLimit, http.MethodPost,
-		"/gateway/agents/"+url.PathEscape(who.ID)+"/heartbeat?"+query.Encode(), who.Secret,
-		beatBody(state, detail), &answer)
-	if err != nil {
-		return assignment{}, err
-	}
-	return assignment{project: answer.AssignedProject, url: answer.ProjectURL}, nil
+		who.path()+"/heartbeat?"+query.Encode(), who.Secret, beatBody(state, detail),
+		&answer)
+	return assignment{project: answer.AssignedProject, url: answer.ProjectURL}, err
 }
 
 // beatBody returns a heartbeat's body, with the beginning of detail cut off if the whole would exceed maxBeat.
@@ -103,27 +100,9 @@ func beatBody(state domain.AgentState, detail string) map[string]string {
 	}
 }
 
-// issuedToken is a token for the command.
-type issuedToken struct {
-	Token   string `json:"token"`
-	Project string `json:"project"`
-}
-
-// issueToken gets a token for the command, which invalidates the previous one.
-func (c *client) issueToken(ctx context.Context, who identity) (issued issuedToken, err error) {
-	err = c.call(ctx, callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/token", who.Secret, nil,
-		&issued)
-	return issued, err
-}
-
-// checkToken returns a refusal with status 401 for a token that is no longer valid.
-func (c *client) checkToken(ctx context.Context, token string) error {
-	return c.call(ctx, callLimit, http.MethodGet, "/gateway/mode", token, nil, nil)
-}
-
 // leave removes the agent from the gateway.
 func (c *client) leave(ctx context.Context, who identity) error {
-	return c.call(ctx, callLimit, http.MethodDelete, "/gateway/agents/"+url.PathEscape(who.ID), who.Secret, nil, nil)
+	return c.call(ctx, callLimit, http.MethodDelete, who.path(), who.Secret, nil, nil)
 }
 
 // call sends one request and decodes the response into out, unless that is nil. It returns a *refusal for any status
@@ -176,10 +155,6 @@ func (c *client) away(err error, limit time.Duration) error {
 
 // firstLine returns the part of a refusal's text that is shown to people.
 func firstLine(data []byte) string {
-	const longest = 200
 	line, _, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")
-	if len(line) > longest {
-		line = line[:longest]
-	}
-	return strings.ToValidUTF8(line, "")
+	return strings.ToValidUTF8(line[:min(len(line), 200)], "")
 }

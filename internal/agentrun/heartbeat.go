@@ -18,7 +18,11 @@ func (a *agent) beat(ctx context.Context) error {
 	wait, away := refreshWait, false
 	for ctx.Err() == nil {
 		began := time.Now()
-		next, interrupted, err := a.call(ctx, at, wait)
+		calling, interrupt := context.WithCancel(ctx) // when the state changes, the next one reports that at once
+		state, detail := a.runner.status(interrupt)
+		next, err := a.client.heartbeat(calling, a.file.get().identity, state, detail, at.project, wait)
+		interrupted := err != nil && calling.Err() != nil && ctx.Err() == nil
+		interrupt()
 		switch {
 		case interrupted: // the response may have been lost
 			wait = refreshWait
@@ -56,39 +60,13 @@ func (a *agent) beat(ctx context.Context) error {
 	return nil
 }
 
-// call sends one heartbeat. It is interrupted when the runner's state changes, so that the next one reports that at
-// once.
-func (a *agent) call(ctx context.Context, at assignment, wait time.Duration) (next assignment, interrupted bool,
-	err error,
-) {
-	calling, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan struct{})
-	state, detail := a.runner.status()
-	supervise.Go(a.Log, "heartbeat", func() {
-		defer close(done)
-		err = supervise.Call(func() (err error) {
-			next, err = a.client.heartbeat(calling, a.file.who(), state, detail, at.project, wait)
-			return err
-		})
-	})
-	select {
-	case <-done:
-	case <-a.runner.changed:
-		cancel()
-		<-done
-		interrupted = err != nil && ctx.Err() == nil
-	}
-	return next, interrupted, err
-}
-
 // sayStopped tells the gateway that the agent, which was asked to stop at the time asked, is stopping. It keeps its
 // identity.
 func (a *agent) sayStopped(ctx context.Context, asked time.Time) {
 	limit := max(lastFarewell, min(farewell, time.Until(asked.Add(lastGrace+lastFarewell))))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	if _, err := a.client.heartbeat(ctx, a.file.who(), domain.AgentStopped, "", "", 0); err != nil {
+	if _, err := a.client.heartbeat(ctx, a.file.get().identity, domain.AgentStopped, "", "", 0); err != nil {
 		a.Log.WarnContext(ctx, "cannot tell the gateway that the agent stops", "error", err)
 	}
 }

@@ -91,7 +91,9 @@ func prepare(log *slog.Logger, argv, env []string, output io.Writer) (*process, 
 		close(p.exited)
 	})
 	if err != nil {
-		p.kill()
+		none, cancel := context.WithCancel(context.Background())
+		cancel()
+		p.stop(none)
 		return nil, fmt.Errorf("cannot find out when the command started: %w", err)
 	}
 	return p, nil
@@ -101,13 +103,6 @@ func prepare(log *slog.Logger, argv, env []string, output io.Writer) (*process, 
 func (p *process) begin() error {
 	_, err := p.release.WriteString("\n")
 	return errors.Join(err, p.release.Close())
-}
-
-// kill ends a command that has not begun.
-func (p *process) kill() {
-	none, cancel := context.WithCancel(context.Background())
-	cancel()
-	p.stop(none)
 }
 
 // stop ends all processes of the command's group and returns when they are gone. When grace ends it kills them.
@@ -149,16 +144,14 @@ func groupEnds(ctx context.Context, pgid int) bool {
 // stopLeftover ends the command that a killed agent left running, and reports whether there was one. Another group that
 // has the same number by now is left alone.
 func stopLeftover(grace context.Context, g processGroup, agentID string) bool {
-	if g.PGID <= 1 || !isLeftover(g, agentID) {
+	if g.PGID <= 1 {
 		return false
 	}
-	stopGroup(grace, g.PGID)
-	return true
-}
-
-func isLeftover(g processGroup, agentID string) bool {
-	if started, err := startOf(g.PGID); err == nil {
-		return started == g.Started
+	started, err := startOf(g.PGID)
+	isOurs := err == nil && started == g.Started ||
+		err != nil && groupHasVariable(g.PGID, agentIDVariable+"="+agentID) // the first process has ended, others may run
+	if isOurs {
+		stopGroup(grace, g.PGID)
 	}
-	return groupHasVariable(g.PGID, agentIDVariable+"="+agentID) // the first process has ended, others may still run
+	return isOurs
 }

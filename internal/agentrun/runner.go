@@ -37,23 +37,20 @@ type runner struct {
 	token  apiToken
 	log    *slog.Logger
 
-	assigned chan struct{} // holds a value when want changed
-	changed  chan struct{} // holds a value when state changed
-
-	mu     sync.Mutex
-	want   assignment
-	state  domain.AgentState
-	detail string // how the command last ended
-	tail   *tail  // the end of its output
+	mu         sync.Mutex
+	want       assignment
+	reassigned chan struct{} // closed when want changes
+	state      domain.AgentState
+	detail     string // how the command last ended
+	changed    func() // called when one of these changes
+	tail       *tail  // the end of the command's output
 }
 
 func newRunner(o Options, file *stateFile) *runner {
 	return &runner{
 		argv: o.Command, output: o.Output, file: file, token: apiToken{client: newClient(o.Gateway), file: file, log: o.Log},
-		log:      o.Log,
-		env:      slices.DeleteFunc(slices.Clone(o.Environment), isSecret),
-		assigned: make(chan struct{}, 1), changed: make(chan struct{}, 1),
-		state: domain.AgentIdle, tail: &tail{},
+		log: o.Log, env: slices.DeleteFunc(slices.Clone(o.Environment), isSecret),
+		reassigned: make(chan struct{}), state: domain.AgentIdle, changed: func() {}, tail: &tail{},
 	}
 }
 
@@ -71,21 +68,24 @@ func (r *runner) assign(a assignment) {
 	defer r.mu.Unlock()
 	if r.want != a {
 		r.want = a
-		notify(r.assigned)
+		close(r.reassigned)
+		r.reassigned = make(chan struct{})
 	}
 }
 
-func (r *runner) wanted() assignment {
+// wanted returns the assignment, and a channel that is closed when there is another one.
+func (r *runner) wanted() (a assignment, reassigned <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.want
+	return r.want, r.reassigned
 }
 
 // status returns the state and the detail that a heartbeat reports. The detail says how the command ended, and has the
-// last lines of its output.
-func (r *runner) status() (domain.AgentState, string) {
+// last lines of its output. changed is called when they are no longer true.
+func (r *runner) status(changed func()) (domain.AgentState, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.changed = changed
 	return r.state, strings.Trim(r.detail+"\n"+r.tail.String(), "\n")
 }
 
@@ -94,14 +94,7 @@ func (r *runner) set(state domain.AgentState, detail string) {
 	defer r.mu.Unlock()
 	if r.state != state || r.detail != detail {
 		r.state, r.detail = state, detail
-		notify(r.changed)
-	}
-}
-
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		r.changed()
 	}
 }
 
@@ -111,16 +104,19 @@ func (r *runner) run(ctx context.Context) {
 	r.stopLeftover(ctx)
 	backoff := supervise.Backoff{First: restartFirst, Max: restartMax}
 	for ctx.Err() == nil {
-		at := r.wanted()
+		at, reassigned := r.wanted()
 		if at.project == "" || len(r.argv) == 0 {
 			r.set(domain.AgentIdle, "")
 			backoff.Reset()
-			r.waitWhile(ctx, at, nil)
+			select {
+			case <-reassigned:
+			case <-ctx.Done():
+			}
 			continue
 		}
 		began := time.Now()
-		state, ending := r.runAt(ctx, at)
-		if ctx.Err() != nil || r.wanted() != at {
+		state, ending := r.runAt(ctx, at, reassigned)
+		if now, _ := r.wanted(); ctx.Err() != nil || now != at {
 			continue
 		}
 		if time.Since(began) >= restartMax {
@@ -129,34 +125,23 @@ func (r *runner) run(ctx context.Context) {
 		pause := backoff.Next()
 		r.log.WarnContext(ctx, "the command ended", "project", at.project, "ending", ending, "retry_in", pause)
 		r.set(state, ending)
-		paused, cancel := context.WithTimeout(ctx, pause)
-		r.waitWhile(paused, at, nil)
-		cancel()
-	}
-}
-
-// waitWhile returns when the agent is no longer assigned to a, when ended is closed, or when ctx ends.
-func (r *runner) waitWhile(ctx context.Context, a assignment, ended <-chan struct{}) {
-	for r.wanted() == a {
 		select {
-		case <-r.assigned:
-		case <-ended:
-			return
+		case <-time.After(pause):
+		case <-reassigned:
 		case <-ctx.Done():
-			return
 		}
 	}
 }
 
-// runAt runs the command for an assignment until it ends by itself, the assignment changes, or ctx ends. No process of
+// runAt runs the command for an assignment until it ends by itself, the agent is reassigned, or ctx ends. No process of
 // its group is left then. It returns the state that follows and a description of how the command ended.
-func (r *runner) runAt(ctx context.Context, at assignment) (domain.AgentState, string) {
+func (r *runner) runAt(ctx context.Context, at assignment, reassigned <-chan struct{}) (domain.AgentState, string) {
 	r.mu.Lock()
 	r.tail = &tail{}
 	out := io.MultiWriter(r.tail, r.output)
 	r.mu.Unlock()
 	env := append(slices.Clone(r.env),
-		"SWITCHYARD_PROJECT="+at.project, "SWITCHYARD_PROJECT_URL="+at.url, agentIDVariable+"="+r.file.who().ID)
+		"SWITCHYARD_PROJECT="+at.project, "SWITCHYARD_PROJECT_URL="+at.url, agentIDVariable+"="+r.file.get().ID)
 	env = append(env, r.token.variables(ctx, at.project)...)
 	p, err := prepare(r.log, r.argv, env, out)
 	if err != nil {
@@ -172,7 +157,11 @@ func (r *runner) runAt(ctx context.Context, at assignment) (domain.AgentState, s
 	}
 	r.log.InfoContext(ctx, "the command has started", "project", at.project, "pid", p.group.PGID)
 	r.set(domain.AgentRunning, "")
-	r.waitWhile(ctx, at, p.exited)
+	select {
+	case <-p.exited:
+	case <-reassigned:
+	case <-ctx.Done():
+	}
 	r.stop(ctx, p)
 	if err := r.file.update(func(s *state) { s.Command = processGroup{} }); err != nil {
 		r.log.ErrorContext(ctx, "cannot write the state file", "error", err)
@@ -209,8 +198,8 @@ func graceOf(ctx context.Context) (grace context.Context, done func()) {
 func (r *runner) stopLeftover(ctx context.Context) {
 	grace, done := graceOf(ctx)
 	defer done()
-	group := r.file.command()
-	if stopLeftover(grace, group, r.file.who().ID) {
-		r.log.Warn("ended a command that was left running", "pid", group.PGID)
+	saved := r.file.get()
+	if stopLeftover(grace, saved.Command, saved.ID) {
+		r.log.Warn("ended a command that was left running", "pid", saved.Command.PGID)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"sync"
 
 	"switchyard/internal/files"
@@ -17,6 +18,9 @@ type identity struct {
 	Label   string `json:"label"`
 	Secret  string `json:"secret"`
 }
+
+// path returns the path of the agent at its gateway.
+func (i identity) path() string { return "/gateway/agents/" + url.PathEscape(i.ID) }
 
 // state is the content of the state file.
 type state struct {
@@ -83,14 +87,8 @@ func (f *stateFile) update(change func(*state)) error {
 	return nil
 }
 
-func (f *stateFile) who() identity {
+func (f *stateFile) get() state {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.identity
-}
-
-func (f *stateFile) command() processGroup {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.Command
+	return f.state
 }
