@@ -18,12 +18,23 @@ type versioned struct {
 	version int
 	asked   []time.Time
 	err     error
+	delay   time.Duration
+}
+
+func (v *versioned) setDelay(delay time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.delay = delay
 }
 
 func (v *versioned) answer(known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.asked = append(v.asked, time.Now())
+	delay := v.delay
+	v.mu.Unlock()
+	time.Sleep(delay)
+	v.mu.Lock()
 	if v.err != nil {
 		return nil, v.err
 	}
@@ -94,6 +105,33 @@ func TestAPipelineIsFetchedWhenItsFeedNamesAnotherVersion(t *testing.T) {
 				t.Errorf("%s: not %d fetches", step.name, step.fetches)
 			}
 		}
+	})
+}
+
+// TestABoardThatHasJustChangedHoldsNoPageUp: while its server is slow to show the change, pages have the last board,
+// and call it stale only after a while. With thousands of boards, some have always just changed.
+func TestABoardThatHasJustChangedHoldsNoPageUp(t *testing.T) {
+	refetching(t, func(s *service.Service, up *versioned, read func(domain.FeedResult)) {
+		look := func() (stale bool, took time.Duration) {
+			began := time.Now()
+			boards := s.Pipelines.Boards(context.Background(), 2*time.Second)
+			return boards.Pipelines[0].Stale, time.Since(began)
+		}
+		read(named("v1"))
+		for range 10 {
+			read(named("v1"))
+		}
+		up.setDelay(time.Minute)
+		s.Pipelines.RefetchIfChanged(domain.Project{Name: "p0000", URL: "http://p0000"}, named("v2"))
+		if stale, took := look(); stale || took > 50*time.Millisecond {
+			t.Errorf("just changed: stale %v after %v", stale, took)
+		}
+		time.Sleep(6 * time.Second)
+		if stale, _ := look(); !stale {
+			t.Error("a board is not stale 6 s after the last change that it lacks")
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 	})
 }
 

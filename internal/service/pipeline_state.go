@@ -37,6 +37,7 @@ type feedState struct {
 	version string    // the last version named in the feed, "" for none and while the feed cannot be read
 	failing bool      // the feed cannot be read
 	at      time.Time // when a change was last noticed
+	ahead   time.Time // when it last ceased to name the known version
 	paused  bool      // a fetch begins after a pause
 }
 
@@ -54,7 +55,11 @@ func newPipelineState(project domain.Project) *pipelineState {
 func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) bool {
 	feed := &state.feed
 	other := r.Version != feed.version || r.Failed != feed.failing
+	wasNamed := state.isNamed()
 	feed.version, feed.failing = r.Version, r.Failed
+	if wasNamed && !state.isNamed() {
+		feed.ahead = now
+	}
 	switch {
 	case state.isNamed():
 		return false
@@ -122,20 +127,22 @@ func (state *pipelineState) want(oldest time.Time) {
 }
 
 func (state *pipelineState) isCurrent(a pipelineAge) bool {
-	if !state.askedAt.Before(a.oldest) {
-		return true
-	}
-	sooner := time.Duration(state.spread * float64(a.trusted) / 2)
-	return a.trusted > 0 && a.now.Sub(state.askedAt) <= a.trusted-sooner && state.isNamed()
+	return !state.askedAt.Before(a.oldest) || state.isNamed() && state.isTrusted(a)
 }
 
-// isStale reports whether the known pipeline must be marked as too old.
+func (state *pipelineState) isTrusted(a pipelineAge) bool {
+	sooner := time.Duration(state.spread * float64(a.trusted) / 2)
+	return a.trusted > 0 && a.now.Sub(state.askedAt) <= a.trusted-sooner
+}
+
+// isStale reports whether the known pipeline must be marked as too old. One that the feed no longer names is too old
+// after the grace: with thousands of boards some have always just changed.
 func (state *pipelineState) isStale(a pipelineAge) bool {
 	a.oldest = a.oldest.Add(-a.grace)
 	if a.trusted > 0 {
 		a.trusted += a.grace
 	}
-	return !state.isCurrent(a)
+	return !state.isCurrent(a) && !(a.now.Sub(state.feed.ahead) <= a.grace && state.isTrusted(a))
 }
 
 const (
