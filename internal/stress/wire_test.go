@@ -3,16 +3,20 @@
 package stress
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// wire stands between a gateway and PostgreSQL, and can be cut.
+// wire stands between a gateway and PostgreSQL or project servers, and can be cut.
 type wire struct {
 	t        *testing.T
 	listener *net.TCPListener
@@ -21,6 +25,8 @@ type wire struct {
 	mu       sync.Mutex
 	swallows bool
 	rate     int               // bytes a second of each connection in each direction, 0 for no limit
+	delay    time.Duration     // of all data in each direction
+	refused  int               // the process whose connections are refused, 0 for none
 	healed   chan struct{}     // closed when it no longer does
 	ends     map[net.Conn]bool // of all connections, both ends
 }
@@ -47,8 +53,12 @@ func (w *wire) accept() {
 			return
 		}
 		w.mu.Lock()
-		healed := w.healed
+		healed, refused := w.healed, w.refused
 		w.mu.Unlock()
+		if refused != 0 && isOf(near, refused) {
+			near.Close()
+			continue
+		}
 		if healed != nil {
 			<-healed
 			near.Close()
@@ -87,8 +97,9 @@ type throat struct {
 
 func (t throat) Write(p []byte) (int, error) {
 	t.mu.Lock()
-	swallows, rate := t.swallows, t.rate
+	swallows, rate, delay := t.swallows, t.rate, t.delay
 	t.mu.Unlock()
+	time.Sleep(delay)
 	if swallows {
 		return len(p), nil
 	}
@@ -109,6 +120,44 @@ func (w *wire) throttle(rate int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rate = rate
+}
+
+// slow delays all data by half of this round trip in each direction.
+func (w *wire) slow(roundTrip time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.delay = roundTrip / 2
+}
+
+// refuse ends the connections of all, and refuses new ones of one process, 0 for none.
+func (w *wire) refuse(pid int) {
+	w.mu.Lock()
+	w.refused = pid
+	w.mu.Unlock()
+	w.reset()
+}
+
+// isOf reports whether the other end of a local connection belongs to a process.
+func isOf(conn net.Conn, pid int) bool {
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		return false
+	}
+	end := fmt.Sprintf(":%04X", conn.RemoteAddr().(*net.TCPAddr).Port)
+	for line := range strings.Lines(string(table)) {
+		// number, local address, remote address, …, inode; see proc(5)
+		fields := strings.Fields(line)
+		if len(fields) < 10 || !strings.HasSuffix(fields[1], end) {
+			continue
+		}
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, file := range files {
+			if target, _ := os.Readlink(file); target == "socket:["+fields[9]+"]" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // blackhole swallows all data in either direction from now on: connections stay open without a response, and new connections do not

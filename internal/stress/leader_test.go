@@ -1,0 +1,178 @@
+//go:build stress
+
+package stress
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TestALeaderThatReachesTooLittleResigns: three of four projects refuse it, and another gateway reaches them.
+func TestALeaderThatReachesTooLittleResigns(t *testing.T) {
+	g := newGroup(t, "")
+	projects, address := newNumbered(t, 4)
+	door := newWire(t, loopback(t, 30), strings.TrimPrefix(address, "http://"))
+	for i, p := range projects {
+		if i > 0 {
+			address = "http://" + door.listener.Addr().String()
+		}
+		must(t, "POST", g.members[0].url+"/api/gateway/projects", map[string]string{"name": p.name, "url": address + "/" + p.name}, nil)
+		p.push()
+	}
+	lonely := g.leader()
+	if !until(soon, func() bool { return len(wholeStream(t, lonely.url)) == len(projects) }) {
+		t.Fatal("not all projects are followed")
+	}
+	door.refuse(lonely.current.Process.Pid)
+	began := time.Now()
+	for _, p := range projects {
+		p.push()
+	}
+	for _, m := range g.members {
+		if !until(2*resigned, func() bool { return len(wholeStream(t, m.url)) == 2*len(projects) }) {
+			t.Errorf("%s shows %d events of %d", m.url, len(wholeStream(t, m.url)), 2*len(projects))
+		}
+	}
+	t.Logf("all gateways show everything after %v", time.Since(began))
+	if next := g.leader(); next == lonely {
+		t.Error("the gateway that reaches one project leads on")
+	}
+	if log := lonely.lastLines(20); !strings.Contains(log, "that this one cannot reach") {
+		t.Errorf("it does not say why it resigned:\n%s", log)
+	}
+}
+
+const (
+	// databaseRoundTrip is how far the database is away, and farDelivery what 99 of 100 events may take from a project
+	// server over one gateway to a reader at another: less than 40 ms on a machine that does nothing else.
+	databaseRoundTrip, farDelivery = 10 * time.Millisecond, 250 * time.Millisecond
+)
+
+// TestEventsReachOtherGatewaysOverASlowNetwork: each gateway is 10 ms away from the database.
+func TestEventsReachOtherGatewaysOverASlowNetwork(t *testing.T) {
+	g := newGroup(t, "")
+	projects, address := newNumbered(t, 1)
+	must(t, "POST", g.members[0].url+"/api/gateway/projects", map[string]string{"name": "p", "url": address + "/" + projects[0].name}, nil)
+	leader := g.leader()
+	for _, m := range g.members {
+		m.wire.slow(databaseRoundTrip)
+	}
+	other := g.members[(slices.Index(g.members, leader)+1)%len(g.members)]
+	const events = 300
+	var mu sync.Mutex
+	pushed, took := map[string]time.Time{}, []time.Duration{}
+	seen := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(took)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go follow(ctx, t, other.url, func(e event) {
+		mu.Lock()
+		defer mu.Unlock()
+		took = append(took, time.Since(pushed[e.StoryID]))
+	})
+	time.Sleep(time.Second)
+	for i := range events {
+		mu.Lock()
+		pushed[strconv.Itoa(i)] = time.Now()
+		mu.Unlock()
+		projects[0].push()
+		time.Sleep(20 * time.Millisecond)
+	}
+	if !until(soon, func() bool { return seen() >= events }) {
+		t.Fatalf("%d events of %d", seen(), events)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	slices.Sort(took)
+	p99 := took[len(took)*99/100]
+	t.Logf("%d events at %v from the database: median %v, p99 %v", len(took), databaseRoundTrip, took[len(took)/2], p99)
+	if p99 > farDelivery {
+		t.Errorf("the p99 is %v", p99)
+	}
+}
+
+// locked is how long something else holds a lock on the table of events.
+const locked = 20 * time.Second
+
+// TestAForeignLockOnEventsIsNamed: each gateway says steadily that events cannot be stored, and nothing is lost.
+func TestAForeignLockOnEventsIsNamed(t *testing.T) {
+	g := newGroup(t, "")
+	projects, address := newNumbered(t, 4)
+	for _, p := range projects {
+		must(t, "POST", g.members[0].url+"/api/gateway/projects", map[string]string{"name": p.name, "url": address + "/" + p.name}, nil)
+		p.push()
+	}
+	if !until(soon, func() bool { return len(wholeStream(t, g.members[0].url)) == len(projects) }) {
+		t.Fatal("not all projects are followed")
+	}
+	before := map[*member]int{}
+	for _, m := range g.members {
+		before[m] = strings.Count(m.lastLines(1_000_000), "\n")
+	}
+	connection, err := pgx.Connect(t.Context(), g.database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close(context.Background())
+	if _, err := connection.Exec(t.Context(), "BEGIN; LOCK TABLE events IN EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	statuses := map[*member][]int{}
+	for began := time.Now(); time.Since(began) < locked; time.Sleep(250 * time.Millisecond) {
+		for _, p := range projects {
+			p.push()
+		}
+		for i, status := range g.statuses("/readyz") {
+			m := g.members[i]
+			if k := len(statuses[m]); k == 0 || statuses[m][k-1] != status {
+				statuses[m] = append(statuses[m], status)
+			}
+		}
+	}
+	if _, err := connection.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	refused, named := 0, 0
+	for _, m := range g.members {
+		text, err := os.ReadFile(m.log.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Count(string(text), "\n") - before[m]
+		t.Logf("%s: readiness %v, %d lines of log", m.url, statuses[m], lines)
+		if len(statuses[m]) > 2 || lines > 20 {
+			t.Errorf("readiness %v, %d lines:\n%s", statuses[m], lines, m.lastLines(20))
+		}
+		if slices.Contains(statuses[m], http.StatusServiceUnavailable) {
+			refused++
+		}
+		if strings.Contains(string(text), "takes too long") {
+			named++
+		}
+	}
+	if refused == 0 || named == 0 {
+		t.Errorf("%d gateways are not ready, %d name the reason", refused, named)
+	}
+	g.await(returned)
+	total := 0
+	for _, p := range projects {
+		total += p.count()
+	}
+	for _, m := range g.members {
+		if !until(returned, func() bool { return len(wholeStream(t, m.url)) == total }) {
+			t.Errorf("%s shows %d events of %d", m.url, len(wholeStream(t, m.url)), total)
+		}
+	}
+}
