@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"time"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
@@ -32,6 +33,13 @@ func NextSnapshot(ctx context.Context, s *Service) *Snapshot {
 	s.Overview.age = 0
 	s.Overview.mu.Unlock()
 	return s.Overview.Snapshot(ctx)
+}
+
+// SpendObservations takes n stories from what may be stored of a project that no event tells of.
+func SpendObservations(s *Service, project string, n int) {
+	s.Visits.mu.Lock()
+	defer s.Visits.mu.Unlock()
+	s.Visits.state(project).credit.spend(n, time.Now())
 }
 
 // LoseStore marks the store as unreachable until it is read again.
