@@ -3,8 +3,8 @@ package service
 import (
 	"context"
 	"maps"
+	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"switchyard/internal/clock"
@@ -17,60 +17,55 @@ type acknowledgementStore interface {
 	EndAcknowledgements(ctx context.Context, e *domain.AuditEntry, ended ...domain.Acknowledgement) error
 }
 
-// acknowledgements mirrors in memory the stored acknowledgements that have not ended.
-type acknowledgements struct {
-	stored *reloader
-	// change is held while store and memory are changed, so that the two agree. It is never taken while holding mu.
-	change sync.Mutex
-
-	mu    sync.Mutex
-	byKey map[string]domain.Acknowledgement
-}
-
-// find returns the acknowledgement of an alert, nil if there is none.
-func (a *acknowledgements) find(key string) *domain.Acknowledgement {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if found, known := a.byKey[key]; known {
-		return &found
+// loadAcknowledgements brings memory up to date with the store.
+func (s *Alerts) loadAcknowledgements(ctx context.Context) error {
+	s.change.Lock()
+	defer s.change.Unlock()
+	stored, err := s.store.Acknowledgements(ctx)
+	if err != nil {
+		return err
+	}
+	byKey := make(map[string]domain.Acknowledgement, len(stored))
+	for _, a := range stored {
+		byKey[a.Key] = a
+	}
+	if known := s.acknowledged.Load(); known == nil || !maps.Equal(*known, byKey) {
+		s.acknowledged.Store(&byKey)
 	}
 	return nil
 }
 
-func loadAcknowledgements(ctx context.Context, store acknowledgementStore) (*acknowledgements, error) {
-	a := &acknowledgements{}
-	_, err := a.load(ctx, store)
-	return a, err
+// edit changes the acknowledgements in memory.
+func (s *Alerts) edit(change func(byKey map[string]domain.Acknowledgement)) {
+	for {
+		known := s.acknowledged.Load()
+		next := maps.Clone(*known)
+		change(next)
+		if s.acknowledged.CompareAndSwap(known, &next) {
+			return
+		}
+	}
 }
 
-// load brings memory up to date with the store. It reports whether anything has changed.
-func (a *acknowledgements) load(ctx context.Context, store acknowledgementStore) (changed bool, err error) {
-	a.change.Lock()
-	defer a.change.Unlock()
-	stored, err := store.Acknowledgements(ctx)
-	if err != nil {
-		return false, err
-	}
-	byKey := make(map[string]domain.Acknowledgement, len(stored))
-	for _, one := range stored {
-		byKey[one.Key] = one
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	changed = !maps.Equal(a.byKey, byKey)
-	a.byKey = byKey
-	return changed, nil
+// drop removes ended acknowledgements from memory, unless newer ones have replaced them.
+func (s *Alerts) drop(ended []domain.Acknowledgement) {
+	s.edit(func(byKey map[string]domain.Acknowledgement) {
+		for _, a := range ended {
+			if byKey[a.Key] == a {
+				delete(byKey, a.Key)
+			}
+		}
+	})
 }
 
 // Acknowledge records that somebody is taking care of an alert, for the given duration, or, if it is 0, until the alert
 // ends or changes. It returns NotFound when there is no alert with that key.
 func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
-	boards := s.pipelines.Boards(ctx, quietAge)
-	for _, alert := range s.find(boards) {
+	for _, alert := range s.find(s.pipelines.Boards(ctx, quietAge)) {
 		if alert.Key() == key {
 			a := newAcknowledgement(ctx, alert, clock.Now(), duration)
 			change := domain.Change{Action: domain.AlertAcknowledged, Subject: key, Detail: a.Text, Project: alert.Project}
-			return s.note(ctx, change, a)
+			return s.add(ctx, change, a)
 		}
 	}
 	return alertNotFound()
@@ -91,43 +86,38 @@ func newAcknowledgement(
 	return a
 }
 
-// note stores acknowledgements that are made together, as one change.
-func (s *Alerts) note(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
+// add stores acknowledgements that are made together, as one change.
+func (s *Alerts) add(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
 	if until := all[0].Until; !until.IsZero() {
 		change.Detail = details("until: "+exactTime(until), change.Detail)
 	}
-	s.acknowledged.change.Lock()
-	defer s.acknowledged.change.Unlock()
+	s.change.Lock()
+	defer s.change.Unlock()
 	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.Acknowledge(ctx, e, all...) })
 	if err != nil {
 		return err
 	}
-	s.acknowledged.mu.Lock()
-	defer s.acknowledged.mu.Unlock()
-	for _, a := range all {
-		s.acknowledged.byKey[a.Key] = a
-	}
-	s.changed.Add(1)
+	s.edit(func(byKey map[string]domain.Acknowledgement) {
+		for _, a := range all {
+			byKey[a.Key] = a
+		}
+	})
 	return nil
 }
 
 // Reopen removes an acknowledgement. It returns NotFound when there is neither an alert nor an acknowledgement with
 // that key.
 func (s *Alerts) Reopen(ctx context.Context, key string) error {
-	if err := s.acknowledged.stored.refresh(ctx); err != nil {
+	if err := s.stored.refresh(ctx); err != nil {
 		return err
 	}
-	s.acknowledged.change.Lock()
-	defer s.acknowledged.change.Unlock()
-	s.acknowledged.mu.Lock()
-	a, known := s.acknowledged.byKey[key]
-	s.acknowledged.mu.Unlock()
+	s.change.Lock()
+	defer s.change.Unlock()
+	a, known := (*s.acknowledged.Load())[key]
 	if !known {
-		boards := s.pipelines.Boards(ctx, quietAge)
-		for _, alert := range s.find(boards) {
-			if alert.Key() == key {
-				return nil
-			}
+		isIt := func(alert domain.Alert) bool { return alert.Key() == key }
+		if slices.ContainsFunc(s.find(s.pipelines.Boards(ctx, quietAge)), isIt) {
+			return nil
 		}
 		return alertNotFound()
 	}
@@ -137,7 +127,7 @@ func (s *Alerts) Reopen(ctx context.Context, key string) error {
 	return s.takeBack(ctx, change, a)
 }
 
-// takeBack ends acknowledgements, as one change. The caller holds acknowledged.change.
+// takeBack ends acknowledgements, as one change. The caller holds change.
 func (s *Alerts) takeBack(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
 	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
 		return s.store.EndAcknowledgements(ctx, e, all...)
@@ -145,7 +135,7 @@ func (s *Alerts) takeBack(ctx context.Context, change domain.Change, all ...doma
 	if err != nil {
 		return err
 	}
-	s.drop(all...)
+	s.drop(all)
 	return nil
 }
 
@@ -169,26 +159,24 @@ func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (
 	change := domain.Change{
 		Action: domain.AlertAcknowledged, Subject: string(domain.AlertStuck), Detail: stuckStories(len(all)),
 	}
-	return len(all), all[0].At, s.note(ctx, change, all...)
+	return len(all), all[0].At, s.add(ctx, change, all...)
 }
 
 func stuckStories(n int) string { return strconv.Itoa(n) + " stuck stories" }
 
 // ReopenStuck undoes an AcknowledgeStuck by its time. It returns NotFound when none of those acknowledgements is left.
 func (s *Alerts) ReopenStuck(ctx context.Context, at time.Time) error {
-	if err := s.acknowledged.stored.refresh(ctx); err != nil {
+	if err := s.stored.refresh(ctx); err != nil {
 		return err
 	}
-	s.acknowledged.change.Lock()
-	defer s.acknowledged.change.Unlock()
+	s.change.Lock()
+	defer s.change.Unlock()
 	var all []domain.Acknowledgement
-	s.acknowledged.mu.Lock()
-	for key, a := range s.acknowledged.byKey {
+	for key, a := range *s.acknowledged.Load() {
 		if domain.KindOfKey(key) == domain.AlertStuck && a.At.Equal(at) {
 			all = append(all, a)
 		}
 	}
-	s.acknowledged.mu.Unlock()
 	if len(all) == 0 {
 		return alertNotFound()
 	}

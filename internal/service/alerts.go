@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,10 +29,14 @@ type Alerts struct {
 	events   *Events
 	bot      *Bot
 
-	leader       Leadership
-	pipelines    *Pipelines
-	acknowledged *acknowledgements
-	changed      atomic.Int64 // increases when an acknowledgement is made or ends
+	leader    Leadership
+	pipelines *Pipelines
+
+	stored *reloader // of acknowledgements
+	// change is held while acknowledgements in store and memory are changed, so that the two agree.
+	change sync.Mutex
+	// acknowledged mirrors the stored acknowledgements that have not ended, by key. It is replaced, never changed.
+	acknowledged atomic.Pointer[map[string]domain.Acknowledgement]
 }
 
 // askedRecently is how old a pipeline may be in a list of alerts.
@@ -46,7 +51,7 @@ func (s *Alerts) in(ctx context.Context, boards *Boards) domain.Alerts {
 	found := s.find(boards)
 	ended := s.acknowledge(found, boards.Pipelines, clock.Now())
 	if len(ended) > 0 && s.events.Available() == nil { // otherwise they end when the store is back
-		s.drop(ended...)
+		s.drop(ended)
 		if err := s.store.EndAcknowledgements(ctx, nil, ended...); err != nil { // they end again after a restart
 			s.log.WarnContext(ctx, "cannot remove ended acknowledgements", "error", err)
 		}
@@ -77,41 +82,19 @@ func (s *Alerts) others() (found []domain.Alert) {
 	return append(found, s.leaderAlerts()...)
 }
 
-// reloadAcknowledgements reads acknowledgements and reopenings made on other gateways.
-func (s *Alerts) reloadAcknowledgements(ctx context.Context) error {
-	changed, err := s.acknowledged.load(ctx, s.store)
-	if changed {
-		s.changed.Add(1)
-	}
-	return err
-}
-
-// drop removes ended acknowledgements from memory, unless newer ones have replaced them.
-func (s *Alerts) drop(ended ...domain.Acknowledgement) {
-	s.acknowledged.mu.Lock()
-	defer s.acknowledged.mu.Unlock()
-	for _, a := range ended {
-		if s.acknowledged.byKey[a.Key] == a {
-			delete(s.acknowledged.byKey, a.Key)
-		}
-	}
-	s.changed.Add(1)
-}
-
 // acknowledge marks the acknowledged alerts. It returns the acknowledgements that have ended: they have expired, or
 // their alert has ended or changed.
 func (s *Alerts) acknowledge(
 	alerts []domain.Alert, pipelines []domain.ProjectPipeline, now time.Time,
 ) (ended []domain.Acknowledgement) {
-	s.acknowledged.mu.Lock()
-	defer s.acknowledged.mu.Unlock()
-	if len(s.acknowledged.byKey) == 0 {
+	byKey := *s.acknowledged.Load()
+	if len(byKey) == 0 {
 		return nil
 	}
 	present := map[string]bool{}
 	for i := range alerts {
 		key := alerts[i].Key()
-		a, known := s.acknowledged.byKey[key]
+		a, known := byKey[key]
 		if !known {
 			continue
 		}
@@ -126,7 +109,7 @@ func (s *Alerts) acknowledge(
 	for _, p := range pipelines {
 		unknown[p.Project] = !p.Reachable
 	}
-	for key, a := range s.acknowledged.byKey {
+	for key, a := range byKey {
 		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || s.decides(a) && s.isOver(key, a.Project, unknown)) {
 			ended = append(ended, a)
 		}

@@ -33,7 +33,8 @@ type Overview struct {
 	takenAt   time.Time
 	age       time.Duration // how long last is shared
 	lastEvent int64         // the newest event when last was taken
-	changed   int64         // Alerts.changed at that time
+	// acknowledged is what Alerts.acknowledged was at that time.
+	acknowledged *map[string]domain.Acknowledgement
 }
 
 // Snapshot is the state of all projects. It is shared and must not be changed.
@@ -49,11 +50,11 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < o.age &&
-		o.changed == o.alerts.changed.Load() {
+		o.acknowledged == o.alerts.acknowledged.Load() {
 		return o.last
 	}
 	ctx = context.WithoutCancel(ctx) // others wait for it, too
-	takenAt, lastEvent, changed, maxAge := time.Now(), o.events.LastID(), o.alerts.changed.Load(), quietAge
+	takenAt, lastEvent, acknowledged, maxAge := time.Now(), o.events.LastID(), o.alerts.acknowledged.Load(), quietAge
 	if o.last != nil && o.lastEvent != lastEvent {
 		maxAge = snapshotAge
 	}
@@ -61,7 +62,7 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	began := time.Now()
 	alerts := o.alerts.in(ctx, boards)
 	o.last = &Snapshot{Boards: boards, Alerts: alerts, Agents: o.agents.Alive()}
-	o.takenAt, o.lastEvent, o.changed = takenAt, lastEvent, changed
+	o.takenAt, o.lastEvent, o.acknowledged = takenAt, lastEvent, acknowledged
 	o.age = min(max(snapshotAge, snapshotShare*(boards.took+time.Since(began))), maxSnapshotAge)
 	o.openAlerts.Store(int64(alerts.Open))
 	return o.last
@@ -141,7 +142,9 @@ func (o *Overview) Story(ctx context.Context, project, id string, recent bool) (
 	}
 	for _, alert := range s.alerts {
 		if alert.Story != nil && alert.Story.StoryID == id {
-			alert.Acknowledged = o.alerts.acknowledged.find(alert.Key())
+			if a, known := (*o.alerts.acknowledged.Load())[alert.Key()]; known {
+				alert.Acknowledged = &a
+			}
 			s.Alert = &alert
 		}
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,8 +25,7 @@ type Found struct {
 	Agents   []domain.Agent
 }
 
-// Search finds stories, projects and agents by parts of their names, ignoring case and accents. It is ready for use
-// once its exported fields are set.
+// Search finds stories, projects and agents by parts of their names, ignoring case and accents.
 type Search struct {
 	events    *Events
 	pipelines *Pipelines
@@ -44,7 +44,7 @@ func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error
 	boards := s.pipelines.Boards(ctx, quietAge)
 	stories := newRanking[domain.StoryRef](words, limit)
 	boards.search(stories)
-	if !stories.full() { // stories on no board rank below all others
+	if len(stories.found) < limit { // stories on no board rank below all others
 		if err := s.findGone(ctx, boards, stories); err != nil {
 			return Found{}, err
 		}
@@ -146,3 +146,93 @@ func newSearchedBoard(stages []domain.Stage) *searchedBoard {
 const maxSearched = 300
 
 func clip(text string) string { return domain.CutBytes(text, maxSearched) }
+
+// notOnBoard is added to the rank of stories that are on no board, so that others come first.
+const notOnBoard = 10
+
+// ranking keeps the best matches of a search, at most limit.
+type ranking[T any] struct {
+	words []string
+	whole string // the words with spaces between
+	limit int
+	found []ranked[T] // the best first
+}
+
+type ranked[T any] struct {
+	rank  int // less is better
+	key   string
+	value T
+}
+
+func newRanking[T any](words []string, limit int) *ranking[T] {
+	return &ranking[T]{words: words, whole: strings.Join(words, " "), limit: limit}
+}
+
+// rank returns how well a folded name and second name match, less being better, and whether they do at all.
+func (r *ranking[T]) rank(first, second string) (rank int, matches bool) {
+	for _, word := range r.words {
+		if !strings.Contains(first, word) && !strings.Contains(second, word) {
+			return 0, false
+		}
+	}
+	switch {
+	case first == r.whole || second == r.whole || hasWord(first, r.whole): // "7" is 7_story_export
+		return 0, true
+	case strings.HasPrefix(first, r.whole) || strings.HasPrefix(second, r.whole):
+		return 1, true
+	case hasWordAfter(first, r.whole, ' ') || hasWordAfter(second, r.whole, ' ') || hasWordAfter(first, r.whole, '_'):
+		return 2, true
+	case strings.Contains(first, r.whole) || strings.Contains(second, r.whole):
+		return 3, true
+	}
+	return 4, true
+}
+
+func hasWord(id, word string) bool {
+	return len(id) > len(word) && id[len(word)] == '_' && strings.HasPrefix(id, word)
+}
+
+// hasWordAfter reports whether text contains word right after the character after.
+func hasWordAfter(text, word string, after byte) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
+		}
+		if at += i; at > 0 && text[at-1] == after {
+			return true
+		}
+		at++
+	}
+}
+
+// takes reports whether a match of this rank could be among the best.
+func (r *ranking[T]) takes(rank int, key string) bool {
+	return len(r.found) < r.limit || r.limit > 0 && compareRanked(r.found[r.limit-1], rank, key) > 0
+}
+
+// add adds a match if it is among the best. Within a rank the shorter key wins, then the lesser key, then the earlier
+// match.
+func (r *ranking[T]) add(rank int, key string, value T) {
+	if !r.takes(rank, key) {
+		return
+	}
+	at := len(r.found)
+	for at > 0 && compareRanked(r.found[at-1], rank, key) > 0 {
+		at--
+	}
+	r.found = slices.Insert(r.found, at, ranked[T]{rank, key, value})
+	r.found = r.found[:min(len(r.found), r.limit)]
+}
+
+func compareRanked[T any](m ranked[T], rank int, key string) int {
+	return cmp.Or(cmp.Compare(m.rank, rank), cmp.Compare(len(m.key), len(key)), cmp.Compare(m.key, key))
+}
+
+func (r *ranking[T]) best() []T {
+	values := make([]T, len(r.found))
+	for i, m := range r.found {
+		values[i] = m.value
+	}
+	return values
+}

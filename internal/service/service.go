@@ -117,10 +117,6 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	events.tail.Store(newTail(last))
-	acknowledged, err := loadAcknowledgements(ctx, o.Store)
-	if err != nil {
-		return nil, err
-	}
 	s := &Service{
 		Projects: projects,
 		Agents: &Agents{
@@ -150,11 +146,14 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.Alerts = &Alerts{
 		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, bot: s.Bot,
-		pipelines: s.Pipelines, acknowledged: acknowledged, leader: o.Leadership,
+		pipelines: s.Pipelines, leader: o.Leadership,
 	}
-	acknowledged.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.reloadAcknowledgements)
+	s.Alerts.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.loadAcknowledgements)
+	if err := s.Alerts.loadAcknowledgements(ctx); err != nil {
+		return nil, err
+	}
 	visited := newReloader(o.Changes, domain.TopicVisits, visits.follow)
-	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, acknowledged.stored, visited}
+	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, s.Alerts.stored, visited}
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: s.Pipelines, events: events, visits: visits,
 		store: o.Store, servers: o.Stories,
