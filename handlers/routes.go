@@ -55,7 +55,7 @@ func (g Gateway) Handler() http.Handler { return g.router(nil) }
 // memory.
 func (g Gateway) asOf(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if known := g.Service.AsOf(); !known.IsZero() {
+		if known := g.Service.Events.AsOf(); !known.IsZero() {
 			w.Header().Set("As-Of", known.UTC().Format(time.RFC3339))
 		}
 		next.ServeHTTP(w, r)

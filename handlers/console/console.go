@@ -140,7 +140,7 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 	}
 	f.Theme = theme(r)
 	if f.Now = now(); !f.Bare {
-		f.AsOf = c.service.AsOf()
+		f.AsOf = c.service.Events.AsOf()
 	}
 	return f
 }

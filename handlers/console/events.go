@@ -100,7 +100,7 @@ func (c *Console) findEvents(r *http.Request, p *views.EventsProps, limit int) (
 		Project: p.Filter.Project, Type: p.Filter.Type, Text: p.Filter.Text,
 	})
 	p.Events = page.Events
-	if domain.CodeOf(err) == domain.Unavailable && c.service.AsOf().IsZero() { // the search took too long
+	if domain.CodeOf(err) == domain.Unavailable && c.service.Events.AsOf().IsZero() { // the search took too long
 		p.Failure, err = domain.MessageOf(err), nil
 	}
 	return page.More, err

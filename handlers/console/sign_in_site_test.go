@@ -41,6 +41,9 @@ func newGuardedSignInSite(t testing.TB, provider *signintest.Provider, adminToke
 	o := service.Options{Log: log, Credentials: signin.NewFile(s.path)}
 	if provider != nil {
 		o.Provider = gatewaytest.SignIn(provider, log)
+	} else { // as internal/config does
+		keys := []string{"sign_in.authorize_url", "sign_in.token_url", "sign_in.client_id", "sign_in.product"}
+		o.SignInSetup = service.SignInSetup{Missing: keys}
 	}
 	s.Site = gatewaytest.NewSite(t, o, handlers.Gateway{AdminToken: adminToken})
 	_, s.port, _ = net.SplitHostPort(s.Server.Listener.Addr().String())

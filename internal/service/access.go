@@ -12,10 +12,8 @@ import (
 )
 
 const (
-	// SessionTime is how long a session lasts.
-	SessionTime = 12 * time.Hour
-	// sessionIDBytes is the number of random bytes in a session's id.
-	sessionIDBytes = 20
+	SessionTime    = 12 * time.Hour
+	sessionIDBytes = 20 // random ones
 	// maxSessions is how many sessions an account may have. One more ends the oldest.
 	maxSessions = 50
 	// expiredTokenLife is how long an expired token stays listed.
@@ -31,10 +29,8 @@ type accessStore interface {
 
 	AddNamedToken(ctx context.Context, e *domain.AuditEntry, t domain.NamedToken) error
 	NamedTokens(ctx context.Context) ([]domain.NamedToken, error)
-	// RemoveNamedToken removes a token and the sessions that were made with it.
 	RemoveNamedToken(ctx context.Context, e *domain.AuditEntry, id string) error
 	RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error
-	// SaveUses stores when sessions were last seen and tokens last used, by id.
 	SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error
 }
 

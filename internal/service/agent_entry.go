@@ -218,3 +218,11 @@ func (e *agentEntry) isDue(now time.Time) bool {
 }
 
 type assignment struct{ project, url string }
+
+// Heartbeat is an agent's report about itself.
+type Heartbeat struct {
+	State    *domain.AgentState // nil keeps the last one, except that stopped becomes idle
+	Detail   *string            // nil keeps the last one; only the last 4096 bytes are kept
+	Assigned string             // the project that the agent believes it is assigned to, "" for none
+	Wait     time.Duration      // how long the response may be held, 0 for not at all
+}

@@ -12,7 +12,6 @@ import (
 )
 
 type agentStore interface {
-	// AddToken stores a join token and removes the oldest unused ones, so that at most most remain.
 	AddToken(ctx context.Context, e *domain.AuditEntry, t domain.JoinToken, most int) error
 	Token(ctx context.Context, hash string) (domain.JoinToken, error)
 	UnusedTokens(ctx context.Context, now time.Time) ([]domain.JoinToken, error)

@@ -14,9 +14,7 @@ import (
 
 type alertStore interface {
 	acknowledgementStore
-	// WriteFailure returns why the last write failed and since when writes have been failing, nil after a successful
-	// write.
-	WriteFailure() (since time.Time, err error)
+	newsStore
 }
 
 // Alerts finds what needs attention.

@@ -14,18 +14,16 @@ import (
 
 // BotStore keeps the state of a bot that several gateways share, one of which runs it.
 type BotStore interface {
-	// BotConfig returns the stored configuration and its version, which increases with each save; 0 before the first.
+	// BotConfig returns the stored configuration and its version, which increases with each save.
 	BotConfig(ctx context.Context) (c domain.BotConfig, version int64, err error)
 	SaveBotConfig(ctx context.Context, c domain.BotConfig) error
 	// ImportBotConfig stores a configuration if there is none yet, and reports whether it did.
 	ImportBotConfig(ctx context.Context, c domain.BotConfig) (imported bool, err error)
-
-	// BotRun returns the last stored state of the running bot. It returns NotFound when there is none.
+	// BotRun returns the last stored state of the running bot, or NotFound.
 	BotRun(ctx context.Context) (domain.BotRun, error)
 	SetBotRun(ctx context.Context, token int64, r domain.BotRun) error
-
-	// AskBotTest requests a test message from the gateway that runs the bot. That gateway takes the request, once, with
-	// TakeBotTest, which returns NotFound when there is none, and answers with the reason why the test failed, or "".
+	// AskBotTest asks the gateway that runs the bot for a test message. That one takes the request, once, and answers with
+	// the reason why the test failed, or "". TakeBotTest returns NotFound when there is none.
 	AskBotTest(ctx context.Context, id string) error
 	TakeBotTest(ctx context.Context) (id string, err error)
 	AnswerBotTest(ctx context.Context, id, answer string) error

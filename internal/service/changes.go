@@ -50,18 +50,18 @@ func newReloader(changes Changes, topic domain.Topic, read func(context.Context)
 
 // refresh reads the topic again, unless another caller has begun to since the call. It does nothing if no other gateway
 // shares the store. The caller must not hold a lock that read takes.
-func (r *reloader) refresh(ctx context.Context) error { return r.take(ctx, true) }
+func (r *reloader) refresh(ctx context.Context) error { return r.readSince(ctx, time.Now(), true) }
 
 // refreshStale does the same, but only if the topic's version has changed. It is for callers that have not found
 // something in memory. It is cheaper, but misses what this gateway has changed in memory only.
-func (r *reloader) refreshStale(ctx context.Context) error { return r.take(ctx, false) }
+func (r *reloader) refreshStale(ctx context.Context) error {
+	return r.readSince(ctx, time.Now(), false)
+}
 
-// take waits for its turn and reads the topic if its version has changed or forced is set.
-func (r *reloader) take(ctx context.Context, forced bool) error {
+func (r *reloader) readSince(ctx context.Context, asked time.Time, forced bool) error {
 	if r.changes == nil {
 		return nil
 	}
-	asked := time.Now()
 	select {
 	case r.lock <- struct{}{}:
 		defer func() { <-r.lock }()

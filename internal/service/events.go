@@ -206,9 +206,9 @@ type reached struct {
 	since atomic.Int64 // last, while it cannot be reached; else 0
 }
 
-// note records the result of an attempt. since is the value of r.since when it began: an attempt that began before a
+// record records the result of an attempt. since is the value of r.since when it began: an attempt that began before a
 // failure says nothing about the time after it.
-func (r *reached) note(since int64, err error) {
+func (r *reached) record(since int64, err error) {
 	if err == nil {
 		r.last.Store(clock.Now().UnixMilli())
 		r.since.CompareAndSwap(since, 0)

@@ -44,7 +44,7 @@ func (s *Events) readOn(ctx context.Context) error {
 		page, err := s.store.Events(limited, domain.EventQuery{After: s.tail.Load().last, Limit: followPage})
 		cancel()
 		if s.following.Load() && ctx.Err() == nil {
-			s.reached.note(since, err) // before readers are woken
+			s.reached.record(since, err) // before readers are woken
 			since = 0
 		}
 		if err != nil {

@@ -43,7 +43,7 @@ func SpendObservations(s *Service, project string, n int) {
 }
 
 // LoseStore marks the store as unreachable until it is read again.
-func LoseStore(s *Service) { s.Events.reached.note(0, context.DeadlineExceeded) }
+func LoseStore(s *Service) { s.Events.reached.record(0, context.DeadlineExceeded) }
 
 // Charts returns the charts of these pipelines, as they are derived for boards.
 func Charts(ctx context.Context, s *Service, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
@@ -58,4 +58,10 @@ func Charts(ctx context.Context, s *Service, pipelines []domain.ProjectPipeline)
 		}
 	}
 	return charts, nil
+}
+
+// RemoveExpired removes expired events and returns their number.
+func RemoveExpired(ctx context.Context, s *Service) (int, error) {
+	token, _ := s.Retention.leader.Token()
+	return s.Retention.removeExpired(ctx, token)
 }

@@ -109,11 +109,3 @@ func (s *Agents) forget(ctx context.Context) error {
 	}
 	return s.store.ForgetTokens(ctx, clock.Now().Add(-tokenMemory))
 }
-
-// Heartbeat is an agent's report about itself.
-type Heartbeat struct {
-	State    *domain.AgentState // nil keeps the last one, except that stopped becomes idle
-	Detail   *string            // nil keeps the last one; only the last 4096 bytes are kept
-	Assigned string             // the project that the agent believes it is assigned to, "" for none
-	Wait     time.Duration      // how long the response may be held, 0 for not at all
-}

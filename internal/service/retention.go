@@ -12,11 +12,9 @@ import (
 )
 
 type retentionStore interface {
-	// EventProjects returns the names of all projects that the stream has or had events of.
 	EventProjects(ctx context.Context) ([]string, error)
 	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
 	RemoveEvents(ctx context.Context, token int64, ids []int64) error
-	// OldestEvent returns when the oldest event was received, zero if there is none.
 	OldestEvent(ctx context.Context) (received time.Time, err error)
 	// Size returns the size of the database on disk, and how much of it is free for reuse, in bytes.
 	Size(ctx context.Context) (size, free int64, err error)
@@ -56,28 +54,23 @@ func (s *Retention) Run(ctx context.Context) error {
 			continue
 		}
 		removed, err := s.removeExpired(ctx, token)
-		err = unlessLost(err)
 		if removed > 0 {
 			s.log.InfoContext(ctx, "removed old events", "events", removed)
 		}
-		if err != nil {
+		if err := unlessLost(err); err != nil {
 			return supervise.UnlessEnded(ctx, err)
 		}
 	}
 	return nil
 }
 
-// RemoveExpired removes expired events and returns their number. It keeps events that the bot has not posted.
-func (s *Retention) RemoveExpired(ctx context.Context) (removed int, err error) {
-	token, _ := s.leader.Token()
-	return s.removeExpired(ctx, token)
-}
-
+// removeExpired removes expired events and returns their number. It keeps events that the bot has not posted.
 func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int, err error) {
-	needed, err := s.needed(ctx)
+	posted, err := s.bot.Posted(ctx)
 	if err != nil {
 		return 0, err
 	}
+	needed := min(posted, math.MaxInt64-1) + 1
 	projects, err := s.store.EventProjects(ctx)
 	if err != nil {
 		return 0, err
@@ -117,11 +110,6 @@ func (s *Retention) Stored(ctx context.Context) (stored Stored, err error) {
 	}
 	stored.Oldest, err = s.store.OldestEvent(ctx)
 	return stored, err
-}
-
-func (s *Retention) needed(ctx context.Context) (int64, error) {
-	posted, err := s.bot.Posted(ctx)
-	return min(posted, math.MaxInt64-1) + 1, err
 }
 
 // A write should wait no longer than 20 ms for a step. A step's duration includes waiting for other writes, so on a

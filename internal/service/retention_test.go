@@ -42,7 +42,7 @@ func TestOldEventsAreRemovedUnlessTheyAreStillNeeded(t *testing.T) {
 
 	removed := func(want int, why string) {
 		t.Helper()
-		if n, err := s.Retention.RemoveExpired(t.Context()); n != want || err != nil {
+		if n, err := service.RemoveExpired(t.Context(), s); n != want || err != nil {
 			t.Errorf("%s: %d events were removed, %v, want %d", why, n, err, want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestRemovingManyEventsHoldsUpNoWriteForLong(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, err := s.Retention.RemoveExpired(t.Context()); n != 200_000 || err != nil {
+			if n, err := service.RemoveExpired(t.Context(), s); n != 200_000 || err != nil {
 				t.Fatal(n, err)
 			}
 			var longest, working time.Duration

@@ -25,43 +25,28 @@ type Store interface {
 	retentionStore
 	// Ping returns an error if the store cannot be reached.
 	Ping(ctx context.Context) error
-	// WriteFailure returns why the last write failed and since when writes have been failing, nil after a successful
-	// write.
-	WriteFailure() (since time.Time, err error)
 }
 
 // Options are what a Service is built from. Durations must be positive.
 type Options struct {
-	Store Store
-	// Changes reports changes by other gateways on the same database, nil if there are none.
-	Changes Changes
-	// Leadership says whether this gateway leads those that share the store, nil if it is alone.
-	Leadership Leadership
-	// Gateways lists the gateways that share the store, nil if there is only this one.
-	Gateways GatewayList
-	Log      *slog.Logger
-	// AgentTimeout is how long an agent may be silent before it is removed from the list.
-	AgentTimeout time.Duration
-	// KeepEvents is how long events are kept, 0 for ever.
-	KeepEvents time.Duration
-	// JoinTokenTTL is how long a join token is valid.
-	JoinTokenTTL time.Duration
-	// Projects fetches pipelines from project servers.
-	Projects ProjectServers
-	// Stories reads and changes stories on project servers.
-	Stories StoryServers
-	// Tools calls the tools that project servers provide for coding agents.
-	Tools   ToolServers
-	BotFile BotFile
-	Bot     BotRunner
-	// SharedBot is needed to share the bot with other gateways, nil if there are none.
-	SharedBot *SharedBot
-	// Observe, unless nil, is called with the events that this gateway has stored.
-	Observe func(added []domain.Event)
-	// Provider is the identity provider, nil if sign-in is not set up. Credentials may be nil only then.
-	Provider    SignInProvider
-	Credentials CredentialsFile
-	SignInSetup SignInSetup
+	Store        Store
+	Changes      Changes     // by other gateways on the same database, nil if there are none
+	Leadership   Leadership  // nil if this gateway is alone
+	Gateways     GatewayList // nil if this gateway is alone
+	Log          *slog.Logger
+	AgentTimeout time.Duration // how long an agent may be silent before it is removed from the list
+	KeepEvents   time.Duration // 0: for ever
+	JoinTokenTTL time.Duration // how long a join token is valid
+	Projects     ProjectServers
+	Stories      StoryServers
+	Tools        ToolServers
+	BotFile      BotFile
+	Bot          BotRunner
+	SharedBot    *SharedBot                 // to share the bot with other gateways, nil if there are none
+	Observe      func(added []domain.Event) // unless nil, is called with the events that this gateway has stored
+	Provider     SignInProvider             // nil if sign-in is not set up
+	Credentials  CredentialsFile            // nil only then
+	SignInSetup  SignInSetup
 }
 
 // Service combines the gateway's rules, with a type for each noun. All are safe for concurrent use.
@@ -175,16 +160,13 @@ func (s *Service) Ready(ctx context.Context) error {
 	defer cancel()
 	if err := s.store.Ping(ctx); err != nil {
 		if s.Events.following.Load() && ctx.Err() == nil && domain.CodeOf(err) == domain.Unavailable {
-			s.Events.reached.note(0, err) // at once, rather than when following the stream fails
+			s.Events.reached.record(0, err) // at once, rather than when following the stream fails
 		}
 		return err
 	}
 	_, err := s.store.WriteFailure()
 	return err
 }
-
-// AsOf returns the time up to which the service's data is up to date, zero while it is current.
-func (s *Service) AsOf() time.Time { return s.Events.AsOf() }
 
 // Gateways returns the live gateways that share the store, sorted by their time of starting; none if there is only this
 // one.

@@ -109,15 +109,7 @@ func resultOf(err error) domain.SignInResult {
 	return domain.SignInResult{Outcome: domain.SignInUnreachable, Detail: err.Error()}
 }
 
-func (s *SignIn) Setup() SignInSetup {
-	if s.provider == nil {
-		return SignInSetup{Missing: signInKeys, ConfigFile: s.setup.ConfigFile}
-	}
-	return s.setup
-}
-
-// signInKeys are the keys of the settings that signing in needs.
-var signInKeys = []string{"sign_in.authorize_url", "sign_in.token_url", "sign_in.client_id", "sign_in.product"}
+func (s *SignIn) Setup() SignInSetup { return s.setup }
 
 // Configured reports whether there is an identity provider to sign in at: both of its addresses are set.
 func (s *SignIn) Configured() bool {
