@@ -32,7 +32,7 @@ type acknowledgementJSON struct {
 
 func encodeAlert(a domain.Alert) alertJSON {
 	encoded := alertJSON{
-		Key: a.Key(), Kind: a.Kind, Project: web.OrNull(a.Project), Agent: web.OrNull(a.Agent), Stage: web.OrNull(a.Stage),
+		Key: a.Key(), Kind: a.Kind, Project: wire.OrNull(a.Project), Agent: wire.OrNull(a.Agent), Stage: wire.OrNull(a.Stage),
 		Text: a.Text(), SinceMS: a.Since.UnixMilli(), Link: a.Link(),
 	}
 	if a.Story != nil {

@@ -6,6 +6,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // maxAuditPage is the most entries that a page of the audit log has.
@@ -40,8 +41,8 @@ func (a *API) ListAudit(w http.ResponseWriter, r *http.Request) error {
 	entries, next := make([]auditJSON, len(page.Entries)), q.Before
 	for i, e := range page.Entries {
 		entries[i] = auditJSON{
-			e.ID, e.At.UnixMilli(), e.Who, e.Via, web.OrNull(e.Role), e.Action, e.Subject, e.Detail,
-			web.OrNull(e.RequestID),
+			e.ID, e.At.UnixMilli(), e.Who, e.Via, wire.OrNull(e.Role), e.Action, e.Subject, e.Detail,
+			wire.OrNull(e.RequestID),
 		}
 		next = e.ID
 	}

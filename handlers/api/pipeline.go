@@ -8,6 +8,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // freshPipeline is the age up to which a project's last answer is served without asking it again.
@@ -25,7 +26,7 @@ func (a *API) Pipeline(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := bufio.NewWriterSize(w, min(size, 64<<10)) // write errors mean that the client is gone
 	_, _ = out.WriteString(`{"active":`)
-	_, _ = out.Write(web.EncodeJSON(web.OrNull(registry.Active)))
+	_, _ = out.Write(web.EncodeJSON(wire.OrNull(registry.Active)))
 	_, _ = out.WriteString(`,"projects":{`)
 	var head []byte
 	for i, p := range pipelines {

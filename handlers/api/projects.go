@@ -5,6 +5,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 type projectJSON struct {
@@ -36,7 +37,7 @@ func encodeRegistry(registry *domain.Registry) []byte {
 	return web.EncodeJSON(struct {
 		Active   *string       `json:"active"`
 		Projects []projectJSON `json:"projects"`
-	}{web.OrNull(registry.Active), projects})
+	}{wire.OrNull(registry.Active), projects})
 }
 
 // SwitchProject makes a project the active one. Every failure, including an unknown project, is a 400.

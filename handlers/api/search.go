@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 type storyRefJSON struct {
@@ -38,7 +39,7 @@ func (a *API) Search(w http.ResponseWriter, r *http.Request) error {
 		Agents   []agentRefJSON `json:"agents"`
 	}{[]storyRefJSON{}, []nameJSON{}, []agentRefJSON{}}
 	for _, s := range found.Stories {
-		results.Stories = append(results.Stories, storyRefJSON{s.Project, s.ID, s.Name, web.OrNull(s.Stage)})
+		results.Stories = append(results.Stories, storyRefJSON{s.Project, s.ID, s.Name, wire.OrNull(s.Stage)})
 	}
 	for _, name := range found.Projects {
 		results.Projects = append(results.Projects, nameJSON{name})

@@ -21,39 +21,13 @@ type storyJSON struct {
 
 func encodeStory(s domain.Story) storyJSON {
 	encoded := storyJSON{
-		Story: wire.Story{
-			Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: web.OrNull(s.Stage), SinceMS: wire.TimeOrNull(s.Since),
-			Blocked: web.OrNull(s.Blocked), BlockedSinceMS: wire.TimeOrNull(s.BlockedSince),
-			MergeFailure: web.OrNull(s.MergeFailure),
-			FrontMatter:  json.RawMessage("{}"),
-		},
-		URL: s.URL, Reachable: s.Reachable, Error: web.OrNull(s.Error),
+		Story: wire.NewStory(s), URL: s.URL, Reachable: s.Reachable, Error: wire.OrNull(s.Error),
 		History: append([]domain.Event{}, s.History...), Visits: make([]wire.Visit, len(s.Visits)),
 	}
 	for i, visit := range s.Visits {
 		encoded.Visits[i] = wire.NewVisit(visit)
 	}
-	if s.File != nil {
-		addFile(&encoded.Story, s.File)
-	}
 	return encoded
-}
-
-func addFile(s *wire.Story, f *domain.StoryFile) {
-	s.Path, s.Version, s.Body, s.BodyCut, s.Writable = &f.Path, &f.Version, &f.Body, f.BodyCut, f.Writable
-	s.FrontMatter, s.FrontMatterError = f.FrontMatter, web.OrNull(f.FrontMatterError)
-	if f.Criteria != nil {
-		s.Criteria = &wire.Criteria{Done: f.Criteria.Done, Total: f.Criteria.Total}
-	}
-	if f.Commits != nil {
-		s.Commits = make(wire.Commits, len(f.Commits))
-	}
-	for i, c := range f.Commits {
-		s.Commits[i] = wire.Commit{
-			Hash: c.Hash, Author: c.Author, AtMS: c.At.UnixMilli(), Subject: c.Subject, Files: c.Files, Added: c.Added,
-			Removed: c.Removed,
-		}
-	}
 }
 
 func (a *API) Story(w http.ResponseWriter, r *http.Request) error {

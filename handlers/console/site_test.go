@@ -70,7 +70,7 @@ func encodeStages(stages []domain.Stage) []byte {
 		list[i] = wire.Stage{Name: stage.Name, Items: []wire.Item{}}
 		for _, item := range stage.Items {
 			list[i].Items = append(list[i].Items, wire.Item{
-				StoryID: item.StoryID, StoryName: item.StoryName, Blocked: web.OrNull(item.Blocked), MergeFailure: web.OrNull(item.MergeFailure),
+				StoryID: item.StoryID, StoryName: item.StoryName, Blocked: wire.OrNull(item.Blocked), MergeFailure: wire.OrNull(item.MergeFailure),
 				SinceMS: item.Since.UnixMilli(),
 			})
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 type agentJSON struct {
@@ -17,7 +17,7 @@ type agentJSON struct {
 }
 
 func encodeAgent(a domain.Agent) agentJSON {
-	return agentJSON{a.ID, a.Label, a.State, short(a.Detail), web.OrNull(a.Project), a.LastSeen.UnixMilli()}
+	return agentJSON{a.ID, a.Label, a.State, short(a.Detail), wire.OrNull(a.Project), a.LastSeen.UnixMilli()}
 }
 
 func (s *Server) addAgents() {

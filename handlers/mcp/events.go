@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // waitForEvents is the tool that waits.
@@ -202,7 +202,7 @@ func (w *waiter) state() (state *stateJSON, watched bool) {
 	if err != nil {
 		return nil, true
 	}
-	return &stateJSON{web.OrNull(story.Stage), shortOrNull(story.Blocked), shortOrNull(story.MergeFailure)}, true
+	return &stateJSON{wire.OrNull(story.Stage), shortOrNull(story.Blocked), shortOrNull(story.MergeFailure)}, true
 }
 
 func (s *stateJSON) equal(other *stateJSON) bool {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 type overviewJSON struct {
@@ -61,8 +61,8 @@ type alertJSON struct {
 
 func encodeAlert(a domain.Alert) alertJSON {
 	encoded := alertJSON{
-		Key: a.Key(), Kind: a.Kind, Project: web.OrNull(a.Project), Stage: shortOrNull(a.Stage),
-		AgentID: web.OrNull(a.AgentID),
+		Key: a.Key(), Kind: a.Kind, Project: wire.OrNull(a.Project), Stage: shortOrNull(a.Stage),
+		AgentID: wire.OrNull(a.AgentID),
 		Text:    short(a.Text()), SinceMS: a.Since.UnixMilli(),
 	}
 	if a.Story != nil {
@@ -106,7 +106,7 @@ func (s *Server) overview(ctx context.Context) (overviewJSON, error) {
 		alerts.add(encodeAlert(a))
 	}
 	return overviewJSON{
-		Active: web.OrNull(snapshot.Registry.Active), Projects: projects.shown(), More: projects.more,
+		Active: wire.OrNull(snapshot.Registry.Active), Projects: projects.shown(), More: projects.more,
 		Alerts: alerts.shown(), MoreAlerts: alerts.more + snapshot.Alerts.More,
 		Agents: len(s.service.Agents.Alive()), Next: next,
 	}, nil

@@ -18,37 +18,16 @@ const (
 	maxPast        = 20       // events, visits and commits each
 )
 
-// storyJSON names its fields as the API does.
+// storyJSON is a story with its fields as in the API.
 type storyJSON struct {
-	Project        string          `json:"project"`
-	StoryID        string          `json:"story_id"`
-	StoryName      string          `json:"story_name"`
-	Stage          *string         `json:"stage"`
-	SinceMS        *int64          `json:"since_ms"`
-	Blocked        *string         `json:"blocked"`
-	BlockedSinceMS *int64          `json:"blocked_since_ms"`
-	MergeFailure   *string         `json:"merge_failure"`
-	Error          *string         `json:"error"` // why the rest is not known
-	Version        *string         `json:"version"`
-	Writable       bool            `json:"writable"`
-	FrontMatter    json.RawMessage `json:"front_matter"`
-	Body           *string         `json:"body"`
-	BodyCut        bool            `json:"body_cut"`
-	Criteria       *wire.Criteria  `json:"criteria"`
-	Commits        []commitJSON    `json:"commits"`
-	MoreCommits    int             `json:"more_commits"`
-	Visits         []wire.Visit    `json:"stays"`
-	MoreVisits     int             `json:"more_stays"` // older ones
-	History        []domain.Event  `json:"history"`
-	MoreHistory    int             `json:"more_history"` // older ones
-	Next           int64           `json:"next"`
-}
-
-type commitJSON struct {
-	Hash    string `json:"hash"`
-	Author  string `json:"author"`
-	AtMS    int64  `json:"at_ms"`
-	Subject string `json:"subject"`
+	wire.Story
+	Error       *string        `json:"error"` // why the rest is not known
+	MoreCommits int            `json:"more_commits"`
+	Visits      []wire.Visit   `json:"stays"`
+	MoreVisits  int            `json:"more_stays"` // older ones
+	History     []domain.Event `json:"history"`
+	MoreHistory int            `json:"more_history"` // older ones
+	Next        int64          `json:"next"`
 }
 
 // story returns a story, or an error that says how to find its id.
@@ -72,14 +51,8 @@ func (s *Server) getStory(ctx context.Context, key storyKey) (storyJSON, error) 
 }
 
 func encodeStory(s domain.Story) storyJSON {
-	encoded := storyJSON{
-		Project: s.Project, StoryID: s.ID, StoryName: short(s.Name), Stage: web.OrNull(s.Stage),
-		SinceMS: wire.TimeOrNull(s.Since),
-		Blocked: web.OrNull(s.Blocked), BlockedSinceMS: wire.TimeOrNull(s.BlockedSince),
-		MergeFailure: web.OrNull(s.MergeFailure),
-		Error:        web.OrNull(s.Error), FrontMatter: json.RawMessage("{}"),
-		Commits: []commitJSON{}, Visits: []wire.Visit{},
-	}
+	encoded := storyJSON{Story: wire.NewStory(s), Error: wire.OrNull(s.Error), Visits: []wire.Visit{}}
+	encoded.StoryName = short(s.Name)
 	past := list[domain.Event]{most: maxPast}
 	for _, e := range slices.Backward(s.History) { // the newest are shown, oldest first
 		past.add(e)
@@ -91,25 +64,20 @@ func encodeStory(s domain.Story) storyJSON {
 		visit.Stage = short(visit.Stage)
 		encoded.Visits = append(encoded.Visits, wire.NewVisit(visit))
 	}
-	if s.File != nil {
-		encoded.addFile(s.File)
+	if encoded.Body != nil {
+		body := shorten(*encoded.Body, maxBody)
+		encoded.Body, encoded.BodyCut = &body, encoded.BodyCut || body != *encoded.Body
+	}
+	if len(encoded.FrontMatter) == 0 || len(encoded.FrontMatter) > maxFrontMatter {
+		encoded.FrontMatter = json.RawMessage("{}")
+	}
+	encoded.MoreCommits = max(0, len(encoded.Commits)-maxPast)
+	encoded.Commits = append(wire.Commits{}, encoded.Commits[:min(len(encoded.Commits), maxPast)]...)
+	for i := range encoded.Commits {
+		c := &encoded.Commits[i]
+		c.Author, c.Subject = short(c.Author), short(c.Subject)
 	}
 	return encoded
-}
-
-func (j *storyJSON) addFile(f *domain.StoryFile) {
-	body := shorten(f.Body, maxBody)
-	j.Version, j.Writable, j.Body, j.BodyCut = &f.Version, f.Writable, &body, f.BodyCut || body != f.Body
-	if len(f.FrontMatter) > 0 && len(f.FrontMatter) <= maxFrontMatter {
-		j.FrontMatter = f.FrontMatter
-	}
-	if f.Criteria != nil {
-		j.Criteria = &wire.Criteria{Done: f.Criteria.Done, Total: f.Criteria.Total}
-	}
-	for _, c := range f.Commits[:min(len(f.Commits), maxPast)] {
-		j.Commits = append(j.Commits, commitJSON{c.Hash, short(c.Author), c.At.UnixMilli(), short(c.Subject)})
-	}
-	j.MoreCommits = max(0, len(f.Commits)-maxPast)
 }
 
 func (s *Server) updateStory(ctx context.Context, in struct {

@@ -13,6 +13,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 type tool struct {
@@ -186,4 +187,4 @@ func shorten(text string, most int) string {
 	return text
 }
 
-func shortOrNull(text string) *string { return web.OrNull(short(text)) }
+func shortOrNull(text string) *string { return wire.OrNull(short(text)) }

@@ -181,7 +181,10 @@ type StoryFile struct {
 	Writable         bool
 }
 
-type Criteria struct{ Done, Total int }
+type Criteria struct {
+	Done  int `json:"done"`
+	Total int `json:"total"`
+}
 
 type Commit struct {
 	Hash, Author, Subject string

@@ -79,7 +79,7 @@ func encodePipeline(project string, stages []board.Stage, most int) wire.Pipelin
 		for j := range items {
 			s := &stage.Stories[j]
 			items[j] = wire.Item{
-				StoryID: s.ID, StoryName: s.Name, Blocked: web.OrNull(s.Blocked), MergeFailure: web.OrNull(s.MergeFailure),
+				StoryID: s.ID, StoryName: s.Name, Blocked: wire.OrNull(s.Blocked), MergeFailure: wire.OrNull(s.MergeFailure),
 				SinceMS: unixMS(s.Since),
 			}
 		}

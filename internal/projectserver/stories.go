@@ -34,18 +34,16 @@ func (s *server) encodeStory(d *board.Details) wire.Story {
 	since := unixMS(d.Since)
 	story := wire.Story{
 		Project: s.Name, StoryID: d.ID, StoryName: d.Name, Stage: &d.Stage, SinceMS: &since,
-		Blocked: web.OrNull(d.Blocked), MergeFailure: web.OrNull(d.MergeFailure), Path: &d.Path, Version: &d.Version,
+		Blocked: wire.OrNull(d.Blocked), MergeFailure: wire.OrNull(d.MergeFailure), Path: &d.Path, Version: &d.Version,
 		FrontMatter: d.FrontMatter, Body: &d.Body, BodyCut: d.BodyCut, Writable: s.Board.Writable(),
+		Criteria: (*domain.Criteria)(d.Criteria),
 	}
 	if d.Blocked != "" {
 		since := unixMS(d.BlockedSince)
 		story.BlockedSinceMS = &since
 	}
 	if d.FrontMatterErr != nil {
-		story.FrontMatterError = web.OrNull(d.FrontMatterErr.Error())
-	}
-	if d.Criteria != nil {
-		story.Criteria = &wire.Criteria{Done: d.Criteria.Done, Total: d.Criteria.Total}
+		story.FrontMatterError = wire.OrNull(d.FrontMatterErr.Error())
 	}
 	if s.Commits != nil {
 		story.Commits = encodeCommits(s.Commits.Commits(d.ID))

@@ -174,7 +174,7 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 	}
 	file := &domain.StoryFile{
 		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
-		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut, Writable: s.Writable,
+		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut, Criteria: s.Criteria, Writable: s.Writable,
 	}
 	if len(file.Body) > maxStoryBody {
 		file.Body, file.BodyCut = domain.CutBytes(file.Body, maxStoryBody), true
@@ -185,9 +185,6 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 	case len(s.FrontMatter) > maxFrontMatter || s.FrontMatter[0] != '{' || nestsOver(s.FrontMatter, maxDepth):
 		file.FrontMatter, file.FrontMatterError = json.RawMessage("{}"), "the project server sent front matter that "+
 			"cannot be shown"
-	}
-	if s.Criteria != nil {
-		file.Criteria = &domain.Criteria{Done: s.Criteria.Done, Total: s.Criteria.Total}
 	}
 	if s.Commits != nil {
 		file.Commits = make([]domain.Commit, 0, len(s.Commits))

@@ -11,6 +11,15 @@ import (
 	"switchyard/internal/domain"
 )
 
+// OrNull returns nil, which is null in JSON, for a zero value.
+func OrNull[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
 // TimeOrNull returns t in Unix milliseconds, nil for the zero time.
 func TimeOrNull(t time.Time) *int64 {
 	if t.IsZero() {
@@ -86,28 +95,46 @@ func reason(text *string) string {
 // Story is a story as a project server returns it at /api/stories/{story_id}, and a gateway as part of its own
 // response.
 type Story struct {
-	Project          string          `json:"project"`
-	StoryID          string          `json:"story_id"`
-	StoryName        string          `json:"story_name"`
-	Stage            *string         `json:"stage"`
-	SinceMS          *int64          `json:"since_ms"`
-	Blocked          *string         `json:"blocked"`
-	BlockedSinceMS   *int64          `json:"blocked_since_ms"`
-	MergeFailure     *string         `json:"merge_failure"`
-	Path             *string         `json:"path"`
-	Version          *string         `json:"version"`
-	FrontMatter      json.RawMessage `json:"front_matter"`
-	FrontMatterError *string         `json:"front_matter_error"`
-	Body             *string         `json:"body"`
-	BodyCut          bool            `json:"body_cut"`
-	Criteria         *Criteria       `json:"criteria"`
-	Commits          Commits         `json:"commits"`
-	Writable         bool            `json:"writable"`
+	Project          string           `json:"project"`
+	StoryID          string           `json:"story_id"`
+	StoryName        string           `json:"story_name"`
+	Stage            *string          `json:"stage"`
+	SinceMS          *int64           `json:"since_ms"`
+	Blocked          *string          `json:"blocked"`
+	BlockedSinceMS   *int64           `json:"blocked_since_ms"`
+	MergeFailure     *string          `json:"merge_failure"`
+	Path             *string          `json:"path"`
+	Version          *string          `json:"version"`
+	FrontMatter      json.RawMessage  `json:"front_matter"`
+	FrontMatterError *string          `json:"front_matter_error"`
+	Body             *string          `json:"body"`
+	BodyCut          bool             `json:"body_cut"`
+	Criteria         *domain.Criteria `json:"criteria"`
+	Commits          Commits          `json:"commits"`
+	Writable         bool             `json:"writable"`
 }
 
-type Criteria struct {
-	Done  int `json:"done"`
-	Total int `json:"total"`
+// NewStory returns what a gateway knows of a story. The last answer of its project server may be missing.
+func NewStory(s domain.Story) Story {
+	encoded := Story{
+		Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: OrNull(s.Stage), SinceMS: TimeOrNull(s.Since),
+		Blocked: OrNull(s.Blocked), BlockedSinceMS: TimeOrNull(s.BlockedSince), MergeFailure: OrNull(s.MergeFailure),
+		FrontMatter: json.RawMessage("{}"),
+	}
+	f := s.File
+	if f == nil {
+		return encoded
+	}
+	encoded.Path, encoded.Version, encoded.Body, encoded.BodyCut = &f.Path, &f.Version, &f.Body, f.BodyCut
+	encoded.FrontMatter, encoded.FrontMatterError = f.FrontMatter, OrNull(f.FrontMatterError)
+	encoded.Criteria, encoded.Writable = f.Criteria, f.Writable
+	if f.Commits != nil {
+		encoded.Commits = make(Commits, len(f.Commits))
+	}
+	for i, c := range f.Commits {
+		encoded.Commits[i] = Commit{c.Hash, c.Author, c.At.UnixMilli(), c.Subject, c.Files, c.Added, c.Removed}
+	}
+	return encoded
 }
 
 type Commit struct {
