@@ -19,8 +19,10 @@ func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 			float64(g.Service.Events.LastID()))
 		g.showAgents(show)
 		g.showGateways(show, r)
-		metrics.States(show, "switchyard_bot_state", "1 for the bot's current state.", g.Service.Bot.Status().State,
-			domain.BotOff, domain.BotConnecting, domain.BotConnected, domain.BotFailed)
+		state := g.Service.Bot.Status().State
+		for _, s := range []domain.BotState{domain.BotOff, domain.BotConnecting, domain.BotConnected, domain.BotFailed} {
+			show("switchyard_bot_state", "1 for the bot's current state.", metrics.Bool(s == state), "state", string(s))
+		}
 		show("switchyard_store_up", "Whether the database can be reached.", metrics.Bool(g.Service.Ready(r.Context()) == nil))
 		g.showStore(show, r)
 	}).ServeHTTP(w, r)

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"maps"
 	"net/netip"
 	"strconv"
 	"sync"
@@ -19,7 +20,7 @@ const (
 // tokenLimiter counts wrong tokens by caller. The zero value is ready for use.
 type tokenLimiter struct {
 	mu      sync.Mutex
-	windows map[netip.Prefix]*window
+	windows map[netip.Prefix]window
 }
 
 type window struct {
@@ -27,7 +28,7 @@ type window struct {
 	wrong int
 }
 
-func (w *window) over() bool { return time.Since(w.began) >= wrongWindow }
+func (w window) over() bool { return time.Since(w.began) >= wrongWindow }
 
 // count counts a wrong token. If it is one too many, it returns the time until the caller's window ends, in whole
 // seconds, at least one.
@@ -35,10 +36,12 @@ func (t *tokenLimiter) count(from netip.Prefix) (retryAfter string, limited bool
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := t.windows[from]
-	if w == nil || w.over() {
-		w = t.begin(from)
+	if w.over() {
+		t.makeRoom()
+		w = window{began: time.Now()}
 	}
 	w.wrong++
+	t.windows[from] = w
 	if w.wrong <= maxWrong {
 		return "", false
 	}
@@ -46,25 +49,13 @@ func (t *tokenLimiter) count(from netip.Prefix) (retryAfter string, limited bool
 	return strconv.Itoa(max(1, int((left+time.Second-1)/time.Second))), true
 }
 
-// begin begins a window. Callers hold mu.
-func (t *tokenLimiter) begin(from netip.Prefix) *window {
+// makeRoom removes the windows that have ended, or, if there are none, any one. Callers hold mu.
+func (t *tokenLimiter) makeRoom() {
 	if t.windows == nil {
-		t.windows = map[netip.Prefix]*window{}
+		t.windows = map[netip.Prefix]window{}
 	}
 	if len(t.windows) >= maxWindows {
-		t.makeRoom()
-	}
-	w := &window{began: time.Now()}
-	t.windows[from] = w
-	return w
-}
-
-// makeRoom removes the windows that have ended, or, if there are none, any one.
-func (t *tokenLimiter) makeRoom() {
-	for from, w := range t.windows {
-		if w.over() {
-			delete(t.windows, from)
-		}
+		maps.DeleteFunc(t.windows, func(_ netip.Prefix, w window) bool { return w.over() })
 	}
 	for from := range t.windows {
 		if len(t.windows) < maxWindows {

@@ -99,7 +99,7 @@ func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.
 	if err != nil {
 		return err
 	}
-	return c.showAgents(w, r, view{once: true}, views.AgentsPageProps{Token: given, State: state.component()},
+	return c.showAgents(w, r, view{once: true}, views.AgentsPageProps{Token: given, State: templ.Raw(state.html)},
 		views.Notice{})
 }
 

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -10,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/a-h/templ"
@@ -62,7 +60,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 		c.writePart(w, r, part)
 		return nil
 	}
-	v.page = v.pageAround(part.component())
+	v.page = v.pageAround(templ.Raw(part.html))
 	return c.renderPage(w, r, v)
 }
 
@@ -128,7 +126,7 @@ func now() time.Time { return clock.Now().Truncate(time.Minute) }
 // part is a rendered part. Its version is the hash of its bytes.
 type part struct {
 	version string
-	html    []byte
+	html    string
 }
 
 // renderPart renders a part, and with it the active project, which the answer also names.
@@ -137,50 +135,32 @@ func (c *Console) renderPart(ctx context.Context, p views.Part) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	version := hash([]byte(c.service.Projects.Registry().Active), []byte(p.URL), []byte(p.Title), content)
-	html, err := renderHTML(ctx, p.Element(version, templ.Raw(string(content))))
+	version := hash(c.service.Projects.Registry().Active, p.URL, p.Title, content)
+	html, err := renderHTML(ctx, p.Element(version, templ.Raw(content)))
 	return &part{version, html}, err
 }
 
-func (p *part) component() templ.Component { return templ.Raw(string(p.html)) }
-
-// buffers are reused for rendering: growing a new one each time would cost as much as rendering.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// maxPooledBuffer is the size up to which a buffer is reused, in bytes.
-const maxPooledBuffer = 1 << 20
-
-func renderHTML(ctx context.Context, component templ.Component) ([]byte, error) {
-	buffer := buffers.Get().(*bytes.Buffer)
-	defer func() {
-		if buffer.Cap() <= maxPooledBuffer {
-			buffer.Reset()
-			buffers.Put(buffer)
-		}
-	}()
-	if err := component.Render(ctx, buffer); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(buffer.Bytes()), nil
+func renderHTML(ctx context.Context, component templ.Component) (string, error) {
+	html, err := templ.ToGoHTML(ctx, component)
+	return string(html), err
 }
 
 // hash returns the same for the same texts on every gateway.
-func hash(texts ...[]byte) string {
+func hash(texts ...string) string {
 	h := sha256.New()
 	for _, text := range texts {
-		_, _ = fmt.Fprintf(h, "%d ", len(text)) // so that "a", "bc" is not "ab", "c"
-		_, _ = h.Write(text)
+		_, _ = fmt.Fprintf(h, "%d %s", len(text), text) // so that "a", "bc" is not "ab", "c"
 	}
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:9])
 }
 
 // writeHTML answers in an encoding that the reader accepts.
-func writeHTML(w http.ResponseWriter, r *http.Request, status int, html []byte) {
-	header := w.Header()
+func writeHTML(w http.ResponseWriter, r *http.Request, status int, html string) {
+	header, body := w.Header(), []byte(html)
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	if web.AcceptsGzip(r) {
 		header.Set("Content-Encoding", "gzip")
-		html = web.Gzip(html)
+		body = web.Gzip(body)
 	}
-	web.WriteBytes(w, status, html)
+	web.WriteBytes(w, status, body)
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -105,7 +104,6 @@ func (c *Counts) Events(added []domain.Event) {
 	}
 }
 
-// BotMessage counts a message of the bot, which the room accepted or refused.
 func (c *Counts) BotMessage(refused bool) {
 	result := "sent"
 	if refused {
@@ -117,20 +115,16 @@ func (c *Counts) BotMessage(refused bool) {
 // RequestBegan counts a request as in flight until RequestEnded.
 func (c *Counts) RequestBegan() { c.inFlight.Inc() }
 
-// methods are those with a label of their own: clients cannot create series.
-var methods = []string{
-	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
-	http.MethodDelete,
-}
-
 // RequestEnded counts a completed request, of the route "none" if there is none.
 func (c *Counts) RequestEnded(route, method string, status int, took time.Duration) {
 	c.inFlight.Dec()
 	if route == "" {
 		route = "none"
 	}
-	if !slices.Contains(methods, method) {
-		method = "other"
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+	default:
+		method = "other" // clients cannot create series
 	}
 	c.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
 	c.durations.WithLabelValues(route).Observe(took.Seconds())
@@ -231,13 +225,6 @@ func (show Show) Build(version string) {
 	}
 	show("switchyard_build_info", "Always 1; the labels are the version, revision and Go version.", 1,
 		"version", version, "revision", revision, "goversion", runtime.Version())
-}
-
-// States shows a gauge that is 1 for the current state and 0 for the others.
-func States[S ~string](show Show, name, help string, holds S, states ...S) {
-	for _, state := range states {
-		show(name, help, Bool(state == holds), "state", string(state))
-	}
 }
 
 func Bool(b bool) float64 {
