@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 
@@ -59,39 +60,47 @@ func newAccess(g Gateway) *access {
 // check passes a request on to next if the caller may use a route of that role, and has refuse answer otherwise.
 func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info := web.InfoOf(r.Context())
-		var c caller
-		var err error
-		switch needs {
-		case public:
-			c = a.openCaller(r)
-		case agent:
-			c, err = a.authenticateAgent(r)
-		case agentOrAdmin:
-			c, err = a.authenticateAgentOrAdmin(w, r)
-		default:
-			c, err = a.authenticate(w, r)
-		}
-		info.Identify(c.auth, c.Actor, c.Ended)
-		info.SessionID, info.Caller = c.SessionID, a.callerOf(c, r)
-		if err == nil && c.auth != web.AuthNone && c.auth != web.AuthNotRequired {
-			web.KnownCaller(r.Context())
-		} else {
-			defer a.bodies.Limit(r)()
-		}
-		if err == nil {
-			err = c.checkRole(needs)
-		}
-		if err == nil {
-			next.ServeHTTP(w, r)
-		} else {
+		release, err := a.identify(w, r, needs)
+		defer release()
+		if err != nil {
 			refuse(w, r, err)
+			return
 		}
+		next.ServeHTTP(w, r)
 	})
 }
 
+// identify finds out who makes a request to a route of that role, limits the bodies of strangers until release is
+// called, and returns why the caller may not use the route. It is not part of check, and what it calls fills in one
+// caller: large frames would enlarge the stack, which held calls keep.
+func (a *access) identify(w http.ResponseWriter, r *http.Request, needs role) (release func(), err error) {
+	info := web.InfoOf(r.Context())
+	var c caller
+	switch needs {
+	case public: // tokens are not checked here
+		if err := a.authenticateBrowser(r, &c); err != nil {
+			c = caller{}
+		}
+	case agent:
+		err = a.authenticateAgent(r, &c)
+	case agentOrAdmin:
+		err = a.authenticateAgentOrAdmin(w, r, &c)
+	default:
+		err = a.authenticate(w, r, &c)
+	}
+	info.Identify(c.auth, c.Actor, c.Ended)
+	info.SessionID, info.Caller = c.SessionID, a.callerOf(&c, r)
+	release = func() {}
+	if err == nil && c.auth != web.AuthNone && c.auth != web.AuthNotRequired {
+		web.KnownCaller(r.Context())
+	} else {
+		release = a.bodies.Limit(r)
+	}
+	return release, cmp.Or(err, c.checkRole(needs))
+}
+
 // callerOf returns whom the limits of a request count for: the agent, the named token, the session, or the address.
-func (a *access) callerOf(c caller, r *http.Request) string {
+func (a *access) callerOf(c *caller, r *http.Request) string {
 	switch {
 	case c.AgentID != "", c.TokenID != "":
 		return c.Account
@@ -120,7 +129,7 @@ type caller struct {
 	auth web.AuthMethod
 }
 
-func (c caller) checkRole(needs role) error {
+func (c *caller) checkRole(needs role) error {
 	switch needs {
 	case public, agent:
 		return nil
@@ -136,100 +145,103 @@ func (c caller) checkRole(needs role) error {
 	return domain.Errorf(domain.Forbidden, "This needs the role %s; yours is %s.", needs, c.Role)
 }
 
-// authenticate returns who makes the request: by its token if it has one, else by its session, else by the headers of a
-// trusted proxy. It returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came from
-// the caller's address, and Forbidden for a user whom a proxy names but who has no role.
-func (a *access) authenticate(w http.ResponseWriter, r *http.Request) (caller, error) {
+// authenticate finds out who makes the request: by its token if it has one, else by its session, else by the headers
+// of a trusted proxy. It returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came
+// from the caller's address, and Forbidden for a user whom a proxy names but who has no role.
+func (a *access) authenticate(w http.ResponseWriter, r *http.Request, c *caller) error {
 	token, ok := web.BearerToken(r)
+	if !ok {
+		return a.authenticateBrowser(r, c)
+	}
+	if !a.open {
+		c.auth = web.AuthToken
+		return a.checkToken(w, r, token, &c.Identity)
+	}
+	known, _ := a.named.Token(r.Context(), token)
+	c.Identity, c.auth = service.Identity{Actor: domain.Administrator(domain.ViaOpen)}, web.AuthNotRequired
+	if known.AgentID != "" {
+		c.AgentID, c.Account = known.AgentID, known.Account
+	}
+	return nil
+}
+
+// authenticateBrowser finds out who makes a request without a token.
+func (a *access) authenticateBrowser(r *http.Request, c *caller) (err error) {
 	if a.open {
-		everybody := service.Identity{Actor: domain.Administrator(domain.ViaOpen)}
-		if known, valid := a.named.Token(r.Context(), domain.Secret(token)); valid && known.AgentID != "" {
-			everybody.AgentID, everybody.Account = known.AgentID, known.Account
-		}
-		return caller{everybody, web.AuthNotRequired}, nil
+		c.Actor, c.auth = domain.Administrator(domain.ViaOpen), web.AuthNotRequired
+		return nil
 	}
-	if ok {
-		identity, err := a.checkToken(w, r, token)
-		return caller{identity, web.AuthToken}, err
+	var found bool
+	if c.Identity, found = a.sessions.identity(r); found {
+		c.auth = web.AuthSession
+		return nil
 	}
-	if identity, ok := a.sessions.identity(r); ok {
-		return caller{identity, web.AuthSession}, nil
-	}
-	switch identity, named, err := a.proxies.identity(r); {
+	switch c.Actor, found, err = a.proxies.actor(r); {
 	case err != nil:
-		return caller{}, err
-	case named:
-		return caller{identity, web.AuthProxy}, nil
+		return err
+	case !found:
+		return unauthorized()
 	}
-	return caller{}, unauthorized()
+	c.auth = web.AuthProxy
+	return nil
 }
 
 func unauthorized() error {
 	return domain.Errorf(domain.Unauthorized, "a token or a session is required")
 }
 
-// openCaller returns who makes a request to a public route, if that is known. Tokens are not checked there.
-func (a *access) openCaller(r *http.Request) caller {
-	if a.open {
-		return caller{auth: web.AuthNotRequired, Identity: service.Identity{Actor: domain.Administrator(domain.ViaOpen)}}
-	}
-	if identity, ok := a.sessions.identity(r); ok {
-		return caller{identity, web.AuthSession}
-	}
-	if identity, named, err := a.proxies.identity(r); named && err == nil {
-		return caller{identity, web.AuthProxy}
-	}
-	return caller{}
-}
-
-// authenticateAgent returns the agent that the path names. It returns Unauthorized for a wrong secret.
-func (a *access) authenticateAgent(r *http.Request) (caller, error) {
+// authenticateAgent expects the agent that the path names. It returns Unauthorized for a wrong secret.
+func (a *access) authenticateAgent(r *http.Request, c *caller) error {
 	id := web.PathParam(r, "id")
-	if err := a.agents.CheckSecret(r.Context(), id, agentSecret(r)); err != nil {
-		return caller{}, err
+	secret, _ := web.BearerToken(r)
+	if err := a.agents.CheckSecret(r.Context(), id, secret); err != nil {
+		return err
 	}
-	return caller{auth: web.AuthAgent, Identity: service.Identity{Actor: domain.Actor{Who: id, Via: domain.ViaAgent}}}, nil
+	c.auth, c.Actor = web.AuthAgent, domain.Actor{Who: id, Via: domain.ViaAgent}
+	return nil
 }
 
 // authenticateAgentOrAdmin also accepts the agent that the path names. A caller with an agent's secret acts as that
 // agent, even where everyone else is the administrator; that an agent does not exist is for the handler to report.
-func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request) (caller, error) {
-	self, err := a.authenticateAgent(r)
+func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request, c *caller) error {
+	err := a.authenticateAgent(r, c)
+	agent, known := a.agents.Find(web.PathParam(r, "id"))
 	if err == nil {
-		if known, ok := a.agents.Find(self.Who); ok {
-			self.Who = known.Label
+		if known {
+			c.Who = agent.Label
 		}
-		return self, nil
+		return nil
 	}
-	secret := agentSecret(r)
-	if !service.IsAgentSecret(secret) || a.token != "" && web.MatchesToken(secret.Reveal(), a.token) {
-		return a.authenticate(w, r)
+	secret, _ := web.BearerToken(r)
+	if !service.IsAgentSecret(secret) || a.token != "" && web.MatchesToken(secret, a.token) {
+		return a.authenticate(w, r, c)
 	}
-	if _, known := a.agents.Find(web.PathParam(r, "id")); !known {
-		return caller{auth: web.AuthAgent}, nil
+	if !known {
+		c.auth = web.AuthAgent
+		return nil
 	}
 	if !a.open { // somebody might try to guess a token here as well
-		if limited := a.countWrong(w, r); limited != nil {
-			return caller{}, limited
-		}
+		err = cmp.Or(a.countWrong(w, r), err)
 	}
-	return caller{}, err
+	return err
 }
 
-// checkToken returns whose token this is. It returns Unauthorized for a wrong token, RateLimited when too many wrong
+// checkToken finds out whose token this is. It returns Unauthorized for a wrong token, RateLimited when too many wrong
 // ones came from the same address.
-func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string) (service.Identity, error) {
+func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token domain.Secret, to *service.Identity) error {
 	if a.token != "" && web.MatchesToken(token, a.token) {
-		return service.Identity{Actor: domain.Administrator(domain.ViaAdminToken)}, nil
+		to.Actor = domain.Administrator(domain.ViaAdminToken)
+		return nil
 	}
-	if identity, ok := a.named.Token(r.Context(), domain.Secret(token)); ok {
-		return identity, nil
+	var ok bool
+	if *to, ok = a.named.Token(r.Context(), token); ok {
+		return nil
 	}
 	if err := a.countWrong(w, r); err != nil {
-		return service.Identity{}, err
+		return err
 	}
 	a.log.WarnContext(r.Context(), "wrong token", "from", a.callers.networkOf(r), "id", web.RequestID(r.Context()))
-	return service.Identity{}, unauthorized()
+	return unauthorized()
 }
 
 // countWrong counts a wrong token. It returns RateLimited, and sets Retry-After, when too many came from the same
@@ -245,9 +257,9 @@ func (a *access) countWrong(w http.ResponseWriter, r *http.Request) error {
 
 // LogIn begins a session for the holder of the admin token or a named one. It returns Unauthorized for a wrong token,
 // RateLimited, with Retry-After set, when too many wrong ones came from the same address.
-func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) error {
-	identity, err := a.checkToken(w, r, token)
-	if err != nil {
+func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token domain.Secret) error {
+	var identity service.Identity
+	if err := a.checkToken(w, r, token, &identity); err != nil {
 		return err
 	}
 	return a.beginSession(w, r, identity)
@@ -268,8 +280,3 @@ func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity s
 
 // LogOut ends the caller's session; its cookie is no longer valid.
 func (a *access) LogOut(w http.ResponseWriter, r *http.Request) error { return a.sessions.end(w, r) }
-
-func agentSecret(r *http.Request) domain.Secret {
-	token, _ := web.BearerToken(r)
-	return domain.Secret(token)
-}

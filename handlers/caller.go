@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/service"
 )
 
 var loopback4 = netip.MustParsePrefix("127.0.0.0/8")
@@ -92,12 +91,12 @@ func (p proxyLogin) clean(next http.Handler) http.Handler {
 	})
 }
 
-// identity returns the caller whom a proxy names, false if there is none. It returns Forbidden for a user without a
-// role. More than one name counts as none: the proxy may have added its own to one that the caller sent.
-func (p proxyLogin) identity(r *http.Request) (service.Identity, bool, error) {
+// actor returns the caller whom a proxy names, false if there is none. It returns Forbidden for a user without a role.
+// More than one name counts as none: the proxy may have added its own to one that the caller sent.
+func (p proxyLogin) actor(r *http.Request) (actor domain.Actor, named bool, err error) {
 	names := r.Header.Values(p.UserHeader)
 	if !p.isOn() || len(names) != 1 || names[0] == "" {
-		return service.Identity{}, false, nil
+		return actor, false, nil
 	}
 	var groups []string
 	for group := range strings.SplitSeq(strings.Join(r.Header.Values(p.GroupsHeader), ","), ",") {
@@ -105,12 +104,13 @@ func (p proxyLogin) identity(r *http.Request) (service.Identity, bool, error) {
 			groups = append(groups, group)
 		}
 	}
-	name := domain.CutText(strings.ToValidUTF8(names[0], "\uFFFD"))
-	role := p.Roles.Of(groups, names[0])
-	if role == "" {
-		return service.Identity{}, true, domain.Errorf(domain.Forbidden,
-			"You are %s, but have no access to this gateway. Ask its administrator for a role.", name)
+	actor = domain.Actor{
+		Who: domain.CutText(strings.ToValidUTF8(names[0], "\uFFFD")), Via: domain.ViaProxy, Account: "proxy " + names[0],
+		Role: p.Roles.Of(groups, names[0]),
 	}
-	actor := domain.Actor{Who: name, Via: domain.ViaProxy, Role: role, Account: "proxy " + names[0]}
-	return service.Identity{Actor: actor}, true, nil
+	if actor.Role == "" {
+		return domain.Actor{}, true, domain.Errorf(domain.Forbidden,
+			"You are %s, but have no access to this gateway. Ask its administrator for a role.", actor.Who)
+	}
+	return actor, true, nil
 }

@@ -1,21 +1,21 @@
 package api
 
 import (
+	"context"
+	"io"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 	"switchyard/internal/web"
 )
 
 const (
 	// streamComment is the silence after which a comment is sent to keep the connection alive.
 	streamComment = 15 * time.Second
-	// streamPatience is how long a write may block before the client is disconnected. It reconnects with the id of its
-	// last event.
-	streamPatience = 10 * time.Second
 	// streamPage is the number of events that are read at once, and streamBytes their size: as much as a client that reads
 	// nothing holds until it is disconnected.
 	streamPage, streamBytes = 200, 256 << 10
@@ -26,13 +26,7 @@ const (
 // StreamEvents sends the merged stream as server-sent events, from a position or from now on, until the client
 // disconnects or cannot keep up, or the server stops.
 func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
-	q, err := a.streamQuery(r)
-	if err == nil {
-		err = q.Check()
-	}
-	if err == nil {
-		err = a.service.Events.Available()
-	}
+	s, err := a.newStream(w, r)
 	if err != nil {
 		return err
 	}
@@ -42,57 +36,101 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer release()
 	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-store")
+	header["Content-Type"], header["Cache-Control"] = eventStream, web.NoStore
 	header.Set("X-Accel-Buffering", "no") // nginx would buffer events
 	if r.Method == http.MethodHead {
 		return nil
 	}
 	defer a.metrics.StreamOpened()()
-	comment := time.NewTicker(streamComment)
-	defer comment.Stop()
-	control := http.NewResponseController(w)
 	w.WriteHeader(http.StatusOK)
-	send := func(text []byte) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(streamPatience)) // every connection can
-		_, err := w.Write(text)
-		return err == nil && control.Flush() == nil
-	}
-	if !send(appendPosition(nil, q.After)) { // a client that is disconnected before its first event resumes there
+	// A client that is disconnected before its first event resumes at this position. net/http writes the header with it,
+	// which takes so much stack that this goroutine's would double for as long as the stream lasts.
+	sent := make(chan bool, 1)
+	supervise.Go(a.Log, "stream", func() {
+		defer close(sent)
+		sent <- s.send(appendPosition(nil, s.query.After))
+	})
+	if !<-sent {
 		return nil
 	}
+	if err := s.run(ctx); err != nil && ctx.Err() == nil {
+		a.LogCause(r, err) // the status has been sent; the client reconnects with the id of its last event
+	}
+	return nil
+}
+
+func (a *API) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
+	q, err := a.streamQuery(r)
+	if err == nil {
+		err = q.Check()
+	}
+	if err == nil {
+		err = a.service.Events.Available()
+	}
+	return &stream{a, web.StreamWriter(w), http.NewResponseController(w), q}, err
+}
+
+var eventStream = []string{"text/event-stream"}
+
+// stream is a reader's. Its methods have small frames: a silent stream keeps its stack.
+type stream struct {
+	*API
+	to      io.Writer
+	control *http.ResponseController
+	query   domain.EventQuery
+}
+
+func (s *stream) send(text []byte) bool {
+	_, err := s.to.Write(text)
+	return err == nil && s.control.Flush() == nil
+}
+
+// run sends events until ctx ends or the client is gone. It returns why they could not be read.
+func (s *stream) run(ctx context.Context) error {
+	comment := time.NewTicker(streamComment)
+	defer comment.Stop()
 	for ctx.Err() == nil {
-		changed, last := a.service.Events.Changed(), a.service.Events.LastID()
-		page, err := a.service.Events.Page(ctx, q)
-		away := err != nil && a.service.Events.Available() != nil // the stream stays open until the database is back
-		if err != nil && !away {
-			if ctx.Err() == nil {
-				a.LogCause(r, err) // the status has been sent; the client reconnects
-			}
-			return nil
-		}
-		if !sendEvents(page.Events, send) {
-			return nil
-		}
-		if n := len(page.Events); n > 0 {
-			q.After = page.Events[n-1].ID
-		}
-		if page.More {
+		changed := s.service.Events.Changed()
+		more, open, err := s.sendPage(ctx)
+		switch {
+		case err != nil || !open:
+			return err
+		case more:
 			continue
-		}
-		if !away {
-			q.After = max(q.After, last) // every selected event up to there was sent
 		}
 		select {
 		case <-changed:
 		case <-comment.C:
-			if !send([]byte(":\n\n")) {
+			if !s.send([]byte(":\n\n")) {
 				return nil
 			}
 		case <-ctx.Done():
 		}
 	}
 	return nil
+}
+
+// sendPage sends the next events. open is false when the client is gone. While the database is away nothing is sent:
+// the stream stays open until it is back.
+func (s *stream) sendPage(ctx context.Context) (more, open bool, err error) {
+	last := s.service.Events.LastID()
+	page, err := s.service.Events.Page(ctx, s.query)
+	if err != nil {
+		if s.service.Events.Available() != nil {
+			return false, true, nil
+		}
+		return false, true, err
+	}
+	if !sendEvents(page.Events, s.send) {
+		return false, false, nil
+	}
+	if n := len(page.Events); n > 0 {
+		s.query.After = page.Events[n-1].ID
+	}
+	if !page.More {
+		s.query.After = max(s.query.After, last) // every selected event up to there was sent
+	}
+	return page.More, true, nil
 }
 
 // streamQuery returns where the stream begins and what it selects. Last-Event-ID takes precedence over the position in

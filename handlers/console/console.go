@@ -27,7 +27,7 @@ type Console struct {
 type Sessions interface {
 	// LogIn returns Unauthorized for a wrong token, RateLimited, with Retry-After set, when too many came from the same
 	// address.
-	LogIn(w http.ResponseWriter, r *http.Request, token string) error
+	LogIn(w http.ResponseWriter, r *http.Request, token domain.Secret) error
 	LogOut(w http.ResponseWriter, r *http.Request) error
 
 	// LoginLink returns where people log in through the login's provider, and the provider's name, "" for none.

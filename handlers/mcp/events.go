@@ -72,62 +72,67 @@ type waitedKey struct{}
 // waitIn returns what a message that calls wait_for_events alone waits for, false for any other, and for arguments that
 // the SDK refuses: a refusal must not wait.
 func waitIn(body []byte) (in eventFilter, ok bool) {
-	var m struct {
-		Version string `json:"jsonrpc"`
-		Method  string `json:"method"`
-		Params  struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"params"`
-	}
-	err := json.Unmarshal(body, &m)
-	if err != nil || m.Version != "2.0" || m.Method != "tools/call" || m.Params.Name != waitForEvents {
+	var m message
+	if json.Unmarshal(body, &m) != nil || m.Version != "2.0" {
 		return in, false
 	}
-	arguments := json.NewDecoder(bytes.NewReader(m.Params.Arguments))
+	call := m.toolCall()
+	if call.Name != waitForEvents {
+		return in, false
+	}
+	arguments := json.NewDecoder(bytes.NewReader(call.Arguments))
 	arguments.DisallowUnknownFields()
-	err = arguments.Decode(&in)
+	err := arguments.Decode(&in)
 	return in, err == nil && in.Wait != "" && (in.After == nil || *in.After >= 0)
 }
 
-// waitBefore waits before the SDK gets the request: meanwhile a wait costs its connection, while the SDK's four
-// goroutines would cost 60 KiB.
-func (s *Server) waitBefore(r *http.Request, in eventFilter) waited {
-	answer, err := s.waitForEvents(r.Context(), r, in)
-	return waited{answer, err}
+// waitBefore waits before the SDK gets the request, and returns the context that has the result, the request's own if
+// there is nothing to wait for. Meanwhile a wait costs its connection, while the SDK's four goroutines would cost
+// 60 KiB.
+func (s *Server) waitBefore(r *http.Request, body []byte) context.Context {
+	ctx := r.Context()
+	if in, ok := waitIn(body); ok {
+		answer, err := s.waitForEvents(ctx, r, in)
+		ctx = context.WithValue(ctx, waitedKey{}, waited{answer, err})
+	}
+	return ctx
 }
 
 func (s *Server) waitForEvents(ctx context.Context, r *http.Request, in eventFilter) (eventsJSON, error) {
-	var wait time.Duration
-	if in.Wait != "" {
-		var err error
-		if wait, err = time.ParseDuration(in.Wait); err != nil || wait < 0 {
-			return eventsJSON{}, domain.Errorf(domain.Invalid, "wait: must be a duration such as 30s")
-		}
-	}
-	w := waiter{Server: s, ctx: ctx, filter: in, ends: time.Now().Add(min(wait, maxWait))}
-	if in.Project != nil {
-		if _, err := s.findProject(*in.Project); err != nil {
-			return eventsJSON{}, err
-		}
-		w.query.Project = *in.Project
-	}
-	w.query.Limit = scanPage
-	if in.After == nil && wait == 0 {
+	w, wait, err := s.newWaiter(ctx, in)
+	switch {
+	case err != nil:
+		return eventsJSON{}, err
+	case in.After == nil && wait == 0:
 		return w.newest()
+	case wait == 0:
+		return w.wait()
 	}
-	if w.query.After = s.service.Events.LastID(); in.After != nil {
+	held, release, err := s.held.Hold(r)
+	if err != nil {
+		return eventsJSON{}, err
+	}
+	defer release()
+	w.ctx = held
+	return w.wait()
+}
+
+func (s *Server) newWaiter(ctx context.Context, in eventFilter) (w *waiter, wait time.Duration, err error) {
+	if in.Wait != "" {
+		if wait, err = time.ParseDuration(in.Wait); err != nil || wait < 0 {
+			return nil, 0, domain.Errorf(domain.Invalid, "wait: must be a duration such as 30s")
+		}
+	}
+	w = &waiter{Server: s, ctx: ctx, filter: in, ends: time.Now().Add(min(wait, maxWait))}
+	w.query = domain.EventQuery{Limit: scanPage, After: s.service.Events.LastID()}
+	if in.After != nil {
 		w.query.After = *in.After
 	}
-	if wait > 0 {
-		held, release, err := s.held.Hold(r)
-		if err != nil {
-			return eventsJSON{}, err
-		}
-		defer release()
-		w.ctx = held
+	if in.Project != nil {
+		w.query.Project = *in.Project
+		_, err = s.findProject(*in.Project)
 	}
-	return w.wait()
+	return w, wait, err
 }
 
 type waiter struct {
@@ -140,7 +145,7 @@ type waiter struct {
 
 func (w *waiter) newest() (eventsJSON, error) {
 	answer := eventsJSON{Next: w.service.Events.LastID()}
-	w.query.Backward, w.query.Before = true, answer.Next+1
+	w.query.Backward, w.query.Before, w.query.After = true, answer.Next+1, 0
 	page, err := w.service.Events.Page(w.ctx, w.query)
 	if err != nil {
 		return answer, err

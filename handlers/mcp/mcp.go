@@ -99,42 +99,39 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
-	next, err := s.turns.Acquire(r.Context(), web.InfoOf(r.Context()).Caller)
+	endTurn, err := s.beginTurn(r)
 	if err != nil {
 		return err
 	}
-	defer next()
-	defer time.AfterFunc(turnTime, next).Stop()
-	ctx := r.Context()
-	if in, ok := waitIn(body); ok {
-		ctx = context.WithValue(ctx, waitedKey{}, s.waitBefore(r, in))
+	defer endTurn()
+	s.forward(w, r, s.waitBefore(r, body), body, stream)
+	return nil
+}
+
+func (s *Server) beginTurn(r *http.Request) (end func(), err error) {
+	next, err := s.turns.Acquire(r.Context(), web.InfoOf(r.Context()).Caller)
+	if err != nil {
+		return nil, err
 	}
+	timer := time.AfterFunc(turnTime, next)
+	return func() {
+		timer.Stop()
+		next()
+	}, nil
+}
+
+// forward has the SDK answer what was read of a request.
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, ctx context.Context, body []byte, stream bool) {
 	var request *http.Request
 	request = r.WithContext(context.WithValue(ctx, requestKey{}, &request))
 	request.Body = io.NopCloser(bytes.NewReader(body))
 	plain, streams := s.http()
 	if stream {
 		w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer events
-		streams.ServeHTTP(streamWriter{w, http.NewResponseController(w)}, request)
+		streams.ServeHTTP(web.StreamWriter(w), request)
 	} else {
 		plain.ServeHTTP(w, request)
 	}
-	return nil
-}
-
-// streamPatience is how long a client may take to accept a part of a stream.
-const streamPatience = 10 * time.Second
-
-type streamWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (w streamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w streamWriter) Write(b []byte) (int, error) {
-	_ = w.control.SetWriteDeadline(time.Now().Add(streamPatience)) // every connection can
-	return w.ResponseWriter.Write(b)
 }
 
 type requestKey struct{}
@@ -180,14 +177,32 @@ var offered = map[string]bool{
 }
 
 type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method *string         `json:"method"`
-	Params struct {
-		Name string `json:"name"`
-		Meta struct {
-			ProgressToken any `json:"progressToken"`
-		} `json:"_meta"`
-	} `json:"params"`
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  *string         `json:"method"` // nil for an answer
+	Params  json.RawMessage `json:"params"` // decoded on its own: nested structs would take more stack, which a wait keeps
+}
+
+// toolCall is what a message calls, empty unless it calls a tool.
+type toolCall struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Meta      json.RawMessage `json:"_meta"`
+}
+
+func (m message) toolCall() (call toolCall) {
+	if m.Method != nil && *m.Method == "tools/call" {
+		_ = json.Unmarshal(m.Params, &call) // the SDK refuses what is none
+	}
+	return call
+}
+
+func (c toolCall) wantsProgress() bool {
+	var meta struct {
+		ProgressToken any `json:"progressToken"`
+	}
+	_ = json.Unmarshal(c.Meta, &meta)
+	return meta.ProgressToken != nil
 }
 
 // readBody reads a request's message, or batch of messages, without the notifications: none of them matters to a server
@@ -204,39 +219,43 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool,
 	if !json.Valid(body) {
 		return nil, false, domain.Errorf(domain.Invalid, "the body must be one JSON-RPC message, or one batch")
 	}
-	var batch []json.RawMessage
-	isBatch := json.Unmarshal(body, &batch) == nil && body[0] == '[' // null is no error either
-	if !isBatch {
-		batch = []json.RawMessage{body}
+	if body[0] != '[' {
+		kept, stream := keepRequest(body, r.Header)
+		return kept, stream, nil
 	}
+	var batch, kept []json.RawMessage
+	_ = json.Unmarshal(body, &batch) // a valid list
 	switch {
 	case len(batch) == 0:
 		return nil, false, domain.Errorf(domain.Invalid, "a batch must have at least one message")
 	case len(batch) > maxBatch:
 		return nil, false, domain.Errorf(domain.Invalid, "a batch may have at most %d messages", maxBatch)
 	}
-	kept := batch[:0]
 	for _, text := range batch {
-		var m message
-		_ = json.Unmarshal(text, &m) // the SDK refuses what is no message
-		switch {
-		case m.Method == nil:
-		case len(m.ID) == 0 || string(m.ID) == "null":
-			continue
-		case !offered[*m.Method] && r.Header.Get("Mcp-Protocol-Version") < newestVersion:
-			// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone.
-			text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":{"level":"error"}}`, m.ID)
-		default:
-			wantsProgress := m.Params.Name == callProjectTool && m.Params.Meta.ProgressToken != nil
-			stream = stream || *m.Method == "tools/call" && wantsProgress
+		if text, streams := keepRequest(text, r.Header); text != nil {
+			kept, stream = append(kept, text), stream || streams
 		}
-		kept = append(kept, text)
 	}
-	switch {
-	case len(kept) == 0:
+	if kept == nil {
 		return nil, false, nil
-	case isBatch:
-		return web.EncodeJSON(kept), stream, nil
 	}
-	return kept[0], stream, nil
+	return web.EncodeJSON(kept), stream, nil
+}
+
+// keepRequest returns the message for the SDK, nil for a notification.
+func keepRequest(text []byte, header http.Header) (kept []byte, stream bool) {
+	var m message
+	_ = json.Unmarshal(text, &m) // the SDK refuses what is no message
+	switch {
+	case m.Method == nil:
+	case len(m.ID) == 0 || string(m.ID) == "null":
+		return nil, false
+	case !offered[*m.Method] && header.Get("Mcp-Protocol-Version") < newestVersion:
+		// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone.
+		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":{"level":"error"}}`, m.ID)
+	default:
+		call := m.toolCall()
+		stream = call.Name == callProjectTool && call.wantsProgress()
+	}
+	return text, stream
 }

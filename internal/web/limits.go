@@ -50,35 +50,59 @@ const WriteTime = 30 * time.Second
 // handler that sets a write deadline after it has written the status keeps its own.
 func LimitWriteTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := &timedWriter{ResponseWriter: w} // net/http has lifted the deadline of the connection's last answer
-		next.ServeHTTP(answer, r)
-		answer.begin() // what is empty, too, has to be sent
+		a := &answer{ResponseWriter: w} // net/http has lifted the deadline of the connection's last answer
+		next.ServeHTTP(a, r)
+		if a.status == 0 {
+			limitWrite(w, WriteTime) // what is empty, too, has to be sent
+		}
 	})
 }
 
-// timedWriter sets the deadline when writing begins. http.ResponseController finds the rest by Unwrap.
-type timedWriter struct {
+func limitWrite(w http.ResponseWriter, d time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d)) // every connection can
+}
+
+// answer sets the deadline when writing begins, and notes the status and the size. http.ResponseController finds the
+// rest by Unwrap.
+type answer struct {
 	http.ResponseWriter
-	begun bool
+	status int // 0 until it is written
+	bytes  int
 }
 
-func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-func (w *timedWriter) WriteHeader(status int) {
-	w.begin()
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *timedWriter) Write(b []byte) (int, error) {
-	w.begin()
-	return w.ResponseWriter.Write(b)
-}
-
-func (w *timedWriter) begin() {
-	if !w.begun {
-		w.begun = true
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(WriteTime)) // every connection can
+func (a *answer) WriteHeader(status int) {
+	if a.status < http.StatusOK { // a 1xx response is not the final one
+		a.status = status
+		limitWrite(a.ResponseWriter, WriteTime)
 	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status < http.StatusOK {
+		a.status = http.StatusOK
+		limitWrite(a.ResponseWriter, WriteTime)
+	}
+	n, err := a.ResponseWriter.Write(b)
+	a.bytes += n
+	return n, err
+}
+
+// streamPatience is how long a client may take to accept a part of a stream.
+const streamPatience = 10 * time.Second
+
+// StreamWriter returns a writer for a stream, whose parts have a deadline each.
+func StreamWriter(w http.ResponseWriter) http.ResponseWriter { return streamWriter{w} }
+
+type streamWriter struct{ http.ResponseWriter }
+
+func (w streamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w streamWriter) Write(b []byte) (int, error) {
+	limitWrite(w.ResponseWriter, streamPatience)
+	return w.ResponseWriter.Write(b)
 }
 
 const (

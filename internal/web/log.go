@@ -17,12 +17,12 @@ type RequestMetrics interface {
 }
 
 // AccessLog counts every request, including refused ones, and logs it at debug level. Queries are not logged: they may
-// hold codes. It must run inside a chi router, since it reports the matched route.
+// hold codes. It must run right inside LimitWriteTime, and in a chi router, since it reports the matched route.
 func AccessLog(log *slog.Logger, metrics RequestMetrics) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
-			answer := &recorder{ResponseWriter: w}
+			answer := w.(*answer)
 			metrics.RequestBegan()
 			defer func() { // also when the connection is aborted by a panic
 				took := time.Since(began)
@@ -35,32 +35,6 @@ func AccessLog(log *slog.Logger, metrics RequestMetrics) func(http.Handler) http
 			next.ServeHTTP(answer, r)
 		})
 	}
-}
-
-// recorder records status and size of the response. chi's middleware package has one too, but importing it would link
-// the profiler into the program. http.ResponseController reaches the other methods through Unwrap.
-type recorder struct {
-	http.ResponseWriter
-	status int // 0 until it is written
-	bytes  int
-}
-
-func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *recorder) WriteHeader(status int) {
-	if w.status < http.StatusOK { // a 1xx response is not the final one
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *recorder) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	n, err := w.ResponseWriter.Write(b)
-	w.bytes += n
-	return n, err
 }
 
 // Recover turns a panic into a 500 that names the request's id, creating an id if there is none yet.

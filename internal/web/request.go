@@ -199,14 +199,14 @@ func ParseFeedQuery(r *http.Request) (FeedQuery, error) {
 }
 
 // BearerToken returns the token of the Authorization header. ok is false when the scheme is not Bearer.
-func BearerToken(r *http.Request) (token string, ok bool) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.TrimSpace(token), strings.EqualFold(scheme, "Bearer")
+func BearerToken(r *http.Request) (token domain.Secret, ok bool) {
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return domain.Secret(strings.TrimSpace(text)), strings.EqualFold(scheme, "Bearer")
 }
 
 // MatchesToken compares a token with the secret in constant time.
-func MatchesToken(token string, secret domain.Secret) bool {
-	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret.Reveal()))
+func MatchesToken(token, secret domain.Secret) bool {
+	given, want := sha256.Sum256([]byte(token.Reveal())), sha256.Sum256([]byte(secret.Reveal()))
 	return subtle.ConstantTimeCompare(given[:], want[:]) == 1
 }
 
