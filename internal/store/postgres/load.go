@@ -22,14 +22,8 @@ import (
 type Table struct {
 	Name    string
 	Columns []string
-	Rows    func() (Rows, error)
-}
-
-// Rows are the rows of a table.
-type Rows interface {
-	pgx.CopyFromSource
-	// Close returns the number of rows expected.
-	Close() (count int64, err error)
+	Count   int64                 // of its rows
+	Next    func() ([]any, error) // returns the next row, nil after the last
 }
 
 // errNotEmpty is the error for a target database that is not empty.
@@ -64,31 +58,28 @@ func OpenEmpty(ctx context.Context, url string) (*DB, error) {
 		return nil, openFailure(err)
 	}
 	db, err := Open(ctx, url)
-	if err == nil {
-		if err = pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error { return checkEmpty(ctx, tx) }); err != nil {
-			db.Close()
-		}
+	if err != nil {
+		return nil, err
 	}
-	return db, err
+	if err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error { return checkEmpty(ctx, tx) }); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // checkEmpty returns errNotEmpty if one of our tables has rows.
 func checkEmpty(ctx context.Context, tx pgx.Tx) error {
 	names, err := tableNames(ctx, tx)
-	if err != nil {
-		return err
-	}
 	for _, name := range names {
 		var found bool
-		exists := "SELECT EXISTS (SELECT FROM " + pgx.Identifier{name}.Sanitize() + ")"
-		if err := tx.QueryRow(ctx, exists).Scan(&found); err != nil {
+		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+name+")").Scan(&found); err != nil {
 			return err
 		}
 		if found {
 			return fmt.Errorf("%w: its table %s has rows", errNotEmpty, name)
 		}
 	}
-	return nil
+	return err
 }
 
 // tableNames returns the names of the tables that a gateway fills.
@@ -105,7 +96,9 @@ func tableNames(ctx context.Context, tx pgx.Tx) ([]string, error) {
 
 // Load fills tables, all or none, and stores the session key. No one else may use the database meanwhile. Rows that are
 // added later get greater ids.
-func (db *DB) Load(ctx context.Context, tables []Table, sessionKey []byte) error {
+func (db *DB) Load(
+	ctx context.Context, tables []string, open func(name string) (Table, error), sessionKey []byte,
+) error {
 	return alone(ctx, db.pool, func(tx pgx.Tx) error {
 		names, err := tableNames(ctx, tx)
 		if err != nil {
@@ -114,17 +107,18 @@ func (db *DB) Load(ctx context.Context, tables []Table, sessionKey []byte) error
 		if _, err := tx.Exec(ctx, "LOCK TABLE stream, "+strings.Join(names, ", ")); err != nil {
 			return err
 		}
-		if err := checkEmpty(ctx, tx); err != nil {
-			return err
-		}
 		if db.indexed { // it is created in a fraction of the time that adding to it takes
 			if _, err := tx.Exec(ctx, "DROP INDEX texts_of_words, stories_of_words"); err != nil {
 				return err
 			}
 		}
-		for _, table := range tables {
-			if err := load(ctx, tx, table); err != nil {
-				return fmt.Errorf("table %s: %w", table.Name, err)
+		for _, name := range tables {
+			table, err := open(name)
+			if err == nil {
+				err = load(ctx, tx, table)
+			}
+			if err != nil {
+				return fmt.Errorf("table %s: %w", name, err)
 			}
 		}
 		_, err = tx.Exec(ctx, store.PutState, sessionKeyName, hex.EncodeToString(sessionKey))
@@ -142,21 +136,16 @@ func (db *DB) Load(ctx context.Context, tables []Table, sessionKey []byte) error
 }
 
 func load(ctx context.Context, tx pgx.Tx, table Table) error {
-	rows, err := table.Rows()
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromFunc(table.Next))
 	if err != nil {
-		return err
-	}
-	_, copyErr := tx.CopyFrom(ctx, pgx.Identifier{table.Name}, table.Columns, rows)
-	want, err := rows.Close()
-	if err := errors.Join(copyErr, err); err != nil {
 		return err
 	}
 	var count int64
 	if err := tx.QueryRow(ctx, "SELECT count(*) FROM "+table.Name).Scan(&count); err != nil {
 		return err
 	}
-	if count != want {
-		return fmt.Errorf("expected %d rows, but got %d", want, count)
+	if count != table.Count {
+		return fmt.Errorf("expected %d rows, but got %d", table.Count, count)
 	}
 	if _, err := tx.Exec(ctx, "ANALYZE "+table.Name); err != nil {
 		return err

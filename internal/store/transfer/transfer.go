@@ -4,8 +4,8 @@ package transfer
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"switchyard/internal/store"
@@ -38,12 +38,8 @@ func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(fo
 		return err
 	}
 	defer rows.Close()
-	m := &move{ctx: ctx, source: rows, report: report}
-	tables, err := m.tables()
-	if err != nil {
-		return err
-	}
-	if err := target.Load(ctx, tables, sessionKey); err != nil {
+	open := func(name string) (postgres.Table, error) { return table(ctx, rows, name, report) }
+	if err := target.Load(ctx, names, open, sessionKey); err != nil {
 		return err
 	}
 	loaded = true
@@ -54,93 +50,55 @@ func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(fo
 	return nil
 }
 
-type move struct {
-	ctx    context.Context
-	source *sql.DB
-	report func(format string, args ...any)
-}
-
 // names are the tables that are moved, in this order. Both databases have the same columns.
 var names = []string{
 	"state", "projects", "feed_cursors", "join_tokens", "agents", "seen_once", "sessions", "named_tokens", "audit",
 	"removals", "acknowledgements", "texts", "stories", "events", "event_digests", "stage_visits", "visit_counts",
 }
 
-func (m *move) tables() (tables []postgres.Table, err error) {
-	for _, name := range names {
-		columns, err := store.AllRows(m.ctx, m.source, store.ScanOne[string],
-			"SELECT name FROM pragma_table_info($1)", name)
-		if err != nil {
-			return nil, err
-		}
-		table := postgres.Table{Name: name, Columns: columns}
-		table.Rows = func() (postgres.Rows, error) { return m.rows(table) }
-		tables = append(tables, table)
-	}
-	return tables, nil
-}
-
 // reportEvery is how often the progress of a large table is reported.
 const reportEvery = 5 * time.Second
 
-func (m *move) rows(t postgres.Table) (*rows, error) {
-	r := &rows{move: m, table: t, reported: time.Now()}
-	if err := m.source.QueryRowContext(m.ctx, "SELECT COUNT(*) FROM "+t.Name).Scan(&r.all); err != nil {
-		return nil, err
+// table reads a table of SQLite's for PostgreSQL.
+func table(
+	ctx context.Context, source *sql.DB, name string, report func(format string, args ...any),
+) (t postgres.Table, err error) {
+	t.Name = name
+	if err := source.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+name).Scan(&t.Count); err != nil {
+		return t, err
 	}
-	var err error
-	r.found, err = m.source.QueryContext(m.ctx, "SELECT "+strings.Join(t.Columns, ", ")+" FROM "+t.Name)
-	return r, err
-}
-
-// rows reads the rows of a table for PostgreSQL's COPY.
-type rows struct {
-	move     *move
-	table    postgres.Table
-	found    *sql.Rows
-	all      int64
-	read     int64
-	reported time.Time
-	err      error
-}
-
-func (r *rows) Next() bool { return r.err == nil && r.found.Next() }
-
-func (r *rows) Values() (values []any, err error) {
-	values = make([]any, len(r.table.Columns))
-	targets := make([]any, len(values))
-	for i := range values {
-		targets[i] = &values[i]
+	rows, err := source.QueryContext(ctx, "SELECT * FROM "+name)
+	if err != nil {
+		return t, err
 	}
-	if r.err = r.found.Scan(targets...); r.err != nil {
-		return nil, r.err
+	if t.Columns, err = rows.Columns(); err != nil {
+		return t, errors.Join(err, rows.Close())
 	}
-	for i, value := range values {
-		if text, ok := value.(string); ok {
-			values[i] = store.Text(text)
+	read, reported := 0, time.Now()
+	t.Next = func() ([]any, error) {
+		if !rows.Next() {
+			if t.Count > 0 {
+				report("%s: %d", name, t.Count)
+			}
+			return nil, errors.Join(rows.Err(), rows.Close())
 		}
+		values, targets := make([]any, len(t.Columns)), make([]any, len(t.Columns))
+		for i := range values {
+			targets[i] = &values[i]
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		for i, value := range values {
+			if text, ok := value.(string); ok {
+				values[i] = store.Text(text)
+			}
+		}
+		if read++; time.Since(reported) > reportEvery {
+			reported = time.Now()
+			report("%s: %d of %d", name, read, t.Count)
+		}
+		return values, nil
 	}
-	if r.read++; time.Since(r.reported) > reportEvery {
-		r.reported = time.Now()
-		r.move.report("%s: %d of %d", r.table.Name, r.read, r.all)
-	}
-	return values, nil
-}
-
-func (r *rows) Err() error {
-	if r.err == nil {
-		r.err = r.found.Err()
-	}
-	return r.err
-}
-
-// Close ends reading, and returns the number of rows in the table.
-func (r *rows) Close() (count int64, err error) {
-	if err := r.found.Close(); err != nil {
-		return 0, err
-	}
-	if r.all > 0 {
-		r.move.report("%s: %d", r.table.Name, r.all)
-	}
-	return r.all, nil
+	return t, nil
 }
