@@ -65,38 +65,20 @@ func (b bot) storeBotConfig(ctx context.Context, c domain.BotConfig, onConflict 
 	return stored, err
 }
 
-type storedBotRun struct {
-	Transport domain.BotTransport `json:"transport"`
-	State     domain.BotState     `json:"state"`
-	Detail    string              `json:"detail"`
-	SinceMS   int64               `json:"since_ms"`
-	Rooms     []string            `json:"rooms"`
-	Version   int64               `json:"version"`
-	Gateway   string              `json:"gateway"`
-}
-
 // BotRun returns the last stored state of the running bot. It returns NotFound when there is none.
 func (b bot) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 	var text string
 	if err := b.db.tables.QueryRowContext(ctx, "SELECT run, at FROM bot_run").Scan(&text, &r.At); err != nil {
 		return r, b.db.Translate(err)
 	}
-	var s storedBotRun
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return r, err
-	}
-	r.Status = domain.BotStatus{
-		Transport: s.Transport, State: s.State, Detail: s.Detail, Since: time.UnixMilli(s.SinceMS), Rooms: s.Rooms,
-	}
-	r.Version, r.Gateway = s.Version, s.Gateway
-	return r, nil
+	at := r.At
+	err = json.Unmarshal([]byte(text), &r)
+	r.At = at
+	return r, err
 }
 
 func (b bot) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error {
-	s := r.Status
-	text, err := json.Marshal(storedBotRun{
-		s.Transport, s.State, s.Detail, s.Since.UnixMilli(), s.Rooms, r.Version, r.Gateway,
-	})
+	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
