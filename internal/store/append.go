@@ -31,13 +31,6 @@ func (db events) AppendEvents(ctx context.Context, reads []domain.FeedRead) (dom
 	return a.result, nil
 }
 
-// see keeps the greatest event id that this gateway has seen. A standby that takes over from a lost server may lack the
-// last events. Their ids must not be assigned again, or clients that have read them would miss other events.
-func (db *conn) see(id int64) {
-	for last := db.seen.Load(); id > last && !db.seen.CompareAndSwap(last, id); last = db.seen.Load() {
-	}
-}
-
 // LastEventID returns the greatest id ever assigned, 0 before the first.
 func (db events) LastEventID(ctx context.Context) (id int64, err error) {
 	err = db.engine.Read.QueryRowContext(ctx, lastID).Scan(&id)

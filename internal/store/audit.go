@@ -78,9 +78,9 @@ func (db audit) AuditPage(ctx context.Context, q domain.AuditQuery) (page domain
 	return page, db.Translate(err)
 }
 
-// eachAuditEntry calls take with the first limit entries that match q apart from its text, until yield returns false.
+// eachAuditEntry calls yield with the first limit entries that match q apart from its text, until yield returns false.
 func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit int,
-	take func(domain.AuditEntry) bool,
+	yield func(domain.AuditEntry) bool,
 ) error {
 	statement, args := "SELECT id, at_ms, who, via, role, action, subject, detail, request_id, times FROM audit WHERE "+
 		"id < $1", []any{q.Before}
@@ -97,7 +97,7 @@ func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit 
 		err = row.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID,
 			&e.Times)
 		return e, err
-	}, take, fmt.Sprintf("%s ORDER BY id DESC LIMIT $%d", statement, len(args)), args...)
+	}, yield, fmt.Sprintf("%s ORDER BY id DESC LIMIT $%d", statement, len(args)), args...)
 }
 
 // RemoveAuditBefore removes the oldest entries, at most limit: those made before then, and of changes that repeat those

@@ -23,9 +23,9 @@ type health struct {
 	since time.Time // the first of the consecutive failures
 }
 
-// note records the result of a write; err has been translated. Refusals, such as a conflict, and cancellations do not
+// record records the result of a write; err has been translated. Refusals, such as a conflict, and cancellations do not
 // count.
-func (h *health) note(err error) {
+func (h *health) record(err error) {
 	code := domain.CodeOf(err)
 	refused := code != domain.Internal && code != domain.Unavailable || errors.Is(err, domain.ErrNotLeader)
 	if err != nil && (refused || errors.Is(err, context.Canceled)) {
@@ -64,7 +64,7 @@ func (db *conn) WriteFailure() (since time.Time, err error) {
 // Appended records the result of appending events, and returns the translated error.
 func (db *conn) Appended(err error) error {
 	err = db.Translate(err)
-	db.appends.note(err)
+	db.appends.record(err)
 	return err
 }
 

@@ -98,13 +98,13 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 // Wrote records the result of a write by the engine, and returns the translated error.
 func (db *conn) Wrote(err error) error {
 	err = db.Translate(err)
-	db.note(err)
+	db.recordWrite(err)
 	return err
 }
 
-// note records the result of a write; err has been translated.
-func (db *conn) note(err error) {
-	db.health.note(err)
+// recordWrite records the result of a write; err has been translated.
+func (db *conn) recordWrite(err error) {
+	db.health.record(err)
 	if err == nil && db.engine.Wrote != nil {
 		db.engine.Wrote()
 	}
@@ -122,7 +122,7 @@ func (db *conn) exec(ctx context.Context, about topics, statement string, args .
 		return nil, db.Wrote(err)
 	}
 	if n, err := result.RowsAffected(); err == nil && n > 0 { // otherwise nothing was written
-		db.note(nil)
+		db.recordWrite(nil)
 	}
 	return result, nil
 }
@@ -157,6 +157,13 @@ func changeRow(ctx context.Context, tx *sql.Tx, statement string, args ...any) e
 		err = sql.ErrNoRows
 	}
 	return err
+}
+
+// see keeps the greatest event id that this gateway has seen. A standby that takes over from a lost server may lack the
+// last events. Their ids must not be assigned again, or clients that have read them would miss other events.
+func (db *conn) see(id int64) {
+	for last := db.seen.Load(); id > last && !db.seen.CompareAndSwap(last, id); last = db.seen.Load() {
+	}
 }
 
 // Translate turns an error into a domain error: NotFound for a missing row, the engine's translation for an error that

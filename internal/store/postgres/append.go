@@ -2,8 +2,11 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/domain"
@@ -60,4 +63,39 @@ func send(ctx context.Context, c *pgxpool.Conn, statements []store.Statement) er
 		})
 	}
 	return c.SendBatch(ctx, &batch).Close()
+}
+
+// stalled ends the connections of gateways that were frozen, cut off or slow while sending the statements of a
+// transaction. They keep their locks, and no time limit of the server applies while it waits for the rest. A role may
+// end its own connections.
+const stalled = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+	WHERE datname = current_database() AND usename = current_user
+		AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()
+		AND wait_event = 'ClientRead' AND xact_start < pg_catalog.clock_timestamp() - INTERVAL '1.5 seconds'`
+
+// unblock ends such connections if err is that waiting for a lock took too long.
+func (db *DB) unblock(ctx context.Context, err error) {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == lockTimeout {
+		_, _ = db.pool.Exec(ctx, stalled) // the caller has an error already, and retries
+	}
+}
+
+const lockTimeout = "55P03" // lock_not_available
+
+const visitsSince = "SELECT " + store.VisitColumns +
+	" FROM stage_visits JOIN stories ON stories.id = story WHERE changed >= $1 ORDER BY story, number"
+
+// VisitsSince returns the visits that have changed since a position, none for 0, and the next position. That is before
+// any transaction in progress, so some may be returned again.
+func (db *DB) VisitsSince(ctx context.Context, position int64) (changed []domain.Visit, next int64, err error) {
+	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").Scan(&next)
+		if err != nil || position == 0 {
+			return err
+		}
+		changed, err = store.AllRows(ctx, tx, store.ScanVisit, visitsSince, position)
+		return err
+	})
+	return changed, next, db.Translate(err)
 }

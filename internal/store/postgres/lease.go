@@ -20,9 +20,6 @@ type Lease struct {
 	unblock  func(context.Context, error)
 }
 
-// Lease returns the lease and the gateways that compete for it.
-func (db *DB) Lease() *Lease { return &Lease{db.leader, &db.clock, db.listener, db.unblock} }
-
 // Released returns a channel that is closed when a gateway joins, leaves, or releases the lease.
 func (l *Lease) Released() <-chan struct{} { return l.listener.changed(domain.TopicLease) }
 

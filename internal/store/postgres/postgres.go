@@ -4,9 +4,13 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
+	"strings"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/clock"
@@ -58,9 +62,12 @@ func open(ctx context.Context, url string, seen func(statement string, args []an
 	if db.indexed, err = ensureIndexOfWords(ctx, db.pool); err != nil {
 		return nil, openFailure(err)
 	}
-	if err := readClock(ctx, db.pool, &db.clock); err != nil {
+	var now time.Time
+	asked := time.Now()
+	if err := db.pool.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {
 		return nil, openFailure(err)
 	}
+	db.clock.Read(asked, time.Now(), now)
 	db.tables, db.slow = openTables(db.pool), openTables(db.pool)
 	db.slow.SetMaxOpenConns(maxSearches)
 	db.listener = newListener(db.pool)
@@ -110,3 +117,93 @@ func (db *DB) Run(ctx context.Context) error { return db.listener.run(ctx) }
 // missed. Call it before reading the topic. There are no notifications unless Run is running, nor behind a PgBouncer in
 // transaction mode.
 func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.listener.changed(topic) }
+
+// Clock returns the clock of the database. It is read with each renewal of a lease.
+func (db *DB) Clock() *clock.Clock { return &db.clock }
+
+// Lease returns the lease and the gateways that compete for it.
+func (db *DB) Lease() *Lease { return &Lease{db.leader, &db.clock, db.listener, db.unblock} }
+
+// versions are statements that select, for each topic, a value that differs after each change. A row's xmin is the
+// transaction that wrote it.
+var versions = map[domain.Topic]string{
+	domain.TopicProjects: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint),
+		(SELECT concat_ws(' ', xmin, value) FROM state WHERE key = 'active_project')) FROM projects`,
+	domain.TopicAccess: `SELECT concat_ws(' ',
+		(SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM sessions), '/', count(*),
+		sum(xmin::text::bigint)) FROM named_tokens`,
+	domain.TopicAgents:           `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM agents`,
+	domain.TopicVisits:           "SELECT COALESCE(MAX(changed), 0)::text FROM stage_visits",
+	domain.TopicAcknowledgements: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM acknowledgements`,
+}
+
+// Version returns a value that differs after each change of a topic.
+func (db *DB) Version(ctx context.Context, topic domain.Topic) (version string, err error) {
+	err = db.tables.QueryRowContext(ctx, versions[topic]).Scan(&version)
+	return version, db.Translate(err)
+}
+
+const identityKey = "identity"
+
+// origin identifies what a restored database has anew: the cluster, the database, its tables and its timeline.
+const origin = `SELECT concat_ws('/', system_identifier,
+	(SELECT oid FROM pg_database WHERE datname = current_database()), 'stream'::regclass::oid,
+	left(pg_walfile_name(pg_current_wal_lsn()), 8)) FROM pg_control_system()`
+
+// Identity returns a random text that belongs to this database. A new one has another, and so has one that was
+// restored, or that a standby took over, which may lack the last events.
+func (db *DB) Identity(ctx context.Context) (id string, err error) {
+	err = db.Tx(ctx, []domain.Topic{}, func(tx *sql.Tx) error {
+		var now, stored string
+		if err := tx.QueryRowContext(ctx, origin).Scan(&now); err != nil {
+			return err
+		}
+		// Of several gateways that find none, one decides.
+		const ensure = "INSERT INTO state (key, value) VALUES ($1, '') ON CONFLICT DO NOTHING"
+		if _, err := tx.ExecContext(ctx, ensure, identityKey); err != nil {
+			return err
+		}
+		const locked = "SELECT value FROM state WHERE key = $1 FOR UPDATE"
+		if err := tx.QueryRowContext(ctx, locked, identityKey).Scan(&stored); err != nil {
+			return err
+		}
+		var from string
+		if id, from, _ = strings.Cut(stored, " "); id != "" && from == now {
+			return nil
+		}
+		id = rand.Text()
+		_, err := tx.ExecContext(ctx, store.PutState, identityKey, id+" "+now)
+		return err
+	})
+	return id, err
+}
+
+const (
+	diskFull = "53100"
+	denied   = "42501" // insufficient_privilege
+)
+
+// takeSpace temporarily takes 10 MB of disk space.
+const takeSpace = `CREATE TEMPORARY TABLE switchyard_space ON COMMIT DROP
+	AS SELECT repeat('x', 1000) FROM generate_series(1, 10000)`
+
+// TryWrite makes a harmless write, which updates WriteFailure. After the disk was full it is a large one, since a few
+// rows fit on a full disk as well.
+func (db *DB) TryWrite(ctx context.Context) error {
+	if _, failure := db.WriteFailure(); !errors.Is(failure, store.ErrNoSpace) {
+		return db.Tables.TryWrite(ctx)
+	}
+	_, err := db.pool.Exec(ctx, takeSpace)
+	var refused *pgconn.PgError
+	if err == nil || errors.As(err, &refused) && refused.Code == denied { // this role may have no temporary tables
+		db.HasSpace()
+		return nil
+	}
+	return db.Wrote(err)
+}
+
+// Size returns the size of the database on disk, in bytes. free is always 0, since it is unknown.
+func (db *DB) Size(ctx context.Context) (size, free int64, err error) {
+	err = db.tables.QueryRowContext(ctx, "SELECT pg_database_size(current_database())").Scan(&size)
+	return size, 0, db.Translate(err)
+}

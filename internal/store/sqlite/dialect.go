@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,46 +25,6 @@ var dialect = store.Dialect{
 		}
 		return fmt.Sprintf("SELECT rowid AS id FROM %s WHERE %[1]s MATCH $%d", words, n), []any{strings.Join(terms, " ")}
 	},
-}
-
-// transact is Transact of store.Engine. Only the transaction watches ctx: that takes a goroutine, which each statement
-// would need as well. It holds the write lock from its beginning, so ids increase in the order of commits.
-func (db *DB) transact(
-	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []domain.Topic, error),
-) error {
-	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		ctx := context.WithoutCancel(ctx)
-		if err := run(ctx, tx, read); err != nil {
-			return err
-		}
-		statements, _, err := write()
-		if err != nil {
-			return err
-		}
-		return run(ctx, tx, statements)
-	})
-}
-
-func run(ctx context.Context, tx *sql.Tx, statements []store.Statement) error {
-	for _, s := range statements {
-		if s.Each == nil {
-			if _, err := tx.ExecContext(ctx, s.SQL, s.Args...); err != nil {
-				return err
-			}
-			continue
-		}
-		rows, err := tx.QueryContext(ctx, s.SQL, s.Args...)
-		if err != nil {
-			return err
-		}
-		for err == nil && rows.Next() {
-			err = s.Each(rows)
-		}
-		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // code translates an error of SQLite: Conflict for a row that already exists, Internal for others. The message names

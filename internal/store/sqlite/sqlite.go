@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/files"
 	"switchyard/internal/store"
 )
@@ -151,4 +152,44 @@ func (db *DB) Close() error {
 // release closes the connections. Unlike Close it does not change a database that has not been written.
 func (db *DB) release() error {
 	return errors.Join(db.log.Close(), db.searches.Close(), db.read.Close(), db.write.Close())
+}
+
+// transact is Transact of store.Engine. Only the transaction watches ctx: that takes a goroutine, which each statement
+// would need as well. It holds the write lock from its beginning, so ids increase in the order of commits.
+func (db *DB) transact(
+	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []domain.Topic, error),
+) error {
+	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
+		ctx := context.WithoutCancel(ctx)
+		if err := run(ctx, tx, read); err != nil {
+			return err
+		}
+		statements, _, err := write()
+		if err != nil {
+			return err
+		}
+		return run(ctx, tx, statements)
+	})
+}
+
+func run(ctx context.Context, tx *sql.Tx, statements []store.Statement) error {
+	for _, s := range statements {
+		if s.Each == nil {
+			if _, err := tx.ExecContext(ctx, s.SQL, s.Args...); err != nil {
+				return err
+			}
+			continue
+		}
+		rows, err := tx.QueryContext(ctx, s.SQL, s.Args...)
+		if err != nil {
+			return err
+		}
+		for err == nil && rows.Next() {
+			err = s.Each(rows)
+		}
+		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
