@@ -86,11 +86,12 @@ func storyPrompt(s domain.Story, html string) string {
 	}
 	b.WriteString("Its file is " + s.File.Path + " in the directory of work items.\n")
 	const most = 4000 // characters; an agent can read the rest in the file
-	body := []rune(strings.TrimSpace(markdown.Text(html)))
-	if len(body) > 0 {
-		b.WriteString("\n" + string(body[:min(most, len(body))]) + "\n")
+	body := strings.TrimSpace(markdown.Text(html))
+	shown := domain.First(body, most)
+	if shown != "" {
+		b.WriteString("\n" + shown + "\n")
 	}
-	if len(body) > most || s.File.BodyCut {
+	if len(body) > len(shown) || s.File.BodyCut {
 		b.WriteString("\n(The rest is in the file.)\n")
 	}
 	return markdown.Visible(b.String())

@@ -169,12 +169,10 @@ const maxForeignText = 512
 // foreignText prepares text from outside to be shown: at most maxForeignText characters, none of them control
 // characters.
 func foreignText(text string) string {
-	runes := []rune(strings.ToValidUTF8(text, "\uFFFD"))
-	runes = runes[:min(len(runes), maxForeignText)]
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, string(runes))
+	}, domain.First(strings.ToValidUTF8(text, "\uFFFD"), maxForeignText))
 }

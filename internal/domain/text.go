@@ -4,23 +4,25 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // MaxText is where names, ids and reasons from project servers are cut, in characters.
 const MaxText = 1000
 
-// CutText returns the first MaxText characters of text. It copies them, so that a longer text can be freed.
-func CutText(text string) string {
-	if len(text) <= MaxText || utf8.RuneCountInString(text) <= MaxText {
-		return text
+// CutText returns the first MaxText characters of text.
+func CutText(text string) string { return First(text, MaxText) }
+
+// First returns the first n characters of text. It copies them, so that a longer text can be freed.
+func First(text string, n int) string {
+	if len(text) > n {
+		for i := range text {
+			if n == 0 {
+				return strings.Clone(text[:i])
+			}
+			n--
+		}
 	}
-	end := 0
-	for range MaxText {
-		_, size := utf8.DecodeRuneInString(text[end:])
-		end += size
-	}
-	return strings.Clone(text[:end])
+	return text
 }
 
 // cutTexts cuts the texts of an event of a known type.
@@ -34,10 +36,10 @@ func cutTexts(fields map[string]any) {
 
 // Cut returns text, or its beginning and an ellipsis if it has more than n characters.
 func Cut(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
+	if len(First(text, n)) == len(text) {
 		return text
 	}
-	return strings.TrimRight(string([]rune(text)[:n-1]), " ") + "…"
+	return strings.TrimRight(First(text, n-1), " ") + "…"
 }
 
 // CutBytes returns at most the first n bytes of text.

@@ -92,16 +92,12 @@ func (c claims) name(email string) string {
 
 // printable returns text without control and invisible characters, cut to maxName.
 func printable(text string) string {
-	text = strings.Map(func(r rune) rune {
+	return domain.First(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return -1
 		}
 		return r
-	}, text)
-	if characters := []rune(text); len(characters) > maxName {
-		text = string(characters[:maxName])
-	}
-	return text
+	}, text), maxName)
 }
 
 // text returns a string claim, "" for any other.

@@ -174,10 +174,7 @@ func reportedError(data []byte, secrets ...string) string {
 			text = strings.ReplaceAll(text, secret, "…")
 		}
 	}
-	if runes := []rune(text); len(runes) > maxReported {
-		text = string(runes[:maxReported])
-	}
-	return text
+	return domain.First(text, maxReported)
 }
 
 func joinNonEmpty(texts ...string) string {
