@@ -159,7 +159,7 @@ func (g *gateway) openShared(ctx context.Context) error {
 	if !store.SearchesUseIndex() {
 		g.log.WarnContext(ctx, "searches are slow: the database lacks the extension pg_trgm, and this role may not create it")
 	}
-	if ahead := store.Clock().Ahead(); ahead.Abs() > wrongClock {
+	if ahead := store.Clock().Skew(); ahead.Abs() > wrongClock {
 		g.log.WarnContext(ctx, "the clocks of this machine and the database differ; the gateway uses the database's",
 			"database_ahead", ahead.Round(time.Millisecond))
 	}

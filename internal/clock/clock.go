@@ -41,8 +41,8 @@ func (c *Clock) Of(t time.Time) time.Time {
 	return last.there.Add(t.Sub(last.here))
 }
 
-// Ahead returns by how much the other clock is ahead of this machine's, negative if it is behind.
-func (c *Clock) Ahead() time.Duration {
+// Skew returns by how much the other clock is ahead of this machine's, negative if it is behind.
+func (c *Clock) Skew() time.Duration {
 	now := time.Now()
 	return c.Of(now).Sub(now.Round(0))
 }

@@ -28,7 +28,7 @@ func TestAClockIsFollowedAsFarAsReadingsTell(t *testing.T) {
 			time.Sleep(time.Second)
 			c.Read(asked, time.Now(), said)
 			time.Sleep(time.Hour)
-			if got := c.Ahead(); got != want {
+			if got := c.Skew(); got != want {
 				t.Errorf("after a reading %v ahead it is %v ahead, want %v", ahead, got, want)
 			}
 		}

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -65,45 +66,35 @@ type StuckStories struct {
 func NewAlerts(list []Alert) Alerts {
 	sortAlerts(list)
 	a := Alerts{Items: list, ByProject: map[string]int{}, Stuck: map[string][]string{}, Acknowledged: map[string]bool{}}
+	stuck := map[string]StuckStories{}
 	for _, alert := range list {
 		if alert.Kind == AlertStuck {
 			a.Stuck[alert.Project] = append(a.Stuck[alert.Project], alert.Story.StoryID)
 		}
-		if alert.Acknowledged == nil {
-			a.Open++
-			a.ByProject[alert.Project]++
-		} else {
+		if alert.Acknowledged != nil {
 			a.Acknowledged[alert.Key()] = true
+			continue
+		}
+		a.Open++
+		a.ByProject[alert.Project]++
+		if alert.Kind == AlertStuck {
+			s, since := stuck[alert.Project], alert.Story.Since
+			if s.Count == 0 || since.Before(s.Since) {
+				s.Since = since
+			}
+			stuck[alert.Project] = StuckStories{alert.Project, s.Count + 1, s.Since}
 		}
 	}
 	for _, ids := range a.Stuck {
 		slices.Sort(ids)
 	}
-	a.OpenStuck = openStuck(list)
+	a.OpenStuck = slices.SortedFunc(maps.Values(stuck), func(a, b StuckStories) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Project, b.Project))
+	})
 	if len(list) > MaxAlerts {
 		a.Items, a.More = slices.Clone(list[:MaxAlerts]), len(list)-MaxAlerts
 	}
 	return a
-}
-
-func openStuck(list []Alert) (found []StuckStories) {
-	index := map[string]int{}
-	for _, alert := range list {
-		if alert.Kind != AlertStuck || alert.Acknowledged != nil {
-			continue
-		}
-		i, known := index[alert.Project]
-		if !known {
-			i, index[alert.Project] = len(found), len(found)
-			found = append(found, StuckStories{Project: alert.Project, Since: alert.Story.Since})
-		}
-		found[i].Count++
-		if since := alert.Story.Since; since.Before(found[i].Since) {
-			found[i].Since = since
-		}
-	}
-	slices.SortStableFunc(found, func(a, b StuckStories) int { return a.Since.Compare(b.Since) })
-	return found
 }
 
 // limitsHold is how long computed stuck limits are valid while nothing changes.

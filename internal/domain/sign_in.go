@@ -1,5 +1,7 @@
 package domain
 
+import "strings"
+
 // SignInStatus is the state of the stored credentials.
 type SignInStatus struct {
 	Authenticated   bool
@@ -48,13 +50,8 @@ type SignInResult struct {
 	Detail  string
 }
 
-// SignInError is a failed exchange: unknown state, unreachable, refused or unreadable. Its detail contains no code,
-// token, verifier or query.
-type SignInError SignInResult
-
-func (e *SignInError) Error() string {
-	if e.Detail == "" {
-		return string(e.Outcome)
-	}
-	return string(e.Outcome) + ": " + e.Detail
+// Error makes the result of a failed exchange an error: unknown state, unreachable, refused or unreadable. Its detail
+// contains no code, token, verifier or query.
+func (r SignInResult) Error() string {
+	return strings.TrimSuffix(string(r.Outcome)+": "+r.Detail, ": ")
 }

@@ -3,12 +3,16 @@
 package feed
 
 import (
+	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // Capacity is the number of events that a ring keeps; the oldest are dropped first.
@@ -21,7 +25,6 @@ type Ring struct {
 	now      func() time.Time
 
 	writing  sync.Mutex
-	encoder  encoder
 	last     int64    // the newest stamp
 	sequence uint64   // events ever recorded
 	records  []record // of the events kept; append-only, so that snapshots may share it
@@ -64,7 +67,7 @@ func (r *Ring) Record(notifications ...Notification) {
 			continue
 		}
 		r.records = append(r.records, record{stamp, r.start + len(r.encoded)})
-		r.encoded = append(r.encoded, r.encoder.encode(event)...)
+		r.encoded = append(r.encoded, encode(event)...)
 		r.last = stamp
 		r.sequence++
 	}
@@ -144,4 +147,63 @@ func (s *Snapshot) whole() []byte {
 		s.array = append(s.array, ']')
 	})
 	return s.array
+}
+
+// Notification is something that happened on a board: a WorkItem or Trouble.
+type Notification interface {
+	// event returns the event to record at stamp, nil for none.
+	event(stamp int64) any
+}
+
+// WorkItem says that an item appeared in Stage. FromStage is its stage before, "" for a new item.
+type WorkItem struct {
+	ItemID    string
+	Name      string
+	Stage     string
+	FromStage string
+}
+
+// Trouble says that a story has trouble, or now has it for another reason: a StoryBlocked or a MergeFailure. Its fields
+// are in the order in which they are written.
+type Trouble struct {
+	Type        domain.EventType `json:"type"`
+	StoryID     string           `json:"story_id"`
+	Name        string           `json:"story_name"`
+	Reason      string           `json:"reason"`
+	TimestampMS int64            `json:"timestamp_ms"` // set when it is recorded
+}
+
+// transition is the event of a WorkItem; its fields are in the order in which they are written.
+type transition struct {
+	Type        domain.EventType `json:"type"`
+	StoryID     string           `json:"story_id"`
+	StoryName   string           `json:"story_name"`
+	FromStage   string           `json:"from_stage"`
+	ToStage     string           `json:"to_stage"`
+	TimestampMS int64            `json:"timestamp_ms"`
+}
+
+func (n WorkItem) event(stamp int64) any {
+	if n.FromStage == "" {
+		return nil // only moves between stages are events
+	}
+	return transition{domain.StageTransition, n.ItemID, n.Name, n.FromStage, n.Stage, stamp}
+}
+
+func (n Trouble) event(stamp int64) any {
+	n.TimestampMS = stamp
+	return n
+}
+
+// encode returns the event's JSON followed by a comma.
+func encode(event any) []byte {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(event); err != nil { // only a programming error can get here
+		panic(err)
+	}
+	text := buffer.Bytes()
+	text[len(text)-1] = ',' // in place of Encode's line break
+	return text
 }

@@ -12,7 +12,7 @@ import (
 
 // Text returns text folded: "Überblick" and "uberblick" become equal, as do "Straße" and "STRASSE".
 func Text(text string) string {
-	if isPlain(text) {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return strings.ToLower(text)
 	}
 	decomposed := norm.NFKD.String(text)
@@ -23,13 +23,4 @@ func Text(text string) string {
 		return r
 	}, decomposed)
 	return cases.Fold().String(bare)
-}
-
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

@@ -144,11 +144,11 @@ func (f *follower) follow(ctx context.Context) error {
 }
 
 func (f *follower) load(ctx context.Context) error {
-	slot, err := f.slots.acquire(ctx)
+	_, release, err := f.slots.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer slot.release()
+	defer release()
 	cursors, err := f.Events.Cursors(ctx, f.project.Name)
 	if err == nil {
 		f.position = newPosition(f.project, cursors, clock.Now())
@@ -164,12 +164,11 @@ func (f *follower) read(
 ) (answer upstream.FeedAnswer, continued bool, err error) {
 	answered := func() {}
 	if wait == 0 {
-		slot, err := f.slots.acquire(ctx)
-		if err != nil {
+		var release func()
+		if answered, release, err = f.slots.acquire(ctx); err != nil {
 			return answer, false, err
 		}
-		defer slot.release()
-		answered = slot.answered
+		defer release()
 	}
 	since := f.position.since()
 	answer, err = f.Feeds.Feed(ctx, f.project, upstream.FeedRequest{Since: since, Wait: wait, Pipeline: pipeline})
@@ -222,25 +221,18 @@ const (
 // slots is a semaphore: it holds a value for each slot that is taken.
 type slots chan struct{}
 
-// slot is the right to read a feed and to hold its records until they are stored.
-type slot struct {
-	release func() // may be called again
-	limit   *time.Timer
-}
-
-// acquire waits for a slot. It returns ctx's error when that ends first.
-func (s slots) acquire(ctx context.Context) (slot, error) {
+// acquire waits for a slot, the right to read a feed and to hold its records until they are stored. answered keeps it
+// until release, unless the answer came too late for that. It returns ctx's error when that ends first.
+func (s slots) acquire(ctx context.Context) (answered, release func(), err error) {
 	select {
 	case s <- struct{}{}:
-		release := sync.OnceFunc(func() { <-s })
-		return slot{release, time.AfterFunc(slotLimit, release)}, nil
+		release = sync.OnceFunc(func() { <-s })
+		limit := time.AfterFunc(slotLimit, release)
+		return func() { limit.Stop() }, release, nil
 	case <-ctx.Done():
-		return slot{}, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 }
-
-// answered keeps the slot until release, unless the answer came too late for that.
-func (s slot) answered() { s.limit.Stop() }
 
 // maxRefused is the most different refused records that are logged for one feed.
 const maxRefused = 100

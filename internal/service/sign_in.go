@@ -11,7 +11,7 @@ import (
 )
 
 // SignInProvider is the identity provider. Begin returns the address to which to send the browser. Redeem works once
-// for each state that Begin issued; its errors are *domain.SignInError.
+// for each state that Begin issued; its errors are domain.SignInResults.
 type SignInProvider interface {
 	Begin(ctx context.Context, redirectURI string) (address string, err error)
 	Redeem(ctx context.Context, code, state string) (domain.Credentials, error)
@@ -102,9 +102,9 @@ func denial(code string, description *string) string {
 }
 
 func resultOf(err error) domain.SignInResult {
-	var failure *domain.SignInError
+	var failure domain.SignInResult
 	if errors.As(err, &failure) {
-		return domain.SignInResult(*failure)
+		return failure
 	}
 	return domain.SignInResult{Outcome: domain.SignInUnreachable, Detail: err.Error()}
 }

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/oauth2"
 
@@ -73,25 +72,16 @@ func (c *Client) Begin(ctx context.Context, redirectURI string) (address string,
 }
 
 // Redeem ends the flow with the given state and exchanges the code for tokens within 15 s. A state works once, even
-// when the exchange fails. Every error is a *domain.SignInError.
+// when the exchange fails. Every error is a domain.SignInResult.
 func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credentials, error) {
 	f, err := c.flows.TakeSignInFlow(ctx, state)
 	if domain.CodeOf(err) == domain.NotFound {
-		return domain.Credentials{}, &domain.SignInError{Outcome: domain.SignInUnknownState}
+		return domain.Credentials{}, failed(domain.SignInUnknownState)
 	}
 	if err != nil {
-		return domain.Credentials{}, &domain.SignInError{Outcome: domain.SignInNoDatabase, Detail: domain.MessageOf(err)}
+		return domain.Credentials{}, failed(domain.SignInNoDatabase, domain.MessageOf(err))
 	}
-	answer, err := c.exchange(ctx, f, code, state)
-	if err != nil {
-		return domain.Credentials{}, err
-	}
-	return domain.Credentials{
-		AccessToken:  domain.Secret(answer.accessToken),
-		RefreshToken: domain.Secret(answer.refreshToken),
-		ExpiresAt:    expiry(time.Now(), answer.expiresIn),
-		Scopes:       c.config.scopes(),
-	}, nil
+	return c.exchange(ctx, f, code, state)
 }
 
 // authorizeAddress appends the parameters to the configured address, in a fixed order.
@@ -181,4 +171,53 @@ func (f *flows) TakeSignInFlow(_ context.Context, state string) (domain.SignInFl
 		return domain.SignInFlow{}, domain.Errorf(domain.NotFound, "no sign-in has this state")
 	}
 	return fl, nil
+}
+
+// ParseCallback reads the parameters of a callback's query; the first of a repeated one counts. Badly escaped values
+// are kept as they are: url.ParseQuery would drop the parameter and so miss a refusal.
+func ParseCallback(query string) domain.SignInCallback {
+	var c domain.SignInCallback
+	parameters := map[string]**string{
+		"code": &c.Code, "state": &c.State, "error": &c.Error, "error_description": &c.ErrorDescription,
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if to := parameters[unescaped(name)]; to != nil && *to == nil {
+			value = unescaped(value)
+			*to = &value
+		}
+	}
+	return c
+}
+
+func unescaped(text string) string {
+	if plain, err := url.QueryUnescape(text); err == nil {
+		return plain
+	}
+	return text
+}
+
+// ParsePastedCallback reads what a person copied by hand: the whole callback address, only its query, or "code#state"
+// as some providers show it. It returns Invalid for anything else.
+func ParsePastedCallback(text string) (domain.SignInCallback, error) {
+	text = strings.TrimSpace(text)
+	address, _, _ := strings.Cut(text, "#")
+	_, query, isAddress := strings.Cut(address, "?")
+	if !isAddress {
+		query = address
+	}
+	if c := ParseCallback(query); c.Error != nil || c.Code != nil && c.State != nil {
+		return c, nil
+	}
+	if code, state, found := strings.Cut(text, "#"); found && !isAddress && isToken(code) && isToken(state) {
+		return domain.SignInCallback{Code: &code, State: &state}, nil
+	}
+	return domain.SignInCallback{}, domain.Errorf(domain.Invalid,
+		"This is neither a callback address nor a code with its state. "+
+			"Copy the whole address from the browser's address bar, or all of the code.")
+}
+
+// isToken reports whether text may be a code or a state, rather than an address or prose.
+func isToken(text string) bool {
+	return text != "" && !strings.Contains(text, "://") && !strings.ContainsAny(text, "# \t\r\n")
 }

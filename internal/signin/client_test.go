@@ -44,7 +44,7 @@ func queryOf(t *testing.T, address string) (code, state string) {
 
 func wantOutcome(t *testing.T, err error, outcome domain.SignInOutcome) {
 	t.Helper()
-	failure, ok := err.(*domain.SignInError)
+	failure, ok := err.(domain.SignInResult)
 	if !ok || failure.Outcome != outcome {
 		t.Errorf("error = %v, want the outcome %q", err, outcome)
 	}

@@ -36,17 +36,17 @@ func newTransport() *http.Transport {
 	}
 }
 
-// exchange calls the token endpoint. Every error is a *domain.SignInError.
-func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state string) (tokenResponse, error) {
+// exchange calls the token endpoint. Every error is a domain.SignInResult.
+func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state string) (domain.Credentials, error) {
 	if c.config.TokenURL == "" {
-		return tokenResponse{}, failed(domain.SignInUnreachable, "no token address is set: sign_in.token_url")
+		return domain.Credentials{}, failed(domain.SignInUnreachable, "no token address is set: sign_in.token_url")
 	}
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	contentType, body := c.config.tokenRequest(f, code, state)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.config.TokenURL, strings.NewReader(body))
 	if err != nil {
-		return tokenResponse{}, failed(domain.SignInUnreachable, "its token address is not valid")
+		return domain.Credentials{}, failed(domain.SignInUnreachable, "its token address is not valid")
 	}
 	request.Header.Set("Content-Type", contentType)
 	request.Header.Set("Accept", "application/json")
@@ -54,31 +54,32 @@ func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state 
 	// errors do not quote the address.
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
-		return tokenResponse{}, failed(domain.SignInUnreachable, neterr.Describe(err, exchangeTimeout))
+		return domain.Credentials{}, failed(domain.SignInUnreachable, neterr.Describe(err, exchangeTimeout))
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxTokenResponse+1))
 	reported := reportedError(data, code, state, f.Verifier.Reveal())
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		status := strings.TrimSpace(strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode))
-		return tokenResponse{}, failed(domain.SignInRefused, status, reported)
+		return domain.Credentials{}, failed(domain.SignInRefused, status, reported)
 	}
 	if err != nil {
-		return tokenResponse{}, failed(domain.SignInUnreachable, neterr.Describe(err, exchangeTimeout))
+		return domain.Credentials{}, failed(domain.SignInUnreachable, neterr.Describe(err, exchangeTimeout))
 	}
 	if len(data) > maxTokenResponse {
-		return tokenResponse{}, failed(domain.SignInUnreadable, "the answer is larger than 1 MiB")
+		return domain.Credentials{}, failed(domain.SignInUnreadable, "the answer is larger than 1 MiB")
 	}
-	answer, problem := parseTokenResponse(data)
+	credentials, problem := parseTokenResponse(data, time.Now())
 	if problem != "" {
-		return tokenResponse{}, failed(domain.SignInUnreadable, problem, reported)
+		return domain.Credentials{}, failed(domain.SignInUnreadable, problem, reported)
 	}
-	return answer, nil
+	credentials.Scopes = c.config.scopes()
+	return credentials, nil
 }
 
 // failed returns the error with the parts of its detail that are not empty.
 func failed(outcome domain.SignInOutcome, detail ...string) error {
-	return &domain.SignInError{Outcome: outcome, Detail: joinNonEmpty(detail...)}
+	return domain.SignInResult{Outcome: outcome, Detail: joinNonEmpty(detail...)}
 }
 
 const authorizationCode = "authorization_code" // the grant type
@@ -107,31 +108,26 @@ func (c Config) tokenRequest(f domain.SignInFlow, code, state string) (contentTy
 	return "application/json", string(data)
 }
 
-type tokenResponse struct {
-	accessToken  string
-	refreshToken string // "" when there is none
-	expiresIn    uint64 // seconds
-}
-
 // parseTokenResponse reads a token response strictly: field names are exact, expires_in is an integer from 0 to 2^64-1.
 // The problem is "" when the response is valid.
-func parseTokenResponse(data []byte) (t tokenResponse, problem string) {
+func parseTokenResponse(data []byte, received time.Time) (c domain.Credentials, problem string) {
 	var fields map[string]json.RawMessage
 	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
-		return tokenResponse{}, "the answer is not a JSON object"
+		return c, "the answer is not a JSON object"
 	}
 	// Unmarshal leaves "" for null.
-	if json.Unmarshal(orNull(fields["access_token"]), &t.accessToken) != nil || t.accessToken == "" {
-		return tokenResponse{}, "access_token is missing or not a string"
+	if json.Unmarshal(orNull(fields["access_token"]), &c.AccessToken) != nil || c.AccessToken == "" {
+		return c, "access_token is missing or not a string"
 	}
-	if json.Unmarshal(orNull(fields["refresh_token"]), &t.refreshToken) != nil {
-		return tokenResponse{}, "refresh_token is not a string"
+	if json.Unmarshal(orNull(fields["refresh_token"]), &c.RefreshToken) != nil {
+		return c, "refresh_token is not a string"
 	}
-	var err error
-	if t.expiresIn, err = parseUnsigned(fields["expires_in"]); err != nil {
-		return tokenResponse{}, "expires_in is missing or not a whole number of seconds"
+	seconds, err := parseUnsigned(fields["expires_in"])
+	if err != nil {
+		return c, "expires_in is missing or not a whole number of seconds"
 	}
-	return t, ""
+	c.ExpiresAt = expiry(received, seconds)
+	return c, ""
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {
