@@ -143,6 +143,7 @@ func (s *site) gone(j job) {
 
 // TestAgentProgram follows an agent through its life.
 func TestAgentProgram(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "--agent-timeout", "3m")
 	token := s.token()
 	p := s.run("--token", token)
@@ -254,6 +255,7 @@ func TestAgentProgram(t *testing.T) {
 
 // TestAgentCommandLine checks which command lines are refused, and with which status.
 func TestAgentCommandLine(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for _, c := range []struct {
 		args   string
@@ -315,6 +317,7 @@ func TestUpEndsWithinTenSeconds(t *testing.T) {
 
 // TestUpRunsAnAgentAlong: the agent joins automatically, works, reports that it stops, and is the same one the next time.
 func TestUpRunsAnAgentAlong(t *testing.T) {
+	t.Parallel()
 	s := &site{t: t, dir: t.TempDir()}
 	up := func() {
 		t.Helper()
@@ -350,6 +353,7 @@ func TestUpRunsAnAgentAlong(t *testing.T) {
 
 // TestAgentAsksForItsToken: it reads the token from standard input if neither a flag nor a variable has it.
 func TestAgentAsksForItsToken(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	cmd := switchyard(t, s.dir, "agent", "--gateway", s.url, "--state", "DIR/state/agent.json")
 	cmd.Stdin = strings.NewReader(s.token() + "\n")

@@ -12,6 +12,7 @@ import (
 
 // TestAFullDiskIsSaidAndLosesNothing needs a small file system, which only root can mount.
 func TestAFullDiskIsSaidAndLosesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	small := filepath.Join(dir, "small")
 	if err := os.Mkdir(small, 0o700); err != nil {

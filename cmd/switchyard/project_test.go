@@ -20,6 +20,7 @@ import (
 )
 
 func TestAProjectServerFromMoveToEvent(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	work := filepath.Join(dir, "work")
 	if err := os.Mkdir(work, 0o777); err != nil {
@@ -76,6 +77,7 @@ func TestAProjectServerFromMoveToEvent(t *testing.T) {
 }
 
 func TestAProjectServerFindsTheWorkOfARepository(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	stages(t, filepath.Join(dir, "alpha", ".huskies", "work"), "1_story_login")
 	p := start(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR/alpha", "--listen", "127.0.0.1:0"))
@@ -95,6 +97,7 @@ func TestAProjectServerFindsTheWorkOfARepository(t *testing.T) {
 }
 
 func TestAProjectServerIsWrittenToOnlyWhereThatIsAllowed(t *testing.T) {
+	t.Parallel()
 	for flag, want := range map[string]int{"--allow-writes": http.StatusCreated, "--allow-writes=false": http.StatusForbidden} {
 		dir := t.TempDir()
 		p := start(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR/work", "--listen", "127.0.0.1:0", flag))
@@ -107,6 +110,7 @@ func TestAProjectServerIsWrittenToOnlyWhereThatIsAllowed(t *testing.T) {
 }
 
 func TestSignalsEndAProjectServerCleanly(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		dir := t.TempDir()
 		p := start(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR", "--listen", "localhost:0"))
@@ -157,6 +161,7 @@ func TestAStoppingProjectServerAnswersThoseWhoWait(t *testing.T) {
 }
 
 func TestMistakesInTheCallOfAProjectServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o666); err != nil {
 		t.Fatal(err)
@@ -188,6 +193,7 @@ func TestMistakesInTheCallOfAProjectServer(t *testing.T) {
 }
 
 func TestATokenOfAProjectServerComesFromTheEnvironment(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR", "--listen", "0.0.0.0:0")
 	cmd.Env = append(cmd.Env, "SWITCHYARD_PROJECT_TOKEN=s3cret")

@@ -54,20 +54,17 @@ func TestARemovalOfOldEventsMayBeKilled(t *testing.T) {
 		p, gateway := begin()
 		gateway.register("alpha", feed+"/one")
 		stored := func(last int) func() bool {
-			return func() bool {
-				stream := gateway.stream()
-				return len(stream) > 0 && stream[len(stream)-1].StoryID == strconv.Itoa(last)
-			}
+			return func() bool { return gateway.page("before=&limit=1").StoryID == strconv.Itoa(last) }
 		}
+		oldest := func() string { return gateway.page("limit=1").StoryID }
 		waittest.Until(t, "all events stored", stored(events-1))
-		for left, kills := len(gateway.stream()), 0; left > kept; {
-			waittest.Until(t, "some events removed", func() bool { return len(gateway.stream()) < left })
+		for last, kills := oldest(), 0; last != strconv.Itoa(events-kept); last = oldest() {
+			waittest.Until(t, "some events removed", func() bool { return oldest() != last })
 			if kills < 3 {
 				kills++
 				p.killHard()
 				p, gateway = begin()
 			}
-			left = len(gateway.stream())
 		}
 		gateway.only(events-kept, events)
 
@@ -77,9 +74,17 @@ func TestARemovalOfOldEventsMayBeKilled(t *testing.T) {
 		said.Add(1)
 		gateway.register("alpha", feed+"/two")
 		waittest.Until(t, "the new event stored", stored(events))
-		waittest.Until(t, "the oldest removed", func() bool { return len(gateway.stream()) == kept })
+		waittest.Until(t, "the oldest removed", func() bool { return oldest() == strconv.Itoa(events+1-kept) })
 		gateway.only(events+1-kept, events+1)
 	})
+}
+
+// page returns the first event of a page of the stream.
+func (s remote) page(query string) event {
+	s.t.Helper()
+	var page struct{ Events []event }
+	s.get("/api/gateway/events?"+query, &page)
+	return append(page.Events, event{})[0]
 }
 
 // only checks that the stream has the events from first to end, exclusively, each once.

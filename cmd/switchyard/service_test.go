@@ -14,6 +14,7 @@ import (
 )
 
 func TestAServiceManagerIsToldOfStartAndStop(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		"gateway": {"gateway", "--listen=localhost:0", "--data=DIR/data"},
 		"up":      {"up", "--listen=localhost:0", "--data=DIR/data", "--agent=local"},
@@ -54,6 +55,7 @@ func TestAServiceManagerIsToldOfStartAndStop(t *testing.T) {
 }
 
 func TestHealthSaysWhetherAServerServes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	address := freeAddress(t)
 	health := func(args ...string) (int, string) {

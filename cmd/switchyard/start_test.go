@@ -187,6 +187,7 @@ func TestADamagedSessionKeyStopsTheStart(t *testing.T) {
 }
 
 func TestAMistakeStopsTheStartWithOneLine(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ func writeToken(t *testing.T, path, token string) {
 }
 
 func TestAnAgentReadsItsTokenFromAFile(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	path := filepath.Join(s.dir, "token")
 	writeToken(t, path, s.token())
@@ -55,6 +56,7 @@ func TestAnAgentReadsItsTokenFromAFile(t *testing.T) {
 }
 
 func TestAProjectServerReadsItsTokenFromAFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	stages(t, filepath.Join(dir, "work"), "1_story_login")
 	writeToken(t, filepath.Join(dir, "token"), "s3cret")
@@ -82,6 +84,7 @@ func TestAProjectServerReadsItsTokenFromAFile(t *testing.T) {
 // TestTheCommandCannotReadItsAgentsEnvironment: its own environment has none of the agent's secrets, and it cannot read the agent's.
 // As root it could read everything, so the agent then runs without capabilities.
 func TestTheCommandCannotReadItsAgentsEnvironment(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	const spy = `cat /proc/$PPID/environ > "$0.parent" 2> "$0.error"; env > "$0.own"; touch "$0.done"; sleep 1000`
 	cmd := switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder-1", "--", "sh", "-c", spy, "DIR/spy")
@@ -122,6 +125,7 @@ func TestTheCommandCannotReadItsAgentsEnvironment(t *testing.T) {
 }
 
 func TestAnAgentWithALongLabelKeepsItsIdentity(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	label := strings.Repeat("車", 100)
 	run := func(args ...string) *process {

@@ -160,6 +160,7 @@ func TestUpServesItsProjectsToWhoHasTheToken(t *testing.T) {
 }
 
 func TestUpRefusesWhatCannotBeServed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, sub := range []string{"a/alpha", "b/alpha/work", "c", "c\u00a0", "\x7f"} {
 		os.MkdirAll(filepath.Join(dir, sub), 0o755)
