@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"switchyard/internal/domain"
@@ -32,29 +33,22 @@ type account struct {
 	username string
 	password domain.Secret
 	login    sync.Mutex // held while logging in, so that it happens once for all calls that need it
-
-	client    *apiClient // guarded by mu, as is connected
-	connected time.Time  // when Connect was last called
+	client   atomic.Pointer[apiClient]
 }
 
 // call makes a call. It logs in again once if the token is no longer valid.
 func (a *account) call(ctx context.Context, call apiCall) error {
-	for again := false; ; again = true {
-		a.mu.Lock()
-		client, token := a.client, a.saved.Token
-		a.mu.Unlock()
-		if client == nil {
-			return domain.Errorf(domain.BadGateway, "The bot is not connected.")
-		}
-		call.token = domain.Secret(token)
-		err := client.do(ctx, call)
-		if again || asRefusal(err).code != "M_UNKNOWN_TOKEN" {
-			return explain(err)
-		}
+	token := a.now().Token
+	call.token = domain.Secret(token)
+	err := a.client.Load().do(ctx, call)
+	if asRefusal(err).code == "M_UNKNOWN_TOKEN" {
 		if err := a.logIn(ctx, token); err != nil {
 			return err
 		}
+		call.token = domain.Secret(a.now().Token)
+		err = a.client.Load().do(ctx, call)
 	}
+	return explain(err)
 }
 
 // get reads a resource within the session.
@@ -63,11 +57,13 @@ func (a *account) get(ctx context.Context, path string, query url.Values, answer
 }
 
 // roomState reads the content of a room's state event, if there is one that the bot may read.
-func (a *account) roomState(ctx context.Context, room, kind string, content any) (found bool, err error) {
-	if err = a.get(ctx, roomPath(room, "state/"+kind), nil, content); asRefusal(err).isMissing() {
-		return false, nil
+func (a *account) roomState(ctx context.Context, room, kind string) (content stateContent, found bool, err error) {
+	var text json.RawMessage
+	err = a.get(ctx, roomPath(room, "state/"+kind), nil, &text)
+	if code := asRefusal(err).code; code == "M_NOT_FOUND" || code == "M_FORBIDDEN" {
+		return content, false, nil
 	}
-	return err == nil, err
+	return readState(text), err == nil, err
 }
 
 // roomPath returns the path of a room's resource, which must already be escaped.
@@ -104,10 +100,7 @@ func (a *account) logIn(ctx context.Context, stale string) error {
 		DeviceID string `json:"device_id"`
 		Token    string `json:"access_token"`
 	}
-	a.mu.Lock()
-	client := a.client
-	a.mu.Unlock()
-	err := client.do(ctx, apiCall{method: http.MethodPost, path: "/v3/login", body: request, answer: &answer})
+	err := a.client.Load().do(ctx, apiCall{method: http.MethodPost, path: "/v3/login", body: request, answer: &answer})
 	if err != nil {
 		return loginFailure(err)
 	}
@@ -116,7 +109,7 @@ func (a *account) logIn(ctx context.Context, stale string) error {
 	}
 	return a.change(ctx, func(s *savedSession) {
 		if s.UserID != answer.UserID { // the rooms and the position belong to another user
-			*s = savedSession{Rooms: map[string]knownRoom{}}
+			*s = newSession()
 		}
 		s.UserID, s.DeviceID, s.Token, s.PasswordMAC = answer.UserID, answer.DeviceID, answer.Token, a.mac(answer.Token)
 	})
@@ -144,10 +137,8 @@ func loginFailure(err error) error {
 // postedKeys returns the keys of the bot's newest messages in a room; none if it may not read them. It first waits
 // until requests of an earlier process have ended.
 func (a *account) postedKeys(ctx context.Context, room string) (map[string]bool, error) {
-	a.mu.Lock()
-	user, connected := a.saved.UserID, a.connected
-	a.mu.Unlock()
-	if !supervise.Sleep(ctx, time.Until(connected.Add(requestEnds))) {
+	user := a.now().UserID
+	if !supervise.Sleep(ctx, time.Until(a.client.Load().created.Add(requestEnds))) {
 		return nil, ctx.Err()
 	}
 	keys := map[string]bool{}

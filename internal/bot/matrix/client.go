@@ -24,8 +24,9 @@ const defaultRetry = 5 * time.Second
 
 // apiClient makes calls to the Matrix client-server API. It has no session.
 type apiClient struct {
-	http *http.Client
-	base string // address of the API
+	http    *http.Client
+	base    string // address of the API
+	created time.Time
 }
 
 // apiCall is one call. Its token goes into a header, never into the address.
@@ -69,7 +70,7 @@ func (c *apiClient) once(ctx context.Context, call apiCall) error {
 	}
 	request, err := http.NewRequestWithContext(ctx, call.method, address, body)
 	if err != nil {
-		return domain.WrapError(domain.Unauthorized, err, "Homeserver URL: is not a valid address.")
+		return err
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -78,11 +79,11 @@ func (c *apiClient) once(ctx context.Context, call apiCall) error {
 		request.Header.Set("Authorization", "Bearer "+call.token.Reveal())
 	}
 	response, err := c.http.Do(request)
-	if err != nil {
-		return bot.Unreachable(err, request.URL.Host)
+	var text []byte
+	if err == nil {
+		defer response.Body.Close()
+		text, err = io.ReadAll(response.Body)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		return bot.Unreachable(err, request.URL.Host)
 	}
@@ -147,11 +148,8 @@ func (e *apiError) isAboutRoom() bool {
 
 // isRefusedByRoom reports whether a room will refuse the call the next time, too.
 func (e *apiError) isRefusedByRoom() bool {
-	return e.isAboutRoom() && e.status < http.StatusInternalServerError
+	return e.isAboutRoom() && e.status >= http.StatusBadRequest && e.status < http.StatusInternalServerError
 }
-
-// isMissing reports whether a room does not have the state, or the bot may not read it.
-func (e *apiError) isMissing() bool { return e.code == "M_NOT_FOUND" || e.code == "M_FORBIDDEN" }
 
 // explain gives a failure a message for people.
 func explain(err error) error {
@@ -160,4 +158,70 @@ func explain(err error) error {
 			"The homeserver answers with "+refused.Error()+". The bot keeps trying.")
 	}
 	return err
+}
+
+// discover finds the client-server API of the configured homeserver: an address, or just a name, whose
+// /.well-known/matrix/client may point to another address.
+func discover(ctx context.Context, client *http.Client, entered string) (*apiClient, error) {
+	entered = strings.TrimRight(strings.TrimSpace(entered), "/")
+	if !strings.Contains(entered, "://") {
+		entered = "https://" + entered
+	}
+	if !isAddress(entered) {
+		return nil, domain.Errorf(domain.Unauthorized,
+			"Homeserver URL: must be like https://matrix.example.org. Correct it and save.")
+	}
+	direct, err := probe(ctx, client, entered)
+	if err == nil {
+		return direct, nil
+	}
+	if base := wellKnown(ctx, client, entered); base != "" {
+		if referred, err := probe(ctx, client, base); err == nil {
+			return referred, nil
+		}
+	}
+	_, host, _ := strings.Cut(entered, "://")
+	switch status := asRefusal(err).status; {
+	case status >= http.StatusInternalServerError:
+		err = domain.WrapError(domain.BadGateway, err,
+			fmt.Sprintf("The homeserver at %s has a problem (status %d). The bot keeps trying.", host, status))
+	case status > 0:
+		err = domain.WrapError(domain.BadGateway, err,
+			host+" answers, but is not a Matrix homeserver. Check the Homeserver URL.")
+	}
+	return nil, err
+}
+
+func isAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
+}
+
+// probe returns a client of the Matrix server at an address, an error if there is none.
+func probe(ctx context.Context, client *http.Client, address string) (*apiClient, error) {
+	var answer struct {
+		Versions []string `json:"versions"`
+	}
+	c := &apiClient{client, address + "/_matrix/client", time.Now()}
+	err := c.do(ctx, apiCall{method: http.MethodGet, path: "/versions", answer: &answer})
+	if err == nil && len(answer.Versions) == 0 {
+		err = &apiError{status: http.StatusOK, message: "no versions"}
+	}
+	return c, err
+}
+
+// wellKnown returns the address in a server's /.well-known/matrix/client, "" for none.
+func wellKnown(ctx context.Context, client *http.Client, server string) string {
+	var answer struct {
+		Homeserver struct {
+			BaseURL string `json:"base_url"`
+		} `json:"m.homeserver"`
+	}
+	c := &apiClient{http: client, base: server}
+	err := c.once(ctx, apiCall{method: http.MethodGet, path: "/.well-known/matrix/client", answer: &answer})
+	base := strings.TrimRight(answer.Homeserver.BaseURL, "/")
+	if err != nil || !isAddress(base) {
+		return ""
+	}
+	return base
 }

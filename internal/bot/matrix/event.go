@@ -8,14 +8,13 @@ import (
 	"fmt"
 
 	"switchyard/internal/bot"
-	"switchyard/internal/clock"
 )
 
 type roomEvent struct {
 	Type     string          `json:"type"`
 	ID       string          `json:"event_id"`
 	Sender   string          `json:"sender"`
-	StateKey *string         `json:"state_key"`
+	StateKey string          `json:"state_key"`
 	Content  json.RawMessage `json:"content"`
 	Unsigned struct {
 		Age         int64           `json:"age"`          // milliseconds
@@ -27,26 +26,34 @@ type roomEvents struct {
 	Events []roomEvent `json:"events"`
 }
 
-// memberContent is the content of m.room.member.
-type memberContent struct {
-	Membership  string `json:"membership"`
+// stateContent holds the fields of state events that the bot uses.
+type stateContent struct {
+	Name        string `json:"name"`             // of m.room.name
+	Replacement string `json:"replacement_room"` // of m.room.tombstone, which closes an upgraded room
+	Type        string `json:"type"`             // of m.room.create
+	Predecessor struct {
+		RoomID string `json:"room_id"`
+	} `json:"predecessor"` // of m.room.create
+	Membership  string `json:"membership"` // of m.room.member, as are the next
 	DisplayName string `json:"displayname"`
+	Direct      bool   `json:"is_direct"`
 }
 
-// ownMember decodes an event about the bot's own membership; false for any other event.
-func (r *receiver) ownMember(e roomEvent) (now, before memberContent, ok bool) {
-	isOwn := e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == r.now().UserID
-	if !isOwn || json.Unmarshal(e.Content, &now) != nil {
-		return now, before, false
-	}
-	_ = json.Unmarshal(e.Unsigned.PrevContent, &before) // there may be none
-	return now, before, true
+// readState decodes the content of a state event. A field of the wrong type counts as missing.
+func readState(text json.RawMessage) (content stateContent) {
+	_ = json.Unmarshal(text, &content)
+	return content
+}
+
+// isMembershipOf reports whether the event is about the membership of user.
+func (e roomEvent) isMembershipOf(user string) bool {
+	return e.Type == "m.room.member" && e.StateKey == user
 }
 
 // joins reports whether an event says that the bot joined, rather than that it changed its name.
 func (r *receiver) joins(e roomEvent) bool {
-	now, before, ok := r.ownMember(e)
-	return ok && now.Membership == "join" && before.Membership != "join"
+	return e.isMembershipOf(r.now().UserID) && readState(e.Content).Membership == "join" &&
+		readState(e.Unsigned.PrevContent).Membership != "join"
 }
 
 // handle handles one event of a joined room.
@@ -55,27 +62,16 @@ func (r *receiver) handle(ctx context.Context, room string, e roomEvent) error {
 	case "m.room.encryption":
 		return r.leaveEncrypted(ctx, room)
 	case "m.room.name":
-		var content nameContent
-		if json.Unmarshal(e.Content, &content) != nil {
-			return nil
-		}
-		return r.changeRoom(ctx, room, func(known *knownRoom) { known.Name = bot.Short(content.Name, bot.MaxName) })
+		name := bot.Short(readState(e.Content).Name, bot.MaxName)
+		return r.changeRoom(ctx, room, func(known *knownRoom) { known.Name = name })
 	case "m.room.power_levels":
-		muted := int64(0)
-		if !mayPost(e.Content, r.now().UserID) {
-			muted = clock.Now().UnixMilli()
-		}
-		return r.setMuted(ctx, room, muted)
+		return r.setMuted(ctx, room, !mayPost(e.Content, r.now().UserID))
 	case "m.room.tombstone":
-		var content tombstoneContent
-		if json.Unmarshal(e.Content, &content) != nil {
-			return nil
-		}
-		_, err := r.follow(ctx, room, content.Replacement, e.Sender)
+		_, err := r.follow(ctx, room, readState(e.Content).Replacement, e.Sender)
 		return err
 	case "m.room.member":
-		if now, _, ok := r.ownMember(e); ok && now.DisplayName != "" {
-			return r.change(ctx, func(s *savedSession) { s.rename(now.DisplayName) })
+		if e.isMembershipOf(r.now().UserID) {
+			return r.change(ctx, func(s *savedSession) { s.rename(readState(e.Content).DisplayName) })
 		}
 	case "m.room.message":
 		if !r.first {
@@ -115,4 +111,28 @@ func (r *receiver) reply(ctx context.Context, room string, e roomEvent) error {
 		return nil
 	}
 	return err
+}
+
+// mayPost reports whether a room's power levels, which old rooms also write as strings, allow a user to post messages.
+func mayPost(content json.RawMessage, user string) bool {
+	var levels struct {
+		Users         map[string]json.Number `json:"users"`
+		UsersDefault  json.Number            `json:"users_default"`
+		Events        map[string]json.Number `json:"events"`
+		EventsDefault json.Number            `json:"events_default"`
+	}
+	if json.Unmarshal(content, &levels) != nil {
+		return true // if not, the homeserver will refuse the message
+	}
+	has, ok := levels.Users[user]
+	if !ok {
+		has = levels.UsersDefault
+	}
+	needs, ok := levels.Events["m.room.message"]
+	if !ok {
+		needs = levels.EventsDefault
+	}
+	hasLevel, _ := has.Float64() // 0 if there is none
+	needsLevel, _ := needs.Float64()
+	return hasLevel >= needsLevel
 }

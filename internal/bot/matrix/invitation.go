@@ -3,9 +3,7 @@ package matrix
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -29,12 +27,9 @@ type invitation struct {
 func readInvitation(state []roomEvent, user string) invitation {
 	var i invitation
 	for _, e := range state {
-		var content struct {
-			Type   string `json:"type"`
-			Direct bool   `json:"is_direct"`
-		}
-		switch _ = json.Unmarshal(e.Content, &content); { // a field of the wrong type counts as missing
-		case e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == user:
+		content := readState(e.Content)
+		switch {
+		case e.isMembershipOf(user):
 			i.Sender, i.Direct = e.Sender, content.Direct
 		case e.Type == "m.room.create":
 			i.Space = content.Type == spaceType
@@ -46,15 +41,9 @@ func readInvitation(state []roomEvent, user string) invitation {
 // answerInvitations answers the stored invitations, since a homeserver reports each only once. After a crash some may
 // be answered again, which changes nothing.
 func (m *membership) answerInvitations(ctx context.Context) error {
-	m.mu.Lock()
-	invitations := maps.Clone(m.saved.Invitations)
-	m.mu.Unlock()
-	if len(invitations) == 0 {
-		return nil
-	}
 	var answered []string
 	var failed error
-	for room, i := range invitations {
+	for room, i := range m.now().Invitations {
 		if failed = m.answerInvitation(ctx, room, i); failed != nil {
 			break
 		}

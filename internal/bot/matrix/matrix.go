@@ -4,7 +4,6 @@ package matrix
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"switchyard/internal/bot"
 	"switchyard/internal/domain"
@@ -21,6 +20,7 @@ type chat struct {
 func New(o bot.Options, settings map[string]domain.Secret) bot.Transport {
 	homeserver, username := settings["homeserver"].Reveal(), settings["username"].Reveal()
 	s := &session{state: o.State, key: "bot.matrix " + homeserver + " " + username}
+	s.saved.Store(&savedSession{})
 	a := &account{session: s, username: username, password: settings["password"]}
 	return &chat{&membership{account: a, operators: o.Operators, log: o.Log}, homeserver, bot.NewHTTPClient(o)}
 }
@@ -32,7 +32,6 @@ func (c *chat) Account() string { return c.key }
 func (c *chat) Connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*bot.CallLimit)
 	defer cancel()
-	began := time.Now()
 	client, err := discover(ctx, c.http, c.homeserver)
 	if err != nil {
 		return err
@@ -40,9 +39,7 @@ func (c *chat) Connect(ctx context.Context) error {
 	if err := c.load(ctx); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.client, c.connected = client, began
-	c.mu.Unlock()
+	c.client.Store(client)
 	if saved := c.now(); saved.Token == "" || saved.PasswordMAC != c.mac(saved.Token) {
 		if err := c.logIn(ctx, saved.Token); err != nil {
 			return err
@@ -59,15 +56,14 @@ func (c *chat) Refresh(context.Context) error { return nil }
 
 // Hint says how to get the bot into a room.
 func (c *chat) Hint() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	hint := "Connected, but in no room. Invite " + c.saved.UserID + " from an account that is listed in bot.operators."
+	user := c.now().UserID
+	hint := "Connected, but in no room. Invite " + user + " from an account that is listed in bot.operators."
 	if len(c.operators) == 0 {
 		hint = "Connected, but in no room, and nobody may invite the bot: list your Matrix user id under bot.operators in " +
-			"switchyard.toml, restart, and invite " + c.saved.UserID + "."
+			"switchyard.toml, restart, and invite " + user + "."
 	}
-	if c.news != "" {
-		hint += " " + c.news
+	if news, ok := c.news.Load().(string); ok {
+		hint += " " + news
 	}
 	return hint
 }

@@ -34,7 +34,6 @@ type messageContent struct {
 // from other bots, and edited messages were answered when they were first sent.
 func (r *receiver) question(room string, e roomEvent) (q bot.Question, thread string, ok bool) {
 	saved := r.now()
-	known, _ := r.room(room)
 	var content messageContent
 	if json.Unmarshal(e.Content, &content) != nil || content.Kind != "m.text" || content.Relates.Kind == "m.replace" ||
 		e.Sender == saved.UserID || e.Unsigned.Age > maxQuestionAge.Milliseconds() {
@@ -45,7 +44,7 @@ func (r *receiver) question(room string, e roomEvent) (q bot.Question, thread st
 	}
 	q.Sender = e.Sender
 	q.Text, q.Addressed = content.text(saved.UserID, saved.Names)
-	q.Addressed = q.Addressed || known.isDirect()
+	q.Addressed = q.Addressed || saved.Rooms[room].isDirect()
 	return q, thread, true
 }
 

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"slices"
 
 	"switchyard/internal/bot"
-	"switchyard/internal/clock"
 )
 
 // membership enters and leaves rooms, and posts in them.
@@ -20,19 +20,6 @@ type membership struct {
 	operators []string
 	log       *slog.Logger
 }
-
-// The fields of state events that the bot uses.
-type (
-	createContent struct {
-		Type        string `json:"type"`
-		Predecessor struct {
-			RoomID string `json:"room_id"`
-		} `json:"predecessor"`
-	}
-	nameContent struct {
-		Name string `json:"name"`
-	}
-)
 
 // A space is a room that lists rooms: nobody reads messages there.
 const (
@@ -65,7 +52,7 @@ func (m *membership) reconcile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		known, ok := m.room(room)
+		known, ok := m.now().Rooms[room]
 		switch {
 		case !ok:
 			err = m.enter(ctx, room, false)
@@ -78,21 +65,21 @@ func (m *membership) reconcile(ctx context.Context) error {
 
 // enter adds a joined room to the bot's rooms, or leaves it if it is encrypted or a space.
 func (m *membership) enter(ctx context.Context, room string, direct bool) error {
-	if encrypted, err := m.roomState(ctx, room, "m.room.encryption", nil); err != nil {
+	if _, encrypted, err := m.roomState(ctx, room, "m.room.encryption"); err != nil {
 		return err
 	} else if encrypted {
 		return m.leaveEncrypted(ctx, room)
 	}
-	var create createContent
-	if _, err := m.roomState(ctx, room, "m.room.create", &create); err != nil {
+	create, _, err := m.roomState(ctx, room, "m.room.create")
+	if err != nil {
 		return err
 	}
 	if create.Type == spaceType {
 		m.remark(spaceNews)
 		return m.leave(ctx, room)
 	}
-	var name nameContent
-	if _, err := m.roomState(ctx, room, "m.room.name", &name); err != nil {
+	name, _, err := m.roomState(ctx, room, "m.room.name")
+	if err != nil {
 		return err
 	}
 	return m.change(ctx, func(s *savedSession) {
@@ -130,8 +117,8 @@ func (m *membership) post(ctx context.Context, room string, p outgoing) error {
 	refused := asRefusal(err)
 	switch {
 	case err == nil:
-		return m.setMuted(ctx, room, 0)
-	case !refused.isRefusedByRoom() || refused.status < http.StatusBadRequest:
+		return m.setMuted(ctx, room, false)
+	case !refused.isRefusedByRoom():
 		return err
 	}
 	if followed, err := m.followTombstone(ctx, room); err != nil {
@@ -140,18 +127,68 @@ func (m *membership) post(ctx context.Context, room string, p outgoing) error {
 		return m.post(ctx, m.successor(room), p)
 	}
 	if refused.code == "M_FORBIDDEN" {
-		if err := m.setMuted(ctx, room, clock.Now().UnixMilli()); err != nil {
+		if err := m.setMuted(ctx, room, true); err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("%w: %w", bot.ErrRefused, err)
 }
 
-// setMuted records since when the bot may not post in a room, 0 if it may. An earlier time is kept.
-func (m *membership) setMuted(ctx context.Context, room string, sinceMS int64) error {
-	return m.changeRoom(ctx, room, func(r *knownRoom) {
-		if sinceMS == 0 || r.MutedSinceMS == 0 {
-			r.MutedSinceMS = sinceMS
+// maxMoved is how many upgrades are remembered, for messages that were on their way to the old room.
+const maxMoved = 100
+
+// followTombstone moves on from an upgraded room that refuses messages, and reports whether the bot is in the new room.
+func (m *membership) followTombstone(ctx context.Context, room string) (bool, error) {
+	if !m.isMember(room) {
+		return m.successor(room) != room, nil
+	}
+	tombstone, _, err := m.roomState(ctx, room, "m.room.tombstone")
+	if err != nil {
+		return false, err
+	}
+	return m.follow(ctx, room, tombstone.Replacement, "")
+}
+
+// follow moves from a room to its successor, through the homeserver of the user via, and reports whether the bot is in
+// it. While the successor cannot be joined, the bot stays: it accepts an invitation to it from anybody. A sync and a
+// refused message may both call follow, even concurrently, so each step may be done twice.
+func (m *membership) follow(ctx context.Context, room, successor, via string) (bool, error) {
+	if successor == "" || successor == room || !m.isMember(room) {
+		return false, nil
+	}
+	if err := m.changeRoom(ctx, room, func(r *knownRoom) { r.Successor = successor }); err != nil {
+		return false, err
+	}
+	if !m.isMember(successor) {
+		if joined, err := m.join(ctx, successor, cmp.Or(via, room)); !joined {
+			return false, err
 		}
+		// Users who may close a room must not be able to send the bot where it was never invited.
+		create, _, err := m.roomState(ctx, successor, "m.room.create")
+		if err != nil {
+			return false, err
+		}
+		if create.Predecessor.RoomID != room {
+			m.log.WarnContext(ctx, "bot: the new room does not name the old one", "room", room, "new", successor)
+			m.remark("It left the last room, which was closed and names a successor that does not replace it.")
+			if err := m.leave(ctx, successor); err != nil {
+				return false, err
+			}
+			return false, m.leave(ctx, room)
+		}
+		if err := m.enter(ctx, successor, m.now().Rooms[room].Direct); err != nil {
+			return false, err
+		}
+	}
+	m.log.InfoContext(ctx, "bot: followed an upgrade", "room", room, "new", successor)
+	err := m.change(ctx, func(s *savedSession) {
+		if len(s.Moved) >= maxMoved {
+			s.Moved = map[string]string{}
+		}
+		s.Moved[room] = successor
 	})
+	if err != nil {
+		return false, err
+	}
+	return m.isMember(successor), m.leave(ctx, room)
 }

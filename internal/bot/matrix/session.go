@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
+	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"switchyard/internal/bot"
+	"switchyard/internal/clock"
 )
 
 // savedSession is the state kept across restarts. Transaction ids belong to a device, so the device stays the same.
@@ -32,6 +36,12 @@ type knownRoom struct {
 	Successor    string `json:"successor,omitempty"`      // the room that replaces this one, until the bot is in it
 }
 
+func newSession() savedSession {
+	return savedSession{
+		Rooms: map[string]knownRoom{}, Moved: map[string]string{}, Invitations: map[string]invitation{},
+	}
+}
+
 // isDirect reports whether every message in the room is addressed to the bot: there is one other person, who invited it
 // to a direct chat or gave the room no name.
 func (r knownRoom) isDirect() bool {
@@ -43,40 +53,38 @@ const maxNames = 5
 
 // rename records the bot's display name.
 func (s *savedSession) rename(name string) {
-	if name = bot.Short(name, bot.MaxName); name == "" || len(s.Names) > 0 && s.Names[0] == name {
+	if name = bot.Short(name, bot.MaxName); name == "" {
 		return
 	}
-	others := slices.DeleteFunc(slices.Clone(s.Names), func(n string) bool { return n == name })
-	s.Names = append([]string{name}, others...)
-	s.Names = s.Names[:min(len(s.Names), maxNames)]
+	names := []string{name}
+	for _, old := range s.Names {
+		if old != name && len(names) < maxNames {
+			names = append(names, old)
+		}
+	}
+	s.Names = names
 }
 
 // session is what the bot knows, in memory and in the store.
 type session struct {
-	state bot.State
-	key   string // in the state
-
-	saving sync.Mutex // orders the writes; readers never wait for it
-	stored string     // what is in the store, guarded by saving
-
-	mu    sync.Mutex // guards the fields below; never held during I/O
-	saved savedSession
-	news  string // why the bot last declined or left a room
+	state  bot.State
+	key    string                       // in the state
+	saving sync.Mutex                   // orders the changes; readers never wait for it
+	saved  atomic.Pointer[savedSession] // as it is stored; replaced, never changed
+	news   atomic.Value                 // a string: why the bot last declined or left a room
 }
+
+// now returns the session as it is stored, which must not be changed.
+func (s *session) now() *savedSession { return s.saved.Load() }
 
 // load reads the session from the store.
 func (s *session) load(ctx context.Context) error {
-	var saved savedSession
+	saved := newSession()
 	stored, err := s.state.State(ctx, s.key)
 	if err == nil && stored != "" {
 		err = json.Unmarshal([]byte(stored), &saved)
 	}
-	if saved.Rooms == nil {
-		saved.Rooms = map[string]knownRoom{}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.saved = saved
+	s.saved.Store(&saved)
 	return err
 }
 
@@ -84,27 +92,25 @@ func (s *session) load(ctx context.Context) error {
 func (s *session) change(ctx context.Context, f func(*savedSession)) error {
 	s.saving.Lock()
 	defer s.saving.Unlock()
-	s.mu.Lock()
-	f(&s.saved)
-	text, err := json.Marshal(s.saved)
-	s.mu.Unlock()
-	if err != nil || string(text) == s.stored {
-		return err
+	changed := *s.now()
+	changed.Rooms = maps.Clone(changed.Rooms)
+	changed.Moved = maps.Clone(changed.Moved)
+	changed.Invitations = maps.Clone(changed.Invitations)
+	if f(&changed); reflect.DeepEqual(changed, *s.now()) {
+		return nil
 	}
-	if err := s.state.SetState(context.WithoutCancel(ctx), s.key, string(text)); err != nil {
-		return err
+	text, err := json.Marshal(changed)
+	if err == nil {
+		err = s.state.SetState(context.WithoutCancel(ctx), s.key, string(text))
 	}
-	s.stored = string(text)
-	return nil
+	if err == nil {
+		s.saved.Store(&changed)
+	}
+	return err
 }
 
 // changeRoom applies f to one of the bot's rooms and stores the session; it does nothing for any other room.
 func (s *session) changeRoom(ctx context.Context, id string, f func(*knownRoom)) error {
-	before, ok := s.room(id)
-	after := before
-	if f(&after); !ok || after == before {
-		return nil
-	}
 	return s.change(ctx, func(saved *savedSession) {
 		if room, ok := saved.Rooms[id]; ok {
 			f(&room)
@@ -113,39 +119,30 @@ func (s *session) changeRoom(ctx context.Context, id string, f func(*knownRoom))
 	})
 }
 
+// setMuted records whether the bot may not post in a room, and since when.
+func (s *session) setMuted(ctx context.Context, room string, muted bool) error {
+	return s.changeRoom(ctx, room, func(r *knownRoom) {
+		if !muted {
+			r.MutedSinceMS = 0
+		} else if r.MutedSinceMS == 0 {
+			r.MutedSinceMS = clock.Now().UnixMilli()
+		}
+	})
+}
+
 func (s *session) forget(ctx context.Context, room string) error {
-	if !s.isMember(room) {
-		return nil
-	}
 	return s.change(ctx, func(saved *savedSession) { delete(saved.Rooms, room) })
 }
 
-// now returns the session; its maps must not be used.
-func (s *session) now() savedSession {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.saved
-}
-
-// room returns what is known about one of the bot's rooms; false if the bot is not a member.
-func (s *session) room(id string) (knownRoom, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	room, ok := s.saved.Rooms[id]
-	return room, ok
-}
-
 func (s *session) isMember(id string) bool {
-	_, ok := s.room(id)
+	_, ok := s.now().Rooms[id]
 	return ok
 }
 
 // Rooms returns the rooms that the bot is known to be a member of.
 func (s *session) Rooms() []bot.Room {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rooms := make([]bot.Room, 0, len(s.saved.Rooms))
-	for id, room := range s.saved.Rooms {
+	var rooms []bot.Room
+	for id, room := range s.now().Rooms {
 		r := bot.Room{ID: id, Name: cmp.Or(room.Name, id)}
 		if room.MutedSinceMS != 0 {
 			r.MutedSince = time.UnixMilli(room.MutedSinceMS)
@@ -158,11 +155,10 @@ func (s *session) Rooms() []bot.Room {
 
 // successor returns the room that has replaced this one, or the room itself.
 func (s *session) successor(room string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for range len(s.saved.Moved) {
-		next, moved := s.saved.Moved[room]
-		if _, member := s.saved.Rooms[room]; member || !moved {
+	saved := s.now()
+	for range saved.Moved {
+		next, moved := saved.Moved[room]
+		if _, member := saved.Rooms[room]; member || !moved {
 			break
 		}
 		room = next
@@ -172,9 +168,7 @@ func (s *session) successor(room string) string {
 
 // predecessor returns the bot's room that another one replaces, "" for none.
 func (s *session) predecessor(room string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, r := range s.saved.Rooms {
+	for id, r := range s.now().Rooms {
 		if r.Successor == room {
 			return id
 		}
@@ -182,8 +176,4 @@ func (s *session) predecessor(room string) string {
 	return ""
 }
 
-func (s *session) remark(news string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.news = news
-}
+func (s *session) remark(news string) { s.news.Store(news) }

@@ -110,9 +110,6 @@ func (r *receiver) apply(ctx context.Context, synced *syncAnswer) error {
 	return r.change(ctx, func(s *savedSession) {
 		s.NextBatch = synced.NextBatch
 		for room, invited := range synced.Rooms.Invite {
-			if s.Invitations == nil {
-				s.Invitations = map[string]invitation{}
-			}
 			s.Invitations[room] = readInvitation(invited.State.Events, s.UserID)
 		}
 	})
