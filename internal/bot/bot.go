@@ -76,20 +76,12 @@ type bot struct {
 	report  func(domain.BotState, string)
 	posts   bool            // false for a bot that only answers
 	life    context.Context // until the bot is stopped
-
-	mu    sync.Mutex
-	ended bool
-	calls sync.WaitGroup
+	calls   sync.RWMutex    // held for reading by each call; for writing, and for ever, once the bot has ended
 }
 
 // run connects and works while the bot lives. When it returns, all of the bot's goroutines have ended.
 func (b *bot) run() {
-	defer func() {
-		b.mu.Lock()
-		b.ended = true
-		b.mu.Unlock()
-		b.calls.Wait()
-	}()
+	defer b.calls.Lock()
 	backoff := supervise.Backoff{First: firstPause, Max: maxPause}
 	b.report(domain.BotConnecting, "")
 	for {
@@ -148,14 +140,10 @@ func (b *bot) attempt() (lived time.Duration, err error) {
 
 // call runs f while the bot lives: when the bot stops, it cancels f and waits for it.
 func (b *bot) call(ctx context.Context, f func(context.Context) error) error {
-	b.mu.Lock()
-	if b.ended {
-		b.mu.Unlock()
+	if !b.calls.TryRLock() {
 		return domain.Errorf(domain.BadGateway, "the bot is restarting; try again in a moment")
 	}
-	b.calls.Add(1)
-	b.mu.Unlock()
-	defer b.calls.Done()
+	defer b.calls.RUnlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(b.life, cancel)()

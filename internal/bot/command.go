@@ -26,7 +26,7 @@ type command struct {
 	run                   func(c *commands, ctx context.Context, words []word) Message
 	// story replaces run in a command about one story, which its first words name; follow is the least and the most words
 	// after those.
-	story  func(c *commands, ctx context.Context, call storyCall) Message
+	story  func(c *commands, ctx context.Context, ref domain.StoryRef, rest []word) Message
 	follow [2]int
 }
 
@@ -161,12 +161,6 @@ type target struct {
 	err     error
 }
 
-// storyCall is a call of a command about one story.
-type storyCall struct {
-	domain.StoryRef
-	rest []word // the words after the story
-}
-
 // named reports whether the words name a story: if not, people may be talking to each other.
 func (t target) named() bool { return t.fits && len(t.stories) > 0 }
 
@@ -232,8 +226,8 @@ func appendStory(list []domain.StoryRef, ref domain.StoryRef, project, id string
 // exact returns the stories with exactly this id, or, if there are none, all.
 func exact(list []domain.StoryRef, id string) []domain.StoryRef {
 	isOther := func(ref domain.StoryRef) bool { return ref.ID != id }
-	if of := slices.DeleteFunc(slices.Clone(list), isOther); len(of) > 0 {
-		return of
+	if found := slices.DeleteFunc(slices.Clone(list), isOther); len(found) > 0 {
+		return found
 	}
 	return list
 }
@@ -261,5 +255,5 @@ func (c *commands) onStory(ctx context.Context, command command, t target) Messa
 			return columns(line, Line{Plain(cmp.Or(stageTitle(s.Stage), "not on the board"))})
 		})
 	}
-	return command.story(c, ctx, storyCall{t.stories[0], t.rest})
+	return command.story(c, ctx, t.stories[0], t.rest)
 }

@@ -74,19 +74,19 @@ func (c *commands) findAgents(words []word) ([]domain.Agent, []word) {
 }
 
 // acknowledge acknowledges the alert of a story, for a time if one is given.
-func (c *commands) acknowledge(ctx context.Context, call storyCall) Message {
+func (c *commands) acknowledge(ctx context.Context, ref domain.StoryRef, rest []word) Message {
 	until, duration := "until it changes", time.Duration(0)
-	if len(call.rest) > 0 {
-		text := call.rest[0].text
+	if len(rest) > 0 {
+		text := rest[0].text
 		var err error
 		if duration, err = domain.ParseAcknowledgedFor(text); err != nil {
 			return say("%s is not a duration; write one like %s or %s.", Code(text), Code("4h"), Code("1h30m"))
 		}
 		until = "for " + text
 	}
-	id := c.links.story(call.Project, call.ID)
+	id := c.links.story(ref.Project, ref.ID)
 	for _, kind := range []domain.AlertKind{domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck} {
-		err := c.gateway.Alerts.Acknowledge(ctx, storyAlert(kind, call.Project, call.ID), duration)
+		err := c.gateway.Alerts.Acknowledge(ctx, storyAlert(kind, ref.Project, ref.ID), duration)
 		switch {
 		case err == nil:
 			return say("%s (%s) is acknowledged %s.", id, kind.Word(), until)
@@ -103,19 +103,19 @@ func storyAlert(kind domain.AlertKind, project, id string) string {
 }
 
 // move moves a story to a stage, given by its name or its title.
-func (c *commands) move(ctx context.Context, call storyCall) Message {
+func (c *commands) move(ctx context.Context, ref domain.StoryRef, rest []word) Message {
 	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	var stages []string
 	for _, p := range pipelines {
-		if p.Project == call.Project {
+		if p.Project == ref.Project {
 			for _, stage := range p.Stages {
 				stages = append(stages, stage.Name)
 			}
 		}
 	}
-	to := matchStages(stages, join(call.rest))
+	to := matchStages(stages, join(rest))
 	if len(to) != 1 {
-		m := say("%s has no stage %s.", Bold(call.Project), Code(join(call.rest)))
+		m := say("%s has no stage %s.", Bold(ref.Project), Code(join(rest)))
 		if len(to) > 1 {
 			m, stages = say("Several stages have this title; use a stage's name:"), to
 		}
@@ -123,7 +123,7 @@ func (c *commands) move(ctx context.Context, call storyCall) Message {
 			return Line{Code(name), Plain(" – " + stageTitle(name))}
 		})
 	}
-	return c.change(ctx, call.StoryRef, storyChange{
+	return c.change(ctx, ref, storyChange{
 		fields: map[string]any{"stage": to[0]},
 		done:   "%s is now in %s.",
 		idle:   "%s is in %s already.",
@@ -133,8 +133,8 @@ func (c *commands) move(ctx context.Context, call storyCall) Message {
 }
 
 // unblock removes the block from a story.
-func (c *commands) unblock(ctx context.Context, call storyCall) Message {
-	return c.change(ctx, call.StoryRef, storyChange{
+func (c *commands) unblock(ctx context.Context, ref domain.StoryRef, _ []word) Message {
+	return c.change(ctx, ref, storyChange{
 		fields: map[string]any{"blocked": nil},
 		done:   "%s is no longer blocked.",
 		idle:   "%s is not blocked.",

@@ -129,8 +129,8 @@ func (c *commands) alertLine(a domain.Alert) Line {
 }
 
 // story answers with what is known about a story.
-func (c *commands) story(ctx context.Context, call storyCall) Message {
-	s, err := c.gateway.Stories.Get(ctx, call.Project, call.ID)
+func (c *commands) story(ctx context.Context, ref domain.StoryRef, _ []word) Message {
+	s, err := c.gateway.Stories.Get(ctx, ref.Project, ref.ID)
 	if err != nil {
 		return c.failed(ctx, err)
 	}
@@ -142,8 +142,8 @@ func (c *commands) story(ctx context.Context, call storyCall) Message {
 	switch {
 	case s.Stage != "":
 		m = append(m, Line{Plain(stageTitle(s.Stage) + since(s.Since))})
-	case call.Stage != "": // its server does not serve single stories
-		m = append(m, Line{Plain(stageTitle(call.Stage))})
+	case ref.Stage != "": // its server does not serve single stories
+		m = append(m, Line{Plain(stageTitle(ref.Stage))})
 	default:
 		m = append(m, Line{Plain("Not on the board.")})
 	}

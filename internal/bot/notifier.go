@@ -2,7 +2,10 @@ package bot
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -140,4 +143,125 @@ func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
 		messages = []Message{all.message()}
 	}
 	return messages, nil
+}
+
+// outboxKey is the key of the outbox in State.
+const outboxKey = "bot.outbox"
+
+// outbox is the durable position in the merged stream: what has been posted, and what is being posted.
+type outbox struct {
+	Cursor int64  `json:"cursor"` // everything up to this event is posted
+	Batch  *batch `json:"batch,omitempty"`
+}
+
+// batch is a range of events that is being posted. It is stored before the first message and after each, so that
+// the next attempt sends the same messages under the same keys.
+type batch struct {
+	Account string   `json:"account"`
+	To      int64    `json:"to"`
+	Digest  bool     `json:"digest"`
+	Rooms   []string `json:"rooms"`
+	Sent    int      `json:"sent"` // messages sent, over all rooms
+}
+
+// load reads the outbox, before run. Without one the bot starts at the newest event; a batch of another account starts
+// again from its first event. It also stores the outbox: a bot that cannot store its position must not post, or it
+// would repeat itself forever.
+func (n *notifier) load(ctx context.Context) error {
+	stored, err := n.State.State(ctx, outboxKey)
+	if err != nil {
+		return err
+	}
+	if n.database, err = n.Identity(ctx); err != nil {
+		return err
+	}
+	if stored == "" {
+		n.outbox = outbox{Cursor: n.gateway.Events.LastID()}
+		return n.save(ctx)
+	}
+	if err := json.Unmarshal([]byte(stored), &n.outbox); err != nil {
+		return domain.WrapError(domain.Internal, err, "the bot's position in the stream cannot be read from the store")
+	}
+	if b := n.outbox.Batch; b != nil && b.Account != n.chat.Account() {
+		n.outbox.Batch = nil
+	}
+	n.unsure = n.outbox.Batch != nil
+	return n.save(ctx)
+}
+
+// save stores the outbox, even while the bot is stopping: posted messages must not be forgotten.
+func (n *notifier) save(ctx context.Context) error {
+	text, err := json.Marshal(n.outbox)
+	if err != nil {
+		return err
+	}
+	return n.State.SetState(context.WithoutCancel(ctx), outboxKey, string(text))
+}
+
+// key returns the key of one message to one room, which is the same at each attempt. Another database has events with
+// the same ids: the chat server must not take them for these.
+func (n *notifier) key(message int, room string) string {
+	sum := sha256.Sum256([]byte(room))
+	return fmt.Sprintf("events-%s-%d-%d-%d-%x", n.database, n.outbox.Cursor, n.outbox.Batch.To, message, sum[:6])
+}
+
+// Up to burstEvents events within burstWindow are posted one by one; more become one digest.
+// Events wait until there has been no other for quietTime, to see whether they are a burst.
+const (
+	burstEvents = 5
+	burstWindow = 10 * time.Second
+	quietTime   = time.Second
+)
+
+// wait returns when it is time to post: with all events that are due, or, if they are too many to be posted one by one,
+// with the first of them and true. A digest follows its burst at once, unless the last one is younger than burstWindow.
+func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
+	var first, last time.Time // when new events were noticed
+	seen := n.outbox.Cursor
+	for {
+		changed := n.gateway.Events.Changed()
+		now := time.Now()
+		if newest := n.gateway.Events.LastID(); newest > seen {
+			seen, last = newest, now
+			if first.IsZero() {
+				first = now
+			}
+		}
+		due := first.Add(burstWindow)
+		if quiet := last.Add(quietTime); quiet.Before(due) {
+			due = quiet
+		}
+		var again <-chan time.Time
+		switch {
+		case first.IsZero():
+		case now.Before(due):
+			again = time.After(due.Sub(now))
+		default:
+			page, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})
+			if err != nil {
+				return nil, false, err
+			}
+			events := page.Events
+			n.posted = slices.DeleteFunc(n.posted, func(at time.Time) bool { return now.Sub(at) >= burstWindow })
+			rest := n.digested.Add(burstWindow).Sub(now)
+			switch {
+			case len(events) == 0:
+				first = time.Time{}
+			case rest > 0: // more of the burst may follow
+				again = time.After(rest)
+			case len(events) > burstEvents:
+				return events, true, nil
+			case len(events)+len(n.posted) <= burstEvents:
+				return events, false, nil
+			default: // with what has been posted they may yet become a burst
+				again = time.After(n.posted[0].Add(burstWindow).Sub(now))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		case <-changed:
+		case <-again:
+		}
+	}
 }
