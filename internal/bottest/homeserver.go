@@ -3,7 +3,6 @@
 package bottest
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -37,24 +36,13 @@ type Homeserver struct {
 	// Before, unless nil, is called first for each call, and handles it if it returns true.
 	Before func(w http.ResponseWriter, r *http.Request) bool
 
-	t        testing.TB
-	mu       sync.Mutex
+	t  testing.TB
+	mu sync.Mutex // guards all below
+	rooms
 	password string
 	name     string // the bot's display name
 	tokens   int
-	rooms    map[string]*room
-	updates  []update
-	changed  chan struct{}
 	sent     map[string]string // device, room and transaction → event
-}
-
-type room struct {
-	name      string
-	encrypted bool
-	muted     bool // the bot must not post
-	members   map[string]bool
-	state     map[string]map[string]any // type of a state event → its content
-	messages  []map[string]any          // events of the type m.room.message, oldest first
 }
 
 // Post is a message event in a room.
@@ -62,12 +50,6 @@ type Post struct {
 	Sender, Body, HTML, Kind string
 	Key                      string // the bot's transaction id
 	Thread                   string // event id of the thread's first message
-}
-
-// update is part of a sync: an event in a joined room, or a change of the bot's membership.
-type update struct {
-	room, membership string
-	event            map[string]any
 }
 
 // NewHomeserver starts a homeserver that ends with the test.
@@ -90,8 +72,8 @@ func NewMemoryHomeserver(t testing.TB) *Homeserver {
 
 func newHomeserver(t testing.TB) *Homeserver {
 	return &Homeserver{
-		t: t, password: Password, name: "The Yard", Devices: map[string]string{}, rooms: map[string]*room{},
-		changed: make(chan struct{}), sent: map[string]string{},
+		t: t, password: Password, name: "The Yard", Devices: map[string]string{},
+		rooms: rooms{byID: map[string]*room{}, changed: make(chan struct{})}, sent: map[string]string{},
 	}
 }
 
@@ -100,19 +82,6 @@ func (h *Homeserver) Config() domain.BotConfig {
 	return domain.BotConfig{Transport: domain.BotMatrix, Settings: map[string]domain.Secret{
 		"homeserver": domain.Secret(h.HTTP.URL), "username": "yard", "password": Password,
 	}}
-}
-
-func (h *Homeserver) room(id string) *room {
-	if h.rooms[id] == nil {
-		h.rooms[id] = &room{members: map[string]bool{}, state: map[string]map[string]any{}}
-	}
-	return h.rooms[id]
-}
-
-func (h *Homeserver) tell(u update) {
-	h.updates = append(h.updates, u)
-	close(h.changed)
-	h.changed = make(chan struct{})
 }
 
 // Create creates a room as user.
@@ -127,14 +96,6 @@ func (h *Homeserver) CreateSpace(id, name, user string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.create(id, name, user, map[string]any{"type": "m.space"})
-}
-
-func (h *Homeserver) create(id, name, user string, content map[string]any) *room {
-	room := h.room(id)
-	room.name = name
-	room.members[user] = true
-	room.state["m.room.create"] = content
-	return room
 }
 
 // Upgrade replaces a room by another one as user: from then on nobody can post in the old one. Joining the new room
@@ -166,7 +127,7 @@ func (h *Homeserver) Rename(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.name = name
-	for id, room := range h.rooms {
+	for id, room := range h.byID {
 		if room.members[BotUser] {
 			h.tell(update{room: id, event: map[string]any{
 				"type": "m.room.member", "event_id": h.nextEvent(), "sender": BotUser, "state_key": BotUser,
@@ -204,25 +165,6 @@ func (h *Homeserver) Event(id, user, kind string, content map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.append(id, user, kind, content)
-}
-
-func (h *Homeserver) nextEvent() string { return fmt.Sprintf("$e%d", len(h.updates)) }
-
-// setState is append for state events.
-func (h *Homeserver) setState(id, user, kind string, content map[string]any) {
-	h.room(id).state[kind] = content
-	h.append(id, user, kind, content)
-}
-
-func (h *Homeserver) append(id, user, kind string, content map[string]any) string {
-	event := map[string]any{
-		"type": kind, "event_id": h.nextEvent(), "sender": user, "content": content, "unsigned": map[string]any{"age": 1},
-	}
-	if kind == "m.room.message" {
-		h.room(id).messages = append(h.room(id).messages, event)
-	}
-	h.tell(update{room: id, event: event})
-	return event["event_id"].(string)
 }
 
 // Posts returns the bot's messages in a room.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -69,7 +70,9 @@ func (h *Homeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/v3/account/whoami" && r.Method == http.MethodGet:
 		reply(w, map[string]any{"user_id": BotUser, "device_id": device})
 	case path == "/v3/joined_rooms" && r.Method == http.MethodGet:
-		h.joinedRooms(w)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		reply(w, map[string]any{"joined_rooms": h.joined()})
 	case path == "/v3/sync" && r.Method == http.MethodGet:
 		h.sync(w, r)
 	case strings.HasPrefix(path, "/v3/profile/"):
@@ -117,14 +120,68 @@ func (h *Homeserver) login(w http.ResponseWriter, body map[string]any) {
 	reply(w, map[string]any{"user_id": BotUser, "device_id": device, "access_token": token})
 }
 
-func (h *Homeserver) joinedRooms(w http.ResponseWriter) {
+func (h *Homeserver) inRoom(
+	w http.ResponseWriter, r *http.Request, parts []string, device string, body map[string]any,
+) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	rooms := []string{}
-	for id, room := range h.rooms {
-		if room.members[BotUser] {
-			rooms = append(rooms, id)
+	method := r.Method
+	id, _ := url.PathUnescape(parts[0])
+	room := h.room(id)
+	rest := strings.Join(parts[1:], "/")
+	switch {
+	case method == http.MethodPost && rest == "join":
+		invited := false
+		for _, u := range h.updates {
+			if u.room == id && (u.membership != "" || u.event["type"] == "m.room.member") {
+				invited = u.membership == "invite"
+			}
 		}
+		if !invited {
+			refuse(w, 403, "M_FORBIDDEN")
+			return
+		}
+		room.members[BotUser] = true
+		h.tell(update{room: id, event: map[string]any{
+			"type": "m.room.member", "event_id": h.nextEvent(), "sender": BotUser, "state_key": BotUser,
+			"content": map[string]any{"membership": "join", "displayname": h.name},
+		}})
+		reply(w, map[string]any{"room_id": id})
+	case method == http.MethodPost && rest == "leave":
+		delete(room.members, BotUser)
+		h.tell(update{room: id, membership: "leave"})
+		reply(w, map[string]any{})
+	case !room.members[BotUser]:
+		refuse(w, 403, "M_FORBIDDEN")
+	case method == http.MethodGet && rest == "state/m.room.encryption" && room.encrypted:
+		reply(w, map[string]any{"algorithm": "m.megolm.v1.aes-sha2"})
+	case method == http.MethodGet && rest == "state/m.room.name" && room.name != "":
+		reply(w, map[string]any{"name": room.name})
+	case method == http.MethodGet && strings.HasPrefix(rest, "state/"):
+		content, ok := room.state[strings.TrimPrefix(rest, "state/")]
+		if !ok {
+			refuse(w, 404, "M_NOT_FOUND")
+			return
+		}
+		reply(w, content)
+	case method == http.MethodGet && rest == "messages":
+		room.page(h.t, w, r.URL.Query())
+	case method == http.MethodPut && len(parts) == 4 && strings.HasPrefix(rest, "send/m.room.message/") && parts[3] != "":
+		key := device + " " + id + " " + parts[3]
+		event := h.sent[key]
+		switch {
+		case event == "" && room.muted:
+			refuse(w, 403, "M_FORBIDDEN")
+			return
+		case event == "":
+			event = h.append(id, BotUser, parts[2], body)
+		}
+		if !h.Forgetful {
+			h.sent[key] = event
+		}
+		reply(w, map[string]any{"event_id": event})
+	default:
+		h.t.Errorf("%s %s is not in the specification", method, rest)
+		refuse(w, 404, "M_UNRECOGNIZED")
 	}
-	reply(w, map[string]any{"joined_rooms": rooms})
 }

@@ -2,7 +2,6 @@ package bottest
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -52,38 +51,5 @@ func (h *Homeserver) sync(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		}
-	}
-}
-
-// since returns the response to a sync: the current membership of each room, and the events of the joined ones.
-func (h *Homeserver) since(since int) map[string]any {
-	join, invite, leave := map[string]any{}, map[string]any{}, map[string]any{}
-	for _, u := range h.updates[since:] {
-		if u.membership != "" || h.room(u.room).members[BotUser] {
-			delete(invite, u.room)
-		}
-		switch {
-		case u.membership == "leave":
-			delete(join, u.room)
-			leave[u.room] = map[string]any{}
-		case u.membership == "invite" && !h.room(u.room).members[BotUser]:
-			invite[u.room] = map[string]any{"invite_state": map[string]any{"events": []any{
-				map[string]any{"type": "m.room.create", "state_key": "", "content": h.room(u.room).state["m.room.create"]}, u.event,
-			}}}
-		case u.membership == "" && h.room(u.room).members[BotUser]:
-			delete(leave, u.room)
-			events := []any{}
-			if known, ok := join[u.room].(map[string]any); ok {
-				events = known["timeline"].(map[string]any)["events"].([]any)
-			}
-			join[u.room] = map[string]any{
-				"summary":  map[string]any{"m.joined_member_count": len(h.room(u.room).members)},
-				"timeline": map[string]any{"events": append(events, u.event)},
-			}
-		}
-	}
-	return map[string]any{
-		"next_batch": fmt.Sprintf("s%d", len(h.updates)),
-		"rooms":      map[string]any{"join": join, "invite": invite, "leave": leave},
 	}
 }
