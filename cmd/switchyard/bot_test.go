@@ -15,6 +15,7 @@ import (
 
 	"switchyard/internal/bottest"
 	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
 	"switchyard/internal/waittest"
 )
 
@@ -185,4 +186,20 @@ func TestTheBotFromTheBrowserToASlackChannel(t *testing.T) {
 		t.Errorf("posted %q\nwant   %q", got, want)
 	}
 	y.endsCleanly()
+}
+
+// A chat network is a row of each table.
+func TestEveryChatNetworkHasATransport(t *testing.T) {
+	var networks []domain.BotTransport
+	for _, network := range domain.BotNetworks {
+		networks = append(networks, network.Transport)
+		if chatTransports[network.Transport] == nil {
+			t.Errorf("chatTransports lacks %s", network.Transport)
+		}
+	}
+	for transport := range chatTransports {
+		if !slices.Contains(networks, transport) {
+			t.Errorf("domain.BotNetworks lacks %s", transport)
+		}
+	}
 }
