@@ -274,7 +274,7 @@ func TestVisitsOfManyProjectsAreReadTogether(t *testing.T) {
 	for project := range projects {
 		name := fmt.Sprint("project-", project)
 		names, registered = append(names, name), append(registered, domain.Project{Name: name, URL: "http://" + name})
-		reads = append(reads, went(t, name, "0", "1_backlog", "5_done", now.Add(-2*time.Hour)))
+		reads = append(reads, went(t, name, "0", "1_backlog", "5_done", now)) // of today, even at midnight
 	}
 	if err := db.AddProjects(t.Context(), nil, "", registered...); err != nil {
 		t.Fatal(err)
