@@ -1,8 +1,10 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,13 +99,7 @@ func (a *Audit) Run(ctx context.Context) error {
 }
 
 func details(parts ...string) string {
-	var known []string
-	for _, part := range parts {
-		if part != "" {
-			known = append(known, part)
-		}
-	}
-	return strings.Join(known, "; ")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
 // was formats a value before and after a change, "" if it is the same.
@@ -136,9 +132,4 @@ func secretWas(name string, before, now domain.Secret) string {
 
 func exactTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
-}
+func orNone(text string) string { return cmp.Or(text, "none") }

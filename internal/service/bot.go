@@ -81,7 +81,12 @@ func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 		return domain.Errorf(domain.Internal, "nothing was saved: an earlier save is still running")
 	}
 	before, _ := s.Config(ctx) // an unreadable one is replaced
-	err := s.store(ctx, config)
+	var err error
+	if s.shared != nil {
+		err = s.shared.Store.SaveBotConfig(ctx, config)
+	} else {
+		err = s.file.Save(config)
+	}
 	if domain.CodeOf(err) == domain.Unavailable { // the database cannot be reached
 		return err
 	}
@@ -95,13 +100,6 @@ func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 		return explain(err, "the configuration is saved, but the bot did not restart: ")
 	}
 	return nil
-}
-
-func (s *Bot) store(ctx context.Context, config domain.BotConfig) error {
-	if s.shared != nil {
-		return s.shared.Store.SaveBotConfig(ctx, config)
-	}
-	return s.file.Save(config)
 }
 
 // Starting returns the source of the configuration for a bot that starts.
@@ -123,13 +121,13 @@ func (s *Bot) Test(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, testLimit)
 	defer cancel()
-	if err := s.runner.SendTest(limited); err != nil {
-		return err
+	err := s.runner.SendTest(limited)
+	if err == nil {
+		s.audit.changed(ctx, domain.Change{
+			Action: domain.BotTested, Subject: string(s.Status().Transport), Detail: "a test message was sent to every room",
+		})
 	}
-	s.audit.changed(ctx, domain.Change{
-		Action: domain.BotTested, Subject: string(s.Status().Transport), Detail: "a test message was sent to every room",
-	})
-	return nil
+	return err
 }
 
 // configChange describes what a new configuration changes, without secrets.
@@ -149,11 +147,11 @@ func configChange(before, now domain.BotConfig) string {
 
 // explain returns an error whose message includes the cause. Only administrators may see such errors.
 func explain(err error, message string) error {
-	var known *domain.Error
-	if errors.As(err, &known) {
-		return domain.WrapError(domain.Internal, err, message+known.Message)
+	reason := err.Error()
+	if known, ok := errors.AsType[*domain.Error](err); ok {
+		reason = known.Message
 	}
-	return domain.WrapError(domain.Internal, err, message+err.Error())
+	return domain.WrapError(domain.Internal, err, message+reason)
 }
 
 func (s *Bot) share(ctx context.Context, o SharedBot, changes Changes, log *slog.Logger) error {

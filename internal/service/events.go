@@ -65,8 +65,8 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 // Wait returns what Page returns for q, which must not be Backward. If nothing matches it waits, for at most wait, for
 // an event that does. When that time is over or ctx ends it returns an empty page and no error.
 func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Duration) (domain.EventPage, error) {
-	timeout := time.NewTimer(wait)
-	defer timeout.Stop()
+	late, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	for {
 		tail := s.tail.Load()
 		page, err := s.Page(ctx, q)
@@ -79,9 +79,7 @@ func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Durati
 		q.After = max(q.After, tail.last) // nothing up to there matches
 		select {
 		case <-tail.outdated:
-		case <-timeout.C:
-			return domain.EventPage{}, nil
-		case <-ctx.Done():
+		case <-late.Done():
 			return domain.EventPage{}, nil
 		}
 	}
@@ -130,8 +128,8 @@ func (s *Events) LastTimes(ctx context.Context, projects []domain.Project) ([]ti
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range events {
-			times[i] = e.At
+		if len(events) > 0 {
+			times[i] = events[0].At
 		}
 	}
 	return times, nil
@@ -146,35 +144,31 @@ type pendingRead struct {
 const (
 	// feedSize is how many records the merged stream has when served as a project server's feed.
 	feedSize = 500
-	// feedBytes is the total size of its records, in bytes, above which older ones are left out. Our own project servers
-	// stay below it.
+	// feedBytes is the size of records above which older ones are left out. Our own project servers stay below it.
 	feedBytes = 8 << 20
 )
 
 // Since returns those of the newest 500 records whose timestamp_ms is greater than since, oldest first. If there are
 // none it waits for one, for at most wait. When that time is over or ctx ends it returns nothing and no error.
 func (s *Events) Since(ctx context.Context, since uint64, wait time.Duration) ([]domain.Event, error) {
-	timeout := time.NewTimer(wait)
-	defer timeout.Stop()
-	for over := wait <= 0; ; {
+	late, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
 		changed := s.Changed()
 		newest, err := s.newest(ctx, feedSize)
-		if err != nil {
-			if ctx.Err() != nil && wait > 0 {
-				return nil, nil
-			}
+		switch {
+		case err != nil && ctx.Err() != nil && wait > 0:
+			return nil, nil
+		case err != nil:
 			return nil, err
 		}
 		newest = slices.DeleteFunc(newest, func(e domain.Event) bool { return uint64(e.At.UnixMilli()) <= since })
-		if len(newest) > 0 || over {
+		if len(newest) > 0 || late.Err() != nil {
 			return newest, nil
 		}
 		select {
 		case <-changed:
-		case <-timeout.C:
-			over = true
-		case <-ctx.Done():
-			return nil, nil
+		case <-late.Done():
 		}
 	}
 }

@@ -32,8 +32,6 @@ func (alone) Token() (int64, bool) { return 0, true }
 
 func (alone) Changed() <-chan struct{} { return nil }
 
-func isAlone(l Leadership) bool { return l == alone{} }
-
 // tokenOr returns the fencing token, another number if this gateway does not lead.
 func tokenOr(l Leadership, other int64) int64 {
 	if token, leads := l.Token(); leads {
@@ -112,7 +110,7 @@ func (n *leaderNews) now() toldNews {
 
 // share stores the news if this gateway leads, and reads them otherwise.
 func (n *leaderNews) share(ctx context.Context) error {
-	if isAlone(n.leader) {
+	if n.leader == (alone{}) {
 		return nil
 	}
 	if token, leads := n.leader.Token(); leads {

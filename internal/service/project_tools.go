@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,10 +60,8 @@ func (s *ProjectTools) Call(
 
 func (s *ProjectTools) find(name string) (domain.Project, error) {
 	registry := s.projects.Registry()
-	if name == "" {
-		if name = registry.Active; name == "" {
-			return domain.Project{}, domain.Errorf(domain.NotFound, "no project is active")
-		}
+	if name = cmp.Or(name, registry.Active); name == "" {
+		return domain.Project{}, domain.Errorf(domain.NotFound, "no project is active")
 	}
 	p, found := registry.Find(name)
 	if !found {

@@ -56,8 +56,7 @@ func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 			ctx = domain.WithActor(ctx, &domain.Actor{Via: domain.ViaCallback, RequestID: domain.ActorOf(ctx).RequestID})
 		}
 		s.audit.changed(ctx, domain.Change{
-			Action: domain.SignedIn, Subject: "identity provider",
-			Detail: "the credentials are stored",
+			Action: domain.SignedIn, Subject: "identity provider", Detail: "the credentials are stored",
 		})
 	case domain.SignInNoDatabase, domain.SignInUnreachable, domain.SignInRefused, domain.SignInUnreadable,
 		domain.SignInNotSaved:
@@ -79,8 +78,11 @@ func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 		return domain.SignInResult{Outcome: domain.SignInUnknownState}
 	}
 	credentials, err := s.provider.Redeem(ctx, *c.Code, *c.State)
+	if failure, ok := errors.AsType[domain.SignInResult](err); ok {
+		return failure
+	}
 	if err != nil {
-		return resultOf(err)
+		return domain.SignInResult{Outcome: domain.SignInUnreachable, Detail: err.Error()}
 	}
 	if err := s.credentials.Write(credentials); err != nil {
 		return domain.SignInResult{Outcome: domain.SignInNotSaved, Detail: err.Error()}
@@ -95,18 +97,10 @@ func denial(code string, description *string) string {
 	if description != nil {
 		text = *description
 	}
-	if code == "" {
-		return text
+	if code != "" {
+		text += " (" + code + ")"
 	}
-	return text + " (" + code + ")"
-}
-
-func resultOf(err error) domain.SignInResult {
-	var failure domain.SignInResult
-	if errors.As(err, &failure) {
-		return failure
-	}
-	return domain.SignInResult{Outcome: domain.SignInUnreachable, Detail: err.Error()}
+	return text
 }
 
 func (s *SignIn) Setup() SignInSetup { return s.setup }
@@ -127,9 +121,7 @@ func (s *SignIn) Status() domain.SignInStatus {
 		return domain.SignInStatus{}
 	}
 	return domain.SignInStatus{
-		Authenticated:   true,
-		Expired:         uint64(max(0, time.Now().UnixMilli())) > c.ExpiresAt,
-		ExpiresAt:       c.ExpiresAt,
+		Authenticated: true, Expired: uint64(max(0, time.Now().UnixMilli())) > c.ExpiresAt, ExpiresAt: c.ExpiresAt,
 		HasRefreshToken: c.RefreshToken != "",
 	}
 }
@@ -141,8 +133,7 @@ func (s *SignIn) SignOut(ctx context.Context) (domain.SignInStatus, error) {
 		return domain.SignInStatus{}, domain.Errorf(domain.Internal, "the credentials could not be removed: %v", err)
 	}
 	s.audit.changed(ctx, domain.Change{
-		Action: domain.SignedOut, Subject: "identity provider",
-		Detail: "the credentials are removed",
+		Action: domain.SignedOut, Subject: "identity provider", Detail: "the credentials are removed",
 	})
 	return s.Status(), nil
 }

@@ -156,10 +156,9 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	before, stage := s.pipelines.find(ctx, project, id)
 	status, body, err = s.servers.PatchStory(ctx, p, id, change)
 	s.recent.Forget(storyKey(project, id))
-	if err == nil && succeeded(status) {
+	if err == nil && status/100 == 2 {
 		s.audit.changed(ctx, domain.Change{
-			Action: domain.StoryChanged, Subject: project + "/" + id, Detail: storyChange(before, stage, change),
-			Project: project,
+			Action: domain.StoryChanged, Subject: storyKey(project, id), Detail: storyChange(before, stage, change),
 		})
 	}
 	return status, body, err
@@ -171,7 +170,7 @@ func (s *Stories) Create(ctx context.Context, project string, story []byte) (sta
 		return 0, nil, err
 	}
 	status, body, err = s.servers.CreateStory(ctx, p, story)
-	if err == nil && succeeded(status) {
+	if err == nil && status/100 == 2 {
 		var made struct {
 			ID    string `json:"story_id"`
 			Name  string `json:"story_name"`
@@ -179,14 +178,12 @@ func (s *Stories) Create(ctx context.Context, project string, story []byte) (sta
 		}
 		_ = json.Unmarshal(body, &made) // fields that other implementations omit stay empty
 		s.audit.changed(ctx, domain.Change{
-			Action: domain.StoryCreated, Subject: project + "/" + made.ID,
-			Detail: details(is("name", made.Name), is("stage", made.Stage)), Project: project,
+			Action: domain.StoryCreated, Subject: storyKey(project, made.ID),
+			Detail: details(is("name", made.Name), is("stage", made.Stage)),
 		})
 	}
 	return status, body, err
 }
-
-func succeeded(status int) bool { return status >= 200 && status < 300 }
 
 // mayChange returns a project whose stories the actor may change. It returns NotFound and Forbidden.
 func (s *Stories) mayChange(ctx context.Context, project string) (domain.Project, error) {
@@ -202,19 +199,15 @@ func (s *Stories) mayChange(ctx context.Context, project string) (domain.Project
 func storyChange(before *domain.Item, stage string, change []byte) string {
 	var asked map[string]json.RawMessage
 	_ = json.Unmarshal(change, &asked) // the project server has accepted it
-	var blocked, failure string
-	if before != nil {
-		blocked, failure = before.Blocked, before.MergeFailure
+	if before == nil {
+		before = &domain.Item{}
 	}
 	var parts []string
-	fields := []struct{ name, before string }{{"stage", stage}, {"blocked", blocked}, {"merge_failure", failure}}
-	for _, field := range fields {
-		raw, ok := asked[field.name]
-		if !ok {
-			continue
-		}
+	for _, field := range []struct{ name, before string }{
+		{"stage", stage}, {"blocked", before.Blocked}, {"merge_failure", before.MergeFailure},
+	} {
 		var now string // "" for null
-		if json.Unmarshal(raw, &now) == nil {
+		if raw, ok := asked[field.name]; ok && json.Unmarshal(raw, &now) == nil {
 			parts = append(parts, field.name+": "+orNone(field.before)+" → "+orNone(now))
 		}
 	}
