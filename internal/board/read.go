@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -128,15 +129,8 @@ func (f *storyFile) version(stage string) string {
 // cutBody returns body without the blank lines at either end, at most maxBody bytes of it.
 func cutBody(body []byte) (text string, cut bool) {
 	text = strings.TrimRight(string(body), " \t\r\n")
-	start := 0
-	for {
-		end := strings.IndexByte(text[start:], '\n')
-		if end < 0 || strings.TrimSpace(text[start:start+end]) != "" {
-			break
-		}
-		start += end + 1
-	}
-	text = text[start:]
+	blank := len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace))
+	text = text[strings.LastIndexByte(text[:blank], '\n')+1:]
 	if len(text) <= maxBody {
 		return text, false
 	}

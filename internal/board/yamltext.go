@@ -1,8 +1,9 @@
 package board
 
 import (
-	"bytes"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -14,29 +15,18 @@ type yamlText struct {
 	lines []int // where each line begins, followed by the length of the text
 }
 
+// lineBreak matches what the parser counts as one.
+var lineBreak = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]") })
+
 func newYAMLText(text []byte) yamlText {
 	y := yamlText{text, []int{0}}
-	for at := 0; at < len(text); {
-		size := breakAt(text[at:])
-		if size > 0 {
-			y.lines = append(y.lines, at+size)
-		}
-		at += max(1, size)
+	for _, found := range lineBreak().FindAllIndex(text, -1) {
+		y.lines = append(y.lines, found[1])
 	}
 	if last := y.lines[len(y.lines)-1]; last < len(text) {
 		y.lines = append(y.lines, len(text))
 	}
 	return y
-}
-
-// breakAt returns the length of the line break that text begins with, 0 for none.
-func breakAt(text []byte) int {
-	for _, mark := range []string{"\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029"} {
-		if bytes.HasPrefix(text, []byte(mark)) {
-			return len(mark)
-		}
-	}
-	return 0
 }
 
 // line returns a line without its break. Numbers begin at 0.
