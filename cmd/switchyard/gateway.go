@@ -11,12 +11,14 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"switchyard/handlers"
 	"switchyard/internal/config"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/supervise"
 )
@@ -139,6 +141,53 @@ func await(log *slog.Logger, loops *supervise.Group) {
 	case <-time.After(loopLimit):
 		log.Warn("some loops did not end in time and were abandoned")
 	}
+}
+
+const (
+	// openInterval is how often opening an unreachable database is retried, and openLimit how long an attempt may take.
+	openInterval = time.Second
+	openLimit    = 30 * time.Second
+	// wrongClock is the difference between the machine's and the database's clock from which it is logged.
+	wrongClock = 2 * time.Second
+)
+
+// startError is why a gateway could not begin its work, though it already serves.
+type startError struct{ error }
+
+// waitForDatabase opens the shared database as soon as it can be reached, and then starts the loops. The handler that
+// it returns answers requests in the meantime and passes them on afterwards.
+func (g *gateway) waitForDatabase(loops *supervise.Group, out io.Writer) http.Handler {
+	var reason atomic.Pointer[error]
+	say := func(err error) { reason.Store(&err) }
+	say(domain.Errorf(domain.Unavailable, "the database has not responded yet"))
+	var serving atomic.Pointer[http.Handler]
+	waiting := g.handler.Waiting(func() error { return *reason.Load() })
+	serving.Store(&waiting)
+	loops.Go("database", func(ctx context.Context) error {
+		for said := ""; ; supervise.Sleep(ctx, openInterval) {
+			err := g.openShared(ctx)
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err == nil {
+				break
+			}
+			say(err)
+			if text := err.Error(); text != said {
+				said = text
+				g.log.ErrorContext(ctx, "the database cannot be used; trying again every second", "error", err)
+			}
+		}
+		g.shared.begin()
+		if err := g.begin(ctx, loops, out); err != nil && ctx.Err() == nil {
+			g.fail(startError{err})
+			return nil
+		}
+		ready := g.handler.Handler()
+		serving.Store(&ready)
+		return nil
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*serving.Load()).ServeHTTP(w, r) })
 }
 
 // closing collects what must be closed in the end, in the order of opening. It is safe for concurrent use.

@@ -181,16 +181,26 @@ func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) err
 		return tokenRefused("the gateway at " + p.url + " requires a token: set SWITCHYARD_API_TOKEN")
 	case status == http.StatusUnauthorized || status == http.StatusTooManyRequests:
 		return tokenRefused("the gateway at " + p.url + " refuses the token in SWITCHYARD_API_TOKEN")
-	case strings.HasPrefix(media, "text/event-stream"):
-		return p.passEvents(response.Body, message)
+	}
+	incomplete := fmt.Errorf("the response of the gateway at %s is incomplete or over %d MiB", p.url, maxMCPAnswer>>20)
+	if strings.HasPrefix(media, "text/event-stream") {
+		lines := bufio.NewScanner(response.Body)
+		lines.Buffer(nil, maxMCPAnswer)
+		for lines.Scan() {
+			if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:")); ok {
+				p.passAnswer(data, message)
+			}
+		}
+		if lines.Err() != nil {
+			return incomplete
+		}
+		return nil
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxMCPAnswer+1))
 	switch {
 	case err != nil || len(body) > maxMCPAnswer:
-		return p.incomplete()
-	case status == http.StatusAccepted && len(body) == 0:
-		return nil
-	case p.passAnswer(body, message):
+		return incomplete
+	case status == http.StatusAccepted && len(body) == 0 || p.passAnswer(body, message):
 		return nil
 	}
 	text := strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " ") // quoted, since a terminal may show it
@@ -200,10 +210,6 @@ func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) err
 		return fmt.Errorf("the gateway at %s answers with HTTP status %d: %q", p.url, status, text)
 	}
 	return fmt.Errorf("%s answers with HTTP status %d, not with MCP: is it a gateway? %q", p.url, status, text)
-}
-
-func (p *mcpPipe) incomplete() error {
-	return fmt.Errorf("the response of the gateway at %s is incomplete or over %d MiB", p.url, maxMCPAnswer>>20)
 }
 
 // passAnswer writes a JSON-RPC message, or batch, and reports whether body is one.
@@ -227,20 +233,6 @@ func (p *mcpPipe) passAnswer(body []byte, message mcpMessage) bool {
 	return true
 }
 
-func (p *mcpPipe) passEvents(stream io.Reader, message mcpMessage) error {
-	lines := bufio.NewScanner(stream)
-	lines.Buffer(nil, maxMCPAnswer)
-	for lines.Scan() {
-		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:")); ok {
-			p.passAnswer(data, message)
-		}
-	}
-	if lines.Err() != nil {
-		return p.incomplete()
-	}
-	return nil
-}
-
 // setHeader sets the headers that the MCP transport requires.
 func (p *mcpPipe) setHeader(header http.Header, message mcpMessage) {
 	header.Set("Content-Type", "application/json")
@@ -248,25 +240,17 @@ func (p *mcpPipe) setHeader(header http.Header, message mcpMessage) {
 	if p.token != "" {
 		header.Set("Authorization", "Bearer "+p.token.Reveal())
 	}
-	version := message.Params.Meta.Version
-	if version == "" {
-		p.mu.Lock()
-		version = p.version
-		p.mu.Unlock()
-	}
-	if !domain.Secret(version).FitsHeader() {
+	p.mu.Lock()
+	version := cmp.Or(message.Params.Meta.Version, p.version)
+	p.mu.Unlock()
+	if version == "" || !domain.Secret(version).FitsHeader() {
 		return
 	}
-	if version != "" {
-		header.Set("Mcp-Protocol-Version", version)
-	}
+	header.Set("Mcp-Protocol-Version", version)
 	if version > newestHandshake && message.Method != "" {
 		header.Set("Mcp-Method", headerValue(message.Method))
-		switch message.Method {
-		case "tools/call", "prompts/get":
-			header.Set("Mcp-Name", headerValue(message.Params.Name))
-		case "resources/read":
-			header.Set("Mcp-Name", headerValue(message.Params.URI))
+		if name := cmp.Or(message.Params.Name, message.Params.URI); name != "" {
+			header.Set("Mcp-Name", headerValue(name))
 		}
 	}
 }

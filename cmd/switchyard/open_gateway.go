@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"switchyard/handlers"
 	"switchyard/internal/bot"
 	"switchyard/internal/bot/matrix"
 	"switchyard/internal/bot/slack"
 	"switchyard/internal/botfile"
+	"switchyard/internal/clock"
 	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/login"
@@ -216,4 +218,34 @@ func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
 		},
 		PublicURL: c.PublicURL,
 	}
+}
+
+// openShared opens the shared database and builds the gateway over it. After an error it can be called again.
+func (g *gateway) openShared(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	store, err := postgres.Open(ctx, g.config.Database.Reveal())
+	if err != nil {
+		return err
+	}
+	if !store.SearchesUseIndex() {
+		g.log.WarnContext(ctx, "searches are slow: the database lacks the extension pg_trgm, and this role may not create it")
+	}
+	if ahead := store.Clock().Skew(); ahead.Abs() > wrongClock {
+		g.log.WarnContext(ctx, "the clocks of this machine and the database differ; the gateway uses the database's",
+			"database_ahead", ahead.Round(time.Millisecond))
+	}
+	clock.Follow(store.Clock())
+	shared := joinShared(store, g.log)
+	g.handler.SessionKey, err = store.SessionKey(ctx)
+	if err == nil {
+		err = g.build(ctx, store, shared)
+	}
+	if err != nil {
+		shared.leave()
+		return errors.Join(err, store.Close())
+	}
+	g.shared = shared
+	g.addCloser(store.Close)
+	return nil
 }

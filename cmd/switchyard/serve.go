@@ -7,10 +7,13 @@ import (
 	"io"
 	stdlog "log"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -146,4 +149,36 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		server.Close()
 	}
 	return nil
+}
+
+// spareDescriptors is the number of descriptors reserved for files, the database and outgoing calls.
+const spareDescriptors = 64
+
+// clientConnections limits the connections of all servers in this process, which share its descriptors.
+var clientConnections = sync.OnceValue(func() *web.Connections {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
+		return web.NewConnections(math.MaxInt32)
+	}
+	return web.NewConnections(max(spareDescriptors, int(limit.Cur)-spareDescriptors))
+})
+
+// Messages to the service manager, see sd_notify(3).
+const (
+	ready    = "READY=1\n"
+	stopping = "STOPPING=1\n"
+)
+
+// notify sends message to the service manager (systemd's Type=notify). It does nothing without one, and ignores errors.
+func notify(message string) {
+	address := os.Getenv("NOTIFY_SOCKET")
+	if address == "" {
+		return
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: address, Net: "unixgram"})
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte(message))
 }

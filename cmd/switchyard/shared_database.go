@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"log/slog"
 	"os"
-	"sync/atomic"
 	"time"
 
-	"switchyard/internal/clock"
 	"switchyard/internal/cluster"
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
@@ -30,17 +26,17 @@ type sharedDatabase struct {
 	pipelines *service.Pipelines // set before begin
 }
 
-// joinShared makes the gateway one of those that share the database. It competes for the lead once it begins.
-func (g *gateway) joinShared(store *postgres.DB) *sharedDatabase {
+// joinShared makes this gateway one of those that share the database. It competes for the lead once it begins.
+func joinShared(store *postgres.DB, log *slog.Logger) *sharedDatabase {
 	name, err := os.Hostname()
 	if err != nil {
 		name = "unknown"
 	}
 	s := &sharedDatabase{store: store, name: name}
-	s.member = cluster.New(store.Lease(), g.log, name)
+	s.member = cluster.New(store.Lease(), log, name)
 	s.member.Fitness, store.Refused = s.fitness, s.member.Refused
 	ctx, end := context.WithCancel(context.Background())
-	s.end, s.loops = end, supervise.New(ctx, g.log)
+	s.end, s.loops = end, supervise.New(ctx, log)
 	return s
 }
 
@@ -101,79 +97,18 @@ func whileAway(loop func(context.Context) error) func(context.Context) error {
 	}
 }
 
-const (
-	// openInterval is how often opening an unreachable database is retried, and openLimit how long an attempt may take.
-	openInterval = time.Second
-	openLimit    = 30 * time.Second
-	// wrongClock is the difference between the machine's and the database's clock from which it is logged.
-	wrongClock = 2 * time.Second
-)
-
-// startError is why a gateway could not begin its work, though it already serves.
-type startError struct{ error }
-
-// waitForDatabase opens the shared database as soon as it can be reached, and then starts the loops. The handler that
-// it returns answers requests in the meantime and passes them on afterwards.
-func (g *gateway) waitForDatabase(loops *supervise.Group, out io.Writer) http.Handler {
-	var reason atomic.Pointer[error]
-	say := func(err error) { reason.Store(&err) }
-	say(domain.Errorf(domain.Unavailable, "the database has not responded yet"))
-	var serving atomic.Pointer[http.Handler]
-	waiting := g.handler.Waiting(func() error { return *reason.Load() })
-	serving.Store(&waiting)
-	loops.Go("database", func(ctx context.Context) error {
-		for said := ""; ; supervise.Sleep(ctx, openInterval) {
-			err := g.openShared(ctx)
-			if ctx.Err() != nil {
-				return nil
-			}
-			if err == nil {
-				break
-			}
-			say(err)
-			if text := err.Error(); text != said {
-				said = text
-				g.log.ErrorContext(ctx, "the database cannot be used; trying again every second", "error", err)
-			}
-		}
-		g.shared.begin()
-		if err := g.begin(ctx, loops, out); err != nil && ctx.Err() == nil {
-			g.fail(startError{err})
-			return nil
-		}
-		ready := g.handler.Handler()
-		serving.Store(&ready)
-		return nil
-	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*serving.Load()).ServeHTTP(w, r) })
-}
-
-// openShared opens the shared database and builds the gateway over it. After an error it can be called again.
-func (g *gateway) openShared(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, openLimit)
-	defer cancel()
-	store, err := postgres.Open(ctx, g.config.Database.Reveal())
+// LiveGateways returns the live gateways that share the database, by their time of starting.
+func (s *sharedDatabase) LiveGateways(ctx context.Context) ([]domain.LiveGateway, error) {
+	live, leader, err := s.store.Lease().Gateways(ctx)
 	if err != nil {
-		return err
+		return nil, domain.WrapError(domain.Unavailable, err, "the gateways cannot be listed: the database does not respond")
 	}
-	if !store.SearchesUseIndex() {
-		g.log.WarnContext(ctx, "searches are slow: the database lacks the extension pg_trgm, and this role may not create it")
+	list := make([]domain.LiveGateway, len(live))
+	for i, g := range live {
+		list[i] = domain.LiveGateway{
+			ID: g.ID, Name: g.Name, Since: g.StartedAt, Leads: g.ID == leader,
+			Asked: g.ID == s.member.ID(),
+		}
 	}
-	if ahead := store.Clock().Skew(); ahead.Abs() > wrongClock {
-		g.log.WarnContext(ctx, "the clocks of this machine and the database differ; the gateway uses the database's",
-			"database_ahead", ahead.Round(time.Millisecond))
-	}
-	clock.Follow(store.Clock())
-	shared := g.joinShared(store)
-	g.handler.SessionKey, err = store.SessionKey(ctx)
-	if err == nil {
-		err = g.build(ctx, store, shared)
-	}
-	if err != nil {
-		shared.leave()
-		return errors.Join(err, store.Close())
-	}
-	g.shared = shared
-	g.addCloser(store.Close)
-	return nil
+	return list, nil
 }
