@@ -174,7 +174,8 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 	}
 	file := &domain.StoryFile{
 		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
-		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut, Criteria: s.Criteria, Writable: s.Writable,
+		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut,
+		Criteria: s.Criteria, Writable: s.Writable,
 	}
 	if len(file.Body) > maxStoryBody {
 		file.Body, file.BodyCut = domain.CutBytes(file.Body, maxStoryBody), true
