@@ -38,9 +38,8 @@ const (
 
 func newDayChart(days []domain.DayCount) dayChart {
 	highest, best := 0, 0
-	c := dayChart{column: strconv.Itoa(columnWidth), bar: strconv.Itoa(barWidth)}
+	c := dayChart{total: finished(days), column: strconv.Itoa(columnWidth), bar: strconv.Itoa(barWidth)}
 	for i, d := range days {
-		c.total += d.Finished
 		if d.Finished > highest {
 			highest, best = d.Finished, i
 		}
@@ -134,20 +133,20 @@ func facts(working int, charts domain.Charts, agents []domain.Agent) []fact {
 	return list
 }
 
-func perDay(days []domain.DayCount) float64 {
-	sum := 0
+func finished(days []domain.DayCount) (stories int) {
 	for _, d := range days {
-		sum += d.Finished
+		stories += d.Finished
 	}
-	return float64(sum) / float64(max(1, len(days)))
+	return stories
+}
+
+func perDay(days []domain.DayCount) float64 {
+	return float64(finished(days)) / float64(max(1, len(days)))
 }
 
 // compared says how many more or fewer were finished than in as many days before, and returns the class of the text.
 func compared(days []domain.DayCount, before int) (words, class string) {
-	sum := 0
-	for _, d := range days {
-		sum += d.Finished
-	}
+	sum := finished(days)
 	if before < len(days)/2 { // too few for a percentage
 		return fmt.Sprintf("%d in the %d days before", before, len(days)), "text-muted"
 	}

@@ -219,7 +219,6 @@ func (w wagon) words() string {
 func sparkPaths(days []domain.DayCount) (past, today string, total int) {
 	highest := 2 // one story a day should look like little
 	for _, d := range days {
-		total += d.Finished
 		highest = max(highest, d.Finished)
 	}
 	var b strings.Builder
@@ -234,5 +233,5 @@ func sparkPaths(days []domain.DayCount) (past, today string, total int) {
 			b.WriteString(line)
 		}
 	}
-	return b.String(), today, total
+	return b.String(), today, finished(days)
 }

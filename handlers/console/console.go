@@ -25,8 +25,7 @@ type Console struct {
 
 // Sessions begins and ends the reader's session.
 type Sessions interface {
-	// LogIn returns Unauthorized for a wrong token, RateLimited, with Retry-After set, when too many came from the same
-	// address.
+	// LogIn returns Unauthorized for a wrong token, RateLimited, with Retry-After set, after too many from one address.
 	LogIn(w http.ResponseWriter, r *http.Request, token domain.Secret) error
 	LogOut(w http.ResponseWriter, r *http.Request) error
 
@@ -124,7 +123,7 @@ func errorWords(status int) (title, next string) {
 // frame fills in what every page shows around its content. It consumes the reader's notice, if there is one.
 func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) views.Frame {
 	if f.Notice.Text == "" {
-		f.Notice = c.notices.take(w, r)
+		f.Notice = c.notices.pop(w, r)
 	}
 	f.Path = views.OverviewURL
 	if r.Method == http.MethodGet && !web.InfoOf(r.Context()).SecretAddress {

@@ -97,24 +97,27 @@ func (n notices) redirect(w http.ResponseWriter, r *http.Request, path string, n
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: noticeCookie, Value: value, Path: "/", MaxAge: noticeSeconds, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-	})
+	setCookie(w, noticeCookie, value, noticeSeconds)
 	return seeOther(w, r, path)
 }
 
-// take returns the reader's notice and removes it; without one its Text is "".
-func (n notices) take(w http.ResponseWriter, r *http.Request) views.Notice {
+// pop returns the reader's notice and removes it; without one its Text is "".
+func (n notices) pop(w http.ResponseWriter, r *http.Request) (notice views.Notice) {
 	cookie, err := r.Cookie(noticeCookie)
-	if err != nil {
+	if err != nil || n.codec.Decode(noticeCookie, cookie.Value, &notice) != nil {
 		return views.Notice{}
 	}
-	var notice views.Notice
-	if n.codec.Decode(noticeCookie, cookie.Value, &notice) != nil {
-		return views.Notice{}
-	}
-	http.SetCookie(w, &http.Cookie{
-		Name: noticeCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-	})
+	setCookie(w, noticeCookie, "", 0)
 	return notice
+}
+
+// setCookie sets a cookie of the console for so many seconds, or removes it if its value is "".
+func setCookie(w http.ResponseWriter, name, value string, seconds int) {
+	cookie := &http.Cookie{
+		Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
+	if value == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(w, cookie)
 }

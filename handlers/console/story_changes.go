@@ -8,6 +8,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 	"switchyard/views"
 )
 
@@ -123,7 +124,7 @@ func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url
 		return err
 	}
 	notice := views.Notice{Text: domain.Cut(change.said(), 200)}
-	if version := storyIn(body).Version; version != "" {
+	if version := wire.Text(storyIn(body).Version); version != "" {
 		back, ok := change.undo(version)
 		value, _ := json.Marshal(back) // strings always encode
 		if ok && len(value) <= maxUndo {
@@ -146,8 +147,8 @@ func (c *Console) CreateStory(w http.ResponseWriter, r *http.Request, fields url
 		return err
 	}
 	path := views.ProjectURL(name)
-	if created := storyIn(body); created.ID != "" {
-		path = views.StoryURL(name, created.ID)
+	if created := storyIn(body); created.StoryID != "" {
+		path = views.StoryURL(name, created.StoryID)
 	}
 	return c.notices.redirect(w, r, path, views.Notice{Text: "The story is added."})
 }
@@ -190,13 +191,8 @@ func refusedStatus(status int, err error) int {
 	return status
 }
 
-// answeredStory is what forms need of a project server's answer.
-type answeredStory struct {
-	ID      string `json:"story_id"`
-	Version string `json:"version"`
-}
-
-func storyIn(body []byte) (story answeredStory) {
+// storyIn returns the story of a project server's answer.
+func storyIn(body []byte) (story wire.Story) {
 	_ = json.Unmarshal(body, &story) // without a story, nothing is offered
 	return story
 }

@@ -37,12 +37,5 @@ func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request, form url.Valu
 
 // keepChoice sets a cookie that keeps a choice for a year, or removes it if the choice is "".
 func keepChoice(w http.ResponseWriter, cookie, choice string) {
-	kept := &http.Cookie{
-		Name: cookie, Value: choice, MaxAge: 365 * 24 * 60 * 60, Path: "/", HttpOnly: true,
-		SameSite: http.SameSiteLaxMode,
-	}
-	if choice == "" {
-		kept.MaxAge = -1
-	}
-	http.SetCookie(w, kept)
+	setCookie(w, cookie, choice, 365*24*60*60)
 }
