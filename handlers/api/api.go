@@ -42,7 +42,7 @@ func answer(w http.ResponseWriter, status int, result any, err error) error {
 // ok writes {"ok":true}, unless the service call failed.
 func ok(w http.ResponseWriter, err error) error {
 	if err == nil {
-		web.WriteOK(w)
+		web.WriteEncoded(w, http.StatusOK, []byte(`{"ok":true}`))
 	}
 	return err
 }

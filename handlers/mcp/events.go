@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -189,7 +190,7 @@ func (w *waiter) wait() (eventsJSON, error) {
 		if watched {
 			now, _ = w.state()
 		}
-		changed := watched && now != nil && before != nil && !now.equal(before)
+		changed := watched && now != nil && before != nil && !reflect.DeepEqual(now, before)
 		if len(found.items) > 0 || changed || scanned >= maxScan || w.ctx.Err() != nil ||
 			len(page.Events) == 0 && !time.Now().Before(w.ends) {
 			return eventsJSON{found.shown(), w.query.After, now}, nil
@@ -208,9 +209,4 @@ func (w *waiter) state() (state *stateJSON, watched bool) {
 		return nil, true
 	}
 	return &stateJSON{wire.OrNull(story.Stage), shortOrNull(story.Blocked), shortOrNull(story.MergeFailure)}, true
-}
-
-func (s *stateJSON) equal(other *stateJSON) bool {
-	same := func(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
-	return same(s.Stage, other.Stage) && same(s.Blocked, other.Blocked) && same(s.MergeFailure, other.MergeFailure)
 }

@@ -20,11 +20,6 @@ var (
 // WriteJSON writes v as JSON. It panics when v cannot be encoded, before anything is written.
 func WriteJSON(w http.ResponseWriter, status int, v any) { WriteEncoded(w, status, EncodeJSON(v)) }
 
-// WriteOK writes {"ok":true}.
-func WriteOK(w http.ResponseWriter) { WriteEncoded(w, http.StatusOK, okBody) }
-
-var okBody = []byte(`{"ok":true}`)
-
 // WriteEncoded writes JSON that has already been encoded.
 func WriteEncoded(w http.ResponseWriter, status int, body []byte) {
 	header := w.Header()
