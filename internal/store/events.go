@@ -78,7 +78,7 @@ func (p *pageReader) read(ctx context.Context, db Querier, limit int) (done bool
 func (p *pageReader) each(
 	ctx context.Context, db Querier, yield func(domain.Event) bool, condition string, limit int,
 ) error {
-	statement, args := p.where("events.id", p.query.After, p.query.Before)
+	statement, args := p.where()
 	from, order := "events", "events.id"
 	if p.query.Project != "" && p.query.Type != "" {
 		from = p.dialect.ProjectEvents
@@ -90,9 +90,9 @@ func (p *pageReader) each(
 	return eachEvent(ctx, db, yield, selectEvents(from, condition+statement, order, len(args)), args...)
 }
 
-// where returns the conditions that events are in a range of ids and of the query's project and type.
-func (p *pageReader) where(id string, after, before int64) (condition string, args []any) {
-	condition, args = " AND "+id+" > $1 AND "+id+" < $2", []any{after, before}
+// where returns the conditions that events are between the query's ids and of its project and type.
+func (p *pageReader) where() (condition string, args []any) {
+	condition, args = " AND events.id > $1 AND events.id < $2", []any{p.query.After, p.query.Before}
 	if p.query.Project != "" {
 		args = append(args, p.query.Project)
 		condition += " AND events.project = $3"
@@ -150,9 +150,12 @@ func typeDiffers(e domain.Event) bool {
 }
 
 func hasText(e domain.Event, text string) bool {
-	return slices.ContainsFunc(append(e.Texts(), e.Project), func(value string) bool {
-		return strings.Contains(fold.Text(value), text)
-	})
+	texts := []string{e.Project}
+	// Without escapes the record has what its texts have, which takes a tenth of the time to see.
+	if record := string(e.JSON); strings.Contains(record, `\`) || strings.Contains(fold.Text(record), text) {
+		texts = append(texts, e.Texts()...)
+	}
+	return slices.ContainsFunc(texts, func(value string) bool { return strings.Contains(fold.Text(value), text) })
 }
 
 // FeedCursors returns the reading positions for every URL that the project has ever had, in no particular order.

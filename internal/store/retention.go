@@ -68,7 +68,7 @@ func (db events) RemoveEvents(ctx context.Context, token int64, ids []int64) err
 		}
 		slices.Sort(texts)
 		_, err = tx.ExecContext(ctx, "DELETE FROM texts WHERE id IN ("+List(slices.Compact(texts))+`)
-			AND NOT EXISTS (SELECT 1 FROM events WHERE events.text = texts.id)`)
+			AND (SELECT MIN(id) FROM events WHERE events.text = texts.id) IS NULL`)
 		return err
 	})
 }

@@ -37,19 +37,17 @@ func eventWords(r domain.Record) string {
 // storyWords returns the texts by which a story is searched, as eventWords does.
 func storyWords(id, name string) string { return "\n" + fold.Text(id) + "\n" + fold.Text(name) + "\n" }
 
-const (
-	// firstRead is how many events in order a search reads first: that finds what most of them have.
-	firstRead = 500
-	// maxFound is how many events may be found by an index of texts. If there are more, some are found soon in order.
-	maxFound = 50_000
-	// roundRead is how many events in order are read at once.
+// Values that tests change, as they have few events.
+var (
+	// roundRead is how many events in order are read at once: the first ones have what one in twenty has.
 	roundRead = 2000
+	// maxFound is how many events may be found by an index of texts. If there are more, some are found soon in order.
+	maxFound = 30_000
 )
 
 // search reads the page of a query for a text.
 func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
-	done, err := p.read(ctx, tx, max(firstRead, p.query.Limit+1))
-	if err != nil || done {
+	if done, err := p.read(ctx, tx, roundRead); err != nil || done {
 		return err
 	}
 	found, err := p.find(ctx, tx)
@@ -83,7 +81,7 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (ids []int64, err err
 	if text == "" {
 		return nil, nil
 	}
-	condition, args := p.where("events.id", q.After, q.Before)
+	condition, args := p.where()
 	containing := func(table string) string {
 		statement, more := p.dialect.containing(table, len(args)+1, text)
 		args = append(args, more...)
@@ -94,15 +92,16 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (ids []int64, err err
 			containing("stories") + ") OR events.text IN (" + containing("texts") + "))" + condition
 		return p.ids(ctx, tx, statement, args)
 	}
-	for _, table := range []string{"stories", "texts"} {
-		condition, args = p.where("events.id", q.After, q.Before)
-		column := map[string]string{"stories": "story", "texts": "text"}[table]
+	for _, by := range []struct{ table, column, text string }{
+		{"stories", "story", "events.text"}, {"texts", "text", "found.id"},
+	} {
+		condition, args = p.where()
 		if q.Type != "" { // by an index, not by the events
 			condition = strings.Replace(condition, "events.type = $3",
-				"EXISTS (SELECT 1 FROM texts WHERE texts.id = events.text AND texts.type = $3)", 1)
+				"EXISTS (SELECT 1 FROM texts WHERE texts.id = "+by.text+" AND texts.type = $3)", 1)
 		}
-		more, err := p.ids(ctx, tx, "SELECT events.id FROM ("+containing(table)+") AS found CROSS JOIN events"+
-			" WHERE events."+column+" = found.id"+condition, args)
+		more, err := p.ids(ctx, tx, "SELECT events.id FROM ("+containing(by.table)+") AS found CROSS JOIN events"+
+			" WHERE events."+by.column+" = found.id"+condition, args)
 		if ids = append(ids, more...); err != nil || len(ids) > maxFound {
 			return ids, err
 		}
@@ -115,7 +114,7 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (ids []int64, err err
 		if !strings.Contains(fold.Text(project), text) {
 			continue
 		}
-		condition, args = p.where("events.id", q.After, q.Before)
+		condition, args = p.where()
 		args = append(args, project)
 		more, err := p.ids(ctx, tx, fmt.Sprintf("SELECT events.id FROM %s WHERE events.project = $%d",
 			p.dialect.ProjectEvents, len(args))+condition, args)

@@ -12,11 +12,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// VisitColumns are what ScanVisit reads of stage_visits joined with stories.
-const VisitColumns = "stage_visits.project, stories.story_id, number, stage, from_ms, to_ms, next_stage, source," +
-	" blocked_ms, blocked_since_ms, merge_failed_since_ms, event_ms"
-
-const fromVisits = " FROM stage_visits JOIN stories ON stories.id = stage_visits.story "
+// VisitColumns are what ScanVisit reads of stage_visits.
+const VisitColumns = "stage_visits.project, (SELECT story_id FROM stories WHERE id = stage_visits.story), number," +
+	" stage, from_ms, to_ms, next_stage, source, blocked_ms, blocked_since_ms, merge_failed_since_ms, event_ms"
 
 // ObserveVisits applies observations of projects to the visits of their stories, in one transaction. It returns the
 // changed ones, and the projects of which newer events contradict a sighting; and ErrNotLeader once another gateway has
@@ -146,8 +144,8 @@ func ScanVisit(row Row) (v domain.Visit, err error) {
 
 // StoryVisits returns the last limit visits of a story in order.
 func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error) {
-	visits, err := selectAll(ctx, db.conn, ScanVisit, "SELECT "+VisitColumns+fromVisits+`
-		WHERE stories.project = $1 AND stories.story_id = $2 ORDER BY number DESC LIMIT $3`, project, storyID, limit)
+	visits, err := selectAll(ctx, db.conn, ScanVisit, "SELECT "+VisitColumns+` FROM stage_visits
+		WHERE story = (SELECT id FROM stories WHERE project = $1 AND story_id = $2) ORDER BY number DESC LIMIT $3`, project, storyID, limit)
 	slices.Reverse(visits)
 	return visits, err
 }
@@ -163,7 +161,7 @@ func (db visits) ProjectVisits(
 		since, names := []any{now.Add(-domain.TransitionMemory).UnixMilli(), domain.MaxTransitions}, []any{}
 		for _, project := range projects {
 			since, names = append(since, project), append(names, project)
-			of := "SELECT " + VisitColumns + fromVisits + "WHERE stage_visits.project = $%d AND to_ms "
+			of := "SELECT " + VisitColumns + " FROM stage_visits WHERE project = $%d AND to_ms "
 			ended = append(ended, fmt.Sprintf("SELECT * FROM ("+of+">= $1 ORDER BY to_ms DESC LIMIT $2) AS newest", len(since)))
 			open = append(open, fmt.Sprintf(of+"= 0", len(names)))
 		}

@@ -84,7 +84,7 @@ func (db *DB) unblock(ctx context.Context, err error) {
 const lockTimeout = "55P03" // lock_not_available
 
 const visitsSince = "SELECT " + store.VisitColumns +
-	" FROM stage_visits JOIN stories ON stories.id = story WHERE changed >= $1 ORDER BY story, number"
+	" FROM stage_visits WHERE changed >= $1 ORDER BY story, number"
 
 // VisitsSince returns the visits that have changed since a position, none for 0, and the next position. That is before
 // any transaction in progress, so some may be returned again.

@@ -21,17 +21,13 @@ import (
 // scan is a step that reads all rows of a table that grows with the stream.
 var scan = regexp.MustCompile(`Seq Scan on (events|event_digests|stories|stage_visits)\b`)
 
-// mayScan matches statements that may scan texts: they search for one or two characters, and stop when they have found
-// enough.
-var mayScan = regexp.MustCompile(`FROM event_texts WHERE folded LIKE`)
-
 // TestNoQueryReadsAllEvents checks the plans of all statements in a database whose statistics show a hundred million
 // events.
 func TestNoQueryReadsAllEvents(t *testing.T) {
 	address := pgtest.Database(t)
 	db, recorder := postgres.OpenRecorded(t, address)
 	reads := generate.Reads(0, 600, 200)
-	for n := range 200 {
+	for n := range 2100 { // more than a search reads in order
 		reads = append(reads, storetest.Read("alpha", storetest.Move(t, n)))
 	}
 	storetest.Append(t, db, reads...)
@@ -46,7 +42,7 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 		}
 	}
 	execute(t, address, "ANALYZE")
-	execute(t, address, `UPDATE pg_class SET reltuples = reltuples * 1e8 / 800, relpages = GREATEST(relpages, 1) WHERE relname IN ('events', 'event_digests');
+	execute(t, address, `UPDATE pg_class SET reltuples = reltuples * 1e8 / 2700, relpages = GREATEST(relpages, 1) WHERE relname IN ('events', 'event_digests');
 		UPDATE pg_class SET reltuples = reltuples * 1e5, relpages = GREATEST(relpages, 1) WHERE relname IN ('stories', 'stage_visits')`)
 	storetest.AskAll(t, db)
 	ctx := t.Context()
@@ -80,8 +76,7 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 			continue
 		}
 		checked++
-		found := scan.FindAllStringSubmatch(strings.Join(steps, "\n"), -1)
-		if slices.ContainsFunc(found, func(m []string) bool { return m[1] != "event_texts" || !mayScan.MatchString(s.SQL) }) {
+		if scan.MatchString(strings.Join(steps, "\n")) {
 			t.Errorf("%.1000s\n%v\n%s", s.SQL, s.Args, strings.Join(steps, "\n"))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/generate"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/store/storetest"
@@ -27,6 +28,11 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 	for n := range 60 {
 		appendEvents(t, db, generate.Read(n, 3), feedRead("alpha", move(t, n)), received(int64(n), feedRead("beta", move(t, n))))
 	}
+	var many []domain.FeedRead
+	for n := range 2100 { // more than a search reads in order
+		many = append(many, feedRead("alpha", move(t, n)))
+	}
+	appendEvents(t, db, many...)
 	storetest.AskAll(t, db)
 	if removed := remove(t, db, expired("beta", 100, 10)); len(removed) != 50 {
 		t.Errorf("removed %v", removed)
@@ -47,6 +53,9 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 			t.Errorf("%.500s\n%s\nsorts", statement, strings.Join(steps, "\n"))
 		}
 		isScan := func(step string) bool { return scan.MatchString(step) }
+		if strings.Contains(statement, "words LIKE") { // a search of distinct texts for one or two characters
+			isScan = func(step string) bool { return scan.MatchString(step) && !strings.Contains(step, "SCAN stories") }
+		}
 		if slices.ContainsFunc(steps, isScan) && !slices.ContainsFunc(fromOneEnd, func(begin string) bool { return strings.HasPrefix(statement, begin) }) {
 			t.Errorf("%.500s\n%s", statement, strings.Join(steps, "\n"))
 		}

@@ -1,0 +1,3 @@
+package store
+
+func init() { roundRead, maxFound = 60, 150 }
