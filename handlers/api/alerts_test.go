@@ -36,7 +36,7 @@ func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 	if err := db.AddToken(t.Context(), nil, domain.JoinToken{Hash: "h", ExpiresAt: time.UnixMilli(hours(-1))}, 200); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Redeem(t.Context(), nil, "h", domain.AgentRecord{ID: "a1", Label: "builder", State: domain.AgentIdle, JoinedAt: time.UnixMilli(hours(30))}); err != nil {
+	if err := db.Redeem(t.Context(), nil, "h", domain.AgentRecord{Agent: domain.Agent{ID: "a1", Label: "builder", State: domain.AgentIdle, JoinedAt: time.UnixMilli(hours(30))}}); err != nil {
 		t.Fatal(err)
 	}
 	credentials := filepath.Join(t.TempDir(), "credentials.json")

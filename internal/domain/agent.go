@@ -33,6 +33,7 @@ type Agent struct {
 	Project    string
 	ProjectURL string
 	JoinedAt   time.Time
+	StateSince time.Time // when it first reported its current state
 	LastSeen   time.Time
 }
 
@@ -48,48 +49,40 @@ const (
 // KnownAgent is an agent that has an identity, alive or not.
 type KnownAgent struct {
 	Agent
-	Presence   AgentPresence
-	Connected  bool      // one of its heartbeats is being held
-	StateSince time.Time // when it first reported its current state
+	Presence  AgentPresence
+	Connected bool // one of its heartbeats is being held
 	// FailingSince is when its command began to fail, without a long run since; zero while it is healthy.
 	FailingSince time.Time
 }
 
+// AgentRecord is a stored agent, whose ProjectURL is not stored.
 type AgentRecord struct {
-	ID         string
-	Label      string
-	Version    string
+	Agent
 	SecretHash string // SHA-256 of the secret, hex
-	State      AgentState
-	Detail     string
-	Project    string // "" is unassigned
-	JoinedAt   time.Time
-	StateSince time.Time
-	LastSeen   time.Time
 }
 
-// AgentBeat is a change of a stored agent by heartbeats.
+// AgentBeat is the state of an agent whose heartbeats have changed it.
 type AgentBeat struct {
-	ID         string
-	OnlySeen   bool // State, Detail and StateSince have not changed
-	State      AgentState
-	Detail     string
-	StateSince time.Time
-	LastSeen   time.Time
+	Agent
+	OnlySeen bool // nothing but LastSeen has changed
 }
 
 // CheckAgentLabel returns an Invalid error unless label has 1 to MaxAgentLabel characters, none of them control
 // characters and one of them visible.
 func CheckAgentLabel(label string) error {
+	return checkName("label", label, MaxAgentLabel)
+}
+
+func checkName(field, text string, most int) error {
 	switch {
-	case label == "":
-		return Errorf(Invalid, "label: must not be empty")
-	case utf8.RuneCountInString(label) > MaxAgentLabel:
-		return Errorf(Invalid, "label: must be at most %d characters", MaxAgentLabel)
-	case strings.ContainsFunc(label, unicode.IsControl):
-		return Errorf(Invalid, "label: must not contain control characters")
-	case !strings.ContainsFunc(label, visible):
-		return Errorf(Invalid, "label: must have a visible character")
+	case text == "":
+		return Errorf(Invalid, "%s: must not be empty", field)
+	case utf8.RuneCountInString(text) > most:
+		return Errorf(Invalid, "%s: must be at most %d characters", field, most)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return Errorf(Invalid, "%s: must not contain control characters", field)
+	case !strings.ContainsFunc(text, visible):
+		return Errorf(Invalid, "%s: must have a visible character", field)
 	}
 	return nil
 }

@@ -39,22 +39,14 @@ func NewProject(name, url string) (Project, error) {
 // CheckProjectName returns an Invalid error unless name, already trimmed, is valid for a project.
 func CheckProjectName(name string) error {
 	switch {
-	case name == "":
-		return Errorf(Invalid, "name: must not be empty")
 	case name == "." || name == "..":
 		return Errorf(Invalid, "name: must not be %q", name)
-	case utf8.RuneCountInString(name) > MaxProjectName:
-		return Errorf(Invalid, "name: must be at most %d characters", MaxProjectName)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return Errorf(Invalid, "name: must not contain control characters")
 	case !utf8.ValidString(name):
 		return Errorf(Invalid, "name: must be UTF-8")
 	case strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Cf, r) }):
 		return Errorf(Invalid, "name: must not contain invisible formatting characters")
-	case !strings.ContainsFunc(name, visible):
-		return Errorf(Invalid, "name: must have a visible character")
 	}
-	return nil
+	return checkName("name", name, MaxProjectName)
 }
 
 // visible reports whether r is visible by itself. Some letters and symbols are blank: fillers and the empty Braille

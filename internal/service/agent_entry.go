@@ -160,22 +160,16 @@ func (e *agentEntry) touch(now time.Time) {
 // agent returns the agent for callers. An assignment to a project that is just being removed shows as none. The caller
 // holds mu.
 func (e *agentEntry) agent(registry *domain.Registry) domain.Agent {
-	r := e.record
-	a := domain.Agent{
-		ID: r.ID, Label: r.Label, Version: r.Version, State: r.State, Detail: r.Detail,
-		JoinedAt: r.JoinedAt, LastSeen: r.LastSeen,
-	}
-	if p, ok := registry.Find(r.Project); ok {
-		a.Project, a.ProjectURL = p.Name, p.URL
-	}
+	a := e.record.Agent
+	p, _ := registry.Find(a.Project)
+	a.Project, a.ProjectURL = p.Name, p.URL
 	return a
 }
 
 // known returns the agent with what people see of it. The caller holds mu.
 func (e *agentEntry) known(registry *domain.Registry) domain.KnownAgent {
 	known := domain.KnownAgent{
-		Agent: e.agent(registry), Presence: domain.AgentLost, Connected: e.open > 0, StateSince: e.record.StateSince,
-		FailingSince: e.failingSince(),
+		Agent: e.agent(registry), Presence: domain.AgentLost, Connected: e.open > 0, FailingSince: e.failingSince(),
 	}
 	switch {
 	case e.record.State == domain.AgentStopped:

@@ -223,10 +223,7 @@ func (t *agentTable) takeBeats(all bool) []domain.AgentBeat {
 		if !e.unsaved || !all && !e.isDue(now) {
 			continue
 		}
-		r := e.record
-		beats = append(beats, domain.AgentBeat{
-			ID: r.ID, OnlySeen: !e.news, State: r.State, Detail: r.Detail, StateSince: r.StateSince, LastSeen: r.LastSeen,
-		})
+		beats = append(beats, domain.AgentBeat{Agent: e.record.Agent, OnlySeen: !e.news})
 		e.unsaved, e.news = false, false
 	}
 	return beats

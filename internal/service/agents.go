@@ -46,10 +46,9 @@ func (s *Agents) Join(
 	secret := secretPrefix + randomText(secretBytes)
 	seen := time.Now()
 	now := clock.Of(seen)
-	record := domain.AgentRecord{
-		ID: randomText(agentIDBytes), Version: version, SecretHash: hashSecret(secret), State: domain.AgentIdle,
-		JoinedAt: now, StateSince: now, LastSeen: now,
-	}
+	record := domain.AgentRecord{Agent: domain.Agent{
+		ID: randomText(agentIDBytes), Version: version, State: domain.AgentIdle, JoinedAt: now, StateSince: now, LastSeen: now,
+	}, SecretHash: hashSecret(secret)}
 	record.Label = record.ID
 	if label != nil {
 		record.Label = *label

@@ -236,7 +236,7 @@ func TestWrongClocksEndNobody(t *testing.T) {
 	agent := peers[0].join("builder")
 	waittest.Until(t, "it is known", func() bool { _, known := peers[1].Agents.Find(agent.ID); return known })
 	for _, off := range []time.Duration{-time.Hour, 10 * 24 * time.Hour} {
-		beat := domain.AgentBeat{ID: agent.ID, State: domain.AgentIdle, StateSince: time.Now(), LastSeen: time.Now().Add(off)}
+		beat := domain.AgentBeat{Agent: domain.Agent{ID: agent.ID, State: domain.AgentIdle, StateSince: time.Now(), LastSeen: time.Now().Add(off)}}
 		if err := peers[0].db.SaveBeats(ctx, []domain.AgentBeat{beat}); err != nil {
 			t.Fatal(err)
 		}

@@ -12,10 +12,9 @@ import (
 var now = time.UnixMilli(1_000_000)
 
 func record(id string) domain.AgentRecord {
-	return domain.AgentRecord{
-		ID: id, Label: "label " + id, Version: "1.0", SecretHash: "secret " + id, State: domain.AgentIdle,
-		JoinedAt: now, StateSince: now, LastSeen: now,
-	}
+	return domain.AgentRecord{Agent: domain.Agent{
+		ID: id, Label: "label " + id, Version: "1.0", State: domain.AgentIdle, JoinedAt: now, StateSince: now, LastSeen: now,
+	}, SecretHash: "secret " + id}
 }
 
 func token(hash string) domain.JoinToken {
@@ -105,8 +104,8 @@ func TestAgentChanges(t *testing.T) {
 		if err := db.Redeem(t.Context(), nil, "t", record("a")); err != nil {
 			t.Fatal(err)
 		}
-		beat := domain.AgentBeat{ID: "a", State: domain.AgentFailed, Detail: "exit status 1", StateSince: now.Add(time.Millisecond), LastSeen: now.Add(2 * time.Millisecond)}
-		if err := db.SaveBeats(ctx, []domain.AgentBeat{{ID: "gone"}, beat}); err != nil {
+		beat := domain.AgentBeat{Agent: domain.Agent{ID: "a", State: domain.AgentFailed, Detail: "exit status 1", StateSince: now.Add(time.Millisecond), LastSeen: now.Add(2 * time.Millisecond)}}
+		if err := db.SaveBeats(ctx, []domain.AgentBeat{{Agent: domain.Agent{ID: "gone"}}, beat}); err != nil {
 			t.Fatal(err)
 		}
 		for _, step := range []struct {

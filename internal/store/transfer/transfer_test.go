@@ -44,7 +44,7 @@ func filled(t *testing.T, dir string) (events int) {
 	check(db.AddProjects(ctx, entry, "alpha", domain.Project{Name: "alpha", URL: "http://a", Token: "secret"}, domain.Project{Name: "Ärger", URL: "http://b"}))
 	check(db.AddToken(ctx, nil, domain.JoinToken{Hash: "used", CreatedAt: now, ExpiresAt: now.Add(time.Hour)}, 200))
 	check(db.AddToken(ctx, nil, domain.JoinToken{Hash: "unused", CreatedAt: now, ExpiresAt: now.Add(time.Hour), Project: "alpha"}, 200))
-	check(db.Redeem(t.Context(), nil, "used", domain.AgentRecord{ID: "a", Label: "label", SecretHash: "h", State: domain.AgentIdle, JoinedAt: now}))
+	check(db.Redeem(t.Context(), nil, "used", domain.AgentRecord{Agent: domain.Agent{ID: "a", Label: "label", State: domain.AgentIdle, JoinedAt: now}, SecretHash: "h"}))
 	check(db.AddNamedToken(ctx, nil, domain.NamedToken{ID: "n", Name: "token", Role: "viewer", Hash: "x", CreatedAt: now}))
 	check(db.AddSession(ctx, nil, domain.Session{ID: "s", Who: "Zoë", Via: "login", Role: "admin", TokenID: "n", CreatedAt: now, LastSeen: now}, 100))
 	_, err = db.RecordBotRequest(ctx, "event Ev1")
