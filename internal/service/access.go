@@ -41,7 +41,7 @@ type Access struct {
 	audit  *Audit
 	stored *reloader
 
-	// change is held while store and memory are changed, so that the two agree. It is never taken while holding mu.
+	// change is held while store and memory are changed, so that the two agree. It is taken before mu.
 	change sync.Mutex
 
 	mu       sync.Mutex

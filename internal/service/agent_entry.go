@@ -10,7 +10,7 @@ import (
 )
 
 // agentEntry is an agent in memory. mu guards everything but the record's id, secret and time of joining, which never
-// change. Methods in lower case that say so in their comment are for callers that hold it.
+// change.
 type agentEntry struct {
 	mu      *sync.Mutex // the table's
 	timeout time.Duration
@@ -80,7 +80,7 @@ func (e *agentEntry) hold() (superseded <-chan struct{}) {
 	return e.held
 }
 
-// supersede ends the heartbeat that is being held, if there is one. The caller holds mu.
+// supersede ends the heartbeat that is being held. The caller holds mu.
 func (e *agentEntry) supersede() {
 	if e.held != nil {
 		close(e.held)

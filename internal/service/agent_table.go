@@ -33,10 +33,9 @@ type agentTable struct {
 	store   agentStore
 	changes Changes // nil if no other gateway shares the store
 	stored  *reloader
-	// change is held while stored fields and memory are changed, so that the two agree. It is never taken while holding
-	// mu.
+	// change is held while stored fields and memory are changed, so that the two agree. It is taken before mu.
 	change sync.Mutex
-	// saving is held while heartbeats are stored. It is taken after change, never while holding mu.
+	// saving is held while heartbeats are stored. It is taken after change and before mu.
 	saving sync.Mutex
 
 	mu   sync.Mutex // guards byID and everything in its entries
@@ -180,8 +179,7 @@ func (t *agentTable) silent(d time.Duration) []string {
 const (
 	// beatInterval is how often heartbeats that are due are stored. A crash can lose what agents said in one interval.
 	beatInterval = 250 * time.Millisecond
-	// quietAfter is how long an agent may have no open heartbeat before its last one is stored for other gateways to see.
-	// A healthy agent sends the next one at once.
+	// quietAfter is how long an agent may have no open heartbeat before its last one is stored for other gateways.
 	quietAfter = time.Second
 	// flushLimit is how long the response to a heartbeat waits for the store.
 	flushLimit = time.Second

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"time"
@@ -20,7 +21,7 @@ type Agents struct {
 }
 
 const (
-	agentIDBytes = 10 // 80 random bits, enough for unique ids
+	agentIDBytes = 10 // 80 random bits
 	// identityLife is how long a silent agent keeps its identity.
 	identityLife = 7 * 24 * time.Hour
 	// forgetInterval is how often expired identities and tokens are removed, first that long after the start: agents that
@@ -32,7 +33,6 @@ const (
 	finalSave = 5 * time.Second
 )
 
-// wrongSecret returns the error for an unknown or removed agent, and for a wrong secret.
 func wrongSecret() error {
 	return domain.Errorf(domain.Unauthorized, "no agent has this id and secret")
 }
@@ -53,10 +53,8 @@ func (s *Agents) Join(
 	if label != nil {
 		record.Label = *label
 	}
-	if err := domain.CheckAgentLabel(record.Label); err != nil {
-		return domain.Agent{}, "", err
-	}
-	if err := domain.CheckAgentVersion(version); err != nil {
+	err := cmp.Or(domain.CheckAgentLabel(record.Label), domain.CheckAgentVersion(version))
+	if err != nil {
 		return domain.Agent{}, "", err
 	}
 	t, err := s.store.Token(ctx, hashSecret(token.Reveal()))

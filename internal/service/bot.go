@@ -15,15 +15,13 @@ import (
 type BotFile interface {
 	// Load returns the file's content; without a file, the transport is matrix and nothing else is set.
 	Load() (domain.BotConfig, error)
-	// Save replaces the file as a whole.
 	Save(domain.BotConfig) error
-	// Name returns the file's name for people.
-	Name() string
+	Name() string // for people
 }
 
 type BotRunner interface {
-	// Restart stops the bot, starts it with the stored configuration, and returns when the new one runs.
-	// When ctx ends first, the restart happens as soon as the old bot has ended.
+	// Restart stops the bot, starts it with the stored configuration, and returns when the new one runs. If ctx ends
+	// first, the restart happens as soon as the old bot has ended.
 	Restart(ctx context.Context) error
 	Status() domain.BotStatus
 	// Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off.

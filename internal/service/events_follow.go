@@ -138,8 +138,8 @@ func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 }
 
 // tryWrite makes a harmless write if the last write failed because the store could not be reached: otherwise a gateway
-// with nothing to write would stay unready for as long as that failure counts. It logs when writes begin to fail and
-// when they succeed again, given whether they were failing, and returns whether they fail now.
+// with nothing to write would stay unready for as long as that failure counts. It logs when writes begin or cease to
+// fail, given whether they were failing, and returns whether they fail now.
 func (s *Events) tryWrite(ctx context.Context, failing bool) bool {
 	_, err := s.store.WriteFailure()
 	if domain.CodeOf(err) == domain.Unavailable {

@@ -24,10 +24,7 @@ func (a *Access) CreateToken(
 	secret, now := namedTokenPrefix+randomText(secretBytes), clock.Now()
 	t.ID, t.Hash, t.CreatedAt = randomText(tokenIDBytes), hashSecret(secret), now
 	t.Name = strings.TrimSpace(t.Name)
-	if err := domain.CheckProjectName(t.Name); err != nil {
-		return domain.NamedToken{}, "", err
-	}
-	if err := domain.CheckRole(t.Role); err != nil {
+	if err := cmp.Or(domain.CheckProjectName(t.Name), domain.CheckRole(t.Role)); err != nil {
 		return domain.NamedToken{}, "", err
 	}
 	if expiresIn != nil {

@@ -50,26 +50,20 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 		return domain.Story{}, projectNotFound(project)
 	}
 	story, err := s.servers.Story(ctx, p, id)
-	switch domain.CodeOf(err) {
-	case "":
-	case domain.NotFound: // it has left the board, or its server has no single stories
+	if err != nil {
+		code, reason := domain.CodeOf(err), domain.MessageOf(err)
+		if code == domain.LoopDetected || code != domain.NotFound && ctx.Err() != nil {
+			return domain.Story{}, err
+		}
 		if story, err = s.lastKnown(ctx, project, id); err != nil {
 			return domain.Story{}, err
 		}
-		if story.Reachable = true; story.Stage != "" {
+		switch story.Reachable = code == domain.NotFound; {
+		case !story.Reachable:
+			story.Error = reason
+		case story.Stage != "": // otherwise it has left the board
 			story.Error = "the project server shows no single stories"
 		}
-	case domain.LoopDetected:
-		return domain.Story{}, err
-	default:
-		if ctx.Err() != nil {
-			return domain.Story{}, err
-		}
-		message := domain.MessageOf(err)
-		if story, err = s.lastKnown(ctx, project, id); err != nil {
-			return domain.Story{}, err
-		}
-		story.Error = message
 	}
 	story.Project, story.ID, story.URL = project, id, p.URL
 	if err := s.addPast(ctx, &story); err != nil {
