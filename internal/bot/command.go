@@ -188,39 +188,34 @@ func (c *commands) target(ctx context.Context, command command, words []word) ta
 // findStories returns the stories with an id, in one project or, for "", in all. Stories on a board come first; a
 // number matches ids that begin with it, unless it is an id itself.
 func (c *commands) findStories(ctx context.Context, project, id string) ([]domain.StoryRef, error) {
+	isOther := func(ref domain.StoryRef) bool {
+		return project != "" && ref.Project != project ||
+			ref.ID != id && !(isNumber(id) && strings.HasPrefix(ref.ID, id+"_"))
+	}
 	var board []domain.StoryRef
 	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	for _, p := range pipelines {
 		for _, stage := range p.Stages {
 			for _, item := range stage.Items {
 				ref := domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: stage.Name}
-				board = appendStory(board, ref, project, id)
+				if !isOther(ref) {
+					board = append(board, ref)
+				}
 			}
 		}
 	}
-	if found := exact(board, id); len(found) > 0 {
-		return found, nil
+	if len(board) > 0 {
+		return exact(board, id), nil
 	}
-	found, err := c.gateway.Search.Stories(ctx, id, maxFound)
+	gone, err := c.gateway.Search.Stories(ctx, id, maxFound)
 	if err != nil && domain.CodeOf(err) != domain.Invalid { // too long to be searched for
 		return nil, err
 	}
-	var gone []domain.StoryRef
-	for _, ref := range found {
-		gone = appendStory(gone, ref, project, id)
-	}
-	if gone = exact(gone, id); len(gone) == 0 && project != "" {
+	gone = exact(slices.DeleteFunc(gone, isOther), id)
+	if len(gone) == 0 && project != "" {
 		gone = []domain.StoryRef{{Project: project, ID: id}} // the project may have a story that the search does not find
 	}
 	return gone, nil
-}
-
-// appendStory appends ref if it is in the project, "" for any, and an id or number matches it.
-func appendStory(list []domain.StoryRef, ref domain.StoryRef, project, id string) []domain.StoryRef {
-	if (project == "" || ref.Project == project) && (ref.ID == id || isNumber(id) && strings.HasPrefix(ref.ID, id+"_")) {
-		return append(list, ref)
-	}
-	return list
 }
 
 // exact returns the stories with exactly this id, or, if there are none, all.
@@ -256,4 +251,45 @@ func (c *commands) onStory(ctx context.Context, command command, t target) Messa
 		})
 	}
 	return command.story(c, ctx, t.stories[0], t.rest)
+}
+
+// word is a part of a command; a quoted one is never a keyword.
+type word struct {
+	text   string
+	quoted bool
+}
+
+// quotes maps opening to closing quotes, as people and chat programs write them.
+var quotes = map[rune]rune{'"': '"', '“': '”', '„': '“', '«': '»', '`': '`', '\'': '\'', '‘': '’'}
+
+// split splits text at white space outside quotes.
+func split(text string) []word {
+	var words []word
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		first := []rune(text)[0]
+		if closing, ok := quotes[first]; ok {
+			rest := text[len(string(first)):]
+			if quoted, after, found := strings.Cut(rest, string(closing)); found {
+				words = append(words, word{quoted, true})
+				text = after
+				continue
+			}
+		}
+		end := strings.IndexFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n\u00a0", r) })
+		if end < 0 {
+			end = len(text)
+		}
+		words = append(words, word{text[:end], false})
+		text = text[end:]
+	}
+	return words
+}
+
+// join joins words into one name: names may contain spaces.
+func join(words []word) string {
+	var texts []string
+	for _, w := range words {
+		texts = append(texts, w.text)
+	}
+	return strings.Join(texts, " ")
 }

@@ -123,21 +123,22 @@ func (c *commands) move(ctx context.Context, ref domain.StoryRef, rest []word) M
 			return Line{Code(name), Plain(" – " + stageTitle(name))}
 		})
 	}
+	id, title := c.links.story(ref.Project, ref.ID), stageTitle(to[0])
 	return c.change(ctx, ref, storyChange{
 		fields: map[string]any{"stage": to[0]},
-		done:   "%s is now in %s.",
-		idle:   "%s is in %s already.",
-		stage:  stageTitle(to[0]),
+		done:   say("%s is now in %s.", id, title),
+		idle:   say("%s is in %s already.", id, title),
 		isIdle: func(s domain.Story) bool { return s.Stage == to[0] },
 	})
 }
 
 // unblock removes the block from a story.
 func (c *commands) unblock(ctx context.Context, ref domain.StoryRef, _ []word) Message {
+	id := c.links.story(ref.Project, ref.ID)
 	return c.change(ctx, ref, storyChange{
 		fields: map[string]any{"blocked": nil},
-		done:   "%s is no longer blocked.",
-		idle:   "%s is not blocked.",
+		done:   say("%s is no longer blocked.", id),
+		idle:   say("%s is not blocked.", id),
 		isIdle: func(s domain.Story) bool { return s.Blocked == "" },
 	})
 }
@@ -156,11 +157,10 @@ func matchStages(stages []string, text string) []string {
 	return titled
 }
 
-// storyChange is a change, with what is said of the story when it is made, and when there is nothing to change.
+// storyChange is a change of a story, with what is said about it.
 type storyChange struct {
 	fields     map[string]any // of the project server's API
-	done, idle string         // of the story and the stage
-	stage      string
+	done, idle Message        // when it is made; when there is nothing to change
 	isIdle     func(domain.Story) bool
 }
 
@@ -181,7 +181,7 @@ func (c *commands) change(ctx context.Context, ref domain.StoryRef, change story
 	case story.File == nil || !story.File.Writable:
 		return readOnly
 	case change.isIdle(story):
-		return say(change.idle, id, change.stage)
+		return change.idle
 	}
 	change.fields["version"] = story.File.Version
 	body, err := json.Marshal(change.fields)
@@ -199,7 +199,7 @@ func (c *commands) change(ctx context.Context, ref domain.StoryRef, change story
 	case err != nil:
 		return c.failed(ctx, err)
 	case status == http.StatusOK:
-		return say(change.done, id, change.stage)
+		return change.done
 	case status == http.StatusForbidden:
 		return readOnly
 	case status == http.StatusNotFound:

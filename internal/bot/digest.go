@@ -40,9 +40,6 @@ type projectDigest struct {
 }
 
 func (g *digest) add(e domain.Event) {
-	if g.projects == nil {
-		g.projects = map[string]*projectDigest{}
-	}
 	p := g.projects[e.Project]
 	if p == nil {
 		p = &projectDigest{name: e.Project, moves: map[string]int64{}, troubles: map[domain.EventType]int64{}}
@@ -71,7 +68,7 @@ func (g *digest) add(e domain.Event) {
 }
 
 func (g *digest) addTrouble(kind domain.AlertKind, e domain.Event) {
-	if len(g.acknowledged) > 0 && g.acknowledged[storyAlert(kind, e.Project, e.Details().StoryID)] {
+	if g.acknowledged[storyAlert(kind, e.Project, e.Details().StoryID)] {
 		return
 	}
 	g.troubles++

@@ -142,15 +142,14 @@ func (l links) describe(e domain.Event) Line {
 	return append(sign(kind.Signal), line...)
 }
 
+var signs = map[domain.Signal]string{
+	domain.SignalClear: "● ", domain.SignalCaution: "▲ ", domain.SignalStop: "■ ",
+}
+
 // sign returns the sign of a signal, none for none.
 func sign(s domain.Signal) Line {
-	switch s {
-	case domain.SignalClear:
-		return Line{Plain("● ")}
-	case domain.SignalCaution:
-		return Line{Plain("▲ ")}
-	case domain.SignalStop:
-		return Line{Plain("■ ")}
+	if text, ok := signs[s]; ok {
+		return Line{Plain(text)}
 	}
 	return nil
 }

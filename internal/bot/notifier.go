@@ -115,7 +115,7 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 
 // messages returns the batch's messages: one for each event, or one for all.
 func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
-	all := digest{links: links(n.PublicURL)}
+	all := digest{links: links(n.PublicURL), projects: map[string]*projectDigest{}}
 	if b.Digest {
 		all.acknowledged = n.gateway.Alerts.List(ctx).Acknowledged
 	}

@@ -65,7 +65,7 @@ func New(o Options) *Supervisor {
 // and when this gateway begins or ceases to lead. The old bot ends before the new one starts.
 func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	var started chan<- struct{}
-	for {
+	for ctx.Err() == nil {
 		token, leads, moved := s.token()
 		life, end := context.WithCancel(ctx)
 		ended := s.start(life, gateway, token, leads)
@@ -76,9 +76,7 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 		for same := true; same; {
 			select {
 			case <-ctx.Done():
-				end()
-				<-ended
-				return nil
+				same = false
 			case started = <-s.restarts:
 				same = false
 			case <-moved:
@@ -91,6 +89,7 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 		end()
 		<-ended
 	}
+	return nil
 }
 
 // token returns the leader's fencing token, whether this gateway leads, and a channel that is closed when that may

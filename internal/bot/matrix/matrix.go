@@ -3,6 +3,7 @@ package matrix
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 
 	"switchyard/internal/bot"
@@ -11,7 +12,9 @@ import (
 
 // chat is the transport for one account.
 type chat struct {
-	*membership
+	*account
+	operators  []string
+	log        *slog.Logger
 	homeserver string
 	http       *http.Client
 }
@@ -22,7 +25,7 @@ func New(o bot.Options, settings map[string]domain.Secret) bot.Transport {
 	s := &session{state: o.State, key: "bot.matrix " + homeserver + " " + username}
 	s.saved.Store(&savedSession{})
 	a := &account{session: s, username: username, password: settings["password"]}
-	return &chat{&membership{account: a, operators: o.Operators, log: o.Log}, homeserver, bot.NewHTTPClient(o)}
+	return &chat{account: a, operators: o.Operators, log: o.Log, homeserver: homeserver, http: bot.NewHTTPClient(o)}
 }
 
 // Account identifies the homeserver and the user as they were entered.
