@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -96,15 +95,15 @@ func (d *derived) isOutdated(version uint64, now time.Time) bool {
 }
 
 // derive derives everything from an answer; last, which may be nil, is what was derived before. raw is the answer's
-// text, possibly with times. If the visits cannot be read, what was known of them is shown.
+// text, possibly with times. If visits is nil, they could not be read, and what was known of them is shown.
 func derive(
-	ctx context.Context, all *Visits, project string, answer *domain.PipelineAnswer, raw json.RawMessage, last *derived,
+	visits *domain.ProjectVisits, version uint64, project string,
+	answer *domain.PipelineAnswer, raw json.RawMessage, last *derived,
 ) *derived {
 	now := clock.Now()
-	next := &derived{answer: answer, version: all.Version(project), stages: answer.Stages, raw: raw}
+	next := &derived{answer: answer, version: version, stages: answer.Stages, raw: raw}
 	limit := func(string) time.Duration { return domain.StuckByDefault }
-	visits, err := all.Project(ctx, project)
-	known := err == nil && visits != nil
+	known := visits != nil
 	switch {
 	case known:
 		next.stages = visits.Times(answer.Stages)

@@ -25,25 +25,29 @@ const (
 	turnBehind             // nobody does
 )
 
+// fetch is given a function to call when it waits for nothing any more, but has to compute: then it keeps its slot, so
+// that the number of slots limits how many compute.
+type fetch func(keepSlot func() bool)
+
 // fetchQueue runs fetches in a fixed number of slots.
 type fetchQueue struct {
 	log *slog.Logger
 
 	mu           sync.Mutex
-	next, behind []func()
+	next, behind []fetch
 	busy, lesser int // slots in use, and how many of these for fetches that nobody waits for
 }
 
-func (q *fetchQueue) add(fetch func(), t turn) {
+func (q *fetchQueue) add(f fetch, t turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch t {
 	case turnFirst:
-		q.next = append([]func(){fetch}, q.next...)
+		q.next = append([]fetch{f}, q.next...)
 	case turnNext:
-		q.next = append(q.next, fetch)
+		q.next = append(q.next, f)
 	case turnBehind:
-		q.behind = append(q.behind, fetch)
+		q.behind = append(q.behind, f)
 	}
 	q.fill()
 }
@@ -51,16 +55,16 @@ func (q *fetchQueue) add(fetch func(), t turn) {
 // fill uses free slots. The caller holds mu.
 func (q *fetchQueue) fill() {
 	for q.busy < fetchSlots {
-		fetch, release := q.pop()
-		if fetch == nil {
+		f, release := q.pop()
+		if f == nil {
 			return
 		}
-		supervise.Go(q.log, "pipelines", func() { q.work(fetch, release) })
+		supervise.Go(q.log, "pipelines", func() { q.work(f, release) })
 	}
 }
 
 // pop takes a slot for the next fetch, if there is one. The caller holds mu.
-func (q *fetchQueue) pop() (fetch, release func()) {
+func (q *fetchQueue) pop() (f fetch, release func()) {
 	from, slots := &q.next, new(int)
 	if len(q.next) == 0 {
 		if from, slots = &q.behind, &q.lesser; q.lesser == behindSlots {
@@ -70,40 +74,45 @@ func (q *fetchQueue) pop() (fetch, release func()) {
 	if len(*from) == 0 {
 		return nil, nil
 	}
-	fetch, (*from)[0] = (*from)[0], nil
+	f, (*from)[0] = (*from)[0], nil
 	if *from = (*from)[1:]; len(*from) == 0 {
 		*from = nil // frees the underlying array
 	}
 	q.busy++
 	*slots++
-	return fetch, func() { q.busy--; *slots-- }
+	return f, func() { q.busy--; *slots-- }
 }
 
 // work runs fetches one after the other until one was so slow that its slot has been given to another, or there are
 // none. A goroutine for each would cost more, since each stack has to grow (make bench, "fresh pipeline of 1,000
 // projects").
-func (q *fetchQueue) work(fetch, release func()) {
-	for fetch != nil {
-		slow := time.AfterFunc(slowFetch, func() { q.release(release) })
-		err := supervise.Call(func() error { fetch(); return nil })
+func (q *fetchQueue) work(f fetch, release func()) {
+	for f != nil {
+		released := false
+		slow := time.AfterFunc(slowFetch, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			if !released {
+				released = true
+				release()
+				q.fill()
+			}
+		})
+		err := supervise.Call(func() error { f(slow.Stop); return nil })
 		if err != nil {
 			q.log.Error("a fetch failed", "error", err)
 		}
-		if !slow.Stop() {
+		slow.Stop()
+		q.mu.Lock()
+		if released {
+			q.mu.Unlock()
 			return
 		}
-		q.mu.Lock()
+		released = true
 		release()
-		if fetch, release = nil, nil; q.busy < fetchSlots {
-			fetch, release = q.pop()
+		if f, release = nil, nil; q.busy < fetchSlots {
+			f, release = q.pop()
 		}
 		q.mu.Unlock()
 	}
-}
-
-func (q *fetchQueue) release(release func()) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	release()
-	q.fill()
 }

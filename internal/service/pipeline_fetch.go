@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type fetcher struct {
 	visits   *Visits
 	log      *slog.Logger
 	queue    fetchQueue
+	deriving chan struct{} // of as many as derive at a time
 
 	mu       sync.Mutex
 	registry *domain.Registry
@@ -102,7 +104,7 @@ func (s *fetcher) begin(state *pipelineState, t turn) {
 		return
 	}
 	task := state.task
-	s.queue.add(func() { s.work(state, task) }, t)
+	s.queue.add(func(keepSlot func() bool) { s.work(state, task, keepSlot) }, t)
 }
 
 type result struct {
@@ -112,7 +114,7 @@ type result struct {
 
 // work fetches a project's pipeline, or only derives it again if nobody wants a newer one. It outlives the request that
 // caused it, and ends within the limits of ProjectServers.
-func (s *fetcher) work(state *pipelineState, task *pipelineTask) {
+func (s *fetcher) work(state *pipelineState, task *pipelineTask, keepSlot func() bool) {
 	s.mu.Lock()
 	if !task.began.IsZero() {
 		s.mu.Unlock()
@@ -126,7 +128,7 @@ func (s *fetcher) work(state *pipelineState, task *pipelineTask) {
 	after := before
 	if registered {
 		err := supervise.Call(func() (err error) {
-			after, err = s.renewed(state.project, before, task.began, fetches)
+			after, err = s.renewed(state.project, before, fetches, task.turn, keepSlot)
 			return err
 		})
 		if supervise.IsPanic(err) {
@@ -146,10 +148,12 @@ func (s *fetcher) work(state *pipelineState, task *pipelineTask) {
 }
 
 // renewed returns what is known of a project after fetching its pipeline or, without that, after deriving it again.
-func (s *fetcher) renewed(project domain.Project, r result, began time.Time, fetches bool) (result, error) {
+func (s *fetcher) renewed(
+	project domain.Project, r result, fetches bool, t turn, keepSlot func() bool,
+) (result, error) {
 	ctx := context.Background()
 	if !fetches {
-		r.known = derive(ctx, s.visits, project.Name, r.known.answer, r.known.raw, r.known)
+		r.known = s.derive(ctx, project.Name, r.known.answer, r.known.raw, r.known, t, keepSlot)
 		return r, nil
 	}
 	var known *domain.PipelineAnswer
@@ -167,9 +171,28 @@ func (s *fetcher) renewed(project domain.Project, r result, began time.Time, fet
 		answer = &kept
 	}
 	if answer != known || r.known.isOutdated(s.visits.Version(project.Name), clock.Now()) {
-		r.known = derive(ctx, s.visits, project.Name, answer, raw, r.known)
+		r.known = s.derive(ctx, project.Name, answer, raw, r.known, t, keepSlot)
 	}
 	return r, nil
+}
+
+// derive is like the function, but leaves processors to readers: of a pipeline that no page shows alone, it waits for
+// its turn.
+func (s *fetcher) derive(
+	ctx context.Context, project string, answer *domain.PipelineAnswer, raw json.RawMessage, last *derived,
+	t turn, keepSlot func() bool,
+) *derived {
+	version := s.visits.Version(project)
+	visits, err := s.visits.Project(ctx, project)
+	if err != nil {
+		visits = nil
+	}
+	keepSlot()
+	if t != turnFirst {
+		s.deriving <- struct{}{}
+		defer func() { <-s.deriving }()
+	}
+	return derive(visits, version, project, answer, raw, last)
 }
 
 // finish records what a task has found out, and begins what must follow it. The caller holds mu.

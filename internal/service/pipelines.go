@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type Pipelines struct {
 func newPipelines(projects *Projects, servers ProjectServers, visits *Visits, log *slog.Logger) *Pipelines {
 	return &Pipelines{fetcher: fetcher{
 		projects: projects, servers: servers, visits: visits, log: log, queue: fetchQueue{log: log},
+		deriving: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}}
 }
 
