@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -99,6 +100,63 @@ func TestHalfBodiesCostLittle(t *testing.T) {
 	})
 	if grown > dearestCaller {
 		t.Errorf("half bodies cost %.0f MiB", grown)
+	}
+}
+
+const (
+	// heldCalls is how many calls a gateway holds, heldByOne how many of them for one caller.
+	heldCalls, heldByOne = 1024, 64
+	// dearestCall is the private memory that a held call may take, in KiB, with the garbage of pages asked for meanwhile:
+	// without these it takes 28 to 38.
+	dearestCall = 64
+)
+
+// TestEachHeldCallCostsLittle: as many callers as needed hold as many calls as there may be, of each kind.
+func TestEachHeldCallCostsLittle(t *testing.T) {
+	for name, request := range map[string]struct{ method, path, body string }{
+		"wait of the API": {"GET", "/api/gateway/events?after=0&wait=50s", ""},
+		"wait of MCP": {"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call",` +
+			`"params":{"name":"wait_for_events","arguments":{"wait":"50s"}}}`},
+		"stream": {"GET", "/api/gateway/events/stream", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := roomy(t)
+			var tokens []string
+			for i := range heldCalls / heldByOne {
+				var viewer struct{ Token string }
+				body := map[string]string{"name": fmt.Sprint("viewer-", i), "role": "viewer"}
+				if _, err := call(t.Context(), "POST", g.url+"/api/gateway/tokens", rightToken, body, &viewer); err != nil {
+					t.Fatal(err)
+				}
+				tokens = append(tokens, viewer.Token)
+			}
+			besides(t, g, func(context.Context) {}) // what pages take anyway
+			var held atomic.Int64
+			grown := besides(t, g, func(ctx context.Context) {
+				var all sync.WaitGroup
+				defer all.Wait()
+				for i := range heldCalls {
+					conn := connect(t, g)
+					all.Go(func() {
+						_, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nAccept: application/json, text/event-stream\r\n"+
+							"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+							request.method, request.path, tokens[i/heldByOne], len(request.body), request.body)
+						_ = conn.SetReadDeadline(time.Now().Add(15 * time.Second))
+						answer, _ := io.ReadAll(conn)
+						if err == nil && (len(answer) == 0 || strings.HasPrefix(string(answer), "HTTP/1.1 200 ")) {
+							held.Add(1)
+						}
+					})
+				}
+			})
+			t.Logf("each takes %.0f KiB", grown*1024/heldCalls)
+			if n := held.Load(); n != heldCalls {
+				t.Errorf("%d calls were held", n)
+			}
+			if grown > dearestCall*heldCalls/1024 {
+				t.Errorf("held calls cost %.0f MiB", grown)
+			}
+		})
 	}
 }
 
