@@ -100,9 +100,9 @@ func NewAlerts(list []Alert) Alerts {
 // limitsHold is how long computed stuck limits are valid while nothing changes.
 const limitsHold = time.Hour
 
-// FindAlerts returns what needs attention in a pipeline, in no particular order, and until when that is valid if nothing
-// but the time changes. limit says how long a story may be in a stage of work. There is at most one alert for a story,
-// and none when it is done.
+// FindAlerts returns what needs attention in a pipeline, in no particular order, and until when that is valid if
+// nothing but the time changes. limit says how long a story may be in a stage of work. There is at most one alert for a
+// story, and none when it is done.
 func FindAlerts(
 	p *ProjectPipeline, limit func(stage string) time.Duration, now time.Time,
 ) (found []Alert, until time.Time) {

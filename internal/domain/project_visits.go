@@ -111,7 +111,8 @@ func (p *ProjectVisits) Differing(stages []Stage, complete bool, asked time.Time
 	shown := map[string]bool{}
 	compare := func(s Sighting) {
 		last := p.open[s.StoryID]
-		if last == nil && (len(p.open) >= maxOpenVisits || len(p.stages) >= maxStageNames && !slices.Contains(p.stages, s.Stage)) {
+		isFull := len(p.open) >= maxOpenVisits || len(p.stages) >= maxStageNames && !slices.Contains(p.stages, s.Stage)
+		if last == nil && isFull {
 			return // it would be refused
 		}
 		same := last.agrees(s)

@@ -47,7 +47,8 @@ func (s *Agents) Join(
 	seen := time.Now()
 	now := clock.Of(seen)
 	record := domain.AgentRecord{Agent: domain.Agent{
-		ID: randomText(agentIDBytes), Version: version, State: domain.AgentIdle, JoinedAt: now, StateSince: now, LastSeen: now,
+		ID: randomText(agentIDBytes), Version: version, State: domain.AgentIdle,
+		JoinedAt: now, StateSince: now, LastSeen: now,
 	}, SecretHash: hashSecret(secret)}
 	record.Label = record.ID
 	if label != nil {

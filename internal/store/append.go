@@ -17,8 +17,8 @@ type Statement struct {
 }
 
 // AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It
-// drops records that their project has or had already, and refuses the reads of a gateway that leads no more: nothing of
-// them is stored.
+// drops records that their project has or had already, and refuses the reads of a gateway that leads no more: nothing
+// of them is stored.
 func (db events) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error) {
 	a := &appending{sql: db.sql, reads: reads, seen: db.seen.Load(), known: map[int64]bool{}}
 	if err := db.Appended(db.engine.Transact(ctx, a.read(), a.write)); err != nil {

@@ -64,7 +64,8 @@ func newChangeSQL(d Dialect) *changeSQL {
 				SELECT stories.id AS asked, (SELECT number FROM stage_visits WHERE story = stories.id
 					ORDER BY number DESC LIMIT 1 OFFSET %d) AS first
 				FROM {rows} JOIN stories ON stories.project = {0} AND stories.story_id = {1}) AS wanted
-			JOIN stage_visits ON story = asked AND number >= COALESCE(first, 0) ORDER BY story, number`, VisitColumns, domain.NewestVisits-1),
+			JOIN stage_visits ON story = asked AND number >= COALESCE(first, 0) ORDER BY story, number`,
+			VisitColumns, domain.NewestVisits-1),
 		counts: sql(`SELECT project, open_visits, stages FROM visit_counts
 			WHERE project IN (SELECT {0} FROM {rows})`),
 		saveVisits: sql(`INSERT INTO stage_visits (project, story, number, stage, from_ms, to_ms, next_stage, source,

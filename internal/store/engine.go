@@ -44,8 +44,8 @@ type Dialect struct {
 	CursorURL string
 	// VisitChanged ends the list of columns that are updated with a visit.
 	VisitChanged string
-	// Containing selects the ids of the rows of a table whose words contain all texts, given as folded and of three or more
-	// characters each; the arguments are numbered from n.
+	// Containing selects the ids of the rows of a table whose words contain all texts, given as folded and of three or
+	// more characters each; the arguments are numbered from n.
 	Containing func(table string, n int, texts ...string) (statement string, args []any)
 }
 

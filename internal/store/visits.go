@@ -145,7 +145,8 @@ func ScanVisit(row Row) (v domain.Visit, err error) {
 // StoryVisits returns the last limit visits of a story in order.
 func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error) {
 	visits, err := selectAll(ctx, db.conn, ScanVisit, "SELECT "+VisitColumns+` FROM stage_visits
-		WHERE story = (SELECT id FROM stories WHERE project = $1 AND story_id = $2) ORDER BY number DESC LIMIT $3`, project, storyID, limit)
+		WHERE story = (SELECT id FROM stories WHERE project = $1 AND story_id = $2) ORDER BY number DESC LIMIT $3`,
+		project, storyID, limit)
 	slices.Reverse(visits)
 	return visits, err
 }
