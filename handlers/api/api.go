@@ -5,7 +5,6 @@ package api
 import (
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 
 	"switchyard/internal/service"
 	"switchyard/internal/web"
@@ -14,10 +13,9 @@ import (
 // API holds the handlers; each file has those of one noun.
 type API struct {
 	web.Errors
-	service  *service.Service
-	metrics  Metrics
-	held     *web.HeldCalls
-	registry atomic.Pointer[encodedRegistry] // the latest, encoded once
+	service *service.Service
+	metrics Metrics
+	held    *web.HeldCalls
 }
 
 // Metrics counts open streams.

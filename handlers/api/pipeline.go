@@ -3,7 +3,6 @@ package api
 import (
 	"bufio"
 	"net/http"
-	"strconv"
 	"time"
 
 	"switchyard/internal/domain"
@@ -28,48 +27,42 @@ func (a *API) Pipeline(w http.ResponseWriter, r *http.Request) error {
 	_, _ = out.WriteString(`{"active":`)
 	_, _ = out.Write(web.EncodeJSON(wire.OrNull(registry.Active)))
 	_, _ = out.WriteString(`,"projects":{`)
-	var head []byte
 	for i, p := range pipelines {
-		head = head[:0]
 		if i > 0 {
-			head = append(head, ',')
+			_ = out.WriteByte(',')
 		}
-		head = appendPipeline(head, p)
-		_, _ = out.Write(head)
+		_, _ = out.Write(web.EncodeJSON(p.Project))
+		_ = out.WriteByte(':')
+		head := web.EncodeJSON(encodePipeline(p))
 		if p.Reachable {
+			_, _ = out.Write(head[:len(head)-1])
+			_, _ = out.WriteString(`,"stages":`)
 			_, _ = out.Write(p.Raw)
+			head = head[len(head)-1:]
 		}
-		_ = out.WriteByte('}')
+		_, _ = out.Write(head)
 	}
 	_, _ = out.WriteString("}}")
 	_ = out.Flush()
 	return nil
 }
 
-// appendPipeline appends a project's entry up to its stages, if it is reachable, and the closing brace.
-func appendPipeline(b []byte, p domain.ProjectPipeline) []byte {
-	b = web.AppendJSON(b, p.Project)
-	b = append(b, `:{"url":`...)
-	b = web.AppendJSON(b, p.URL)
-	if p.Reachable {
-		b = append(b, `,"reachable":true,"stale":`...)
-		b = strconv.AppendBool(b, p.Stale)
-		b = append(b, `,"fetched_at_ms":`...)
-		b = strconv.AppendInt(b, p.FetchedAt.UnixMilli(), 10)
-		if p.EventsOnly {
-			b = append(b, `,"events_only":true`...)
-		}
-		if p.Note != "" {
-			b = append(b, `,"note":`...)
-			b = web.AppendJSON(b, p.Note)
-		}
-		return append(b, `,"stages":`...)
+// encodePipeline returns a project's entry, without its stages.
+func encodePipeline(p domain.ProjectPipeline) any {
+	if !p.Reachable {
+		return struct {
+			URL       string `json:"url"`
+			Reachable bool   `json:"reachable"`
+			Error     string `json:"error"`
+			LastSeen  *int64 `json:"last_seen_ms"`
+		}{p.URL, false, p.Error, wire.TimeOrNull(p.LastSeen)}
 	}
-	b = append(b, `,"reachable":false,"error":`...)
-	b = web.AppendJSON(b, p.Error)
-	b = append(b, `,"last_seen_ms":`...)
-	if p.LastSeen.IsZero() {
-		return append(b, "null"...)
-	}
-	return strconv.AppendInt(b, p.LastSeen.UnixMilli(), 10)
+	return struct {
+		URL        string `json:"url"`
+		Reachable  bool   `json:"reachable"`
+		Stale      bool   `json:"stale"`
+		FetchedAt  int64  `json:"fetched_at_ms"`
+		EventsOnly bool   `json:"events_only,omitempty"`
+		Note       string `json:"note,omitempty"`
+	}{p.URL, true, p.Stale, p.FetchedAt.UnixMilli(), p.EventsOnly, p.Note}
 }

@@ -15,29 +15,14 @@ type projectJSON struct {
 
 func (a *API) Registry(w http.ResponseWriter, r *http.Request) error {
 	registry := a.service.Projects.Registry()
-	last := a.registry.Load()
-	if last == nil || last.registry != registry { // registries are immutable
-		last = &encodedRegistry{registry, encodeRegistry(registry)}
-		a.registry.Store(last)
-	}
-	web.WriteEncoded(w, http.StatusOK, last.body)
-	return nil
-}
-
-type encodedRegistry struct {
-	registry *domain.Registry
-	body     []byte
-}
-
-func encodeRegistry(registry *domain.Registry) []byte {
 	projects := make([]projectJSON, len(registry.Projects))
 	for i, p := range registry.Projects {
 		projects[i] = projectJSON{p.Name, p.URL}
 	}
-	return web.EncodeJSON(struct {
+	return answer(w, http.StatusOK, struct {
 		Active   *string       `json:"active"`
 		Projects []projectJSON `json:"projects"`
-	}{wire.OrNull(registry.Active), projects})
+	}{wire.OrNull(registry.Active), projects}, nil)
 }
 
 // SwitchProject makes a project the active one. Every failure, including an unknown project, is a 400.
