@@ -20,16 +20,10 @@ var tokenLives = []struct{ value, words string }{
 }
 
 func viaWords(v domain.Via) string {
-	words := map[domain.Via]string{
-		domain.ViaOpen: "without login", domain.ViaAdminToken: "admin token", domain.ViaToken: "token",
-		domain.ViaLogin: "login",
-		domain.ViaProxy: "proxy", domain.ViaAgent: "agent", domain.ViaBot: "bot", domain.ViaCallback: "callback",
-		domain.ViaGateway: "gateway",
+	if v == domain.ViaOpen {
+		return "without login"
 	}
-	if known := words[v]; known != "" {
-		return known
-	}
-	return string(v)
+	return strings.ReplaceAll(string(v), "_", " ")
 }
 
 func methodAndRole(e domain.AuditEntry) string {

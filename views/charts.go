@@ -10,72 +10,47 @@ import (
 
 const dayFormat = "Mon 2 Jan"
 
-// dayChart is a chart with a column for each day, in pixels of the page's SVG.
+// The size of a chart of days in pixels of its SVG, whose width the page stretches: of a day's column and the bar in
+// it, of the highest bar, and of the whole.
+const columnWidth, barWidth, barsHeight, chartHeight = 20, 14, 70, 72
+
+// dayChart is a chart with a column for each day.
 type dayChart struct {
-	bars                   []dayBar
-	total                  int
-	width, height, viewBox string
-	column, bar            string // widths
-	first                  string // the first day
-	average                string // height of the average's line
-	perDay                 string
-	summary                string // for readers who cannot see the chart
+	days    []domain.DayCount
+	total   int
+	highest domain.DayCount
+	average float64 // without today, which is not over
 }
-
-type dayBar struct {
-	left, x   string // of the column, of its bar
-	y, height string // of the bar
-	words     string
-}
-
-// Dimensions of a chart of days, whose width the page stretches.
-const (
-	columnWidth = 20
-	barWidth    = 14
-	barsTop     = 2
-	barsHeight  = 70
-)
 
 func newDayChart(days []domain.DayCount) dayChart {
-	highest, best := 0, 0
-	c := dayChart{total: finished(days), column: strconv.Itoa(columnWidth), bar: strconv.Itoa(barWidth)}
-	for i, d := range days {
-		if d.Finished > highest {
-			highest, best = d.Finished, i
+	c := dayChart{days: days, total: finished(days), average: perDay(days[:max(0, len(days)-1)])}
+	for _, d := range days {
+		if d.Finished > c.highest.Finished {
+			c.highest = d
 		}
-	}
-	if c.total == 0 {
-		return c
-	}
-	scale := max(highest, 3) // one story a day should look like little
-	width, base := len(days)*columnWidth, barsTop+barsHeight
-	c.width, c.height = strconv.Itoa(width), strconv.Itoa(base)
-	c.viewBox = "0 0 " + c.width + " " + c.height
-	average := perDay(days[:max(1, len(days)-1)]) // without today, which is not over
-	if average >= 0.05 {
-		c.perDay = fmt.Sprintf("%.1f on average", average) // less would be shown as 0.0
-	}
-	if average >= 100 {
-		c.perDay = fmt.Sprintf("%.0f on average", average)
-	}
-	c.average = strconv.Itoa(base - int(average*barsHeight/float64(scale)))
-	c.first = days[0].Day.Format("2 Jan")
-	c.summary = fmt.Sprintf("%s finished in %d days, most of them, %d, on %s",
-		count(c.total, "story", "stories"), len(days), highest, days[best].Day.Format(dayFormat))
-	for i, d := range days {
-		left := i * columnWidth
-		height := 0
-		if d.Finished > 0 {
-			height = max(2, d.Finished*barsHeight/scale)
-		}
-		b := dayBar{
-			left: strconv.Itoa(left), x: strconv.Itoa(left + (columnWidth-barWidth)/2),
-			y: strconv.Itoa(base - height), height: strconv.Itoa(height),
-			words: d.Day.Format(dayFormat) + ": " + strconv.Itoa(d.Finished),
-		}
-		c.bars = append(c.bars, b)
 	}
 	return c
+}
+
+// y returns where a bar for this many stories begins.
+func (c dayChart) y(stories float64) int {
+	return chartHeight - int(stories*barsHeight/float64(max(3, c.highest.Finished))) // one story a day should look like little
+}
+
+func (c dayChart) perDay() string {
+	switch {
+	case c.average < 0.05:
+		return "" // it would be shown as 0.0
+	case c.average >= 100:
+		return fmt.Sprintf("%.0f on average", c.average)
+	}
+	return fmt.Sprintf("%.1f on average", c.average)
+}
+
+// summary is for readers who cannot see the chart.
+func (c dayChart) summary() string {
+	return fmt.Sprintf("%s finished in %d days, most of them, %d, on %s", domain.Count(c.total, "story", "stories"),
+		len(c.days), c.highest.Finished, c.highest.Day.Format(dayFormat))
 }
 
 func longestVisit(stages []domain.StageTime) time.Duration {

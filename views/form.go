@@ -67,6 +67,6 @@ func (c AddressCheck) Words() string {
 	for _, stage := range c.Answer.Stages {
 		stories += len(stage.Items)
 	}
-	return fmt.Sprintf("A project server answers, with %s and %s.", count(len(c.Answer.Stages), "stage", "stages"),
-		count(stories, "story", "stories"))
+	return fmt.Sprintf("A project server answers, with %s and %s.", domain.Count(len(c.Answer.Stages), "stage", "stages"),
+		domain.Count(stories, "story", "stories"))
 }

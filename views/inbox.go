@@ -1,6 +1,10 @@
 package views
 
-import "switchyard/internal/domain"
+import (
+	"cmp"
+
+	"switchyard/internal/domain"
+)
 
 const (
 	// shownAlerts is the most alerts shown at once, foldedAlerts the most in the fold below.
@@ -41,18 +45,18 @@ func newInbox(a domain.Alerts) inbox {
 func alertTitle(a domain.Alert) string {
 	switch {
 	case a.Story != nil:
-		return domain.Cut(or(a.Story.StoryName, a.Story.StoryID), 80)
+		return domain.Cut(cmp.Or(a.Story.StoryName, a.Story.StoryID), 80)
 	case a.Kind == domain.AlertBot:
 		return "Bot configuration"
 	case a.Kind == domain.AlertStore:
 		return "Database"
 	}
-	return domain.Cut(or(a.Agent, a.Project), 120)
+	return domain.Cut(cmp.Or(a.Agent, a.Project), 120)
 }
 
 // alertWhere says what is wrong and where: "Blocked in webshop · QA".
 func alertWhere(a domain.Alert) string {
-	word := alertWord(a.Kind)
+	word := upper(a.Kind.Word())
 	switch {
 	case a.Story != nil:
 		return word + " in " + domain.Cut(a.Project, 40) + " · " + domain.StageTitle(a.Stage)
@@ -60,11 +64,4 @@ func alertWhere(a domain.Alert) string {
 		return word + ", assigned to " + domain.Cut(a.Project, 40)
 	}
 	return word
-}
-
-func or(first, second string) string {
-	if first != "" {
-		return first
-	}
-	return second
 }

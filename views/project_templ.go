@@ -212,7 +212,7 @@ func project(p ProjectProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = numbers(facts(inWork(p.Pipeline), p.Charts, p.plainAgents())).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = numbers(facts(p.Pipeline.Summary().Working, p.Charts, p.plainAgents())).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

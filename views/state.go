@@ -30,8 +30,6 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	return list[0].signal, strings.Join(words, ", ")
 }
 
-func inWork(p domain.ProjectPipeline) int { return p.Summary().Working }
-
 // storyState returns the state of a story, given the sorted ids of the stuck ones; SignalNone and "" if it has no
 // trouble.
 func storyState(item domain.Item, stuck []string) (Signal, string) {
@@ -58,8 +56,6 @@ func eventState(e domain.Event) (Signal, string) {
 }
 
 func signal(s domain.Signal) Signal { return Signal("signal-" + s) }
-
-func alertWord(kind domain.AlertKind) string { return upper(kind.Word()) }
 
 func split[T any](list []T, n int) (first, rest []T) {
 	n = min(n, len(list))

@@ -97,11 +97,6 @@ func storyPrompt(s domain.Story, html string) string {
 	return markdown.Visible(b.String())
 }
 
-func shortHash(hash string) string {
-	const length = 8
-	return hash[:min(length, len(hash))]
-}
-
 // field is a key of a story's front matter.
 type field struct{ name, value string }
 

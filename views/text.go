@@ -40,18 +40,7 @@ func eventTime(e domain.Event) time.Time { return moment(uint64(e.At.UnixMilli()
 // machineTime returns t as the datetime of a <time> element.
 func machineTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// asOf says how old the data of a page is, "" if it is current.
-func asOf(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return "as of " + t.Format("15:04")
-}
-
 func exactTime(t time.Time) string { return t.Format("2 Jan 2006 15:04:05 MST") }
-
-// count returns a number with its noun: "1 story", "3 stories".
-func count(n int, one, many string) string { return domain.Count(n, one, many) }
 
 // number returns the digits that a story's id begins with, to show before its name: "14" for "14_story_login", "" if
 // there are none, or if the name is the id itself.

@@ -45,15 +45,8 @@ func (s *station) add(w wagon) {
 	for at > 0 && w.order() < s.wagons[at-1].order() {
 		at--
 	}
-	if at < maxWagons {
-		s.wagons = slices.Insert(s.wagons, at, w)
-	}
-	if len(s.wagons) > maxWagons {
-		s.wagons = s.wagons[:maxWagons]
-		s.more++
-	} else if at == maxWagons {
-		s.more++
-	}
+	s.wagons = slices.Insert(s.wagons, at, w)
+	s.hide(maxWagons)
 }
 
 // hide shows only the first n stories and counts the others.
@@ -124,7 +117,7 @@ func troubles(p *domain.ProjectPipeline, stuck int) (list []trouble) {
 	}
 	add := func(n int, signal Signal, one, many string) {
 		if n > 0 {
-			list = append(list, trouble{signal, count(n, one, many)})
+			list = append(list, trouble{signal, domain.Count(n, one, many)})
 		}
 	}
 	sum := p.Summary()

@@ -107,13 +107,6 @@ const htmxConfig = `{"allowEval":false,"allowScriptTags":false,"includeIndicator
 
 func pageTitle(title string) string { return title + " · Switchyard" }
 
-func themeAttributes(t Theme) templ.Attributes {
-	if t == ThemeSystem {
-		return nil
-	}
-	return templ.Attributes{"data-theme": string(t)}
-}
-
 // Part is the part of a page that refreshes itself: an element around content that depends on Props alone.
 type Part struct {
 	ID, Class string
