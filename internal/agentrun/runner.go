@@ -3,11 +3,12 @@ package agentrun
 import (
 	"context"
 	"io"
-	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
@@ -30,12 +31,12 @@ type assignment struct{ project, url string }
 
 // runner runs the command where the agent is assigned.
 type runner struct {
-	argv   []string // empty: nothing to run
-	env    []string
-	output io.Writer
+	Options
+	client *client
 	file   *stateFile
-	token  apiToken
-	log    *slog.Logger
+
+	// Only run uses these: the last token for the command, and its project.
+	token, tokenProject string
 
 	mu         sync.Mutex
 	want       assignment
@@ -46,11 +47,10 @@ type runner struct {
 	tail       *tail  // the end of the command's output
 }
 
-func newRunner(o Options, file *stateFile) *runner {
+func newRunner(o Options, c *client, file *stateFile) *runner {
 	return &runner{
-		argv: o.Command, output: o.Output, file: file, token: apiToken{client: newClient(o.Gateway), file: file, log: o.Log},
-		log: o.Log, env: slices.DeleteFunc(slices.Clone(o.Environment), isSecret),
-		reassigned: make(chan struct{}), state: domain.AgentIdle, changed: func() {}, tail: &tail{},
+		Options: o, client: c, file: file, reassigned: make(chan struct{}), state: domain.AgentIdle, changed: func() {},
+		tail: &tail{},
 	}
 }
 
@@ -60,6 +60,39 @@ func isSecret(line string) bool {
 	return strings.HasPrefix(name, "SWITCHYARD_") &&
 		// the address may hold a password
 		(strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "SWITCHYARD_DATABASE")
+}
+
+// tokenLimit is the time limit for getting a token, so that an unreachable gateway does not delay a command for long.
+const tokenLimit = 5 * time.Second
+
+// access returns the environment variables with which a command in the given project can call the gateway itself, none
+// if that issues no tokens. The last token is reused while it is valid, and while the gateway cannot be reached.
+func (r *runner) access(ctx context.Context, project string) []string {
+	ctx, cancel := context.WithTimeout(ctx, tokenLimit)
+	defer cancel()
+	if r.tokenProject != project {
+		r.tokenProject, r.token = project, ""
+	}
+	if r.token == "" || isRefusal(
+		r.client.call(ctx, tokenLimit, http.MethodGet, "/gateway/mode", r.token, nil, nil), http.StatusUnauthorized,
+	) {
+		var issued struct {
+			Token   string `json:"token"`
+			Project string `json:"project"`
+		}
+		who := r.file.get().identity
+		err := r.client.call(ctx, tokenLimit, http.MethodPost, who.path()+"/token", who.Secret, nil, &issued)
+		if err != nil {
+			r.Log.WarnContext(ctx, "cannot get a token for the command", "error", err)
+		}
+		if r.token = ""; issued.Project == project { // otherwise the agent has just been reassigned
+			r.token = issued.Token
+		}
+	}
+	if r.token == "" {
+		return nil
+	}
+	return []string{"SWITCHYARD_MCP_URL=" + r.client.gateway + "/mcp", "SWITCHYARD_API_TOKEN=" + r.token}
 }
 
 // assign makes the command run for a; for the zero assignment it is stopped.
@@ -105,7 +138,7 @@ func (r *runner) run(ctx context.Context) {
 	backoff := supervise.Backoff{First: restartFirst, Max: restartMax}
 	for ctx.Err() == nil {
 		at, reassigned := r.wanted()
-		if at.project == "" || len(r.argv) == 0 {
+		if at.project == "" || len(r.Command) == 0 {
 			r.set(domain.AgentIdle, "")
 			backoff.Reset()
 			select {
@@ -123,7 +156,7 @@ func (r *runner) run(ctx context.Context) {
 			backoff.Reset()
 		}
 		pause := backoff.Next()
-		r.log.WarnContext(ctx, "the command ended", "project", at.project, "ending", ending, "retry_in", pause)
+		r.Log.WarnContext(ctx, "the command ended", "project", at.project, "ending", ending, "retry_in", pause)
 		r.set(state, ending)
 		select {
 		case <-time.After(pause):
@@ -138,12 +171,12 @@ func (r *runner) run(ctx context.Context) {
 func (r *runner) runAt(ctx context.Context, at assignment, reassigned <-chan struct{}) (domain.AgentState, string) {
 	r.mu.Lock()
 	r.tail = &tail{}
-	out := io.MultiWriter(r.tail, r.output)
+	out := io.MultiWriter(r.tail, r.Output)
 	r.mu.Unlock()
-	env := append(slices.Clone(r.env),
+	env := append(slices.DeleteFunc(slices.Clone(r.Environment), isSecret),
 		"SWITCHYARD_PROJECT="+at.project, "SWITCHYARD_PROJECT_URL="+at.url, agentIDVariable+"="+r.file.get().ID)
-	env = append(env, r.token.variables(ctx, at.project)...)
-	p, err := prepare(r.log, r.argv, env, out)
+	env = append(env, r.access(ctx, at.project)...)
+	p, err := prepare(r.Log, r.Command, env, out)
 	if err != nil {
 		return domain.AgentFailed, "cannot start: " + err.Error()
 	}
@@ -155,7 +188,7 @@ func (r *runner) runAt(ctx context.Context, at assignment, reassigned <-chan str
 		r.stop(ctx, p)
 		return domain.AgentFailed, "cannot start: " + err.Error()
 	}
-	r.log.InfoContext(ctx, "the command has started", "project", at.project, "pid", p.group.PGID)
+	r.Log.InfoContext(ctx, "the command has started", "project", at.project, "pid", p.group.PGID)
 	r.set(domain.AgentRunning, "")
 	select {
 	case <-p.exited:
@@ -164,7 +197,7 @@ func (r *runner) runAt(ctx context.Context, at assignment, reassigned <-chan str
 	}
 	r.stop(ctx, p)
 	if err := r.file.update(func(s *state) { s.Command = processGroup{} }); err != nil {
-		r.log.ErrorContext(ctx, "cannot write the state file", "error", err)
+		r.Log.ErrorContext(ctx, "cannot write the state file", "error", err)
 	}
 	select {
 	case <-p.exited:
@@ -200,6 +233,40 @@ func (r *runner) stopLeftover(ctx context.Context) {
 	defer done()
 	saved := r.file.get()
 	if stopLeftover(grace, saved.Command, saved.ID) {
-		r.log.Warn("ended a command that was left running", "pid", saved.Command.PGID)
+		r.Log.Warn("ended a command that was left running", "pid", saved.Command.PGID)
 	}
+}
+
+const (
+	tailBytes = 2048 // of output are kept
+	tailLines = 10   // of those bytes are reported
+)
+
+// tail keeps the last tailBytes written to it.
+type tail struct {
+	mu  sync.Mutex
+	end []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end = append(t.end, p[max(0, len(p)-tailBytes):]...)
+	t.end = append(t.end[:0], t.end[max(0, len(t.end)-tailBytes):]...)
+	return len(p), nil
+}
+
+// String returns the last lines as plain text, without control characters.
+func (t *tail) String() string {
+	t.mu.Lock()
+	text := string(t.end)
+	t.mu.Unlock()
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
