@@ -108,7 +108,7 @@ func agentStateFile(label string) (string, error) {
 }
 
 // maxStateName is in bytes. Names of lock and temporary files are longer and must still fit the usual limit of 255.
-const maxStateName = 255 - len("..1234567890.tmp")
+const maxStateName = 255 - len("..tmp")
 
 // agentStateName returns a file name that is unique to the label. A label that is too long for one is replaced by its
 // hash.

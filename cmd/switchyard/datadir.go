@@ -93,7 +93,7 @@ func checkNotEmptied(dir string) error {
 // The caller holds the directory's lock.
 func sessionKey(dir string) ([]byte, error) {
 	path := filepath.Join(dir, sessionKeyName)
-	if err := files.SweepOrphansLocked(path); err != nil {
+	if err := files.Tidy(path, true); err != nil {
 		return nil, err
 	}
 	text, err := files.Read(path)
@@ -109,5 +109,5 @@ func sessionKey(dir string) ([]byte, error) {
 	if err != nil || len(key) != sessionKeySize {
 		return nil, fmt.Errorf("%s is damaged; remove it to have a new one created, which ends all sessions", path)
 	}
-	return key, files.Restrict(path)
+	return key, nil
 }

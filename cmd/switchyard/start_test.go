@@ -168,7 +168,7 @@ func TestAPipeInPlaceOfAFileIsAnError(t *testing.T) {
 func TestADamagedSessionKeyStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, sessionKeyName)
-	orphan := filepath.Join(dir, "."+sessionKeyName+".123.tmp") // of a start that was killed
+	orphan := filepath.Join(dir, "."+sessionKeyName+".tmp") // of a start that was killed
 	os.WriteFile(orphan, []byte("abc"), 0o600)
 	first, err := sessionKey(dir)
 	if err != nil || len(first) != sessionKeySize {

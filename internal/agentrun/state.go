@@ -54,7 +54,7 @@ func openState(path string) (file *stateFile, unlock func(), err error) {
 }
 
 func (f *stateFile) load() error {
-	if err := errors.Join(files.SweepOrphansLocked(f.path), files.Restrict(f.path)); err != nil {
+	if err := files.Tidy(f.path, true); err != nil {
 		return err
 	}
 	data, err := files.Read(f.path)

@@ -80,5 +80,5 @@ func (f File) Name() string { return f.Path }
 
 // Tidy makes the file private and removes temporary files that killed writers left behind.
 func (f File) Tidy() error {
-	return errors.Join(files.SweepOrphans(f.Path), files.Restrict(f.Path))
+	return files.Tidy(f.Path, false)
 }

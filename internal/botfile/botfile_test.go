@@ -87,14 +87,14 @@ func TestFileIsTidied(t *testing.T) {
 	file := botfile.File{Path: filepath.Join(dir, "bot.toml")}
 	os.WriteFile(file.Path, nil, 0o644)
 	os.Chmod(file.Path, 0o644)
-	os.WriteFile(filepath.Join(dir, ".bot.toml.1.tmp"), nil, 0o600)
+	os.WriteFile(filepath.Join(dir, ".bot.toml.tmp"), nil, 0o600)
 	if err := file.Tidy(); err != nil {
 		t.Fatal(err)
 	}
 	if info, _ := os.Stat(file.Path); info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, want 0600", info.Mode())
 	}
-	if _, err := os.Stat(filepath.Join(dir, ".bot.toml.1.tmp")); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, ".bot.toml.tmp")); err == nil {
 		t.Error("an orphaned temporary file stayed")
 	}
 }

@@ -5,10 +5,10 @@ package files
 import (
 	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -23,7 +23,7 @@ const (
 // it points to is replaced. When WriteAtomic returns nil the content has been synced to disk; when it fails, the old
 // file is unchanged.
 //
-// A writer that reads before it writes, or may run concurrently with SweepOrphans, must hold Lock(path).
+// There is one writer at a time: the caller holds Lock(path), or another lock that has the same effect.
 func WriteAtomic(path string, data []byte) error {
 	target, err := resolve(path)
 	if err != nil {
@@ -51,17 +51,33 @@ func cause(err error) error {
 }
 
 func replace(target string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(target), tempPattern(target))
+	if err := removeTemp(target); err != nil {
+		return err
+	}
+	temp, err := os.OpenFile(tempOf(target), os.O_CREATE|os.O_EXCL|os.O_WRONLY, privateFile)
 	if err != nil {
 		return err
 	}
-	if err := fill(temp, data); err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
+	err = fill(temp, data)
+	if err == nil {
+		err = os.Rename(temp.Name(), target)
 	}
-	if err := os.Rename(temp.Name(), target); err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
+	if err != nil {
+		return errors.Join(err, removeTemp(target))
 	}
 	return SyncDir(filepath.Dir(target))
+}
+
+// tempOf returns the name of target's new content until it is complete.
+func tempOf(target string) string {
+	return filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+".tmp")
+}
+
+func removeTemp(target string) error {
+	if err := os.Remove(tempOf(target)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 func fill(f *os.File, data []byte) error {
@@ -73,15 +89,6 @@ func fill(f *os.File, data []byte) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
-}
-
-// tempPattern and tempGlob return patterns, for os.CreateTemp and filepath.Match, for the temporary files of target,
-// which are hidden files beside it.
-func tempPattern(target string) string { return "." + filepath.Base(target) + ".*.tmp" }
-
-func tempGlob(target string) string {
-	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(filepath.Base(target))
-	return "." + quoted + ".*.tmp"
 }
 
 // SyncDir makes new names in dir durable.
@@ -133,8 +140,9 @@ func Restrict(path string) error {
 	return os.Chmod(path, privateFile)
 }
 
-// SweepOrphans removes temporary files that killed writers of path left behind, holding Lock(path).
-func SweepOrphans(path string) error {
+// Tidy removes what a killed writer of the file at path left behind, and restricts the file. It needs Lock(path), which
+// it takes itself if locked is false.
+func Tidy(path string, locked bool) error {
 	target, err := resolve(path)
 	if err != nil {
 		return err
@@ -142,27 +150,14 @@ func SweepOrphans(path string) error {
 	if _, err := os.Stat(filepath.Dir(target)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	unlock, err := Lock(path)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return SweepOrphansLocked(path)
-}
-
-// SweepOrphansLocked is SweepOrphans for a caller that holds Lock(path) already.
-func SweepOrphansLocked(path string) error {
-	target, err := resolve(path)
-	if err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(filepath.Dir(target))
-	for _, entry := range entries {
-		if matched, _ := filepath.Match(tempGlob(target), entry.Name()); matched && entry.Type().IsRegular() {
-			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(target), entry.Name())))
+	if !locked {
+		unlock, err := Lock(path)
+		if err != nil {
+			return err
 		}
+		defer unlock()
 	}
-	return err
+	return errors.Join(removeTemp(target), Restrict(path))
 }
 
 // maxLinks is how many symbolic links are followed, as many as in Linux.
@@ -186,4 +181,35 @@ func resolve(path string) (string, error) {
 		}
 	}
 	return "", &fs.PathError{Op: "open", Path: start, Err: syscall.ELOOP}
+}
+
+var errNotRegular = errors.New("is not a regular file")
+
+// Read returns the content of the regular file at path. Anything else is an error, without waiting: a pipe may never
+// have a writer, and a device may never end.
+func Read(path string) ([]byte, error) {
+	data, _, err := ReadInfo(path)
+	return data, err
+}
+
+// ReadInfo is Read, and also returns information about the file.
+func ReadInfo(path string) ([]byte, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	case !info.Mode().IsRegular():
+		err = &fs.PathError{Op: "read", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := io.ReadAll(f)
+	return data, info, err
 }

@@ -251,17 +251,17 @@ func TestAKilledWriterLeavesOldOrNewContentAndItsOrphansGo(t *testing.T) {
 			t.Fatalf("torn: %d bytes, %v", len(data), err)
 		}
 	}
-	put(t, filepath.Join(dir, ".file.123.tmp"), "orphan", 0o600)
-	put(t, filepath.Join(dir, ".other.123.tmp"), "not ours", 0o600)
-	if err := files.SweepOrphans(path); err != nil {
+	put(t, filepath.Join(dir, ".file.tmp"), "orphan", 0o600)
+	put(t, filepath.Join(dir, ".other.tmp"), "not ours", 0o600)
+	if err := files.Tidy(path, false); err != nil {
 		t.Fatal(err)
 	}
-	wantNames(t, dir, ".other.123.tmp", "file", "file.lock")
+	wantNames(t, dir, ".other.tmp", "file", "file.lock")
 }
 
 func TestSweepingWithoutADirectoryMakesNone(t *testing.T) {
 	dir := t.TempDir()
-	if err := files.SweepOrphans(filepath.Join(dir, "missing", "file")); err != nil {
+	if err := files.Tidy(filepath.Join(dir, "missing", "file"), false); err != nil {
 		t.Fatal(err)
 	}
 	wantNames(t, dir)

@@ -27,7 +27,7 @@ func NewFile(path string) *File { return &File{path: path} }
 
 // Tidy removes temporary files that killed writers left behind and makes the file readable by its owner only.
 func (f *File) Tidy() error {
-	return errors.Join(files.SweepOrphans(f.path), files.Restrict(f.path))
+	return files.Tidy(f.path, false)
 }
 
 // record is the stored form of credentials. The last two are always null when we write them.

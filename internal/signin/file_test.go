@@ -265,7 +265,7 @@ func TestAPipeDoesNotBlock(t *testing.T) {
 
 func TestTidyRemovesOrphansAndRepairsTheMode(t *testing.T) {
 	dir := t.TempDir()
-	path, orphan := filepath.Join(dir, "credentials.json"), filepath.Join(dir, ".credentials.json.123.tmp")
+	path, orphan := filepath.Join(dir, "credentials.json"), filepath.Join(dir, ".credentials.json.tmp")
 	put(t, path, `{}`)
 	put(t, orphan, `{"oauth":`)
 	if err := signin.NewFile(path).Tidy(); err != nil {
