@@ -114,7 +114,7 @@ func (l logins) redirectURI(r *http.Request) string {
 
 // attempts returns the logins that this browser has started, the newest first.
 func (l logins) attempts(r *http.Request) (attempts []attempt) {
-	prefix := l.cookie(r, "").Name
+	prefix := l.cookie(r, "", "", 0).Name
 	for _, cookie := range r.Cookies() {
 		var begun attempt
 		if strings.HasPrefix(cookie.Name, prefix) && l.codec.Decode(l.name, cookie.Value, &begun) == nil {
@@ -130,18 +130,14 @@ func (l logins) keep(w http.ResponseWriter, r *http.Request, begun attempt) erro
 	if err != nil {
 		return domain.WrapError(domain.Internal, err, "the login could not be started")
 	}
-	cookie := l.cookie(r, begun.State)
-	cookie.Value, cookie.MaxAge = value, int(login.AttemptTime/time.Second)
-	http.SetCookie(w, cookie)
+	http.SetCookie(w, l.cookie(r, begun.State, value, int(login.AttemptTime/time.Second)))
 	return nil
 }
 
 func (l logins) forget(w http.ResponseWriter, r *http.Request, begun attempt) {
-	cookie := l.cookie(r, begun.State)
-	cookie.MaxAge = -1
-	http.SetCookie(w, cookie)
+	http.SetCookie(w, l.cookie(r, begun.State, "", -1))
 }
 
-func (l logins) cookie(r *http.Request, state string) *http.Cookie {
-	return sessionCookie(l.name+"_"+state[:min(len(state), 8)], web.CameByHTTPS(r))
+func (l logins) cookie(r *http.Request, state, value string, maxAge int) *http.Cookie {
+	return sessionCookie(l.name+"_"+state[:min(len(state), 8)], web.CameByHTTPS(r), value, maxAge)
 }

@@ -61,7 +61,7 @@ func (s sessions) begin(w http.ResponseWriter, r *http.Request, who service.Iden
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, s.cookie(web.CameByHTTPS(r), value, int(service.SessionTime/time.Second)))
+	http.SetCookie(w, sessionCookie(s.name, web.CameByHTTPS(r), value, int(service.SessionTime/time.Second)))
 	return nil
 }
 
@@ -72,21 +72,17 @@ func (s sessions) end(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	http.SetCookie(w, s.cookie(false, "", -1))
-	http.SetCookie(w, s.cookie(true, "", -1))
+	http.SetCookie(w, sessionCookie(s.name, false, "", -1))
+	http.SetCookie(w, sessionCookie(s.name, true, "", -1))
 	return nil
-}
-
-func (s sessions) cookie(secure bool, value string, maxAge int) *http.Cookie {
-	c := sessionCookie(s.name, secure)
-	c.Value, c.MaxAge = value, maxAge
-	return c
 }
 
 // sessionCookie returns a cookie that scripts cannot read and that requests from other sites carry only when people
 // follow a link.
-func sessionCookie(name string, secure bool) *http.Cookie {
-	c := &http.Cookie{Name: name, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
+func sessionCookie(name string, secure bool, value string, maxAge int) *http.Cookie {
+	c := &http.Cookie{
+		Name: name, Value: value, MaxAge: maxAge, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
 	if secure {
 		c.Name, c.Secure = secureName(name), true
 	}

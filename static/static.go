@@ -28,8 +28,8 @@ type File struct {
 	Compressed func() []byte // Content in gzip's best compression, made at the first call
 }
 
-// loaded returns the files under their names and under their addresses.
-var loaded = sync.OnceValues(load)
+// loaded returns the files under their names and under their addresses, which begin with Prefix.
+var loaded = sync.OnceValue(load)
 
 // Console is the name of the scripts that every page needs, served as one file: in this order, and compressed together,
 // they are a tenth smaller, and fetched by one request.
@@ -46,11 +46,11 @@ var types = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-func load() (names, paths map[string]File) {
-	names, paths = map[string]File{}, map[string]File{}
+func load() map[string]File {
+	all := map[string]File{}
 	add := func(name string, content []byte) {
 		file := newFile(path.Base(name), content)
-		names[name], paths[file.Path] = file, file
+		all[name], all[file.Path] = file, file
 	}
 	add(Console, consoleScript())
 	for _, dir := range []string{".", "vendor"} {
@@ -67,7 +67,7 @@ func load() (names, paths map[string]File) {
 			}
 		}
 	}
-	return names, paths
+	return all
 }
 
 func consoleScript() []byte {
@@ -127,8 +127,7 @@ func compress(content []byte) []byte {
 
 // Path returns the address of the file with this name, such as "app.css". It panics for a name that is not embedded.
 func Path(name string) string {
-	byName, _ := loaded()
-	file, ok := byName[name]
+	file, ok := loaded()[name]
 	if !ok {
 		panic("static: no file " + name)
 	}
@@ -137,7 +136,6 @@ func Path(name string) string {
 
 // Lookup returns the file with this address. One with an old or made-up hash does not exist.
 func Lookup(address string) (File, bool) {
-	_, byPath := loaded()
-	file, ok := byPath[address]
+	file, ok := loaded()[address]
 	return file, ok
 }

@@ -62,21 +62,13 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request, field
 
 func (c *Console) RevokeNamedToken(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Access.RevokeToken(r.Context(), web.PathParam(r, "id"))
-	return c.accessSays(w, r, "The token is revoked.", "This token had already been revoked.", err)
+	return c.done(w, r, views.AccessURL, views.Notice{Text: "The token is revoked."}, err,
+		"This token had already been revoked.")
 }
 
 // EndSession ends a session, perhaps the reader's own.
 func (c *Console) EndSession(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Access.EndSession(r.Context(), web.PathParam(r, "id"))
-	return c.accessSays(w, r, "The session has ended.", "This session had already ended.", err)
-}
-
-func (c *Console) accessSays(w http.ResponseWriter, r *http.Request, done, gone string, err error) error {
-	if domain.CodeOf(err) == domain.NotFound {
-		done, err = gone, nil
-	}
-	if err != nil {
-		return err
-	}
-	return c.notices.redirect(w, r, views.AccessURL, views.Notice{Text: done})
+	return c.done(w, r, views.AccessURL, views.Notice{Text: "The session has ended."}, err,
+		"This session had already ended.")
 }

@@ -42,7 +42,7 @@ func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request, fields url
 		err = c.service.Alerts.Acknowledge(r.Context(), key, duration)
 	}
 	notice := views.Notice{Text: said, Undo: views.Undo{URL: views.ReopenURL, Name: "key", Value: key}}
-	return c.afterAlert(w, r, fields.Get("next"), notice, err)
+	return c.done(w, r, localPath(fields.Get("next")), notice, err, alertGone)
 }
 
 func (c *Console) Reopen(w http.ResponseWriter, r *http.Request, fields url.Values) error {
@@ -57,16 +57,8 @@ func (c *Console) Reopen(w http.ResponseWriter, r *http.Request, fields url.Valu
 	} else {
 		err = c.service.Alerts.Reopen(r.Context(), key)
 	}
-	return c.afterAlert(w, r, fields.Get("next"), views.Notice{Text: said}, err)
+	return c.done(w, r, localPath(fields.Get("next")), views.Notice{Text: said}, err, alertGone)
 }
 
-// afterAlert redirects to the page that the form was on, with the notice done, or with why nothing was done.
-func (c *Console) afterAlert(w http.ResponseWriter, r *http.Request, next string, done views.Notice, err error) error {
-	if domain.CodeOf(err) == domain.NotFound {
-		done, err = views.Notice{Text: "There is nothing to acknowledge any more: this trouble is over."}, nil
-	}
-	if err != nil {
-		return err
-	}
-	return c.notices.redirect(w, r, localPath(next), done)
-}
+// alertGone is said when there is nothing to acknowledge or to reopen.
+const alertGone = "There is nothing to acknowledge any more: this trouble is over."

@@ -36,11 +36,10 @@ func decodeFormUpTo(w http.ResponseWriter, r *http.Request, limit int64) (url.Va
 
 // secretField returns a field that pages never show, nil when it was left empty.
 func secretField(fields url.Values, name string) *domain.Secret {
-	secret := domain.Secret(fields.Get(name))
-	if secret == "" {
-		return nil
+	if secret := domain.Secret(fields.Get(name)); secret != "" {
+		return &secret
 	}
-	return &secret
+	return nil
 }
 
 // fieldError returns what a form shows when the service has refused it: messages begin with the name of the field at
@@ -73,6 +72,19 @@ func localPath(text string) string {
 		return "/"
 	}
 	return text
+}
+
+// done answers a form: the browser goes to path, where the notice says what was done, or gone says that its subject no
+// longer exists. Other errors are returned.
+func (c *Console) done(w http.ResponseWriter, r *http.Request, path string, notice views.Notice, err error, gone string,
+) error {
+	if domain.CodeOf(err) == domain.NotFound {
+		notice, err = views.Notice{Text: gone}, nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.notices.redirect(w, r, path, notice)
 }
 
 // notices carry the result of an action to the next page, in a signed cookie, so that any gateway can show it.
@@ -110,6 +122,35 @@ func (n notices) pop(w http.ResponseWriter, r *http.Request) (notice views.Notic
 	setCookie(w, noticeCookie, "", 0)
 	return notice
 }
+
+// themeCookie holds the reader's theme; without it, the system's applies.
+const themeCookie = "switchyard_theme"
+
+func theme(r *http.Request) views.Theme {
+	if cookie, err := r.Cookie(themeCookie); err == nil {
+		switch choice := views.Theme(cookie.Value); choice {
+		case views.ThemeLight, views.ThemeDark:
+			return choice
+		}
+	}
+	return views.ThemeSystem
+}
+
+func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request, fields url.Values) error {
+	choice := views.Theme(fields.Get("theme"))
+	switch choice {
+	case views.ThemeLight, views.ThemeDark:
+	case "system":
+		choice = views.ThemeSystem
+	default:
+		return domain.Errorf(domain.Invalid, "theme: must be system, light or dark")
+	}
+	setCookie(w, themeCookie, string(choice), aYear)
+	return seeOther(w, r, localPath(fields.Get("next")))
+}
+
+// aYear is how long a cookie keeps a choice, in seconds.
+const aYear = 365 * 24 * 60 * 60
 
 // setCookie sets a cookie of the console for so many seconds, or removes it if its value is "".
 func setCookie(w http.ResponseWriter, name, value string, seconds int) {

@@ -73,7 +73,7 @@ func keepShow(w http.ResponseWriter, r *http.Request, choice views.Show, filter 
 	default:
 		return domain.Errorf(domain.Invalid, "keep: must be all, busy or troubled")
 	}
-	keepChoice(w, showCookie, string(choice))
+	setCookie(w, showCookie, string(choice), aYear)
 	return seeOther(w, r, views.OverviewOf(filter, choice))
 }
 

@@ -59,18 +59,14 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 
 // storyAgents returns those of a project's agents whose output mentions the story, or else all of them.
 func storyAgents(agents []domain.KnownAgent, id string) []views.StoryAgent {
-	var assigned, onStory []views.StoryAgent
-	for _, a := range agents {
-		shown := views.StoryAgent{KnownAgent: a, OnStory: mentions(a.Detail, id)}
-		if shown.OnStory {
-			onStory = append(onStory, shown)
-		}
-		assigned = append(assigned, shown)
+	shown := make([]views.StoryAgent, len(agents))
+	for i, a := range agents {
+		shown[i] = views.StoryAgent{KnownAgent: a, OnStory: mentions(a.Detail, id)}
 	}
-	if len(onStory) > 0 {
-		return onStory
+	if slices.ContainsFunc(shown, func(a views.StoryAgent) bool { return a.OnStory }) {
+		return slices.DeleteFunc(shown, func(a views.StoryAgent) bool { return !a.OnStory })
 	}
-	return assigned
+	return shown
 }
 
 // mentions reports whether text contains word as a whole word: "1_pay" is not in "21_pay".

@@ -13,8 +13,7 @@ import (
 
 // OrNull returns nil, which is null in JSON, for a zero value.
 func OrNull[T comparable](value T) *T {
-	var zero T
-	if value == zero {
+	if value == *new(T) {
 		return nil
 	}
 	return &value
@@ -25,8 +24,7 @@ func TimeOrNull(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
 	}
-	ms := t.UnixMilli()
-	return &ms
+	return new(t.UnixMilli())
 }
 
 // Time converts Unix milliseconds, nil and 0 to the zero time.
