@@ -377,3 +377,20 @@ func TestARenameThatOverwritesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestTemporaryFilesOfAKilledProcessAreRemoved(t *testing.T) {
+	const temp = "1_a/.switchyard-x.tmp"
+	d := newFixture(t, map[string]string{temp: "", "1_a/x.md": "", "elsewhere/.switchyard-y.tmp": ""})
+	outside := t.TempDir()
+	d.must(os.WriteFile(filepath.Join(outside, ".switchyard-z.tmp"), nil, 0o666))
+	d.must(os.Symlink(outside, d.path("2_b")))
+	d.must(sweepTemp(d.dir))
+	if _, err := os.Lstat(d.path(temp)); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("it is there: ", err)
+	}
+	for _, path := range []string{d.path("1_a/x.md"), filepath.Join(outside, ".switchyard-z.tmp")} {
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}

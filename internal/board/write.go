@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -65,23 +63,15 @@ func linkAndUnlink(from *os.File, name string, to *os.File, newName string) erro
 
 // sweepTemp removes the temporary files that a killed process has left in the stages of dir.
 func sweepTemp(dir string) error {
-	stages, err := os.ReadDir(dir)
+	root, err := os.OpenRoot(dir) // a stage may be a symbolic link to elsewhere
 	if err != nil {
 		return err
 	}
-	for _, stage := range stages {
-		if !stage.IsDir() || !stageName().MatchString(stage.Name()) {
-			continue
-		}
-		entries, readErr := os.ReadDir(filepath.Join(dir, stage.Name()))
-		err = errors.Join(err, readErr)
-		for _, entry := range entries {
-			if name := entry.Name(); strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix) &&
-				entry.Type().IsRegular() {
-				if removeErr := os.Remove(filepath.Join(dir, stage.Name(), name)); !errors.Is(removeErr, fs.ErrNotExist) {
-					err = errors.Join(err, removeErr)
-				}
-			}
+	defer root.Close()
+	names, err := fs.Glob(root.FS(), "*/"+tempPrefix+"*"+tempSuffix)
+	for _, name := range names {
+		if removeErr := root.Remove(name); !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, removeErr)
 		}
 	}
 	return err
@@ -99,7 +89,10 @@ func put(dir, target *os.File, name string, file *storyFile, content []byte) err
 			return err
 		}
 	}
-	err := unchanged(dir, name, file)
+	now, err := identify(dir, name)
+	if err == nil && now != file.identity {
+		err = errChanged
+	}
 	if err == nil && moves {
 		err = renameNew(dir, name, target, name)
 	}
@@ -113,14 +106,6 @@ func put(dir, target *os.File, name string, file *storyFile, content []byte) err
 	}
 	if err == nil && (moves || edited) {
 		err = errors.Join(target.Sync(), dir.Sync())
-	}
-	return err
-}
-
-func unchanged(dir *os.File, name string, file *storyFile) error {
-	now, err := identify(dir, name)
-	if err == nil && now != file.identity {
-		return errChanged
 	}
 	return err
 }
