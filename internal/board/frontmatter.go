@@ -2,6 +2,7 @@ package board
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 
 	"go.yaml.in/yaml/v3"
@@ -65,39 +66,36 @@ var (
 	errExpansion   = errors.New("the aliases of the front matter expand to too much")
 )
 
-// frontMatter is a mapping in which all keys, at every level, are scalars and unique.
-type frontMatter struct {
-	mapping *yaml.Node // nil when there is none
-}
+// frontMatter is a mapping in which all keys, at every level, are scalars and unique. It is empty if there is none.
+type frontMatter struct{ yaml.Node }
+
+var noFrontMatter = frontMatter{yaml.Node{Kind: yaml.MappingNode}}
 
 // parseFrontMatter parses d's front matter in time and memory linear in its length: into nodes, never into values,
 // since the time to decode a mapping is quadratic in its keys.
 func parseFrontMatter(d document) (frontMatter, error) {
 	switch {
 	case d.opened && !d.closed:
-		return frontMatter{}, errNotClosed
+		return noFrontMatter, errNotClosed
 	case len(d.head) > maxFrontMatter:
-		return frontMatter{}, errTooLong
+		return noFrontMatter, errTooLong
 	}
 	var root yaml.Node
-	if err := yaml.Unmarshal(d.head, &root); err != nil {
-		return frontMatter{}, err
+	if err := yaml.Unmarshal(d.head, &root); err != nil || root.Kind == 0 { // nothing but comments
+		return noFrontMatter, err
 	}
-	if root.Kind == 0 { // nothing but comments
-		return frontMatter{}, nil
+	switch mapping := root.Content[0]; {
+	case mapping.Kind == yaml.ScalarNode && mapping.ShortTag() == "!!null":
+		return noFrontMatter, nil
+	case mapping.Kind != yaml.MappingNode:
+		return noFrontMatter, errNoMapping
+	default:
+		budget := maxExpanded
+		if err := checkNode(mapping, maxNesting, &budget); err != nil {
+			return noFrontMatter, err
+		}
+		return frontMatter{*mapping}, nil
 	}
-	mapping := root.Content[0]
-	if mapping.Kind == yaml.ScalarNode && mapping.ShortTag() == "!!null" {
-		return frontMatter{}, nil
-	}
-	if mapping.Kind != yaml.MappingNode {
-		return frontMatter{}, errNoMapping
-	}
-	budget := maxExpanded
-	if err := checkNode(mapping, maxNesting, &budget); err != nil {
-		return frontMatter{}, err
-	}
-	return frontMatter{mapping}, nil
 }
 
 // checkNode returns an error unless node is safe to walk: not too deep, and with its aliases expanded not too large.
@@ -147,12 +145,52 @@ func resolve(node *yaml.Node) *yaml.Node {
 
 // get returns the value of a key, a zero node if there is none.
 func (f frontMatter) get(key string) *yaml.Node {
-	if f.mapping != nil {
-		for i := 0; i < len(f.mapping.Content); i += 2 {
-			if resolve(f.mapping.Content[i]).Value == key {
-				return resolve(f.mapping.Content[i+1])
-			}
+	for i := 0; i < len(f.Content); i += 2 {
+		if resolve(f.Content[i]).Value == key {
+			return resolve(f.Content[i+1])
 		}
 	}
 	return &yaml.Node{}
+}
+
+// appendJSON appends a node that checkNode has accepted as JSON, its keys in the same order. Values that JSON does not
+// have, such as infinity, become strings.
+func appendJSON(b []byte, node *yaml.Node) []byte {
+	node = resolve(node)
+	switch node.Kind {
+	case yaml.MappingNode:
+		b = append(b, '{')
+		for i := 0; i < len(node.Content); i += 2 {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendText(b, resolve(node.Content[i]).Value)
+			b = appendJSON(append(b, ':'), node.Content[i+1])
+		}
+		return append(b, '}')
+	case yaml.SequenceNode:
+		b = append(b, '[')
+		for i, child := range node.Content {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSON(b, child)
+		}
+		return append(b, ']')
+	}
+	var value any
+	switch node.ShortTag() {
+	case "!!null", "!!bool", "!!int", "!!float":
+		if node.Decode(&value) == nil {
+			if encoded, err := json.Marshal(value); err == nil {
+				return append(b, encoded...)
+			}
+		}
+	}
+	return appendText(b, node.Value)
+}
+
+func appendText(b []byte, text string) []byte {
+	encoded, _ := json.Marshal(text) // a string always encodes
+	return append(b, encoded...)
 }

@@ -2,6 +2,7 @@ package board
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -87,31 +88,25 @@ func newDetails(story Story, stage string, file *storyFile) *Details {
 	d := splitDocument(file.content)
 	front, err := parseFrontMatter(d)
 	if file.tooLarge() {
-		front, err = frontMatter{}, errFileTooLong
+		front, err = noFrontMatter, errFileTooLong
 	}
 	details := &Details{
 		Story: story, Stage: stage, Path: stage + "/" + story.ID + ".md", Version: file.version(stage),
-		FrontMatter: front.appendJSON(nil), FrontMatterErr: err, Criteria: countCriteria(string(d.body)),
+		FrontMatter: appendJSON(nil, &front.Node), FrontMatterErr: err, Criteria: countCriteria(string(d.body)),
 	}
 	if err == nil && len(bytes.TrimSpace(file.content)) > 0 {
-		details.takeFacts(readFacts(front, d.body), file)
+		f := readFacts(front, d.body)
+		details.Name, details.Blocked, details.MergeFailure = cmp.Or(f.name, story.ID), f.blocked, f.mergeFailure
+		switch {
+		case f.blocked == "":
+			details.BlockedSince = time.Time{}
+		case details.BlockedSince.IsZero():
+			details.BlockedSince = time.Unix(file.identity.modified.Unix())
+		}
 	}
 	details.Body, details.BodyCut = cutBody(d.body)
 	details.BodyCut = details.BodyCut || file.tooLarge()
 	return details
-}
-
-func (d *Details) takeFacts(f facts, file *storyFile) {
-	d.Name, d.Blocked, d.MergeFailure = f.name, f.blocked, f.mergeFailure
-	if d.Name == "" {
-		d.Name = d.ID
-	}
-	switch {
-	case f.blocked == "":
-		d.BlockedSince = time.Time{}
-	case d.BlockedSince.IsZero():
-		d.BlockedSince = time.Unix(file.identity.modified.Unix())
-	}
 }
 
 // version identifies the content and the stage. For a file too large to be read whole, its identity stands for the

@@ -36,7 +36,10 @@ func (t *tracker) update(now time.Time, stages []*stage) changes {
 	for number, stage := range stages {
 		for _, file := range stage.files {
 			if file.story == nil {
-				file.story = t.story(file.id)
+				if t.stories[file.id] == nil {
+					t.stories[file.id] = &story{id: file.id}
+				}
+				file.story = t.stories[file.id]
 			}
 			s := file.story
 			if s.scan != t.scans {
@@ -60,13 +63,6 @@ func (t *tracker) update(now time.Time, stages []*stage) changes {
 		t.forget(now, &c)
 	}
 	return c
-}
-
-func (t *tracker) story(id string) *story {
-	if t.stories[id] == nil {
-		t.stories[id] = &story{id: id}
-	}
-	return t.stories[id]
 }
 
 // enterStages takes over the list of stages, and returns those readable for the first time, whose stories existed
