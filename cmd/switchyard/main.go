@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -98,8 +100,7 @@ func rootCommand() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), mcpCommand(), backupCommand(), migrateCommand(),
-		healthCommand(),
-		versionCommand(), completionCommand(),
+		healthCommand(), versionCommand(), completionCommand(),
 	)
 	return root
 }
@@ -140,4 +141,34 @@ func completionCommand() *cobra.Command {
 			return shells[args[0]](cmd.Root(), cmd.OutOrStdout())
 		},
 	}
+}
+
+// version is the current release, or the next one during its development.
+const version = "0.1.0"
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "switchyard %s%s %s %s/%s\n", version, revision(), runtime.Version(),
+				runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+// revision returns the commit that the binary was built from as " (COMMIT)", "" if it is unknown.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return " (" + setting.Value[:min(12, len(setting.Value))] + ")"
+		}
+	}
+	return ""
 }

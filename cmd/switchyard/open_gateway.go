@@ -104,8 +104,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	botFile := botfile.File{Path: c.BotConfig}
 	credentials := signin.NewFile(c.Credentials)
 	for _, err := range []error{
-		botFile.Tidy(), credentials.Tidy(), makeConfigDirPrivate(c.BotConfig),
-		makeConfigDirPrivate(c.Credentials),
+		botFile.Tidy(), credentials.Tidy(), makeConfigDirPrivate(c.BotConfig), makeConfigDirPrivate(c.Credentials),
 	} {
 		if err != nil {
 			log.Warn("cannot clean up", "error", err)
@@ -120,8 +119,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	}
 	signInOptions := signin.Config{
 		AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID,
-		Product:     c.SignIn.Product,
-		TokenFormat: signin.TokenFormat(c.SignIn.TokenFormat), Scopes: c.SignIn.Scopes,
+		Product: c.SignIn.Product, TokenFormat: signin.TokenFormat(c.SignIn.TokenFormat), Scopes: c.SignIn.Scopes,
 	}
 	loginOptions := login.Config{
 		Issuer: c.Login.Issuer, ClientID: c.Login.ClientID, ClientSecret: c.Login.ClientSecret,
@@ -131,25 +129,20 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		counts.Follows = func(string) bool { return shared.member.Leads() }
 		chatOptions.Leadership, signInOptions.Flows, loginOptions.Spent = shared.member, shared.store, shared.store
 		chatOptions.LeaderState = func(token int64) bot.State {
-			return store.LeaderState{
-				Tables: shared.store.Tables,
-				Token:  token,
-			}
+			return store.LeaderState{Tables: shared.store.Tables, Token: token}
 		}
 	}
 	chat := bot.New(chatOptions)
 	options := service.Options{
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents,
-		JoinTokenTTL: c.JoinTokenTTL,
-		Projects:     projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat, Credentials: credentials,
-		Provider:    signin.New(signInOptions, log),
+		JoinTokenTTL: c.JoinTokenTTL, Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat,
+		Credentials: credentials, Provider: signin.New(signInOptions, log),
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
 	if shared != nil {
 		options.Changes, options.Leadership, options.Gateways = shared.store, shared.member, shared
 		options.SharedBot = &service.SharedBot{
-			Store: shared.store, Leader: shared.member, Gateway: shared.name,
-			Cursor: chat.Cursor,
+			Store: shared.store, Leader: shared.member, Gateway: shared.name, Cursor: chat.Cursor,
 		}
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
@@ -176,8 +169,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	s := g.service
 	seen := bot.Gateway{
 		Bot: s.Bot.Starting(), Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts,
-		Agents:  s.Agents,
-		Stories: s.Stories, Search: s.Search,
+		Agents: s.Agents, Stories: s.Stories, Search: s.Search,
 	}
 	g.loops = append(
 		shared.followers(g.service),
@@ -206,17 +198,11 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 // newHandler returns the gateway's HTTP settings that do not depend on its service.
 func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
 	return handlers.Gateway{
-		Log:        log,
-		AllowHosts: c.AllowHosts,
-		Version:    version,
-		AdminToken: c.AdminToken,
-
+		Log: log, Version: version, AdminToken: c.AdminToken, AllowHosts: c.AllowHosts, PublicURL: c.PublicURL,
 		TrustedProxies: c.Login.TrustedProxies,
 		ProxyLogin: handlers.ProxyLogin{
-			UserHeader: c.Login.UserHeader, GroupsHeader: c.Login.GroupsHeader,
-			Roles: c.Login.Roles,
+			UserHeader: c.Login.UserHeader, GroupsHeader: c.Login.GroupsHeader, Roles: c.Login.Roles,
 		},
-		PublicURL: c.PublicURL,
 	}
 }
 

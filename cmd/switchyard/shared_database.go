@@ -106,8 +106,7 @@ func (s *sharedDatabase) LiveGateways(ctx context.Context) ([]domain.LiveGateway
 	list := make([]domain.LiveGateway, len(live))
 	for i, g := range live {
 		list[i] = domain.LiveGateway{
-			ID: g.ID, Name: g.Name, Since: g.StartedAt, Leads: g.ID == leader,
-			Asked: g.ID == s.member.ID(),
+			ID: g.ID, Name: g.Name, Since: g.StartedAt, Leads: g.ID == leader, Asked: g.ID == s.member.ID(),
 		}
 	}
 	return list, nil
