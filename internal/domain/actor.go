@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -229,12 +230,8 @@ type AuditEntry struct {
 
 func NewAuditEntry(at time.Time, a Actor, c Change) AuditEntry {
 	e := AuditEntry{
-		At: at, Who: CutText(a.Who), Via: a.Via, Role: a.Role, Action: c.Action, Subject: CutText(c.Subject),
-		Detail:    CutText(c.Detail),
-		RequestID: a.RequestID, Account: a.Account,
-	}
-	if e.Who == "" {
-		e.Who = "unknown"
+		At: at, Who: cmp.Or(CutText(a.Who), "unknown"), Via: a.Via, Role: a.Role, Action: c.Action,
+		Subject: CutText(c.Subject), Detail: CutText(c.Detail), RequestID: a.RequestID, Account: a.Account,
 	}
 	if c.Repeats {
 		e.Times = 1

@@ -117,10 +117,7 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 	if err := decoder.Decode(&fields); err != nil || fields == nil {
 		return Record{}, ErrNoObject
 	}
-	number, ok := fields["timestamp_ms"].(json.Number)
-	if !ok {
-		return Record{}, ErrNoStamp
-	}
+	number, _ := fields["timestamp_ms"].(json.Number)
 	stamp, err := strconv.ParseInt(number.String(), 10, 64)
 	if err != nil || stamp < 0 {
 		return Record{}, ErrNoStamp
@@ -140,7 +137,11 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 		fields["type"] = kind
 	}
 	if kind.Kind().OfStory {
-		cutTexts(fields)
+		for _, key := range []string{"story_id", "story_name", "from_stage", "to_stage", "reason"} {
+			if text, ok := fields[key].(string); ok {
+				fields[key] = CutText(text)
+			}
+		}
 	}
 	return encodeRecord(EventType(CutText(string(kind))), stamp, fields) // limits what is stored for each type
 }

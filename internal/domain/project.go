@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -58,14 +59,12 @@ func visible(r rune) bool {
 }
 
 func checkProjectURL(text string) error {
-	if text == "" {
-		return Errorf(Invalid, "url: must not be empty")
-	}
-	if utf8.RuneCountInString(text) > MaxProjectURL {
-		return Errorf(Invalid, "url: must be at most %d characters", MaxProjectURL)
-	}
 	u, err := url.Parse(text)
 	switch {
+	case text == "":
+		return Errorf(Invalid, "url: must not be empty")
+	case utf8.RuneCountInString(text) > MaxProjectURL:
+		return Errorf(Invalid, "url: must be at most %d characters", MaxProjectURL)
 	case err != nil:
 		return Errorf(Invalid, "url: must be a valid address")
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -111,10 +110,7 @@ func origin(text string) string {
 	if err != nil {
 		return text // does not happen, since it has been checked
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 

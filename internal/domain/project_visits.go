@@ -202,19 +202,15 @@ func (p *ProjectVisits) keepTransition(v Visit, unknown bool) {
 		at--
 	}
 	if p.transitions = slices.Insert(p.transitions, at, t); len(p.transitions) > MaxTransitions {
-		p.countOlder(p.transitions[:MaxTransitions/10])
+		var newest int32
+		for _, t := range p.transitions[:MaxTransitions/10] {
+			newest = dayNumber(time.UnixMilli(t.atMS))
+			p.addOlder(olderTransitions{newest, t.from, t.to}, 1)
+		}
 		p.transitions = slices.Delete(p.transitions, 0, MaxTransitions/10)
+		// No chart needs older ones.
+		maps.DeleteFunc(p.older, func(o olderTransitions, _ int) bool { return o.day <= newest-2*ChartDays })
 	}
-}
-
-// countOlder counts transitions that are about to be removed, for charts.
-func (p *ProjectVisits) countOlder(transitions []transition) {
-	for _, t := range transitions {
-		p.addOlder(olderTransitions{dayNumber(time.UnixMilli(t.atMS)), t.from, t.to}, 1)
-	}
-	newest := dayNumber(time.UnixMilli(transitions[len(transitions)-1].atMS))
-	// No chart needs them.
-	maps.DeleteFunc(p.older, func(o olderTransitions, _ int) bool { return o.day <= newest-2*ChartDays })
 }
 
 func (p *ProjectVisits) addOlder(o olderTransitions, n int) {

@@ -99,10 +99,10 @@ func (s *storyVisits) confirm(from string, at time.Time) {
 		before.reopen(blocked)
 		before.leave(at, open.Stage)
 	} else { // the pipeline was the first to show the story
-		arrived := *open
-		arrived.Stage, arrived.From, arrived.To, arrived.Next, arrived.Source = from, time.Time{}, at, open.Stage, FromEvent
-		arrived.Blocked, arrived.EventAt = 0, time.Time{}
-		arrived.BlockedSince, arrived.MergeFailedSince = time.Time{}, time.Time{}
+		arrived := Visit{
+			Project: open.Project, StoryID: open.StoryID, Number: open.Number,
+			Stage: from, To: at, Next: open.Stage, Source: FromEvent,
+		}
 		open.Number++
 		s.visits = slices.Insert(s.visits, len(s.visits)-1, arrived)
 		open = s.open()
@@ -216,13 +216,4 @@ func (v *Visit) mark(seen Sighting, began, now time.Time) {
 	case !seen.MergeFailed:
 		v.MergeFailedSince = time.Time{}
 	}
-}
-
-func (s *storyVisits) changed() (changed []Visit) {
-	for _, v := range s.visits {
-		if !slices.Contains(s.stored, v) {
-			changed = append(changed, v)
-		}
-	}
-	return changed
 }

@@ -25,15 +25,6 @@ func First(text string, n int) string {
 	return text
 }
 
-// cutTexts cuts the texts of an event of a known type.
-func cutTexts(fields map[string]any) {
-	for _, key := range []string{"story_id", "story_name", "from_stage", "to_stage", "reason"} {
-		if text, ok := fields[key].(string); ok {
-			fields[key] = CutText(text)
-		}
-	}
-}
-
 // Cut returns text, or its beginning and an ellipsis if it has more than n characters.
 func Cut(text string, n int) string {
 	if len(First(text, n)) == len(text) {

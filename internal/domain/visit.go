@@ -194,7 +194,11 @@ func (b *VisitBook) Observe(observed []Observation) (contradicted []string) {
 // Changed returns what is to be stored: visits, in the order of their numbers, and counts.
 func (b *VisitBook) Changed() (visits []Visit, counts []VisitCounts) {
 	for _, story := range b.stories {
-		visits = append(visits, story.changed()...)
+		for _, v := range story.visits {
+			if !slices.Contains(story.stored, v) {
+				visits = append(visits, v)
+			}
+		}
 	}
 	for project, c := range b.counts {
 		if stored := b.stored[project]; stored.Open != c.Open || len(stored.Stages) != len(c.Stages) {
