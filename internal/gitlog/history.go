@@ -103,8 +103,7 @@ func parseRecord(record []byte) (commit *Commit, message []byte) {
 		return nil, nil
 	}
 	return &Commit{
-		Hash: string(fields[0]), Author: limit(fields[1]), At: time.Unix(seconds, 0),
-		Subject: limit(fields[3]),
+		Hash: string(fields[0]), Author: limit(fields[1]), At: time.Unix(seconds, 0), Subject: limit(fields[3]),
 	}, fields[4]
 }
 

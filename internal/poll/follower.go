@@ -51,10 +51,8 @@ type follower struct {
 
 func newFollower(o Options, s slots, project domain.Project, token int64) *follower {
 	return &follower{
-		Options: o, slots: s, project: project, token: token,
-		retry:   supervise.Backoff{First: firstRetry, Max: maxRetry},
-		refused: refused{},
-		wake:    make(chan struct{}, 1),
+		Options: o, slots: s, project: project, token: token, refused: refused{}, wake: make(chan struct{}, 1),
+		retry: supervise.Backoff{First: firstRetry, Max: maxRetry},
 	}
 }
 
