@@ -32,9 +32,9 @@ func newDayChart(days []domain.DayCount) dayChart {
 	return c
 }
 
-// y returns where a bar for this many stories begins.
+// y returns where a bar for this many stories begins. One story a day should look like little.
 func (c dayChart) y(stories float64) int {
-	return chartHeight - int(stories*barsHeight/float64(max(3, c.highest.Finished))) // one story a day should look like little
+	return chartHeight - int(stories*barsHeight/float64(max(3, c.highest.Finished)))
 }
 
 func (c dayChart) perDay() string {
