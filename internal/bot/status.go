@@ -16,13 +16,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-func (s *Supervisor) begin(b *bot, status domain.BotStatus) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	status.Transport, status.Since = cmp.Or(status.Transport, s.status.Transport), clock.Now()
-	s.running, s.status = b, status
-}
-
 // report sets the status to b's state, unless another bot runs by now.
 func (s *Supervisor) report(b *bot, state domain.BotState, detail string) {
 	s.mu.Lock()
@@ -86,7 +79,7 @@ func (s *Supervisor) current() (*bot, domain.BotStatus) {
 
 // Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off.
 func (s *Supervisor) Posted(ctx context.Context) (id int64, err error) {
-	if s.Status().State == domain.BotOff {
+	if _, status := s.current(); status.State == domain.BotOff {
 		return math.MaxInt64, nil
 	}
 	return s.Cursor(ctx)

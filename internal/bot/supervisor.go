@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -66,9 +67,9 @@ func New(o Options) *Supervisor {
 func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	var started chan<- struct{}
 	for ctx.Err() == nil {
-		token, leads, moved := s.token()
+		turn, moved := s.turn()
 		life, end := context.WithCancel(ctx)
-		ended := s.start(life, gateway, token, leads)
+		ended := s.start(life, gateway, turn)
 		if started != nil {
 			close(started)
 			started = nil
@@ -80,10 +81,9 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 			case started = <-s.restarts:
 				same = false
 			case <-moved:
-				var now int64
-				var still bool
-				now, still, moved = s.token()
-				same = now == token && still == leads
+				was := turn
+				turn, moved = s.turn()
+				same = turn == was
 			}
 		}
 		end()
@@ -92,21 +92,29 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	return nil
 }
 
-// token returns the leader's fencing token, whether this gateway leads, and a channel that is closed when that may
-// change.
-func (s *Supervisor) token() (token int64, leads bool, moved <-chan struct{}) {
+// turn is the time in which this gateway leads, or in which it does not.
+type turn struct {
+	token int64 // the leader's fencing token
+	leads bool
+}
+
+// turn returns the current turn and a channel that is closed when it may have ended.
+func (s *Supervisor) turn() (now turn, moved <-chan struct{}) {
 	if s.options.Leadership == nil {
-		return 0, true, nil
+		return turn{leads: true}, nil
 	}
 	moved = s.options.Leadership.Changed()
-	token, leads = s.options.Leadership.Token()
-	return token, leads, moved
+	now.token, now.leads = s.options.Leadership.Token()
+	return now, moved
 }
 
 // start starts a bot that ends with ctx and returns a channel that is closed when it has ended.
-func (s *Supervisor) start(ctx context.Context, gateway Gateway, token int64, leads bool) <-chan struct{} {
-	b, status := s.newBot(ctx, gateway, token, leads)
-	s.begin(b, status)
+func (s *Supervisor) start(ctx context.Context, gateway Gateway, turn turn) <-chan struct{} {
+	b, status := s.newBot(ctx, gateway, turn)
+	s.mu.Lock()
+	status.Transport, status.Since = cmp.Or(status.Transport, s.status.Transport), clock.Now()
+	s.running, s.status = b, status
+	s.mu.Unlock()
 	ended := make(chan struct{})
 	if b == nil {
 		close(ended)
@@ -121,7 +129,7 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway, token int64, le
 
 // newBot returns a bot with the stored configuration, nil if there is none to run, and its status. Unless this gateway
 // leads, the bot only answers requests of a chat server.
-func (s *Supervisor) newBot(ctx context.Context, gateway Gateway, token int64, leads bool) (*bot, domain.BotStatus) {
+func (s *Supervisor) newBot(ctx context.Context, gateway Gateway, turn turn) (*bot, domain.BotStatus) {
 	config, err := gateway.Bot.Config(ctx)
 	status := domain.BotStatus{Transport: config.Transport, State: domain.BotConnecting}
 	if err != nil {
@@ -130,19 +138,19 @@ func (s *Supervisor) newBot(ctx context.Context, gateway Gateway, token int64, l
 		return nil, status
 	}
 	o := s.options
-	if token != 0 && o.LeaderState != nil {
-		o.State = o.LeaderState(token)
+	if turn.token != 0 && o.LeaderState != nil {
+		o.State = o.LeaderState(turn.token)
 	}
 	chat, err := newTransport(o, config)
 	if err != nil {
 		status.State, status.Detail = domain.BotOff, domain.MessageOf(err)
 		return nil, status
 	}
-	if _, asked := chat.(Webhook); !leads && !asked {
+	if _, asked := chat.(Webhook); !turn.leads && !asked {
 		return nil, status
 	}
 	commands := commands{gateway: gateway, operators: o.Operators, log: o.Log, links: links(o.PublicURL)}
-	b := &bot{Options: o, chat: chat, gateway: gateway, answer: commands.answer, posts: leads, life: ctx}
+	b := &bot{Options: o, chat: chat, gateway: gateway, answer: commands.answer, posts: turn.leads, life: ctx}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
 	return b, status
 }

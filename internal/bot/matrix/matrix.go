@@ -3,11 +3,23 @@ package matrix
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"switchyard/internal/bot"
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 // chat is the transport for one account.
@@ -81,4 +93,158 @@ func (c *chat) Send(ctx context.Context, room, key string, message bot.Message) 
 func (c *chat) Posted(ctx context.Context, room, key string) (bool, error) {
 	keys, err := c.postedKeys(ctx, c.successor(room))
 	return keys[key], err
+}
+
+const (
+	// requestEnds is how long a homeserver may still work on a request whose client process was killed.
+	requestEnds = 2 * time.Second
+	// At most historyPages pages of a room's messages are searched, each of historyPage messages.
+	historyPages = 5
+	historyPage  = 100
+)
+
+// account makes calls to the homeserver within the session, and logs in where that is needed.
+type account struct {
+	*session
+	username string
+	password domain.Secret
+	login    sync.Mutex // held while logging in, so that it happens once for all calls that need it
+	client   atomic.Pointer[apiClient]
+}
+
+// call makes a call. It logs in again once if the token is no longer valid.
+func (a *account) call(ctx context.Context, call apiCall) error {
+	token := a.now().Token
+	call.token = domain.Secret(token)
+	err := a.client.Load().do(ctx, call)
+	if asRefusal(err).code == "M_UNKNOWN_TOKEN" {
+		if err := a.logIn(ctx, token); err != nil {
+			return err
+		}
+		call.token = domain.Secret(a.now().Token)
+		err = a.client.Load().do(ctx, call)
+	}
+	return explain(err)
+}
+
+// get reads a resource within the session.
+func (a *account) get(ctx context.Context, path string, query url.Values, answer any) error {
+	return a.call(ctx, apiCall{method: http.MethodGet, path: path, query: query, answer: answer})
+}
+
+// roomState reads the content of a room's state event, if there is one that the bot may read.
+func (a *account) roomState(ctx context.Context, room, kind string) (content stateContent, found bool, err error) {
+	var text json.RawMessage
+	err = a.get(ctx, roomPath(room, "state/"+kind), nil, &text)
+	if code := asRefusal(err).code; code == "M_NOT_FOUND" || code == "M_FORBIDDEN" {
+		return content, false, nil
+	}
+	return readState(text), err == nil, err
+}
+
+// roomPath returns the path of a room's resource, which must already be escaped.
+func roomPath(room, resource string) string {
+	return "/v3/rooms/" + url.PathEscape(room) + "/" + resource
+}
+
+// mac returns a value that shows whether a token was obtained with the current password, without storing the password.
+func (a *account) mac(token string) string {
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte(a.password.Reveal()))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// logIn replaces the token stale with a new one, for the same device, unless another call has already done so.
+func (a *account) logIn(ctx context.Context, stale string) error {
+	a.login.Lock()
+	defer a.login.Unlock()
+	saved := a.now()
+	if saved.Token != stale {
+		return nil
+	}
+	request := map[string]any{
+		"type":                        "m.login.password",
+		"identifier":                  map[string]string{"type": "m.id.user", "user": a.username},
+		"password":                    a.password.Reveal(),
+		"initial_device_display_name": "Switchyard",
+	}
+	if saved.DeviceID != "" {
+		request["device_id"] = saved.DeviceID
+	}
+	var answer struct {
+		UserID   string `json:"user_id"`
+		DeviceID string `json:"device_id"`
+		Token    string `json:"access_token"`
+	}
+	err := a.client.Load().do(ctx, apiCall{method: http.MethodPost, path: "/v3/login", body: request, answer: &answer})
+	if err != nil {
+		return loginFailure(err)
+	}
+	if answer.Token == "" || answer.UserID == "" || answer.DeviceID == "" {
+		return domain.Errorf(domain.BadGateway, "The homeserver's answer to the login is incomplete.")
+	}
+	return a.change(ctx, func(s *savedSession) {
+		if s.UserID != answer.UserID { // the rooms and the position belong to another user
+			*s = newSession()
+		}
+		s.UserID, s.DeviceID, s.Token, s.PasswordMAC = answer.UserID, answer.DeviceID, answer.Token, a.mac(answer.Token)
+	})
+}
+
+// loginFailure gives a failed login a message for people. It hides the apiError: a refused login must not be taken for
+// a refusal by the room that a call was about.
+func loginFailure(err error) error {
+	refused, cause := asRefusal(err), errors.New("login: "+err.Error())
+	switch {
+	case refused.status == 0:
+		return err
+	case refused.status >= http.StatusInternalServerError || refused.code == "":
+		return domain.WrapError(domain.BadGateway, cause, domain.MessageOf(explain(err)))
+	case refused.code == "M_FORBIDDEN":
+		return domain.WrapError(domain.Unauthorized, cause,
+			"The homeserver refuses this user name or password. Check Bot username and Password, and save.")
+	case refused.code == "M_USER_DEACTIVATED":
+		return domain.WrapError(domain.Unauthorized, cause, "This account is deactivated. Enter another one and save.")
+	}
+	return domain.WrapError(domain.Unauthorized, cause, fmt.Sprintf(
+		"The homeserver refuses a login with a password: %s %s.", refused.code, refused.message))
+}
+
+// postedKeys returns the keys of the bot's newest messages in a room; none if it may not read them. It first waits
+// until requests of an earlier process have ended.
+func (a *account) postedKeys(ctx context.Context, room string) (map[string]bool, error) {
+	user := a.now().UserID
+	if !supervise.Sleep(ctx, time.Until(a.client.Load().created.Add(requestEnds))) {
+		return nil, ctx.Err()
+	}
+	keys := map[string]bool{}
+	sender, _ := json.Marshal(user) // a string always encodes
+	filter := `{"types":["m.room.message"],"senders":[` + string(sender) + `]}`
+	query := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(historyPage)}, "filter": {filter}}
+	for range historyPages {
+		var page struct {
+			Chunk []roomEvent `json:"chunk"`
+			End   string      `json:"end"`
+		}
+		err := a.get(ctx, roomPath(room, "messages"), query, &page)
+		if asRefusal(err).isRefusedByRoom() {
+			return keys, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page.Chunk { // a homeserver may ignore the filter
+			var content struct {
+				Key string `json:"switchyard.key"`
+			}
+			if e.Sender == user && json.Unmarshal(e.Content, &content) == nil && content.Key != "" {
+				keys[content.Key] = true
+			}
+		}
+		if page.End == "" || len(page.Chunk) == 0 {
+			break
+		}
+		query.Set("from", page.End)
+	}
+	return keys, nil
 }
