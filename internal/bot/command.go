@@ -104,7 +104,8 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	if command.changes {
 		if !slices.Contains(c.operators, q.Sender) {
 			c.log.InfoContext(ctx, "bot: command refused", "command", command.name, "sender", q.Sender)
-			return operatorsOnly(command.name, q.Sender), true
+			return say("Sorry, only operators may use %s. An administrator can add your user id, %s, to %s.",
+				Code(command.name), Code(q.Sender), Code("bot.operators")), true
 		}
 		c.log.InfoContext(ctx, "bot: command", "command", command.name, "sender", q.Sender)
 		ctx = domain.WithActor(ctx, &domain.Actor{
@@ -113,11 +114,6 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 		})
 	}
 	return run(c, ctx, words).clip(), true
-}
-
-func operatorsOnly(command, sender string) Message {
-	return say("Sorry, only operators may use %s. An administrator can add your user id, %s, to %s.",
-		Code(command), Code(sender), Code("bot.operators"))
 }
 
 func (c *commands) help(context.Context, []word) Message {

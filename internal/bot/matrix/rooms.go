@@ -69,7 +69,7 @@ func (c *chat) enter(ctx context.Context, room string, direct bool) error {
 		return err
 	}
 	if create.Type == spaceType {
-		c.remark(spaceNews)
+		c.news.Store(spaceNews)
 		return c.leave(ctx, room)
 	}
 	name, _, err := c.roomState(ctx, room, "m.room.name")
@@ -84,7 +84,7 @@ func (c *chat) enter(ctx context.Context, room string, direct bool) error {
 // leaveEncrypted says why and leaves: the bot cannot read encrypted messages, and must not post unencrypted ones there.
 func (c *chat) leaveEncrypted(ctx context.Context, room string) error {
 	c.log.InfoContext(ctx, "bot: left an encrypted room", "room", room)
-	c.remark("It left the last room because it is encrypted; invite it to one without encryption.")
+	c.news.Store("It left the last room because it is encrypted; invite it to one without encryption.")
 	notice := bot.Message{{bot.Plain("This room is encrypted, which I do not support, so I am leaving. " +
 		"Please invite me to a room without encryption.")}}
 	err := c.post(ctx, room, outgoing{key: "encrypted-" + rand.Text(), kind: "m.notice", message: notice})
@@ -164,7 +164,7 @@ func (c *chat) follow(ctx context.Context, room, successor, via string) (bool, e
 		}
 		if create.Predecessor.RoomID != room {
 			c.log.WarnContext(ctx, "bot: the new room does not name the old one", "room", room, "new", successor)
-			c.remark("It left the last room, which was closed and names a successor that does not replace it.")
+			c.news.Store("It left the last room, which was closed and names a successor that does not replace it.")
 			if err := c.leave(ctx, successor); err != nil {
 				return false, err
 			}
@@ -242,13 +242,13 @@ func (c *chat) answerInvitation(ctx context.Context, room string, i invitation) 
 	}
 	if !slices.Contains(c.operators, i.Sender) {
 		c.log.InfoContext(ctx, "bot: invitation declined", "room", room, "sender", i.Sender)
-		c.remark("The last invitation, from " + cmp.Or(bot.Short(i.Sender, bot.MaxName), "somebody") +
+		c.news.Store("The last invitation, from " + cmp.Or(bot.Short(i.Sender, bot.MaxName), "somebody") +
 			", was declined: bot.operators does not list them.")
 		return c.leave(ctx, room)
 	}
 	if i.Space {
 		c.log.InfoContext(ctx, "bot: invitation to a space declined", "room", room, "sender", i.Sender)
-		c.remark(spaceNews)
+		c.news.Store(spaceNews)
 		return c.leave(ctx, room)
 	}
 	if joined, err := c.join(ctx, room, ""); !joined {
@@ -282,6 +282,6 @@ func (c *chat) join(ctx context.Context, room, via string) (bool, error) {
 		return false, err
 	}
 	c.log.WarnContext(ctx, "bot: cannot join", "room", room, "error", err)
-	c.remark("The last room could not be joined: " + reason + ".")
+	c.news.Store("The last room could not be joined: " + reason + ".")
 	return false, nil
 }

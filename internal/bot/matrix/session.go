@@ -175,5 +175,3 @@ func (s *session) predecessor(room string) string {
 	}
 	return ""
 }
-
-func (s *session) remark(news string) { s.news.Store(news) }
