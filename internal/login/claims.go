@@ -128,11 +128,9 @@ func (c claims) isTrue(name string) bool {
 }
 
 // untrusted is what is wrong with the provider's tokens.
-type untrusted struct{ cause error }
+type untrusted struct{ error }
 
-func (e untrusted) Error() string { return e.cause.Error() }
-
-func (e untrusted) Unwrap() error { return e.cause }
+func (e untrusted) Unwrap() error { return e.error }
 
 // unverified is what is wrong with a signature. The provider may have changed its keys or algorithms.
 type unverified struct{ error }

@@ -92,8 +92,7 @@ func (p *Provider) discover(ctx context.Context) (*endpoints, error) {
 		}
 	}
 	e := &endpoints{
-		config: p.config, provider: provider, style: oauth2.AuthStyleInHeader,
-		scopes: []string{oidc.ScopeOpenID},
+		config: p.config, provider: provider, style: oauth2.AuthStyleInHeader, scopes: []string{oidc.ScopeOpenID},
 	}
 	e.verifier = provider.Verifier(&oidc.Config{ClientID: p.config.ClientID, Now: clock.Now})
 	if p.config.ClientSecret == "" || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {

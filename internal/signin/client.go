@@ -50,22 +50,21 @@ func (c Config) scopes() []string {
 // Client signs people in at one identity provider. It is safe for concurrent use.
 type Client struct {
 	config    Config
-	flows     Flows
 	transport http.RoundTripper
 }
 
 func New(c Config, log *slog.Logger) *Client {
 	if c.Flows == nil {
-		c.Flows = newFlows(log)
+		c.Flows = &flows{log: log, waiting: map[string]domain.SignInFlow{}}
 	}
-	return &Client{config: c, flows: c.Flows, transport: newTransport()}
+	return &Client{config: c, transport: newTransport()}
 }
 
 // Begin starts a flow and returns the address to which to send the browser.
 func (c *Client) Begin(ctx context.Context, redirectURI string) (address string, err error) {
 	f := domain.SignInFlow{Verifier: domain.Secret(randomText(verifierLength)), RedirectURI: redirectURI}
 	state := randomText(stateLength)
-	if err := c.flows.AddSignInFlow(ctx, state, f); err != nil {
+	if err := c.config.Flows.AddSignInFlow(ctx, state, f); err != nil {
 		return "", err
 	}
 	return c.config.authorizeAddress(f, state), nil
@@ -74,7 +73,7 @@ func (c *Client) Begin(ctx context.Context, redirectURI string) (address string,
 // Redeem ends the flow with the given state and exchanges the code for tokens within 15 s. A state works once, even
 // when the exchange fails. Every error is a domain.SignInResult.
 func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credentials, error) {
-	f, err := c.flows.TakeSignInFlow(ctx, state)
+	f, err := c.config.Flows.TakeSignInFlow(ctx, state)
 	if domain.CodeOf(err) == domain.NotFound {
 		return domain.Credentials{}, failed(domain.SignInUnknownState)
 	}
@@ -142,10 +141,6 @@ type flows struct {
 	mu      sync.Mutex
 	waiting map[string]domain.SignInFlow
 	warned  bool
-}
-
-func newFlows(log *slog.Logger) *flows {
-	return &flows{log: log, waiting: map[string]domain.SignInFlow{}}
 }
 
 func (f *flows) AddSignInFlow(_ context.Context, state string, fl domain.SignInFlow) error {
