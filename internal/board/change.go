@@ -184,7 +184,7 @@ func (c Change) settings(front frontMatter) (settings []setting) {
 		}
 	}
 	switch own := text(front.get("blocked")); {
-	case c.Blocked == nil || limit(strings.TrimSpace(*c.Blocked)) == now.blocked:
+	case c.Blocked == nil || strings.TrimSpace(*c.Blocked) == now.blocked:
 	case *c.Blocked == "":
 		set("blocked", "")
 		set("blocked_reason", "")

@@ -14,9 +14,9 @@ import (
 const (
 	// maxFile is the most that is read of a file, in bytes. A larger one counts as having no front matter.
 	maxFile = 1 << 20
-	// maxText is the longest name or reason, in characters: 500 events with both stay well below the 8 MiB that
+	// maxText is the longest name and what is kept of a reason, in characters: 500 events with both stay well below the 8 MiB that
 	// a gateway accepts.
-	maxText = 1000
+	maxText = domain.MaxText
 )
 
 // facts are what a file says about its story.
@@ -45,13 +45,15 @@ func parse(content []byte) facts {
 	if err != nil {
 		return facts{name: firstHeading(d.body), state: torn}
 	}
-	return readFacts(f, d.body)
+	found := readFacts(f, d.body)
+	found.blocked, found.mergeFailure = domain.CutReason(found.blocked), domain.CutReason(found.mergeFailure)
+	return found
 }
 
-// readFacts reads the keys that the board knows, and takes the name from the body if the front matter has none.
+// readFacts reads the keys that the board knows, reasons in full, and takes the name from the body if the front matter has none.
 func readFacts(f frontMatter, body []byte) facts {
 	found := facts{
-		name:         text(f.get("name")),
+		name:         limit(text(f.get("name"))),
 		blocked:      reason(f.get("blocked"), text(f.get("blocked_reason")), "blocked"),
 		mergeFailure: reason(f.get("merge_failure"), "", "merge failed"),
 	}
@@ -66,7 +68,7 @@ func text(node *yaml.Node) string {
 	if node.Kind != yaml.ScalarNode || node.ShortTag() == "!!null" {
 		return ""
 	}
-	return limit(strings.TrimSpace(node.Value))
+	return strings.ToValidUTF8(strings.TrimSpace(node.Value), "\ufffd")
 }
 
 // reason reads a key whose value is a boolean or the reason itself. For true the reason is given, or fallback if that

@@ -137,10 +137,13 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 		fields["type"] = kind
 	}
 	if kind.Kind().OfStory {
-		for _, key := range []string{"story_id", "story_name", "from_stage", "to_stage", "reason"} {
+		for _, key := range []string{"story_id", "story_name", "from_stage", "to_stage"} {
 			if text, ok := fields[key].(string); ok {
 				fields[key] = CutText(text)
 			}
+		}
+		if reason, ok := fields["reason"].(string); ok {
+			fields["reason"] = CutReason(reason)
 		}
 	}
 	return encodeRecord(EventType(CutText(string(kind))), stamp, fields) // limits what is stored for each type

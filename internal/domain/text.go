@@ -4,13 +4,27 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
-// MaxText is where names, ids and reasons from project servers are cut, in characters.
+// MaxText is how much is kept of a name, an id or a reason from a project server, in characters.
 const MaxText = 1000
 
 // CutText returns the first MaxText characters of text.
 func CutText(text string) string { return First(text, MaxText) }
+
+// CutReason returns the last MaxText characters of a reason: what went wrong stands at the end of an output.
+func CutReason(text string) string {
+	start := len(text)
+	for range MaxText {
+		_, size := utf8.DecodeLastRuneInString(text[:start])
+		start -= size
+	}
+	if start == 0 {
+		return text
+	}
+	return strings.Clone(text[start:])
+}
 
 // First returns the first n characters of text. It copies them, so that a longer text can be freed.
 func First(text string, n int) string {

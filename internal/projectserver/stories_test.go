@@ -314,3 +314,14 @@ func TestConcurrentChangesOfOneVersionLoseNothing(t *testing.T) {
 		t.Errorf("statuses %v, %v", statuses, story)
 	}
 }
+
+func TestAReasonIsWholeInItsStoryAndItsEndElsewhere(t *testing.T) {
+	long, end := strings.Repeat("é", 20_000), strings.Repeat("ü", 1000)
+	s := newStories(t, true, map[string]string{"2_current/7_login.md": "---\nblocked: \"" + long + end + "\"\n---\n"})
+	if got := s.story("GET", "/api/stories/7_login", "")["blocked"]; got != long+end {
+		t.Errorf("the story's reason has %d bytes", len(encode(t, got)))
+	}
+	if _, answer, _ := s.ask("GET", "/api/pipeline", ""); !strings.Contains(answer, `"`+end+`"`) {
+		t.Error("the pipeline has something else than the end of the reason")
+	}
+}

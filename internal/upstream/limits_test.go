@@ -70,7 +70,8 @@ func TestOversizePipelineIsCutAndSaysSo(t *testing.T) {
 }
 
 func TestLongNamesAndReasonsAreCut(t *testing.T) {
-	long, cut := strings.Repeat("é", 400_000), strings.Repeat("é", 1000)
+	cut, end := strings.Repeat("é", 1000), strings.Repeat("ü", 1000)
+	long := strings.Repeat("é", 400_000) + end
 	text := func(s string) string {
 		return fmt.Sprintf(`{"stages":[{"name":%q,"items":[{"story_id":%[1]q,"story_name":%[1]q,"blocked":%[1]q,"merge_failure":%[1]q,"since_ms":1}]}]}`, s)
 	}
@@ -80,10 +81,13 @@ func TestLongNamesAndReasonsAreCut(t *testing.T) {
 	}
 	stage := answer.Stages[0]
 	item := stage.Items[0]
-	for _, got := range []string{stage.Name, item.StoryID, item.StoryName, item.Blocked, item.MergeFailure} {
+	for _, got := range []string{stage.Name, item.StoryID, item.StoryName} {
 		if got != cut {
 			t.Errorf("%d characters are kept", utf8.RuneCountInString(got))
 		}
+	}
+	if item.Blocked != end || item.MergeFailure != end {
+		t.Errorf("the reasons kept are %q and %q", item.Blocked, item.MergeFailure)
 	}
 	if len(answer.Raw) > 11_000 || !strings.Contains(string(answer.Raw), `"story_id":"`+cut+`"`) {
 		t.Errorf("%d bytes are passed on", len(answer.Raw))
@@ -168,16 +172,19 @@ func TestTheGatewaysOwnMarkCannotBeForged(t *testing.T) {
 }
 
 func TestLongTextsOfEventsAreCut(t *testing.T) {
-	long := strings.Repeat("é", 1500)
+	long := strings.Repeat("é", 1000) + strings.Repeat("ü", 500)
 	answer, err := askFeed(t, body(fmt.Sprintf(`[{"type":"StoryBlocked","story_id":%q,"story_name":%[1]q,"reason":%[1]q,"other":%[1]q,"timestamp_ms":1},{"type":"x","reason":%[1]q,"timestamp_ms":2}]`, long)), 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := answer.Records[0].Details()
-	for _, text := range []string{d.StoryID, d.StoryName, d.Reason} {
+	for _, text := range []string{d.StoryID, d.StoryName} {
 		if text != long[:2000] {
 			t.Errorf("%d characters are kept", utf8.RuneCountInString(text))
 		}
+	}
+	if d.Reason != long[1000:] {
+		t.Errorf("the reason kept is %q", d.Reason)
 	}
 	if !strings.Contains(string(answer.Records[0].JSON), `"other":"`+long+`"`) || answer.Records[1].Details().Reason != long {
 		t.Error("what is unknown is not kept as it is")

@@ -133,11 +133,14 @@ func limit(
 			stage.Items = stage.Items[:left]
 		}
 		left -= len(stage.Items)
-		changed = cut(&stage.Name) || changed
+		changed = cut(&stage.Name, domain.CutText) || changed
 		for j := range stage.Items {
 			item := &stage.Items[j]
-			for _, text := range []*string{&item.StoryID, &item.StoryName, item.Blocked, item.MergeFailure} {
-				changed = cut(text) || changed
+			for _, text := range []*string{&item.StoryID, &item.StoryName} {
+				changed = cut(text, domain.CutText) || changed
+			}
+			for _, reason := range []*string{item.Blocked, item.MergeFailure} {
+				changed = cut(reason, domain.CutReason) || changed
 			}
 		}
 	}
@@ -147,12 +150,12 @@ func limit(
 	return list, raw, note
 }
 
-// cut shortens a text to the limit and reports whether it was longer.
-func cut(text *string) bool {
+// cut shortens a text and reports whether it was longer.
+func cut(text *string, shorten func(string) string) bool {
 	if text == nil || len(*text) <= domain.MaxText {
 		return false
 	}
-	short := domain.CutText(*text)
+	short := shorten(*text)
 	changed := len(short) < len(*text)
 	*text = short
 	return changed
@@ -161,6 +164,7 @@ func cut(text *string) bool {
 // Limits of a story, which exceed those of our own project servers.
 const (
 	maxStoryBody   = 256 << 10
+	maxReasonBytes = 64 << 10
 	maxFrontMatter = 512 << 10 // 64 KiB of YAML with its aliases expanded
 )
 
@@ -199,8 +203,9 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 	}
 	return domain.Story{
 		ID: id, Name: domain.CutText(s.StoryName), Stage: text(s.Stage), Since: wire.Time(s.SinceMS),
-		Blocked: text(s.Blocked), BlockedSince: wire.Time(s.BlockedSinceMS), MergeFailure: text(s.MergeFailure),
-		File: file, Reachable: true,
+		Blocked: domain.CutBytes(wire.Text(s.Blocked), maxReasonBytes), BlockedSince: wire.Time(s.BlockedSinceMS),
+		MergeFailure: domain.CutBytes(wire.Text(s.MergeFailure), maxReasonBytes),
+		File:         file, Reachable: true,
 	}, nil
 }
 
