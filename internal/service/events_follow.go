@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -110,31 +109,14 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 	}
 }
 
-// forgetRemoved removes from memory the events received before before that another gateway has removed from the store.
-func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
-	tail := s.tail.Load()
-	if len(tail.events) == 0 || !tail.events[0].ReceivedAt.Before(before) {
-		return nil
+// forgetOld makes the tail start over if it begins with an event that was received before before: another gateway may
+// have removed it from the store.
+func (s *Events) forgetOld(before time.Time) {
+	s.tail.publishing.Lock()
+	defer s.tail.publishing.Unlock()
+	if tail := s.tail.Load(); len(tail.events) > 0 && tail.events[0].ReceivedAt.Before(before) {
+		s.tail.skip(tail.last)
 	}
-	removed := map[int64]bool{}
-	for _, e := range tail.events {
-		removed[e.ID] = true
-	}
-	for after, more := tail.first, true; more && after < tail.last; {
-		page, err := s.store.Events(ctx, domain.EventQuery{After: after, Limit: followPage})
-		if err != nil {
-			return err
-		}
-		for _, e := range page.Events {
-			delete(removed, e.ID)
-			after = e.ID
-		}
-		more = page.More
-	}
-	if len(removed) > 0 {
-		s.tail.forget(slices.Sorted(maps.Keys(removed)))
-	}
-	return nil
 }
 
 // tryWrite makes a harmless write if the last write failed because the store could not be reached: otherwise a gateway

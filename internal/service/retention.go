@@ -48,9 +48,7 @@ func (s *Retention) Run(ctx context.Context) error {
 	for supervise.Sleep(ctx, min(max(s.keep/100, minRetentionPause), maxRetentionPause)) {
 		token, leads := s.leader.Token()
 		if !leads {
-			if err := s.events.forgetRemoved(ctx, clock.Now().Add(-s.keep)); err != nil {
-				return supervise.UnlessEnded(ctx, err)
-			}
+			s.events.forgetOld(clock.Now().Add(-s.keep))
 			continue
 		}
 		removed, err := s.removeExpired(ctx, token)
