@@ -113,7 +113,6 @@ func (a *access) callerOf(c *caller, r *http.Request) string {
 // refusal answers a request that may not use a route.
 type refusal func(w http.ResponseWriter, r *http.Request, err error)
 
-// inForm refuses a request in one of the API's error forms.
 func (a *access) inForm(form web.ErrorForm) refusal {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		if domain.CodeOf(err) == domain.Unauthorized {

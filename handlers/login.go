@@ -97,7 +97,6 @@ func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next strin
 	return mine.Next, a.beginSession(w, r, service.Identity{Actor: actor})
 }
 
-// log logs why a login failed, and returns err.
 func (l logins) log(a *access, r *http.Request, err error) error {
 	a.log.WarnContext(r.Context(), "login failed", "error", err, "from", a.callers.networkOf(r), "id",
 		web.RequestID(r.Context()))

@@ -75,7 +75,6 @@ func (t *routeTable) page(who role, address string, h web.HandlerFunc, options .
 	t.add(who, address, t.refusePage, adapt, h, options)
 }
 
-// form adds a form of the console.
 func (t *routeTable) form(who role, address string, h console.FormHandler) {
 	t.page(who, address, console.Form(h))
 }
@@ -169,7 +168,6 @@ func (t *routeTable) notFound(w http.ResponseWriter, r *http.Request) {
 	})(w, r)
 }
 
-// methodNotAllowed answers 405 with the methods that the path allows.
 func (t *routeTable) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range methods {

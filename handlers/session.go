@@ -65,7 +65,6 @@ func (s sessions) begin(w http.ResponseWriter, r *http.Request, who service.Iden
 	return nil
 }
 
-// end ends the request's session, and removes its cookie from the browser.
 func (s sessions) end(w http.ResponseWriter, r *http.Request) error {
 	for _, id := range s.ids(r) {
 		if err := s.access.EndSession(r.Context(), id); err != nil && domain.CodeOf(err) != domain.NotFound {

@@ -79,7 +79,6 @@ func consoleScript() []byte {
 	return b.Bytes()
 }
 
-// read returns an embedded file as it is served.
 func read(name string) []byte {
 	content, err := files.ReadFile(name)
 	if err != nil {

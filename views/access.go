@@ -33,7 +33,6 @@ func methodAndRole(e domain.AuditEntry) string {
 	return viaWords(e.Via) + ", " + string(e.Role)
 }
 
-// actionWords returns an action in words: "Join token created".
 func actionWords(a domain.Action) string {
 	return upper(strings.NewReplacer(".", " ", "_", " ").Replace(string(a)))
 }

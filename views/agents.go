@@ -11,7 +11,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// agentState returns an agent's state, as a signal and in words.
 func agentState(a domain.KnownAgent) (Signal, string) {
 	if a.Presence == domain.AgentLost {
 		return SignalStop, "lost"

@@ -61,7 +61,6 @@ func longestVisit(stages []domain.StageTime) time.Duration {
 	return longest
 }
 
-// share returns a part of the whole as the width of a bar.
 func share(part, whole time.Duration) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }
@@ -85,7 +84,6 @@ func duration(d time.Duration) string {
 // fact is a number with its name, and text beside it that puts it into perspective.
 type fact struct{ name, value, beside string }
 
-// facts are those of all projects or of one.
 func facts(working int, charts domain.Charts, agents []domain.Agent) []fact {
 	running := 0
 	for _, a := range agents {

@@ -63,7 +63,6 @@ func byDay(events []domain.Event) []eventDay {
 	return days
 }
 
-// title returns Today, Yesterday, or the date.
 func (d eventDay) title(now time.Time) string {
 	switch d.key {
 	case now.Format(time.DateOnly):

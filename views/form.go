@@ -15,7 +15,6 @@ type FieldError struct {
 	Message string // "" for none
 }
 
-// at reports whether the error belongs to this field.
 func (e FieldError) at(field string) bool { return e.Message != "" && e.Field == field }
 
 // attributes returns the attributes of an input for the error, if it belongs to this field. The field then gets the

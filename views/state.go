@@ -45,7 +45,6 @@ func storyState(item domain.Item, stuck []string) (Signal, string) {
 	return SignalNone, ""
 }
 
-// eventState returns an event as a sentence, with a signal if it is trouble.
 func eventState(e domain.Event) (Signal, string) {
 	kind, d := e.Type.Kind(), e.Details()
 	text := kind.Says(d)

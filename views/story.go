@@ -47,7 +47,6 @@ func mergeFailedSince(s domain.Story) time.Time {
 	return time.Time{}
 }
 
-// lastLines returns the last lines of an agent's detail, at most most of them.
 func lastLines(detail string, most int) string {
 	lines := strings.Split(strings.TrimRight(detail, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
@@ -218,7 +217,6 @@ type entry struct {
 	after       string // how long it was in the stage before
 }
 
-// timeline returns a story's history, newest first.
 func timeline(s domain.Story) []entry {
 	var entries []entry
 	moved := map[int64]bool{}

@@ -37,7 +37,6 @@ func moment(ms uint64) time.Time {
 // eventTime returns when an event happened according to its project, limited as by moment.
 func eventTime(e domain.Event) time.Time { return moment(uint64(e.At.UnixMilli())) }
 
-// machineTime returns t as the datetime of a <time> element.
 func machineTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func exactTime(t time.Time) string { return t.Format("2 Jan 2006 15:04:05 MST") }

@@ -187,7 +187,6 @@ func (t *track) columns() int {
 	return max(1, n)
 }
 
-// why says why there is no track.
 func (t *track) why() string {
 	switch {
 	case t.EventsOnly:

@@ -80,7 +80,6 @@ func agentCommand() *cobra.Command {
 	return cmd
 }
 
-// gatewayAddress checks --gateway.
 func gatewayAddress(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -102,7 +101,6 @@ func hostLabel() string {
 	return name
 }
 
-// agentStateFile returns the default path of the state file of an agent with this label.
 func agentStateFile(label string) (string, error) {
 	dir, ok := config.Expand("$XDG_STATE_HOME/switchyard", os.Getenv)
 	if !ok {
@@ -161,7 +159,6 @@ func (j joinToken) get(ctx context.Context, cmd *cobra.Command, log *slog.Logger
 	return token, nil
 }
 
-// askForToken prompts for a join token and reads it from in, one line.
 func askForToken(ctx context.Context, in io.Reader, out io.Writer) (domain.Secret, error) {
 	fmt.Fprint(out, "Join token: ")
 	line := make(chan string, 1)

@@ -111,7 +111,6 @@ func later(run func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// begin starts the gateway's loops.
 func (g *gateway) begin(ctx context.Context, loops *supervise.Group, out io.Writer) error {
 	if g.prepare != nil {
 		if err := g.prepare(ctx, out); err != nil {

@@ -79,7 +79,6 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// asUsage turns a FlagError into a usageError.
 func asUsage(err error) error {
 	var ofFlag config.FlagError
 	if errors.As(err, &ofFlag) {

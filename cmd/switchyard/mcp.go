@@ -267,7 +267,6 @@ func (p *mcpPipe) passAnswer(body []byte, message mcpMessage) bool {
 	return true
 }
 
-// setHeader sets the headers that the MCP transport requires.
 func (p *mcpPipe) setHeader(header http.Header, message mcpMessage) {
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "application/json, text/event-stream")

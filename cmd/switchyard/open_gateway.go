@@ -195,7 +195,6 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	return nil
 }
 
-// newHandler returns the gateway's HTTP settings that do not depend on its service.
 func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
 	return handlers.Gateway{
 		Log: log, Version: version, AdminToken: c.AdminToken, AllowHosts: c.AllowHosts, PublicURL: c.PublicURL,

@@ -73,7 +73,6 @@ var sampleMoves = []struct{ from, to string }{
 
 const samplePause = 2 * time.Second
 
-// sampleSteps returns what the console explains about the sample board in dir.
 func sampleSteps(dir string) console.Sample {
 	return console.Sample{Project: sampleName, Dir: dir, Story: "17_story_search_typos", From: "2_current", To: "3_qa"}
 }

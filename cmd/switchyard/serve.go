@@ -94,7 +94,6 @@ func listenLocalhost(log *slog.Logger, port string) ([]net.Listener, error) {
 
 func portOf(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }
 
-// baseURL returns the URL of a server on listeners, which were opened for address.
 func baseURL(address string, listeners []net.Listener) string {
 	host, _, err := net.SplitHostPort(address)
 	if ip, ipErr := netip.ParseAddr(host); err != nil || host == "" || ipErr == nil && ip.IsUnspecified() {

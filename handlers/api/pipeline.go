@@ -47,7 +47,6 @@ func (a *API) Pipeline(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// encodePipeline returns a project's entry, without its stages.
 func encodePipeline(p domain.ProjectPipeline) any {
 	if !p.Reachable {
 		return struct {

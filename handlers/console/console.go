@@ -98,7 +98,6 @@ func (c *Console) showError(w http.ResponseWriter, r *http.Request, status int, 
 	}
 }
 
-// errorWords returns the title of a page that could not be shown, and what the reader can do next.
 func errorWords(status int) (title, next string) {
 	switch status {
 	case http.StatusBadRequest:

@@ -58,7 +58,6 @@ func fieldError(err error) views.FieldError {
 	return views.FieldError{}
 }
 
-// seeOther sends the browser to another address, also after a form.
 func seeOther(w http.ResponseWriter, r *http.Request, address string) error {
 	http.Redirect(w, r, address, http.StatusSeeOther)
 	return nil

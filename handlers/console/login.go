@@ -83,7 +83,6 @@ func (c *Console) LogInFirst(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// loginAddress leads to the login and from there back to u.
 func loginAddress(u *url.URL) string {
 	next := u.RequestURI()
 	if next == views.OverviewURL {
@@ -125,7 +124,6 @@ func (c *Console) FinishLogin(w http.ResponseWriter, r *http.Request) error {
 	return seeOther(w, r, afterLogin(next))
 }
 
-// loginFailed shows the login again, with what was wrong.
 func (c *Console) loginFailed(w http.ResponseWriter, r *http.Request, next string, err error) error {
 	if domain.CodeOf(err) == domain.Internal || web.GivenUp(r, err) {
 		return err

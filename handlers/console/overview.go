@@ -64,7 +64,6 @@ func show(r *http.Request) views.Show {
 	return views.ShowAll
 }
 
-// keepShow keeps the reader's choice of projects and shows them.
 func keepShow(w http.ResponseWriter, r *http.Request, choice views.Show, filter string) error {
 	switch choice {
 	case views.ShowBusy, views.ShowTroubled:

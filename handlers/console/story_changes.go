@@ -180,7 +180,6 @@ func refusal(status int, body []byte, err error) string {
 	return "The project server refused the change: " + strings.TrimSuffix(text, ".") + "."
 }
 
-// refusedStatus returns the status of the page that shows a refusal.
 func refusedStatus(status int, err error) int {
 	switch {
 	case err != nil:
@@ -191,7 +190,6 @@ func refusedStatus(status int, err error) int {
 	return status
 }
 
-// storyIn returns the story of a project server's answer.
 func storyIn(body []byte) (story wire.Story) {
 	_ = json.Unmarshal(body, &story) // without a story, nothing is offered
 	return story

@@ -56,7 +56,6 @@ type agentAnswer struct {
 	ProjectURL      string `json:"project_url"`
 }
 
-// join redeems a join token.
 func (c *client) join(ctx context.Context, token domain.Secret, label, version string) (identity, error) {
 	var answer struct {
 		Agent  agentAnswer `json:"agent"`
@@ -100,7 +99,6 @@ func beatBody(state domain.AgentState, detail string) map[string]string {
 	}
 }
 
-// leave removes the agent from the gateway.
 func (c *client) leave(ctx context.Context, who identity) error {
 	return c.call(ctx, callLimit, http.MethodDelete, who.path(), who.Secret, nil, nil)
 }

@@ -19,7 +19,6 @@ type identity struct {
 	Secret  string `json:"secret"`
 }
 
-// path returns the path of the agent at its gateway.
 func (i identity) path() string { return "/gateway/agents/" + url.PathEscape(i.ID) }
 
 // state is the content of the state file.
@@ -70,7 +69,6 @@ func (f *stateFile) load() error {
 	return nil
 }
 
-// update changes the state and stores it.
 func (f *stateFile) update(change func(*state)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

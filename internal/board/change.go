@@ -129,7 +129,6 @@ func (c Change) write(work, stage, id string) (changed fileSet, err error) {
 	return changed, put(dir, target, id+".md", file, content)
 }
 
-// openTarget opens the stage that a story goes to.
 func openTarget(work, stage string) (*os.File, error) {
 	if stageName().MatchString(stage) {
 		dir, err := openStage(filepath.Join(work, stage))

@@ -49,7 +49,6 @@ func edit(content []byte, settings []setting) ([]byte, error) {
 	return nil, errNotEditable
 }
 
-// lineEnd returns the line break of content's first line.
 func lineEnd(content []byte) string {
 	if line, _, found := bytes.Cut(content, []byte("\n")); found && bytes.HasSuffix(line, []byte("\r")) {
 		return "\r\n"

@@ -14,8 +14,8 @@ import (
 const (
 	// maxFile is the most that is read of a file, in bytes. A larger one counts as having no front matter.
 	maxFile = 1 << 20
-	// maxText is the longest name and what is kept of a reason, in characters: 500 events with both stay well below the 8 MiB that
-	// a gateway accepts.
+	// maxText is the longest name and what is kept of a reason, in characters: 500 events with both stay well below
+	// the 8 MiB that a gateway accepts.
 	maxText = domain.MaxText
 )
 
@@ -35,7 +35,6 @@ const (
 	unreadable           // its content is unknown
 )
 
-// parse extracts the facts from a file's content.
 func parse(content []byte) facts {
 	if len(bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\ufeff")))) == 0 {
 		return facts{state: torn}
@@ -50,7 +49,7 @@ func parse(content []byte) facts {
 	return found
 }
 
-// readFacts reads the keys that the board knows, reasons in full, and takes the name from the body if the front matter has none.
+// readFacts reads the keys that the board knows, reasons in full. The name is the body's if the front matter has none.
 func readFacts(f frontMatter, body []byte) facts {
 	found := facts{
 		name:         limit(text(f.get("name"))),

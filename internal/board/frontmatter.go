@@ -143,7 +143,6 @@ func resolve(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// get returns the value of a key, a zero node if there is none.
 func (f frontMatter) get(key string) *yaml.Node {
 	for i := 0; i < len(f.Content); i += 2 {
 		if resolve(f.Content[i]).Value == key {

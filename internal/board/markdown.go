@@ -49,7 +49,6 @@ func codeFence(line string) string {
 	return ""
 }
 
-// atxHeading returns the text of a "## heading ##" line.
 func atxHeading(line string) (title string, ok bool) {
 	title = strings.TrimLeft(line, "#")
 	level := len(line) - len(title)

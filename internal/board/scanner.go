@@ -160,7 +160,6 @@ func (s *scanner) read(st *stage, ids map[string]bool) error {
 	return nil
 }
 
-// load reads a file that is new or may have changed.
 func (s *scanner) load(dir *os.File, f *file, now identity) {
 	f.identity = now
 	f.modified = time.Unix(now.modified.Unix())

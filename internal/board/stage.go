@@ -81,7 +81,6 @@ func compareNumbered(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
 }
 
-// number returns the digits that name begins with.
 func number(name string) string {
 	end := 0
 	for end < len(name) && '0' <= name[end] && name[end] <= '9' {

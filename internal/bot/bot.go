@@ -150,7 +150,6 @@ func (b *bot) call(ctx context.Context, f func(context.Context) error) error {
 	return caught(func() error { return f(ctx) })
 }
 
-// caught turns a panic of f into an error.
 func caught(f func() error) error {
 	err := supervise.Call(f)
 	if supervise.IsPanic(err) {

@@ -56,7 +56,6 @@ func list() []command {
 	}
 }
 
-// usage says how the command is written.
 func (c command) usage() string { return strings.TrimSpace(c.name + " " + c.arguments) }
 
 // find returns the command with a name, ignoring case; false if there is none.

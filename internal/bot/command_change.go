@@ -73,7 +73,6 @@ func (c *commands) findAgents(words []word) ([]domain.Agent, []word) {
 	return nil, words
 }
 
-// acknowledge acknowledges the alert of a story, for a time if one is given.
 func (c *commands) acknowledge(ctx context.Context, ref domain.StoryRef, rest []word) Message {
 	until, duration := "until it changes", time.Duration(0)
 	if len(rest) > 0 {
@@ -97,7 +96,6 @@ func (c *commands) acknowledge(ctx context.Context, ref domain.StoryRef, rest []
 	return say("%s has no alert: there is nothing to acknowledge.", id)
 }
 
-// storyAlert returns the key of an alert about a story.
 func storyAlert(kind domain.AlertKind, project, id string) string {
 	return domain.Alert{Kind: kind, Project: project, Story: &domain.Item{StoryID: id}}.Key()
 }
@@ -132,7 +130,6 @@ func (c *commands) move(ctx context.Context, ref domain.StoryRef, rest []word) M
 	})
 }
 
-// unblock removes the block from a story.
 func (c *commands) unblock(ctx context.Context, ref domain.StoryRef, _ []word) Message {
 	id := c.links.story(ref.Project, ref.ID)
 	return c.change(ctx, ref, storyChange{

@@ -26,7 +26,6 @@ func appendLines[T any](m Message, items []T, count int, line func(T) Line) Mess
 	return m
 }
 
-// projects lists every project with the number of stories in each stage.
 func (c *commands) projects(ctx context.Context, _ []word) Message {
 	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	if len(pipelines) == 0 {
@@ -56,7 +55,6 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 	return append(line, Plain(": "+text))
 }
 
-// agents lists the live agents.
 func (c *commands) agents(context.Context, []word) Message {
 	agents := c.gateway.Agents.Alive()
 	if len(agents) == 0 {
@@ -72,7 +70,6 @@ func (c *commands) agents(context.Context, []word) Message {
 	})
 }
 
-// events lists the latest events, newest last.
 func (c *commands) events(ctx context.Context, _ []word) Message {
 	page, err := c.gateway.Events.Page(ctx, domain.EventQuery{Backward: true, Limit: 10})
 	if err != nil {
@@ -128,7 +125,6 @@ func (c *commands) alertLine(a domain.Alert) Line {
 	return slices.Concat(line, text, reason(d))
 }
 
-// story answers with what is known about a story.
 func (c *commands) story(ctx context.Context, ref domain.StoryRef, _ []word) Message {
 	s, err := c.gateway.Stories.Get(ctx, ref.Project, ref.ID)
 	if err != nil {
@@ -159,7 +155,6 @@ func (c *commands) story(ctx context.Context, ref domain.StoryRef, _ []word) Mes
 	return m
 }
 
-// since returns the time as text, "" for an unknown one.
 func since(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -115,7 +115,6 @@ const (
 // separator separates the columns of a line, for readers without bold and monospaced text.
 var separator = Plain(" · ")
 
-// columns joins columns into a line.
 func columns(columns ...Line) Line {
 	var line Line
 	for i, column := range columns {
@@ -127,7 +126,6 @@ func columns(columns ...Line) Line {
 	return line
 }
 
-// describe returns an event as one line.
 func (l links) describe(e domain.Event) Line {
 	kind, d := e.Type.Kind(), e.Details()
 	line, text := Line{Bold(e.Project)}, Short(kind.Says(d), 3*MaxName)
@@ -146,7 +144,6 @@ var signs = map[domain.Signal]string{
 	domain.SignalClear: "● ", domain.SignalCaution: "▲ ", domain.SignalStop: "■ ",
 }
 
-// sign returns the sign of a signal, none for none.
 func sign(s domain.Signal) Line {
 	if text, ok := signs[s]; ok {
 		return Line{Plain(text)}
@@ -156,7 +153,6 @@ func sign(s domain.Signal) Line {
 
 func stageTitle(name string) string { return Short(domain.StageTitle(name), MaxName) }
 
-// title returns a story's id, and its name if it has one.
 func (l links) title(project string, d domain.EventDetails) Line {
 	id, name := Line{l.story(project, d.StoryID)}, Short(d.StoryName, MaxName)
 	if name == "" || name == Short(d.StoryID, MaxName) {
@@ -178,7 +174,6 @@ type links string
 // maxLinked is the longest id that is linked, in bytes.
 const maxLinked = 200
 
-// story returns a code span with a story's id that links to its page.
 func (l links) story(project, id string) Span {
 	span := Code(id)
 	if l != "" && id != "" && len(id) <= maxLinked {

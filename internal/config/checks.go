@@ -21,7 +21,6 @@ import (
 // setter checks the values of a setting and stores them.
 type setter func(values []string) error
 
-// one stores a single value in to.
 func one[T any](to *T, parse func(string) (T, error)) setter {
 	return func(values []string) error {
 		value, err := parse(values[0])
@@ -32,7 +31,6 @@ func one[T any](to *T, parse func(string) (T, error)) setter {
 	}
 }
 
-// each stores a list of values in to.
 func each[T any](to *[]T, parse func(string) (T, error)) setter {
 	return func(values []string) error {
 		list := make([]T, len(values))

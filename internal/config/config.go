@@ -80,7 +80,6 @@ type given struct {
 	values []string
 }
 
-// fail returns err prefixed with the source of the value that caused it.
 func (g given) fail(err error) error {
 	err = fmt.Errorf("%s: %w", g.source, err)
 	if strings.HasPrefix(g.source, "--") {

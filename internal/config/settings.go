@@ -164,7 +164,6 @@ func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *
 	return append(all, given{"--" + s.flag, values})
 }
 
-// split returns the non-empty values in a variable.
 func (s setting) split(text string) (values []string) {
 	switch s.kind {
 	case spaceList:

@@ -120,10 +120,8 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 	return c
 }
 
-// seconds converts milliseconds to whole seconds.
 func seconds(ms int64) time.Duration { return max(0, time.Duration(ms/1000)*time.Second) }
 
-// stageTime sorts took.
 func stageTime(stage string, took []time.Duration) StageTime {
 	t := StageTime{Stage: stage, Visits: len(took)}
 	if n := len(took); n > 0 {
@@ -194,7 +192,6 @@ type summedStage struct {
 
 func (s *summedStage) position() float64 { return float64(s.positions) / float64(s.visits) }
 
-// medianOfAll returns the median over sorted lists.
 func medianOfAll(stage string, lists [][]time.Duration) StageTime {
 	n := 0
 	for _, list := range lists {

@@ -195,7 +195,6 @@ func (n Trouble) event(stamp int64) any {
 	return n
 }
 
-// encode returns the event's JSON followed by a comma.
 func encode(event any) []byte {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

@@ -70,7 +70,6 @@ func (r repository) stream(ctx context.Context, input io.Reader, read func(*bufi
 	return readErr
 }
 
-// output runs git and returns its output, trimmed.
 func (r repository) output(ctx context.Context, args ...string) (string, error) {
 	var text string
 	err := r.stream(ctx, nil, func(out *bufio.Reader) error {

@@ -100,7 +100,6 @@ func printable(text string) string {
 	}, text), maxName)
 }
 
-// text returns a string claim, "" for any other.
 func (c claims) text(name string) string {
 	var text string
 	_ = json.Unmarshal(c[name], &text)

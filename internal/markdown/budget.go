@@ -110,7 +110,6 @@ func (m meteredTable) Transform(node *ast.Paragraph, r text.Reader, pc parser.Co
 	m.ParagraphTransformer.Transform(node, r, pc)
 }
 
-// metered wraps parsers, and keeps their priorities.
 func metered(parsers []util.PrioritizedValue) []util.PrioritizedValue {
 	for i, p := range parsers {
 		switch p := p.Value.(type) {

@@ -130,7 +130,6 @@ func closeLink(w util.BufWriter, n ast.Node, address []byte) {
 	}
 }
 
-// isLink reports whether n, with that address, is rendered as a link.
 func isLink(n ast.Node, address []byte) bool {
 	if !leadsOut(address) {
 		return false

@@ -171,7 +171,6 @@ func (c *Counts) forget(registered *domain.Registry) {
 	}
 }
 
-// showCalls shows how the last calls ended.
 func (c *Counts) showCalls(show Show) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -185,7 +185,6 @@ func (f *follower) read(
 	return answer, true, nil
 }
 
-// record stores the answer's records and moves the position.
 func (f *follower) record(ctx context.Context, answer upstream.FeedAnswer) error {
 	position := f.position
 	f.refused.log(ctx, f.Log, f.project.Name, answer.Refused)

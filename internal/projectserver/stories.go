@@ -11,7 +11,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// storyID returns the id of the story that the path names, "" for none.
 func storyID(r *http.Request) string {
 	id, ok := strings.CutPrefix(r.URL.Path, "/api/stories/")
 	if !ok || strings.Contains(id, "/") {
@@ -65,7 +64,6 @@ func encodeCommits(commits []*gitlog.Commit) wire.Commits {
 	return list
 }
 
-// changeStory changes the story that the path names, and answers with it.
 func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 	if !s.Board.Writable() {
 		return board.ErrReadOnly
@@ -106,7 +104,6 @@ func newChange(body *web.Body) (board.Change, error) {
 	return c, nil
 }
 
-// createStory adds a story to a stage, and answers with it.
 func (s *server) createStory(w http.ResponseWriter, r *http.Request) error {
 	if !s.Board.Writable() {
 		return board.ErrReadOnly

@@ -35,7 +35,6 @@ func (s *Alerts) loadAcknowledgements(ctx context.Context) error {
 	return nil
 }
 
-// edit changes the acknowledgements in memory.
 func (s *Alerts) edit(change func(byKey map[string]domain.Acknowledgement)) {
 	for {
 		known := s.acknowledged.Load()

@@ -144,7 +144,6 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// stuck returns the ids of stuck stories among alerts, sorted.
 func stuck(alerts []domain.Alert) (ids []string) {
 	for _, a := range alerts {
 		if a.Kind == domain.AlertStuck {

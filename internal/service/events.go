@@ -173,7 +173,6 @@ func (s *Events) Since(ctx context.Context, since uint64, wait time.Duration) ([
 	}
 }
 
-// newest returns the newest n events, oldest first.
 func (s *Events) newest(ctx context.Context, n int) ([]domain.Event, error) {
 	var all []domain.Event
 	q := domain.EventQuery{Backward: true, Limit: n}

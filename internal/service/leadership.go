@@ -82,7 +82,6 @@ type leaderNews struct {
 	stored string // the stored form, as last read or written
 }
 
-// recordClock records what a read of a feed shows of its clock.
 func (n *leaderNews) recordClock(read domain.FeedRead) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

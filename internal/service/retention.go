@@ -128,7 +128,6 @@ type steps struct {
 // newSteps returns steps with pauses that are rest times as long as the step before.
 func newSteps(rest int) *steps { return &steps{size: minStep, rest: time.Duration(rest)} }
 
-// do takes a step and pauses after it.
 func (s *steps) do(ctx context.Context, step func() error) error {
 	began := time.Now()
 	if err := step(); err != nil {

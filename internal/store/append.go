@@ -88,7 +88,6 @@ func (a *appending) read() []Statement {
 
 func (a *appending) last() int64 { return a.result.Last + int64(len(a.result.Added)) }
 
-// write returns the statements that store what is new.
 func (a *appending) write() (statements []Statement, about []domain.Topic, err error) {
 	a.result.Last = max(a.result.Last, a.seen)
 	var positions [][]any

@@ -34,7 +34,6 @@ func eventWords(r domain.Record) string {
 	return b.String()
 }
 
-// storyWords returns the texts by which a story is searched, as eventWords does.
 func storyWords(id, name string) string { return "\n" + fold.Text(id) + "\n" + fold.Text(name) + "\n" }
 
 // Values that tests change, as they have few events.
@@ -45,7 +44,6 @@ var (
 	maxFound = 30_000
 )
 
-// search reads the page of a query for a text.
 func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
 	if done, err := p.read(ctx, tx, roundRead); err != nil || done {
 		return err

@@ -95,7 +95,6 @@ func (r *visitRead) statements(sql *changeSQL, keys []domain.StoryKey) []Stateme
 	}}}
 }
 
-// saveVisits returns the visits that a book has changed, and the statements that store them.
 func saveVisits(sql *changeSQL, book *domain.VisitBook) (changed []domain.Visit, statements []Statement) {
 	var rows, countRows [][]any
 	changed, counted := book.Changed()
@@ -118,7 +117,6 @@ func saveVisits(sql *changeSQL, book *domain.VisitBook) (changed []domain.Visit,
 	return changed, statements
 }
 
-// jsonText returns rows for changeSQL.
 func jsonText(rows [][]any) string {
 	for _, row := range rows {
 		for i, value := range row {

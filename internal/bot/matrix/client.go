@@ -108,7 +108,6 @@ func (e *apiError) Error() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("status %d %s %s", e.status, e.code, e.message)), " ")
 }
 
-// refusal returns the apiError for an answer.
 func refusal(response *http.Response, text []byte) *apiError {
 	var fields struct {
 		Code       string `json:"errcode"`
@@ -131,7 +130,6 @@ var accountErrors = []string{
 	"M_RESOURCE_LIMIT_EXCEEDED", "M_CONSENT_NOT_GIVEN", "M_USER_DEACTIVATED", "M_USER_LOCKED", "M_USER_SUSPENDED",
 }
 
-// asRefusal returns the apiError in err, one without a status if there is none.
 func asRefusal(err error) *apiError {
 	if refused, ok := errors.AsType[*apiError](err); ok {
 		return refused
@@ -151,7 +149,6 @@ func (e *apiError) isRefusedByRoom() bool {
 	return e.isAboutRoom() && e.status >= http.StatusBadRequest && e.status < http.StatusInternalServerError
 }
 
-// explain gives a failure a message for people.
 func explain(err error) error {
 	if refused := asRefusal(err); refused.status != 0 {
 		return domain.WrapError(domain.BadGateway, err,

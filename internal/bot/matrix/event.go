@@ -45,7 +45,6 @@ func readState(text json.RawMessage) (content stateContent) {
 	return content
 }
 
-// isMembershipOf reports whether the event is about the membership of user.
 func (e roomEvent) isMembershipOf(user string) bool {
 	return e.Type == "m.room.member" && e.StateKey == user
 }
@@ -56,7 +55,6 @@ func (r *receiver) joins(e roomEvent) bool {
 		readState(e.Unsigned.PrevContent).Membership != "join"
 }
 
-// handle handles one event of a joined room.
 func (r *receiver) handle(ctx context.Context, room string, e roomEvent) error {
 	switch e.Type {
 	case "m.room.encryption":

@@ -127,7 +127,6 @@ func (a *account) call(ctx context.Context, call apiCall) error {
 	return explain(err)
 }
 
-// get reads a resource within the session.
 func (a *account) get(ctx context.Context, path string, query url.Values, answer any) error {
 	return a.call(ctx, apiCall{method: http.MethodGet, path: path, query: query, answer: answer})
 }

@@ -144,7 +144,6 @@ func withoutPill(formatted, user string) (string, bool) {
 	return strings.Trim(text, ":, \t\r\n\u00a0"), true
 }
 
-// withoutQuote removes the copy of the message that is replied to.
 func withoutQuote(body string) string {
 	for strings.HasPrefix(body, ">") {
 		_, body, _ = strings.Cut(body, "\n")

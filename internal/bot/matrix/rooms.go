@@ -197,7 +197,6 @@ type invitation struct {
 	Space  bool   `json:"space,omitempty"`
 }
 
-// readInvitation reads the room state in an invitation of user.
 func readInvitation(state []roomEvent, user string) invitation {
 	var i invitation
 	for _, e := range state {

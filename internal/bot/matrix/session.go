@@ -51,7 +51,6 @@ func (r knownRoom) isDirect() bool {
 // maxNames is how many of the bot's display names are remembered: people use an old one for a while after a change.
 const maxNames = 5
 
-// rename records the bot's display name.
 func (s *savedSession) rename(name string) {
 	if name = bot.Short(name, bot.MaxName); name == "" {
 		return
@@ -77,7 +76,6 @@ type session struct {
 // now returns the session as it is stored, which must not be changed.
 func (s *session) now() *savedSession { return s.saved.Load() }
 
-// load reads the session from the store.
 func (s *session) load(ctx context.Context) error {
 	saved := newSession()
 	stored, err := s.state.State(ctx, s.key)

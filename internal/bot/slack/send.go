@@ -56,7 +56,6 @@ func (t *chat) post(ctx context.Context, channel, thread string, message bot.Mes
 	return err
 }
 
-// setMuted records whether a channel refused the last message.
 func (t *chat) setMuted(channel string, muted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,7 +173,6 @@ func literal(text string) string {
 // marked matches the mentions and links in Slack's texts: <@U1>, <#C1|general>, <http://a.example|a>.
 var marked = regexp.MustCompile(`<([^<>|]*)(?:\|([^<>]*))?>`)
 
-// typed returns a text as it was typed, without the mention of the bot.
 func typed(text, user string) string {
 	text = marked.ReplaceAllStringFunc(text, func(mark string) string {
 		parts := marked.FindStringSubmatch(mark)

@@ -43,7 +43,6 @@ func registerTypes(types *pgtype.Map) {
 	registerType[time.Duration](types, "interval")
 }
 
-// registerType registers T, and slices of T and *T.
 func registerType[T any](types *pgtype.Map, name string) {
 	var value T
 	types.RegisterDefaultPgType(value, name)

@@ -82,7 +82,6 @@ func checkEmpty(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// tableNames returns the names of the tables that a gateway fills.
 func tableNames(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	rows, err := tx.Query(ctx, `SELECT c.relname FROM pg_class AS c
 		JOIN pg_class AS version ON version.relnamespace = c.relnamespace

@@ -59,7 +59,6 @@ var names = []string{
 // reportEvery is how often the progress of a large table is reported.
 const reportEvery = 5 * time.Second
 
-// table reads a table of SQLite's for PostgreSQL.
 func table(
 	ctx context.Context, source *sql.DB, name string, report func(format string, args ...any),
 ) (t postgres.Table, err error) {
