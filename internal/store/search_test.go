@@ -98,3 +98,28 @@ func TestManyStagesAndTypesAreFoundToo(t *testing.T) {
 		}
 	})
 }
+
+func TestStoriesAreFoundByAShortWordAmongManyThatHaveTheLongOne(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		var records []domain.Record
+		for n := range 500 {
+			name := "Common"
+			if n == 0 || n == 7 || n == 250 {
+				name = "Common zq"
+			}
+			records = append(records, eventRecord(t, fmt.Sprintf(
+				`{"type":"story_blocked","story_id":"%d_story","story_name":"%s","reason":"rain","timestamp_ms":%d}`, n, name, n)))
+		}
+		appendEvents(t, db, feedRead("alpha", records...))
+		for limit, want := range map[int][]string{2: {"250_story", "7_story"}, 5: {"250_story", "7_story", "0_story"}} {
+			found, err := db.FindStories(t.Context(), []string{"common", "zq"}, limit)
+			var ids []string
+			for _, s := range found {
+				ids = append(ids, s.ID)
+			}
+			if err != nil || !slices.Equal(ids, want) {
+				t.Errorf("of %d: found %v, %v, want %v", limit, ids, err, want)
+			}
+		}
+	})
+}

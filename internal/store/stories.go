@@ -3,9 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"switchyard/internal/domain"
 )
@@ -37,28 +37,38 @@ func (db stories) StoryName(ctx context.Context, project, id string) (name strin
 // maxShortSearch is how many of the newest stories are searched for words that are too short for the index.
 const maxShortSearch = 2000
 
-// FindStories returns at most limit stories in the stream whose id or name contains all the folded words, newest first.
-// If no word has three characters, it searches only the newest stories. It returns Unavailable when that takes too
-// long.
+// FindStories returns the newest limit stories in the stream whose id or name contains all the folded words, newest
+// first. If all words are too short for the index, it searches only the newest stories. It returns Unavailable when
+// that takes too long.
 func (db stories) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
+	from, args, size := "SELECT id FROM stories", []any{int64(math.MaxInt64), 0}, maxShortSearch
+	if long := slices.DeleteFunc(slices.Clone(words), tooShort); len(long) > 0 {
+		var more []any
+		from, more = db.engine.Dialect.Containing("stories", 3, long...)
+		args, size = append(args, more...), 2*limit // some have only had the words in an earlier name
+	}
+	statement := "SELECT stories.id, project, story_id, story_name FROM (" + from + `) AS found CROSS JOIN stories
+		WHERE stories.id = found.id AND found.id < $1 ORDER BY found.id DESC LIMIT $2`
 	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		from, args := "SELECT id FROM stories", []any{maxShortSearch}
-		if slices.ContainsFunc(words, func(word string) bool { return utf8.RuneCountInString(word) > 2 }) {
-			var more []any
-			from, more = db.engine.Dialect.containing("stories", 2, words...)
-			args = append([]any{2 * limit}, more...) // some may have had the words in an earlier name
-		}
-		return EachRow(ctx, tx, func(row Row) (s domain.StoryRef, err error) {
-			err = row.Scan(&s.Project, &s.ID, &s.Name)
-			return s, err
-		}, func(s domain.StoryRef) bool {
-			text := storyWords(s.ID, s.Name)
-			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
-				found = append(found, s)
+		for ; ; size *= 4 {
+			before, read := int64(0), 0
+			args[1] = size
+			err := EachRow(ctx, tx, func(row Row) (s domain.StoryRef, err error) {
+				err = row.Scan(&before, &s.Project, &s.ID, &s.Name)
+				return s, err
+			}, func(s domain.StoryRef) bool {
+				read++
+				text := storyWords(s.ID, s.Name)
+				if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
+					found = append(found, s)
+				}
+				return len(found) < limit
+			}, statement, args...)
+			if err != nil || len(found) == limit || read < size || len(args) == 2 {
+				return err
 			}
-			return len(found) < limit
-		}, "SELECT project, story_id, story_name FROM ("+from+`) AS found CROSS JOIN stories
-			WHERE stories.id = found.id ORDER BY found.id DESC LIMIT $1`, args...)
+			args[0] = before
+		}
 	})
 	return found, db.Translate(err)
 }
