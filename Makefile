@@ -37,13 +37,13 @@ node_modules: package-lock.json
 
 # Many tests wait for a process, a deadline or the browser: -p and -parallel let more of them wait at a time than there are
 # processors. SQLite, which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that
-# took over half of the time. Without tables for debuggers the programs are linked in two thirds of it.
+# took over half of the time. Without tables for debuggers the programs are linked in two thirds of it; make check vets.
 test: ## all tests, in the browser too, with the race detector; installs what is missing
 	internal/tools/test-deps.sh
-	CGO_ENABLED=1 go test -race -tags nopgxregisterdefaulttypes -gcflags='modernc.org/...=-race=false -d=checkptr=0' -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
+	CGO_ENABLED=1 go test -vet=off -race -tags nopgxregisterdefaulttypes -gcflags='modernc.org/...=-race=false -d=checkptr=0' -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
 
 test-fast: ## the tests that need no browser and no PostgreSQL, without the race detector
-	go test -short -tags nopgxregisterdefaulttypes -ldflags='-s -w' -p 4 -parallel 8 ./...
+	go test -vet=off -short -tags nopgxregisterdefaulttypes -ldflags='-s -w' -p 4 -parallel 8 ./...
 
 fuzz: ## some seconds of each fuzz target
 	internal/tools/fuzz.sh 3s

@@ -70,6 +70,9 @@ func heap() uint64 {
 
 // TestHalfBodiesCostLittle: strangers send bodies that never end, and others are served all the same.
 func TestHalfBodiesCostLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
 	for _, c := range []struct {
 		path  string
 		count int

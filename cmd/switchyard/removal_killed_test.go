@@ -42,6 +42,9 @@ func longFeed(t *testing.T, said *atomic.Int64) string {
 // TestARemovalOfOldEventsMayBeKilled: the removal continues after each start, and removed events are not stored again, even if the
 // project is added again at another address and its whole feed is read again.
 func TestARemovalOfOldEventsMayBeKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
 	onEachEngine(t, func(t *testing.T, on engine) {
 		const events, kept = 3000, 500
 		var said atomic.Int64

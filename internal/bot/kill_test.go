@@ -164,6 +164,9 @@ func everyStep(t *testing.T, life func(t *testing.T, e *executioner)) {
 }
 
 func TestMatrixKilledAtAnyStepSkipsAndRepeatsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
 	for name, forgetful := range map[string]bool{"a server that keeps transaction ids": false, "a server that forgets them": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -171,7 +171,11 @@ func (w *world) register(project string) {
 // also right before and right after a commit. Afterwards every record is in the stream once and in order, and gaps count
 // exactly the records that buffers dropped unread.
 func TestNothingIsLostOrDoubledWhateverDies(t *testing.T) {
-	for seed := range uint64(8) {
+	seeds := uint64(8)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			dir := storetest.Dir(t)
 			synctest.Test(t, func(t *testing.T) {

@@ -48,6 +48,9 @@ func TestProjectThatFloodsIsReadAtAThousandRecordsASecond(t *testing.T) {
 }
 
 func TestHugeBufferIsReadInStepsAndNothingIsLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
 	const records = 12_000
 	a := newServer("i")
 	a.size = records

@@ -107,6 +107,9 @@ func TestUnknownFieldsCannotMakeAPipelineHuge(t *testing.T) {
 
 // TestSlowLargeAnswersOfOneProjectLeaveSlotsToOthers: 40 answers of 1.2 MB hang while 48 boards of 300 kB are fetched.
 func TestSlowLargeAnswersOfOneProjectLeaveSlotsToOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
 	var requested atomic.Int64
 	slow := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1200000")

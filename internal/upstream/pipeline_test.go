@@ -280,6 +280,9 @@ func TestEnvironmentProxyIsNotUsed(t *testing.T) {
 
 // TestMemoryIsBounded requests sixty pipelines at once, all as large as possible.
 func TestMemoryIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
 	const servers = 60
 	lie := strings.Repeat(" ", 1<<20)
 	project := serve(t, func(w http.ResponseWriter, _ *http.Request) {

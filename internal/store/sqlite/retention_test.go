@@ -10,6 +10,9 @@ import (
 )
 
 func TestAReasonThatNoEventHasAnyMoreTakesNoSpace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
 	db := openStore(t)
 	for round := range 20 {
 		var records []domain.Record
@@ -27,6 +30,9 @@ func TestAReasonThatNoEventHasAnyMoreTakesNoSpace(t *testing.T) {
 }
 
 func TestARemovalThatIsKilledLeavesWholeEvents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
 	dir := t.TempDir()
 	db, err := sqlite.Open(t.Context(), dir)
 	if err != nil {
@@ -64,8 +70,11 @@ func TestARemovalThatIsKilledLeavesWholeEvents(t *testing.T) {
 
 func TestTheIndexOfWordsIsMergedLittleByLittle(t *testing.T) {
 	db := openStore(t)
-	most := 0
-	for n := range 1500 {
+	most, events := 0, 1500
+	if testing.Short() {
+		events = 300
+	}
+	for n := range events {
 		appendEvents(t, db, generate.Read(n, 3))
 		if n%50 == 49 {
 			segments, err := db.WordSegments(t.Context())
