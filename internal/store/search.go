@@ -48,15 +48,11 @@ func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
 	if done, err := p.read(ctx, tx, roundRead); err != nil || done {
 		return err
 	}
-	text := Text(p.query.Text)
-	var found []int64
-	if !tooShort(text) {
-		var err error
-		if found, err = p.find(ctx, tx, text); err != nil {
-			return err
-		}
+	found, err := p.find(ctx, tx)
+	if err != nil {
+		return err
 	}
-	for tooShort(text) || len(found) > maxFound {
+	for len(found) > maxFound {
 		if done, err := p.read(ctx, tx, roundRead); err != nil || done {
 			return err
 		}
@@ -75,16 +71,17 @@ func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// tooShort reports whether a text is in no index: those have three characters at a time.
-func tooShort(text string) bool { return utf8.RuneCountInString(text) < 3 }
-
 // find returns the ids of all events that may contain the text and have not been read, in any order, or more than
 // maxFound of them.
-func (p *pageReader) find(ctx context.Context, tx *sql.Tx, text string) (ids []int64, err error) {
+func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (ids []int64, err error) {
 	q := p.query
+	text := Text(q.Text)
+	if text == "" {
+		return nil, nil
+	}
 	condition, args := p.where()
 	containing := func(table string) string {
-		statement, more := p.dialect.Containing(table, len(args)+1, text)
+		statement, more := p.dialect.containing(table, len(args)+1, text)
 		args = append(args, more...)
 		return statement
 	}
@@ -128,6 +125,17 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx, text string) (ids []i
 
 func (p *pageReader) ids(ctx context.Context, tx *sql.Tx, statement string, args []any) ([]int64, error) {
 	return AllRows(ctx, tx, ScanOne[int64], fmt.Sprintf("%s LIMIT %d", statement, maxFound+1), args...)
+}
+
+// tooShort reports whether a text is in no index: those have three characters at a time.
+func tooShort(text string) bool { return utf8.RuneCountInString(text) < 3 }
+
+// containing is Containing for a text of any length.
+func (d Dialect) containing(table string, n int, text string) (statement string, args []any) {
+	if !tooShort(text) {
+		return d.Containing(table, n, text)
+	}
+	return fmt.Sprintf(`SELECT id FROM %s WHERE words LIKE $%d ESCAPE '\'`, table, n), []any{Pattern(text)}
 }
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
