@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -106,24 +107,17 @@ func (s *Visits) state(project string) *visitState {
 	s.turn()
 	state := s.byProject[project]
 	if state == nil {
-		s.forgetRemoved()
+		registry := s.projects.Registry()
+		if len(s.byProject) > 2*len(registry.Projects)+readAtOnce { // many were removed
+			maps.DeleteFunc(s.byProject, func(name string, state *visitState) bool {
+				_, registered := registry.Find(name)
+				return !registered && state.read == nil
+			})
+		}
 		state = &visitState{}
 		s.byProject[project] = state
 	}
 	return state
-}
-
-// forgetRemoved frees the memory of removed projects when there are many. The caller holds mu.
-func (s *Visits) forgetRemoved() {
-	registry := s.projects.Registry()
-	if len(s.byProject) <= 2*len(registry.Projects)+readAtOnce {
-		return
-	}
-	for project, state := range s.byProject {
-		if _, registered := registry.Find(project); !registered && state.read == nil {
-			delete(s.byProject, project)
-		}
-	}
 }
 
 // Version returns a number that is different after each change of a project's visits.

@@ -30,10 +30,6 @@ func (s *Visits) Load(ctx context.Context, projects ...string) error {
 		supervise.Go(s.log, "visits", s.readWanted)
 	}
 	s.mu.Unlock()
-	return s.await(ctx, reads)
-}
-
-func (s *Visits) await(ctx context.Context, reads []*visitState) error {
 	late := time.NewTimer(visitPatience)
 	defer late.Stop()
 	for _, state := range reads {
