@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 	"switchyard/internal/pgtest"
 	"switchyard/internal/waittest"
@@ -68,7 +69,7 @@ func (s *feedServer) serve(w http.ResponseWriter, r *http.Request) {
 // say records a unique event.
 func (s *feedServer) say() {
 	s.said = append(s.said, time.Now())
-	s.ring.Record(feed.WorkItem{ItemID: strconv.Itoa(len(s.said) - 1), Name: "Story", Stage: "2_current", FromStage: "1_backlog"})
+	s.ring.Record(feed.Notification{Type: domain.StageTransition, StoryID: strconv.Itoa(len(s.said) - 1), Name: "Story", ToStage: "2_current", FromStage: "1_backlog"})
 }
 
 // sharing starts a gateway on a database.

@@ -341,11 +341,10 @@ func TestManyMovesAtOnceEndWhereTheFilesAre(t *testing.T) {
 	for len(moved) < 200 {
 		select {
 		case n := <-l.notifications:
-			item, ok := n.(feed.WorkItem)
-			if !ok || item.FromStage != "2_current" || item.Stage != "3_qa" || moved[item.ItemID] {
+			if n.FromStage != "2_current" || n.ToStage != "3_qa" || moved[n.StoryID] {
 				t.Fatalf("recorded %+v", n)
 			}
-			moved[item.ItemID] = true
+			moved[n.StoryID] = true
 		case <-time.After(patience):
 			t.Fatalf("recorded of %d moves", len(moved))
 		}

@@ -59,13 +59,15 @@ func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) (
 // notify adds notifications of how the story differs from was.
 func (s *story) notify(was story, c *changes) {
 	if was.stage != s.stage {
-		c.notify(feed.WorkItem{ItemID: s.id, Name: s.name(), Stage: s.stage, FromStage: was.stage})
+		c.notify(feed.Notification{
+			Type: domain.StageTransition, StoryID: s.id, Name: s.name(), FromStage: was.stage, ToStage: s.stage,
+		})
 	}
 	if reason := s.facts.mergeFailure; reason != "" && reason != was.facts.mergeFailure {
-		c.notify(feed.Trouble{Type: domain.MergeFailure, StoryID: s.id, Name: s.name(), Reason: reason})
+		c.notify(feed.Notification{Type: domain.MergeFailure, StoryID: s.id, Name: s.name(), Reason: reason})
 	}
 	if reason := s.facts.blocked; reason != "" && reason != was.facts.blocked {
-		c.notify(feed.Trouble{Type: domain.StoryBlocked, StoryID: s.id, Name: s.name(), Reason: reason})
+		c.notify(feed.Notification{Type: domain.StoryBlocked, StoryID: s.id, Name: s.name(), Reason: reason})
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/feed"
 )
 
 // step is a scan of a board some time after the one before. The board is written "2_current: a@1 b@2!reason 3_qa:",
@@ -43,7 +42,7 @@ func TestRecordingRules(t *testing.T) {
 		},
 		"a new item that is blocked": {
 			{0, "2_current:", ""},
-			{ms, "2_current: a@1!key^conflict", "a >2_current; a merge failure: conflict; a blocked: key"},
+			{ms, "2_current: a@1!key^conflict", "a >2_current; a merge failed: conflict; a blocked: key"},
 		},
 		"blocked appears, changes, goes, comes back": {
 			{0, "2_current: a@1", ""},
@@ -55,8 +54,8 @@ func TestRecordingRules(t *testing.T) {
 		},
 		"a merge failure appears, changes, goes": {
 			{0, "4_merge: a@1", ""},
-			{ms, "4_merge: a@2^conflict", "a merge failure: conflict"},
-			{ms, "4_merge: a@3^tests", "a merge failure: tests"},
+			{ms, "4_merge: a@2^conflict", "a merge failed: conflict"},
+			{ms, "4_merge: a@3^tests", "a merge failed: tests"},
 			{ms, "4_merge: a@4", ""},
 		},
 		"a move that blocks": {
@@ -263,14 +262,12 @@ func show(t tracker) string {
 
 func recorded(found changes) string {
 	var lines []string
-	for _, notification := range found.notifications {
-		switch n := notification.(type) {
-		case feed.WorkItem:
-			lines = append(lines, fmt.Sprintf("%s %s>%s", n.Name, n.FromStage, n.Stage))
-		case feed.Trouble:
-			words := map[domain.EventType]string{domain.StoryBlocked: "blocked", domain.MergeFailure: "merge failure"}
-			lines = append(lines, fmt.Sprintf("%s %s: %s", n.Name, words[n.Type], n.Reason))
+	for _, n := range found.notifications {
+		if n.Type == domain.StageTransition {
+			lines = append(lines, fmt.Sprintf("%s %s>%s", n.Name, n.FromStage, n.ToStage))
+			continue
 		}
+		lines = append(lines, fmt.Sprintf("%s %s: %s", n.Name, n.Type.Kind().Choice, n.Reason))
 	}
 	return strings.Join(lines, "; ")
 }

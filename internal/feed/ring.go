@@ -61,13 +61,13 @@ func (r *Ring) Record(notifications ...Notification) {
 	defer r.writing.Unlock()
 	now, before := r.now().UnixMilli(), r.sequence
 	for _, notification := range notifications {
-		stamp := max(now, r.last+1)
-		event := notification.event(stamp)
-		if event == nil {
+		if notification.Type == domain.StageTransition && notification.FromStage == "" {
 			continue
 		}
+		stamp := max(now, r.last+1)
+		notification.TimestampMS = stamp
 		r.records = append(r.records, record{stamp, r.start + len(r.encoded)})
-		r.encoded = append(r.encoded, encode(event)...)
+		r.encoded = append(r.encoded, encode(notification)...)
 		r.last = stamp
 		r.sequence++
 	}
@@ -149,53 +149,20 @@ func (s *Snapshot) whole() []byte {
 	return s.array
 }
 
-// Notification is something that happened on a board: a WorkItem or Trouble.
-type Notification interface {
-	// event returns the event to record at stamp, nil for none.
-	event(stamp int64) any
-}
-
-// WorkItem says that an item appeared in Stage. FromStage is its stage before, "" for a new item.
-type WorkItem struct {
-	ItemID    string
-	Name      string
-	Stage     string
-	FromStage string
-}
-
-// Trouble says that a story has trouble, or now has it for another reason: a StoryBlocked or a MergeFailure. Its fields
-// are in the order in which they are written.
-type Trouble struct {
+// Notification is something that happened to a story on a board, and its event; the fields are in the order in which
+// they are written. A move has both stages, trouble has a reason, which are never empty. A move from no stage is a new
+// story, which is no event.
+type Notification struct {
 	Type        domain.EventType `json:"type"`
 	StoryID     string           `json:"story_id"`
 	Name        string           `json:"story_name"`
-	Reason      string           `json:"reason"`
+	FromStage   string           `json:"from_stage,omitempty"`
+	ToStage     string           `json:"to_stage,omitempty"`
+	Reason      string           `json:"reason,omitempty"`
 	TimestampMS int64            `json:"timestamp_ms"` // set when it is recorded
 }
 
-// transition is the event of a WorkItem; its fields are in the order in which they are written.
-type transition struct {
-	Type        domain.EventType `json:"type"`
-	StoryID     string           `json:"story_id"`
-	StoryName   string           `json:"story_name"`
-	FromStage   string           `json:"from_stage"`
-	ToStage     string           `json:"to_stage"`
-	TimestampMS int64            `json:"timestamp_ms"`
-}
-
-func (n WorkItem) event(stamp int64) any {
-	if n.FromStage == "" {
-		return nil // only moves between stages are events
-	}
-	return transition{domain.StageTransition, n.ItemID, n.Name, n.FromStage, n.Stage, stamp}
-}
-
-func (n Trouble) event(stamp int64) any {
-	n.TimestampMS = stamp
-	return n
-}
-
-func encode(event any) []byte {
+func encode(event Notification) []byte {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)

@@ -25,7 +25,7 @@ func newRing() (*feed.Ring, *clock) {
 }
 
 func move(id int) feed.Notification {
-	return feed.WorkItem{ItemID: fmt.Sprintf("%d_story", id), Name: fmt.Sprintf("Story %d", id), Stage: "3_qa", FromStage: "2_current"}
+	return feed.Notification{Type: domain.StageTransition, StoryID: fmt.Sprintf("%d_story", id), Name: fmt.Sprintf("Story %d", id), ToStage: "3_qa", FromStage: "2_current"}
 }
 
 func text(s *feed.Snapshot, since uint64) string {
@@ -56,20 +56,20 @@ func TestEachKindHasItsForm(t *testing.T) {
 	}{
 		{
 			"move",
-			feed.WorkItem{ItemID: "7_login", Name: "Log <in> & out", Stage: "3_qa", FromStage: "2_current"},
+			feed.Notification{Type: domain.StageTransition, StoryID: "7_login", Name: "Log <in> & out", ToStage: "3_qa", FromStage: "2_current"},
 			`[{"type":"stage_transition","story_id":"7_login","story_name":"Log <in> & out","from_stage":"2_current","to_stage":"3_qa","timestamp_ms":1700000000000}]`,
 		},
 		{
 			"blocked",
-			feed.Trouble{Type: domain.StoryBlocked, StoryID: "7_login", Name: "Login", Reason: "waiting: \"API key\"\n"},
+			feed.Notification{Type: domain.StoryBlocked, StoryID: "7_login", Name: "Login", Reason: "waiting: \"API key\"\n"},
 			`[{"type":"story_blocked","story_id":"7_login","story_name":"Login","reason":"waiting: \"API key\"\n","timestamp_ms":1700000000000}]`,
 		},
 		{
 			"merge failure",
-			feed.Trouble{Type: domain.MergeFailure, StoryID: "7_login", Name: "Login", Reason: "conflict"},
+			feed.Notification{Type: domain.MergeFailure, StoryID: "7_login", Name: "Login", Reason: "conflict"},
 			`[{"type":"merge_failure","story_id":"7_login","story_name":"Login","reason":"conflict","timestamp_ms":1700000000000}]`,
 		},
-		{"new item", feed.WorkItem{ItemID: "7_login", Name: "Login", Stage: "2_current"}, `[]`},
+		{"new item", feed.Notification{Type: domain.StageTransition, StoryID: "7_login", Name: "Login", ToStage: "2_current"}, `[]`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ring, _ := newRing()
@@ -231,7 +231,7 @@ func TestAThousandWaitersWakeOnceForABatch(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		ring.Record(feed.WorkItem{ItemID: "new", Stage: "1_backlog"}) // records no event, wakes nobody
+		ring.Record(feed.Notification{Type: domain.StageTransition, StoryID: "new", ToStage: "1_backlog"}) // records no event, wakes nobody
 		synctest.Wait()
 		ring.Record(move(1), move(2), move(3))
 		waiters.Wait()
@@ -245,9 +245,9 @@ func FuzzRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id, name, from, to string) {
 		ring, _ := newRing()
 		ring.Record(
-			feed.WorkItem{ItemID: id, Name: name, FromStage: from, Stage: to},
-			feed.Trouble{Type: domain.StoryBlocked, StoryID: id, Name: name, Reason: from},
-			feed.Trouble{Type: domain.MergeFailure, StoryID: id, Name: name, Reason: to},
+			feed.Notification{Type: domain.StageTransition, StoryID: id, Name: name, FromStage: from, ToStage: to},
+			feed.Notification{Type: domain.StoryBlocked, StoryID: id, Name: name, Reason: from},
+			feed.Notification{Type: domain.MergeFailure, StoryID: id, Name: name, Reason: to},
 		)
 		want := 3
 		if from == "" {

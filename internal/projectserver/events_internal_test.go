@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchyard/internal/board"
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 	"switchyard/internal/web"
 )
@@ -30,7 +31,7 @@ var emptyView = board.View{Version: "v"}
 func fullServer() *server {
 	ring := feed.New(func() time.Time { return time.UnixMilli(1000) })
 	for i := range feed.Capacity {
-		ring.Record(feed.WorkItem{ItemID: fmt.Sprint(i), Name: "Story of some length", FromStage: "2_current", Stage: "3_qa"})
+		ring.Record(feed.Notification{Type: domain.StageTransition, StoryID: fmt.Sprint(i), Name: "Story of some length", FromStage: "2_current", ToStage: "3_qa"})
 	}
 	return &server{Server: Server{Board: still{}, Feed: ring}, Errors: web.Errors{Log: slog.New(slog.DiscardHandler)}}
 }

@@ -60,7 +60,7 @@ func newProject(token domain.Secret) *projectServer {
 
 func (p *projectServer) record(n int) {
 	for i := range n {
-		p.feed.Record(feed.WorkItem{ItemID: fmt.Sprint(i), Name: "Story", FromStage: "2_current", Stage: "3_qa"})
+		p.feed.Record(feed.Notification{Type: domain.StageTransition, StoryID: fmt.Sprint(i), Name: "Story", FromStage: "2_current", ToStage: "3_qa"})
 	}
 }
 
