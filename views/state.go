@@ -48,7 +48,7 @@ func storyState(item domain.Item, stuck []string) (Signal, string) {
 func eventState(e domain.Event) (Signal, string) {
 	kind, d := e.Type.Kind(), e.Details()
 	text := kind.Says(d)
-	if kind.Alert != "" {
+	if kind.OfStory && d.Reason != "" {
 		text += ": " + d.Reason
 	}
 	return signal(kind.Signal), text

@@ -30,19 +30,19 @@ type digest struct {
 }
 
 type projectDigest struct {
-	name     string
-	events   int64
-	moves    map[string]int64 // by the title of the new stage
-	troubles map[domain.EventType]int64
-	trouble  int64 // all of them
-	other    int64
-	missed   int64
+	name    string
+	events  int64
+	moves   map[string]int64           // by the title of the new stage
+	counts  map[domain.EventType]int64 // of the other kinds with a word
+	trouble int64                      // all of them
+	other   int64
+	missed  int64
 }
 
 func (g *digest) add(e domain.Event) {
 	p := g.projects[e.Project]
 	if p == nil {
-		p = &projectDigest{name: e.Project, moves: map[string]int64{}, troubles: map[domain.EventType]int64{}}
+		p = &projectDigest{name: e.Project, moves: map[string]int64{}, counts: map[domain.EventType]int64{}}
 		g.projects[e.Project] = p
 	}
 	g.events++
@@ -56,12 +56,14 @@ func (g *digest) add(e domain.Event) {
 		} else {
 			p.other++
 		}
-	case kind.Alert != "":
-		p.trouble++
-		p.troubles[e.Type]++
-		g.addTrouble(kind.Alert, e)
 	case e.Type == domain.FeedGap:
 		p.missed += e.Details().Missed
+	case kind.Choice != "":
+		p.counts[e.Type]++
+		if kind.Alert != "" {
+			p.trouble++
+			g.addTrouble(kind.Alert, e)
+		}
 	default:
 		p.other++
 	}
@@ -116,7 +118,7 @@ func (p *projectDigest) line() Line {
 		}
 	}
 	for _, kind := range domain.EventKinds {
-		count(p.troubles[kind.Type], kind.Choice)
+		count(p.counts[kind.Type], kind.Choice)
 	}
 	count(p.other, "other")
 	count(p.missed, "dropped unread")

@@ -136,6 +136,9 @@ func (l links) describe(e domain.Event) Line {
 		line = columns(line, Line{Plain(text)})
 	default:
 		line = columns(line, l.title(e.Project, d), Line{Plain(text)})
+		if kind.OfStory {
+			line = append(line, reason(d)...)
+		}
 	}
 	return append(sign(kind.Signal), line...)
 }
