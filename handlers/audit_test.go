@@ -264,7 +264,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	if !strings.Contains(made.Text, "swk_") || made.Header.Get("Cache-Control") != "no-store" {
 		t.Error("the page does not show the token, or is kept")
 	}
-	login = a.Send("POST", "/login", form("token", ci), "Content-Type", asForm)
+	a.Send("POST", "/login", form("token", ci), "Content-Type", asForm)
 	a.change("POST /access/sessions/{id}/end", "/access/sessions/"+a.Access.Sessions()[0].ID+"/end", "x=", "session.ended", "ci")
 	for _, token := range a.Access.Tokens() {
 		if token.Name == "cd" {
