@@ -52,9 +52,11 @@ func TestALeaderThatReachesTooLittleResigns(t *testing.T) {
 }
 
 const (
-	// databaseRoundTrip is how far the database is away, and farDelivery what 99 of 100 events may take from a project
-	// server over one gateway to a reader at another: less than 40 ms on a machine that does nothing else.
-	databaseRoundTrip, farDelivery = 10 * time.Millisecond, 250 * time.Millisecond
+	// databaseRoundTrip is how far the database is away.
+	databaseRoundTrip = 10 * time.Millisecond
+	// farDelivery is what 99 of 100 events may take from a project server over one gateway to a reader at another, and
+	// farGateway what they may take of that from gateway to gateway, on a loaded machine: three round trips are 30 ms.
+	farDelivery, farGateway = 250 * time.Millisecond, 150 * time.Millisecond
 )
 
 // TestEventsReachOtherGatewaysOverASlowNetwork: each gateway is 10 ms away from the database.
@@ -70,6 +72,7 @@ func TestEventsReachOtherGatewaysOverASlowNetwork(t *testing.T) {
 	const events = 300
 	var mu sync.Mutex
 	pushed, took := map[string]time.Time{}, []time.Duration{}
+	var between []time.Duration // the gateways: from the receipt at one until it is seen at the other
 	seen := func() int {
 		mu.Lock()
 		defer mu.Unlock()
@@ -80,7 +83,8 @@ func TestEventsReachOtherGatewaysOverASlowNetwork(t *testing.T) {
 	go follow(ctx, t, other.url, func(e event) {
 		mu.Lock()
 		defer mu.Unlock()
-		took = append(took, time.Since(pushed[e.StoryID]))
+		took = append(took, e.seen.Sub(pushed[e.StoryID]))
+		between = append(between, e.seen.Sub(time.UnixMilli(e.Received)))
 	})
 	time.Sleep(time.Second)
 	for i := range events {
@@ -96,10 +100,12 @@ func TestEventsReachOtherGatewaysOverASlowNetwork(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	slices.Sort(took)
-	p99 := took[len(took)*99/100]
+	slices.Sort(between)
+	p99, p99Between := took[len(took)*99/100], between[len(between)*99/100]
 	t.Logf("%d events at %v from the database: median %v, p99 %v", len(took), databaseRoundTrip, took[len(took)/2], p99)
-	if p99 > farDelivery {
-		t.Errorf("the p99 is %v", p99)
+	t.Logf("gateway to gateway: median %v, p99 %v", between[len(between)/2], p99Between)
+	if p99 > farDelivery || p99Between > farGateway {
+		t.Errorf("the p99 is %v, gateway to gateway %v", p99, p99Between)
 	}
 }
 
