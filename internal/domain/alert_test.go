@@ -36,7 +36,9 @@ func TestOnlyStagesFromDoneOnAreClosed(t *testing.T) {
 		open   int
 	}{
 		{[]string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"}, 4},
-		{[]string{"1_todo", "2_doing", "3_shipped"}, 3},
+		{[]string{"1_todo", "2_doing", "3_shipped"}, 2},
+		{[]string{"1_todo", "6_done", "7_live", "8_archived"}, 1},
+		{[]string{"1_todo", "2_doing"}, 2},
 		{[]string{"2_current"}, 1},
 		{[]string{"5_done"}, 0},
 		{nil, 0},

@@ -3,11 +3,7 @@ package domain
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Item is a work item (a story) in a stage.
@@ -20,6 +16,8 @@ type Item struct {
 	// BlockedSince and MergeFailedSince are when these began, zero if unknown.
 	BlockedSince     time.Time
 	MergeFailedSince time.Time
+	Criteria         *Criteria // nil without any
+	Version          string    // changes with the story's record and stage, "" if its server sends none
 }
 
 // TroubleSince returns when the story was blocked, or else when its merge failed; if that is unknown, when it entered
@@ -33,8 +31,10 @@ func (i *Item) TroubleSince() time.Time {
 
 // Stage is a stage of a pipeline with its items.
 type Stage struct {
-	Name  string // such as 2_current
-	Items []Item
+	Name    string // such as 2_current
+	Label   string // the board's own word for it, "" if it has none
+	Waiting bool   // work waits here until somebody begins: see WorkStages
+	Items   []Item
 }
 
 // PipelineAnswer is a good response of a project server at /api/pipeline. It is shared and must not be changed.
@@ -42,6 +42,7 @@ type PipelineAnswer struct {
 	ETag       string // "" if the server sends none
 	Digest     uint64 // a hash of the whole response, to detect changes
 	EventsOnly bool   // the server has a feed, but no pipeline
+	Layout     string // of the board, "" if the server does not say
 	Stages     []Stage
 	Raw        json.RawMessage // Stages as the project server sent them, or re-encoded if they were cut
 	Note       string          // a description of what was cut from Stages, "" for nothing
@@ -56,6 +57,7 @@ type ProjectPipeline struct {
 	Reachable   bool
 	Stale       bool // older than requested; a fetch is in progress
 	FetchedAt   time.Time
+	Layout      string // as in PipelineAnswer
 	Stages      []Stage
 	Summarized  *PipelineSummary // of Stages, made once for all readers; may be nil
 	Raw         json.RawMessage  // as in PipelineAnswer, like EventsOnly and Note
@@ -68,45 +70,6 @@ type ProjectPipeline struct {
 
 // NoAnswerYet is the Error of a project whose first fetch has not ended yet.
 const NoAnswerYet = "no answer yet"
-
-// StageTitle returns a stage's name for display: "2_current" is "Current", "3_qa" is "QA", "4_code_review" is "Code
-// review".
-func StageTitle(name string) string {
-	if name == "" {
-		return ""
-	}
-	digits, title, found := strings.Cut(name, "_")
-	if !found || title == "" || strings.ContainsFunc(digits, func(r rune) bool { return !unicode.IsDigit(r) }) {
-		title = name
-	}
-	if len(title) <= 2 {
-		return strings.ToUpper(title)
-	}
-	first, size := utf8.DecodeRuneInString(title)
-	return string(unicode.ToUpper(first)) + strings.ReplaceAll(title[size:], "_", " ")
-}
-
-// WorkStages returns the range of stages, excluding to, in which stories are worked on: from the one after the first,
-// which is the backlog, up to the one called done, or else up to the last one.
-func WorkStages(stages []Stage) (from, to int) {
-	to = OpenStages(stages)
-	if to == len(stages) {
-		to = max(0, to-1)
-	}
-	return min(1, to), to
-}
-
-// OpenStages returns how many stages come before the one called done: all of them if none is. A blocked story in any of
-// these needs attention, even in the last stage, which need not be the end.
-func OpenStages(stages []Stage) int {
-	done := slices.IndexFunc(stages, func(s Stage) bool {
-		return (strings.HasSuffix(s.Name, "done") || strings.HasSuffix(s.Name, "Done")) && StageTitle(s.Name) == "Done"
-	})
-	if done < 0 {
-		return len(stages)
-	}
-	return done
-}
 
 // PipelineSummary is a summary of a pipeline for lists of many projects.
 type PipelineSummary struct {

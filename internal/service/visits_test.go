@@ -29,7 +29,7 @@ func (b *boardServer) show(t testing.TB, url, stages string) {
 	if err := json.Unmarshal([]byte(stages), &list); err != nil {
 		t.Fatal(err)
 	}
-	answer := &domain.PipelineAnswer{Raw: json.RawMessage(stages), Stages: wire.Stages(list)}
+	answer := &domain.PipelineAnswer{Raw: json.RawMessage(stages), Stages: wire.Stages("", list)}
 	b.set(url, func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) { return answer, nil })
 }
 

@@ -43,6 +43,7 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 		return nil, notAPipeline(errors.New("no UTF-8, or nested too deep"))
 	}
 	var outer struct {
+		Layout json.RawMessage `json:"layout"`
 		Stages json.RawMessage `json:"stages"`
 		Left   json.RawMessage `json:"left"`
 	}
@@ -58,7 +59,12 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	}
 	left, _ := strconv.Atoi(string(outer.Left)) // a server that is not ours may mean something else by it
 	stages, raw, note := limit(stages, outer.Stages, max(left, 0))
-	return &domain.PipelineAnswer{ETag: etag, Digest: digest, Stages: wire.Stages(stages), Raw: raw, Note: note}, nil
+	var layout string
+	_ = json.Unmarshal(outer.Layout, &layout) // likewise
+	layout = domain.CutText(layout)
+	return &domain.PipelineAnswer{
+		ETag: etag, Digest: digest, Layout: layout, Stages: wire.Stages(layout, stages), Raw: raw, Note: note,
+	}, nil
 }
 
 func notAPipeline(cause error) error {
@@ -133,10 +139,12 @@ func limit(
 			stage.Items = stage.Items[:left]
 		}
 		left -= len(stage.Items)
-		changed = cut(&stage.Name, domain.CutText) || changed
+		for _, text := range []*string{&stage.Name, &stage.Label} {
+			changed = cut(text, domain.CutText) || changed
+		}
 		for j := range stage.Items {
 			item := &stage.Items[j]
-			for _, text := range []*string{&item.StoryID, &item.StoryName} {
+			for _, text := range []*string{&item.StoryID, &item.StoryName, &item.Version} {
 				changed = cut(text, domain.CutText) || changed
 			}
 			for _, reason := range []*string{item.Blocked, item.MergeFailure} {

@@ -86,7 +86,7 @@ func BenchmarkWithTimes(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	stages := wire.Stages(list)
+	stages := wire.Stages("", list)
 	for b.Loop() {
 		wire.WithTimes(raw, stages)
 	}

@@ -45,12 +45,14 @@ func Text(text *string) string {
 // Pipeline is a project server's response at /api/pipeline.
 type Pipeline struct {
 	Project string  `json:"project"`
+	Layout  string  `json:"layout,omitempty"`
 	Stages  []Stage `json:"stages"`
 	Left    int     `json:"left,omitempty"` // how many more items it has than requested
 }
 
 type Stage struct {
 	Name  string `json:"name"`
+	Label string `json:"label,omitempty"` // the board's own word
 	Items []Item `json:"items"`
 }
 
@@ -60,9 +62,13 @@ type Item struct {
 	Blocked      *string `json:"blocked"`       // the reason, null if it is not blocked
 	MergeFailure *string `json:"merge_failure"` // likewise
 	SinceMS      int64   `json:"since_ms"`      // when it entered this stage
+	// Criteria and Version are as in Story.
+	Criteria *domain.Criteria `json:"criteria"`
+	Version  string           `json:"version,omitempty"`
 }
 
-func Stages(list []Stage) []domain.Stage {
+// Stages returns the stages of a board of this layout.
+func Stages(layout string, list []Stage) []domain.Stage {
 	stages := make([]domain.Stage, len(list))
 	for i, stage := range list {
 		items := make([]domain.Item, len(stage.Items))
@@ -72,10 +78,12 @@ func Stages(list []Stage) []domain.Stage {
 				StoryID: item.StoryID, StoryName: item.StoryName, Blocked: reason(item.Blocked),
 				MergeFailure: reason(item.MergeFailure),
 				Since:        time.UnixMilli(min(max(item.SinceMS, 0), lastDate)),
+				Criteria:     item.Criteria, Version: item.Version,
 			}
 		}
-		stages[i] = domain.Stage{Name: stage.Name, Items: items}
+		stages[i] = domain.Stage{Name: stage.Name, Label: stage.Label, Items: items}
 	}
+	domain.MarkWaiting(layout, stages)
 	return stages
 }
 

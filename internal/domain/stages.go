@@ -1,0 +1,103 @@
+package domain
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// StageTitle returns a stage's name for display: "2_current" is "Current", "3_qa" is "QA", "4_code_review" is "Code
+// review".
+func StageTitle(name string) string {
+	if name == "" {
+		return ""
+	}
+	title := stageWord(name)
+	if len(title) <= 2 {
+		return strings.ToUpper(title)
+	}
+	first, size := utf8.DecodeRuneInString(title)
+	return string(unicode.ToUpper(first)) + strings.ReplaceAll(title[size:], "_", " ")
+}
+
+// stageWord returns a stage's name without the number that it begins with.
+func stageWord(name string) string {
+	digits, word, found := strings.Cut(name, "_")
+	if !found || word == "" || strings.ContainsFunc(digits, func(r rune) bool { return !unicode.IsDigit(r) }) {
+		return name
+	}
+	return word
+}
+
+// Title returns the stage's name for display: the board's own word, or else StageTitle of its name.
+func (s *Stage) Title() string {
+	if s.Label != "" {
+		return s.Label
+	}
+	return StageTitle(s.Name)
+}
+
+// doneWords are the words of stages in which stories are finished, and of those behind.
+var doneWords = []string{"done", "completed", "closed", "shipped", "live", "released", "archived"}
+
+// DoneStage returns the index of the stage that finishes a story: the first whose word says so, else the last one.
+// It is -1 without stages.
+func DoneStage(stages []Stage) int {
+	if done := namedDone(stages); done >= 0 {
+		return done
+	}
+	return len(stages) - 1
+}
+
+func namedDone(stages []Stage) int {
+	return slices.IndexFunc(stages, func(s Stage) bool {
+		return slices.Contains(doneWords, strings.ToLower(stageWord(s.Name)))
+	})
+}
+
+// WaitingStage returns the index of the stage in which work waits until somebody begins: the one that is marked, else
+// the first one.
+func WaitingStage(stages []Stage) int {
+	return max(0, slices.IndexFunc(stages, func(s Stage) bool { return s.Waiting }))
+}
+
+// WorkStages returns the range of stages, excluding to, in which stories are worked on: those after WaitingStage and
+// before DoneStage.
+func WorkStages(stages []Stage) (from, to int) {
+	to = max(0, DoneStage(stages))
+	return min(WaitingStage(stages)+1, to), to
+}
+
+// OpenStages returns how many stages come before the one whose word is done or the like: all of them if none is. A
+// blocked story in any of these needs attention, even in the last stage, which need not be the end.
+func OpenStages(stages []Stage) int {
+	if done := namedDone(stages); done >= 0 {
+		return done
+	}
+	return len(stages)
+}
+
+// The layouts of boards: one whose work does not wait in the first stage has a row in waitingStages, too.
+const (
+	LayoutStages     = "stages"
+	LayoutOpenSpec   = "openspec"
+	LayoutSpecKit    = "spec-kit"
+	LayoutKiro       = "kiro"
+	LayoutBacklog    = "backlog.md"
+	LayoutTaskMaster = "task-master"
+	LayoutBMAD       = "bmad"
+	LayoutBeads      = "beads"
+)
+
+// waitingStages are the indexes of the stages in which work waits, for layouts where that is not the first.
+var waitingStages = map[string]int{
+	LayoutOpenSpec: 1, LayoutSpecKit: 1, LayoutKiro: 1, LayoutBacklog: 1, LayoutBMAD: 1, LayoutBeads: 1,
+}
+
+// MarkWaiting marks the stage in which work waits on a board of this layout.
+func MarkWaiting(layout string, stages []Stage) {
+	if i := waitingStages[layout]; i < len(stages) {
+		stages[i].Waiting = true
+	}
+}
