@@ -61,6 +61,11 @@ const HopHeader = "Switchyard-Hop"
 
 // EventQuery selects events of the merged stream.
 type EventQuery struct {
+	// ByTime orders by timestamp, newest first, and then by id, as people read: Before then counts with BeforeAt, and
+	// After and Backward do not count.
+	ByTime   bool
+	BeforeAt int64 // Unix milliseconds
+	From, To int64 // when ByTime: timestamps from From up to To, excluding it, in Unix milliseconds; To 0 is no limit
 	After    int64 // events with a greater id, oldest first
 	Before   int64 // when Backward: events with a smaller id, newest first; 0 is the newest page
 	Backward bool

@@ -46,8 +46,8 @@ func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCurs
 	return s.store.FeedCursors(ctx, project)
 }
 
-// Page returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. It reads
-// the newest ones from memory. Pages of huge events are shorter. It returns Invalid for a filter that is too long, and
+// Page returns the first q.Limit events that match q: by increasing id, with q.Backward by decreasing id, or with
+// q.ByTime by decreasing timestamp. It reads the newest ids from memory. Pages of huge events are shorter. It returns Invalid for a filter that is too long, and
 // Unavailable while a shared store cannot be reached, since memory then lacks what other gateways append.
 func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	if err := q.Check(); err != nil {
@@ -56,7 +56,7 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 	if err := s.Available(); err != nil {
 		return domain.EventPage{}, err
 	}
-	if page, ok := s.tail.Load().find(q); ok {
+	if page, ok := s.tail.Load().find(q); ok && !q.ByTime {
 		return page, nil
 	}
 	return s.store.Events(ctx, q)
@@ -107,29 +107,33 @@ func (s *Events) Available() error {
 	return nil
 }
 
-// Latest returns the newest limit events of a project, or of all for "", newest first. While the store cannot be
-// reached it returns those in memory.
+// Latest returns the latest limit events of a project, or of all for "", by decreasing timestamp. While the store cannot
+// be reached it returns those in memory.
 func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domain.Event, error) {
-	q := domain.EventQuery{Backward: true, Limit: limit, Project: project}
+	q := domain.EventQuery{ByTime: true, Limit: limit, Project: project}
 	page, err := s.Page(ctx, q)
 	if domain.CodeOf(err) == domain.Unavailable {
-		page, _ = s.tail.Load().find(q)
+		page, _ = s.tail.Load().find(domain.EventQuery{Backward: true, Limit: limit, Project: project})
+		slices.SortStableFunc(page.Events, func(a, b domain.Event) int { return b.At.Compare(a.At) })
 		return page.Events, nil
 	}
 	return page.Events, err
 }
 
-// LastTimes returns the time of each project's last event, zero if it has none, in the projects' order. While the store
-// cannot be reached it returns the times in memory.
+// LastTimes returns the time of the event that each project sent last, zero if it has none, in the projects' order.
+// While the store cannot be reached it returns the times in memory.
 func (s *Events) LastTimes(ctx context.Context, projects []domain.Project) ([]time.Time, error) {
 	times := make([]time.Time, len(projects))
 	for i, p := range projects {
-		events, err := s.Latest(ctx, p.Name, 1)
-		if err != nil {
+		q := domain.EventQuery{Backward: true, Limit: 1, Project: p.Name}
+		page, err := s.Page(ctx, q)
+		if domain.CodeOf(err) == domain.Unavailable {
+			page, _ = s.tail.Load().find(q)
+		} else if err != nil {
 			return nil, err
 		}
-		if len(events) > 0 {
-			times[i] = events[0].At
+		if len(page.Events) > 0 {
+			times[i] = page.Events[0].At
 		}
 	}
 	return times, nil

@@ -23,22 +23,26 @@ const SearchLimit = 5 * time.Second
 var errTooLong = domain.Errorf(domain.Unavailable,
 	"the search took too long; search for a longer text, or in one project")
 
-// Events returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. If they
-// are huge it returns fewer, but at least one. It returns Unavailable when a search for a text takes too long.
+// Events returns the first q.Limit events that match q: by increasing id, with q.Backward by decreasing id, or with
+// q.ByTime by decreasing timestamp. If they are huge it returns fewer, but at least one. It returns Unavailable when a search for a text takes too long.
 func (db events) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	q.Text = fold.Text(q.Text)
 	if q.Project != "" && strings.Contains(fold.Text(q.Project), q.Text) {
 		q.Text = ""
 	}
-	if q.Backward {
+	if q.Backward = q.Backward || q.ByTime; q.Backward {
 		q.After = math.MinInt64
 	}
 	if !q.Backward || q.Before == 0 {
-		q.Before = math.MaxInt64
+		q.Before, q.BeforeAt = math.MaxInt64, math.MaxInt64
+	}
+	if q.To == 0 {
+		q.To = math.MaxInt64
 	}
 	p := &pageReader{query: q, dialect: db.engine.Dialect}
 	var err error
-	if q.Text == "" {
+	inOrder := q.Project == "" && q.Type == "" || q.Project != "" && !q.ByTime
+	if q.Text == "" && inOrder {
 		_, err = p.read(ctx, db.engine.Read, q.Limit+1) // one statement, and so one round trip, unless it is filtered
 	} else {
 		err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error { return p.search(ctx, tx) })
@@ -46,8 +50,8 @@ func (db events) Events(ctx context.Context, q domain.EventQuery) (domain.EventP
 	if err != nil {
 		return domain.EventPage{}, db.Translate(err)
 	}
-	if n := len(p.page.Events); n > 0 {
-		db.see(max(p.page.Events[0].ID, p.page.Events[n-1].ID))
+	for _, e := range p.page.Events {
+		db.see(e.ID)
 	}
 	return p.page, nil
 }
@@ -65,7 +69,7 @@ func (p *pageReader) read(ctx context.Context, db Querier, limit int) (done bool
 	read := 0
 	err = p.each(ctx, db, func(e domain.Event) bool {
 		if read++; p.query.Backward {
-			p.query.Before = e.ID
+			p.query.Before, p.query.BeforeAt = e.ID, e.At.UnixMilli()
 		} else {
 			p.query.After = e.ID
 		}
@@ -83,25 +87,37 @@ func (p *pageReader) each(
 	if p.query.Project != "" && p.query.Type != "" {
 		from = p.dialect.ProjectEvents
 	}
-	if p.query.Backward {
+	switch {
+	case p.query.ByTime:
+		order = "events.timestamp_ms DESC, events.id DESC"
+	case p.query.Backward:
 		order += " DESC"
 	}
 	args = append(args, limit)
 	return eachEvent(ctx, db, yield, selectEvents(from, condition+statement, order, len(args)), args...)
 }
 
-// where returns the conditions that events are between the query's ids and of its project and type.
+// where returns the conditions that events are between the query's ids or times and of its project and type.
 func (p *pageReader) where() (condition string, args []any) {
-	condition, args = " AND events.id > $1 AND events.id < $2", []any{p.query.After, p.query.Before}
+	condition, args = p.between()
 	if p.query.Project != "" {
 		args = append(args, p.query.Project)
-		condition += " AND events.project = $3"
+		condition += fmt.Sprintf(" AND events.project = $%d", len(args))
 	}
 	if p.query.Type != "" {
 		args = append(args, Key(string(p.query.Type)))
 		condition += fmt.Sprintf(" AND events.type = $%d", len(args))
 	}
 	return condition, args
+}
+
+func (p *pageReader) between() (condition string, args []any) {
+	q := p.query
+	if !q.ByTime {
+		return " AND events.id > $1 AND events.id < $2", []any{q.After, q.Before}
+	}
+	return " AND (events.timestamp_ms, events.id) < ($1, $2) AND events.timestamp_ms >= $3 AND events.timestamp_ms < $4",
+		[]any{q.BeforeAt, q.Before, q.From, q.To}
 }
 
 // add adds an event if it matches. It returns false if the page is full.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -45,6 +46,9 @@ var (
 )
 
 func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
+	if p.query.ByTime && p.query.Project != "" {
+		return p.searchProject(ctx, tx)
+	}
 	if done, err := p.read(ctx, tx, roundRead); err != nil || done {
 		return err
 	}
@@ -57,51 +61,113 @@ func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	slices.Sort(found)
+	slices.SortFunc(found, place.compare)
 	found = slices.Compact(found)
 	if p.query.Backward {
 		slices.Reverse(found)
 	}
-	for ids := range slices.Chunk(found, roundRead) {
-		err := p.each(ctx, tx, p.add, "events.id IN ("+List(ids)+")", len(ids))
-		if err != nil || p.page.More {
-			return err
-		}
-	}
-	return nil
+	_, err = p.readFound(ctx, tx, found)
+	return err
 }
 
-// find returns the ids of all events that may contain the text and have not been read, in any order, or more than
-// maxFound of them.
-func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (ids []int64, err error) {
+// searchProject reads the events of one project by time: its index has their times, but is not in their order.
+func (p *pageReader) searchProject(ctx context.Context, tx *sql.Tx) error {
+	limit := roundRead
+	if p.query.Text == "" {
+		limit = p.query.Limit + 1
+	}
+	for {
+		from, args := p.ofProject()
+		found, err := p.places(ctx, tx, from+" ORDER BY events.timestamp_ms DESC, events.id DESC", args, limit)
+		if err != nil {
+			return err
+		}
+		done, err := p.readFound(ctx, tx, found)
+		if err != nil || done || len(found) < limit {
+			return err
+		}
+		last := found[len(found)-1]
+		p.query.BeforeAt, p.query.Before = last.at, last.id
+	}
+}
+
+// readFound reads events at these places, which are in order, and adds those that match. It reports whether the page
+// is full.
+func (p *pageReader) readFound(ctx context.Context, tx *sql.Tx, found []place) (full bool, err error) {
+	for chunk := range slices.Chunk(found, roundRead) {
+		ids, events := make([]int64, len(chunk)), map[int64]domain.Event{}
+		for i := range chunk {
+			ids[i] = chunk[i].id
+		}
+		err := eachEvent(ctx, tx, func(e domain.Event) bool {
+			events[e.ID] = e
+			return true
+		}, selectEvents("events", "events.id IN ("+List(ids)+")", "events.id", 1), len(ids))
+		if err != nil {
+			return false, err
+		}
+		for _, id := range ids {
+			if e, found := events[id]; found && !p.add(e) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// place is where an event stands in the order of a query; at is 0 if that goes by ids.
+type place struct{ at, id int64 }
+
+func (a place) compare(b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) }
+
+// ofProject selects the events of the query's project that may match.
+func (p *pageReader) ofProject() (from string, args []any) {
+	condition, args := p.where()
+	from = p.dialect.ProjectEvents + " WHERE TRUE" + condition
+	if text := Text(p.query.Text); text != "" {
+		ids := func(table string) string {
+			selected, more := p.dialect.containing(table, len(args)+1, text)
+			args = append(args, more...)
+			return selected
+		}
+		from += " AND (events.story IN (" + ids("stories") + ") OR events.text IN (" + ids("texts") + "))"
+	}
+	return from, args
+}
+
+// find returns the places of all events that may match and have not been read, in any order, or more than maxFound
+// of them.
+func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (found []place, err error) {
 	q := p.query
 	text := Text(q.Text)
+	if q.Project != "" {
+		from, args := p.ofProject()
+		return p.places(ctx, tx, from, args, maxFound+1)
+	}
+	if q.Text == "" { // all of a type
+		condition, args := p.between()
+		args = append(args, Key(string(q.Type)))
+		return p.places(ctx, tx, fmt.Sprintf("(SELECT id FROM texts WHERE type = $%d) AS found CROSS JOIN events"+
+			" WHERE events.text = found.id%s", len(args), condition), args, maxFound+1)
+	}
 	if text == "" {
 		return nil, nil
-	}
-	condition, args := p.where()
-	containing := func(table string) string {
-		statement, more := p.dialect.containing(table, len(args)+1, text)
-		args = append(args, more...)
-		return statement
-	}
-	if q.Project != "" {
-		statement := "SELECT events.id FROM " + p.dialect.ProjectEvents + " WHERE (events.story IN (" +
-			containing("stories") + ") OR events.text IN (" + containing("texts") + "))" + condition
-		return p.ids(ctx, tx, statement, args)
 	}
 	for _, by := range []struct{ table, column, text string }{
 		{"stories", "story", "events.text"}, {"texts", "text", "found.id"},
 	} {
-		condition, args = p.where()
+		condition, args := p.between()
+		containing, more := p.dialect.containing(by.table, len(args)+1, text)
+		args = append(args, more...)
 		if q.Type != "" { // by an index, not by the events
-			condition = strings.Replace(condition, "events.type = $3",
-				"EXISTS (SELECT 1 FROM texts WHERE texts.id = "+by.text+" AND texts.type = $3)", 1)
+			args = append(args, Key(string(q.Type)))
+			condition += fmt.Sprintf(" AND EXISTS (SELECT 1 FROM texts WHERE texts.id = %s AND texts.type = $%d)",
+				by.text, len(args))
 		}
-		more, err := p.ids(ctx, tx, "SELECT events.id FROM ("+containing(by.table)+") AS found CROSS JOIN events"+
-			" WHERE events."+by.column+" = found.id"+condition, args)
-		if ids = append(ids, more...); err != nil || len(ids) > maxFound {
-			return ids, err
+		places, err := p.places(ctx, tx, "("+containing+") AS found CROSS JOIN events WHERE events."+by.column+
+			" = found.id"+condition, args, maxFound+1)
+		if found = append(found, places...); err != nil || len(found) > maxFound {
+			return found, err
 		}
 	}
 	projects, err := AllRows(ctx, tx, ScanOne[string], "SELECT DISTINCT project FROM feed_cursors")
@@ -112,19 +178,27 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (ids []int64, err err
 		if !strings.Contains(fold.Text(project), text) {
 			continue
 		}
-		condition, args = p.where()
+		condition, args := p.where()
 		args = append(args, project)
-		more, err := p.ids(ctx, tx, fmt.Sprintf("SELECT events.id FROM %s WHERE events.project = $%d",
-			p.dialect.ProjectEvents, len(args))+condition, args)
-		if ids = append(ids, more...); err != nil || len(ids) > maxFound {
-			return ids, err
+		places, err := p.places(ctx, tx, fmt.Sprintf("%s WHERE events.project = $%d",
+			p.dialect.ProjectEvents, len(args))+condition, args, maxFound+1)
+		if found = append(found, places...); err != nil || len(found) > maxFound {
+			return found, err
 		}
 	}
-	return ids, nil
+	return found, nil
 }
 
-func (p *pageReader) ids(ctx context.Context, tx *sql.Tx, statement string, args []any) ([]int64, error) {
-	return AllRows(ctx, tx, ScanOne[int64], fmt.Sprintf("%s LIMIT %d", statement, maxFound+1), args...)
+// places returns the first places of a selection of events.
+func (p *pageReader) places(ctx context.Context, tx *sql.Tx, from string, args []any, limit int) ([]place, error) {
+	at := "0"
+	if p.query.ByTime {
+		at = "events.timestamp_ms"
+	}
+	return AllRows(ctx, tx, func(row Row) (found place, err error) {
+		err = row.Scan(&found.id, &found.at)
+		return found, err
+	}, fmt.Sprintf("SELECT events.id, %s FROM %s LIMIT %d", at, from, limit), args...)
 }
 
 // tooShort reports whether a text is in no index: those have three characters at a time.
