@@ -127,6 +127,7 @@
     }
   })
 
+  let pausedAt = ''
   let waiting = 0 // events that came while the page is paused
   const paused = () => 'paused' in root.dataset
   const refresh = () => {
@@ -156,6 +157,7 @@
     if (!button) return
     if (paused()) delete root.dataset.paused
     else root.dataset.paused = ''
+    pausedAt = new Date().toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
     waiting = 0
     show()
     refresh()
@@ -173,6 +175,11 @@
       element.textContent = 'as of ' + answered.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
     }
     for (const element of document.querySelectorAll('[data-waiting]')) element.textContent = waiting ? `, ${waiting} new` : ''
+    for (const element of document.querySelectorAll('[data-new-events]')) {
+      element.hidden = !waiting
+      element.querySelector('[data-new-count]').textContent = waiting + (waiting === 1 ? ' new event' : ' new events')
+      element.querySelector('[data-paused-at]').textContent = pausedAt
+    }
     for (const state of document.querySelectorAll('[data-live-state]')) {
       state.hidden = state.dataset.liveState !== (paused() ? 'paused' : lost ? 'lost' : 'live')
     }

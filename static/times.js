@@ -46,7 +46,13 @@
   const updateDays = (root) => {
     let above = '' // last day of the list above: older events are loaded below
     for (const list of root.querySelectorAll('[data-days]')) {
-      const events = [...list.querySelectorAll('li')].map((line) => ({ line, at: new Date(line.querySelector('time').dateTime) }))
+      let at
+      // A line without a time belongs to the event above it.
+      const events = [...list.querySelectorAll(':scope > section > ol > li')].map((line) => {
+        at = line.dataset.at ? new Date(line.dataset.at) : at
+        return { line, at }
+      })
+      const kind = list.querySelector(':scope > section > ol')?.className
       if (events.some(({ line, at }) => line.closest('section').dataset.day !== keyOf(at))) {
         let section
         list.replaceChildren()
@@ -60,6 +66,7 @@
               section.firstChild.textContent = title
             }
             section.append(document.createElement('ol'))
+            section.lastChild.className = kind
             list.append(section)
           }
           section.lastChild.append(line)
@@ -68,6 +75,12 @@
       above = list.lastElementChild?.dataset.day
     }
   }
+  // When this browser left the console last, before this visit of it. A visit is that of a tab.
+  try {
+    if (sessionStorage.getItem('since') === null) sessionStorage.setItem('since', localStorage.getItem('left') ?? '')
+    addEventListener('pagehide', () => localStorage.setItem('left', Date.now()))
+  } catch {} // a browser that keeps nothing
+
   const updatePage = () => {
     if (!document.hidden) update(document)
   }

@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -60,4 +61,39 @@ func upper(text string) string {
 	}
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// thousands returns a number with a separator between thousands: "12,345".
+func thousands(n int) string {
+	digits := strconv.Itoa(n)
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+// percent returns a length for SVG.
+func percent(value float64) string { return strconv.FormatFloat(value, 'f', 2, 64) + "%" }
+
+// longAge is age with its two largest units: "5 h 31 min".
+func longAge(d time.Duration) string {
+	first, unit := age(d), 24*time.Hour
+	switch {
+	case d < time.Hour:
+		return first
+	case d < 24*time.Hour:
+		unit = time.Hour
+	}
+	if rest := d % unit; rest >= unit/24 && rest >= time.Minute {
+		return first + " " + age(rest)
+	}
+	return first
+}
+
+// zoneName returns the name of the time zone of t as an address takes it, "" for the gateway's.
+func zoneName(t time.Time) string {
+	if name := t.Location().String(); name != "Local" {
+		return name
+	}
+	return ""
 }

@@ -83,7 +83,7 @@ func days(counts ...int) (list []domain.DayCount) {
 
 func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
-	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: events(t), From: 1, Older: 1, Now: now}
+	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: events(t), Since: views.EventPlace{At: 1, ID: 1}, Older: views.EventPlace{At: 1, ID: 1}, Now: now}
 	list, _ := views.NewProjectList([]domain.ProjectPipeline{alpha, stale, lost}, "", 1)
 	for name, component := range map[string]templ.Component{
 		"layout": views.Layout(views.Frame{

@@ -2,8 +2,9 @@ package console
 
 import (
 	"net/http"
-	"slices"
+	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -16,7 +17,11 @@ const (
 	eventsPage = 100
 	// eventsGrowth is the number of events up to which the newest page may grow while it is open.
 	eventsGrowth = 500
+	// eventsTold is how many events are counted at most for the bars and the sentence above the list.
+	eventsTold = 5000
 )
+
+var eventScripts = []string{"events.js"}
 
 func (c *Console) Events(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
@@ -29,27 +34,61 @@ func (c *Console) Events(w http.ResponseWriter, r *http.Request) error {
 		Day: query.Get("day"),
 		Now: now(),
 	}
-	for name, id := range map[string]*int64{"before": &p.Before, "from": &p.From} {
-		text := query.Get(name)
-		n, err := strconv.ParseInt(text, 10, 64)
-		if text != "" && (err != nil || n < 1) {
-			return domain.Errorf(domain.Invalid, "%s: must be the id of an event", name)
-		}
-		*id = n
+	var err error
+	if p.Filter.From, p.Filter.To, err = window(query, p.Now.Location()); err != nil {
+		return err
 	}
-	if p.Before > 0 {
+	for name, place := range map[string]*views.EventPlace{"before": &p.Before, "since": &p.Since} {
+		if text := query.Get(name); text != "" {
+			if *place, err = views.ParseEventPlace(text); err != nil {
+				return domain.Errorf(domain.Invalid, "%s: must be the time and the id of an event", name)
+			}
+		}
+	}
+	if p.Before != (views.EventPlace{}) {
 		return c.olderEvents(w, r, p)
 	}
 	return c.newestEvents(w, r, p)
 }
 
-// newestEvents shows the newest page. Its part keeps the events that the page began with: it goes back to p.From.
+// window returns the times that the parameters from and to name, in Unix milliseconds, 0 for none. They are such
+// milliseconds, or dates with times in the zone of the parameter tz; without that, in the gateway's.
+func window(query url.Values, zone *time.Location) (from, to int64, err error) {
+	if name := query.Get("tz"); name != "" {
+		if zone, err = time.LoadLocation(name); err != nil || name == "Local" {
+			return 0, 0, domain.Errorf(domain.Invalid, "tz: must be the name of a time zone, such as Europe/Vienna")
+		}
+	}
+	read := func(name string) int64 {
+		text := query.Get(name)
+		if text == "" {
+			return 0
+		}
+		if ms, wrong := strconv.ParseInt(text, 10, 64); wrong == nil && ms >= 0 {
+			return ms
+		}
+		for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.DateOnly} {
+			if t, wrong := time.ParseInLocation(layout, text, zone); wrong == nil && t.UnixMilli() >= 0 {
+				return t.UnixMilli()
+			}
+		}
+		err = domain.Errorf(domain.Invalid, "%s: must be a date with a time, or Unix milliseconds", name)
+		return 0
+	}
+	from, to = read("from"), read("to")
+	if to == 0 && query.Get("to") != "" {
+		to = 1 // nothing was before 1970
+	}
+	return from, to, err
+}
+
+// newestEvents shows the newest page. Its part keeps the events that the page began with: it goes back to p.Since.
 func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
 	limit := eventsPage
 	if !wantsPart(r) {
-		p.From = 0
+		p.Since = views.EventPlace{}
 	}
-	if p.From > 0 {
+	if p.Since.ID > 0 {
 		limit = eventsGrowth
 	}
 	more, err := c.findEvents(r, &p, limit)
@@ -58,23 +97,51 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	}
 	switch end := len(p.Events) - 1; {
 	case p.Failure != "":
-	case p.From > 0:
-		before := func(e domain.Event) bool { return e.ID < p.From }
-		if i := slices.IndexFunc(p.Events, before); i >= 0 {
-			p.Events = p.Events[:i]
-		} else {
-			p.Cut = more && p.Events[len(p.Events)-1].ID > p.From
-		}
+	case p.Since.ID > 0:
+		p.Cut = p.KeepSince() && more
 	case more:
-		p.From, p.Older = p.Events[end].ID, p.Events[end].ID
+		p.Older = views.PlaceOf(p.Events[end])
+		p.Since = p.Older
 	default:
-		p.From = 1
+		p.Since = views.EventPlace{ID: 1}
+	}
+	if !wantsPart(r) {
+		if p.Told, err = c.tell(r, p); err != nil {
+			return err
+		}
 	}
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: "Events", Page: views.PageEvents},
+		frame:      views.Frame{Title: p.Title(), Page: views.PageEvents, Scripts: eventScripts},
 		part:       views.EventsPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Events(p, c.projectNames(), part) },
 	})
+}
+
+// tell counts the events of the last two days, and those of the window that the filter names.
+func (c *Console) tell(r *http.Request, p views.EventsProps) (told views.EventsTold, err error) {
+	q := p.Filter.Query()
+	q.Text = "" // bars and counts are of all
+	q.From, q.To = p.Now.Add(-views.ToldHours*time.Hour).UnixMilli(), 0
+	recent, _, err := c.service.Events.Newest(r.Context(), q, eventsTold)
+	if err != nil {
+		return told, c.bearUnavailable(err)
+	}
+	told.CountHours(recent, p.Now)
+	if p.Filter.From == 0 && p.Filter.To == 0 {
+		return told, nil
+	}
+	q.From, q.To, q.Type = p.Filter.From, p.Filter.To, ""
+	events, more, err := c.service.Events.Newest(r.Context(), q, eventsTold)
+	told.CountWindow(events, more)
+	return told, c.bearUnavailable(err)
+}
+
+// bearUnavailable returns nil for a search that took too long: the page shows the rest.
+func (c *Console) bearUnavailable(err error) error {
+	if domain.CodeOf(err) == domain.Unavailable && c.service.Events.AsOf().IsZero() {
+		return nil
+	}
+	return err
 }
 
 // olderEvents shows a page of older events, or, for htmx, only the rows to append to the list.
@@ -84,10 +151,10 @@ func (c *Console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 		return err
 	}
 	if more {
-		p.Older = p.Events[len(p.Events)-1].ID
+		p.Older = views.PlaceOf(p.Events[len(p.Events)-1])
 	}
 	return c.render(w, r, view{
-		frame:    views.Frame{Title: "Events", Page: views.PageEvents},
+		frame:    views.Frame{Title: p.Title(), Page: views.PageEvents, Scripts: eventScripts},
 		page:     views.Events(p, c.projectNames(), views.OlderEvents(p)),
 		fragment: views.OlderEvents(p),
 	})
@@ -95,12 +162,11 @@ func (c *Console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 
 // findEvents puts at most limit events into p, or why there are none, and reports whether there are more.
 func (c *Console) findEvents(r *http.Request, p *views.EventsProps, limit int) (more bool, err error) {
-	page, err := c.service.Events.Page(r.Context(), domain.EventQuery{
-		Backward: true, Before: p.Before, Limit: limit,
-		Project: p.Filter.Project, Type: p.Filter.Type, Text: p.Filter.Text,
-	})
+	q := p.Filter.Query()
+	q.Before, q.BeforeAt, q.Limit = p.Before.ID, p.Before.At, limit
+	page, err := c.service.Events.Page(r.Context(), q)
 	p.Events = page.Events
-	if domain.CodeOf(err) == domain.Unavailable && c.service.Events.AsOf().IsZero() { // the search took too long
+	if err != nil && c.bearUnavailable(err) == nil { // the search took too long
 		p.Failure, err = domain.MessageOf(err), nil
 	}
 	return page.More, err

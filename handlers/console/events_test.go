@@ -38,7 +38,9 @@ func TestEventsAreFiltered(t *testing.T) {
 			t.Errorf("%q: %q, want %q", query, got, want)
 		}
 	}
-	for _, query := range []string{"?before=x", "?before=-1", "?from=0"} {
+	for _, query := range []string{
+		"?before=x", "?before=-1", "?before=5-0", "?since=1", "?from=yesterday", "?to=-1", "?from=2026-11-22T18:42&tz=Mars/Olympus",
+	} {
 		s.Get("/events"+query).WantStatus(t, http.StatusBadRequest)
 	}
 }
@@ -77,7 +79,7 @@ func TestOlderEventsFollowWithoutLossOrRepetition(t *testing.T) {
 			t.Fatalf("event %s at place %d", id, i)
 		}
 	}
-	s.Get("/events?before=51").WantText(t, "<html", "Show the newest", `id="event-50"`)
+	s.Get(strings.ReplaceAll(older.FindStringSubmatch(s.Get("/events").Text)[1], "&amp;", "&")).WantText(t, "<html", "Show the newest", `id="event-150"`)
 }
 
 func TestWhatIsReadStaysWhileEventsCome(t *testing.T) {
@@ -88,13 +90,13 @@ func TestWhatIsReadStaysWhileEventsCome(t *testing.T) {
 	if len(first) != 100 || first[99] != "51" {
 		t.Fatalf("the page shows %d events", len(first))
 	}
-	s.moveMany("beta", 30, time.Now())
+	s.moveMany("beta", 30, time.Now().Add(time.Second))
 	part := s.Get(partAddress(t, page), "HX-Request", "true")
 	if ids := eventIDs(part); len(ids) != 130 || ids[0] != "180" || ids[129] != "51" {
 		t.Fatalf("the part shows %d events, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
 	}
 	part.WantNoText(t, "Too many new events")
-	s.moveMany("gamma", 500, time.Now())
+	s.moveMany("gamma", 500, time.Now().Add(2*time.Second))
 	part = s.Get(partAddress(t, page), "HX-Request", "true").WantText(t, "Too many new events to show.")
 	if ids := eventIDs(part); len(ids) != 500 || ids[0] != "680" {
 		t.Fatalf("the part shows %d events, from %s", len(ids), ids[0])
@@ -119,6 +121,57 @@ func TestOlderEventsAreReachableBehindHugeOnes(t *testing.T) {
 	}
 	if seen != 20 {
 		t.Errorf("%d of 20 events can be reached", seen)
+	}
+}
+
+// TestEventsAreInTheOrderOfTime: a project that brings its history does not put it above today's events.
+func TestEventsAreInTheOrderOfTime(t *testing.T) {
+	s := newConsoleSite(t)
+	at := time.Date(2026, 11, 23, 14, 32, 0, 0, time.UTC)
+	s.add("alpha", nil)
+	s.move("alpha", "1_story_new", "1_backlog", "2_current", at)
+	s.move("beta", "2_story_old", "1_backlog", "2_current", at.Add(-300*time.Hour))
+	s.move("alpha", "3_story_night", "1_backlog", "2_current", at.Add(-10*time.Hour))
+	for query, want := range map[string]string{
+		"":                                     "1 3 2",
+		"?project=alpha":                       "1 3",
+		"?type=stage_transition":               "1 3 2",
+		"?from=2026-11-23T00:00":               "1 3",
+		"?from=1795408320000":                  "1 3", // 04:32
+		"?from=1795408320001":                  "1",
+		"?to=1795408320000":                    "2",
+		"?to=2026-11-22":                       "2",
+		"?to=1":                                "",
+		"?from=1795408320000&to=1795408320001": "3",
+		"?from=2026-11-23T13:32&tz=Asia/Tokyo": "1 3",
+		"?from=2026-11-23T13:33&tz=Asia/Tokyo": "1",
+	} {
+		if got := strings.Join(eventIDs(s.Get("/events"+query).WantStatus(t, http.StatusOK)), " "); got != want {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+	}
+	if got := eventIDs(s.Get("/")); strings.Join(got, " ") != "1 3 2" {
+		t.Errorf("the overview lists %v", got)
+	}
+	s.Get("/events?from=2026-11-23T00:00").WantText(t, "2 events in", "1 project", "<b>2</b> moved")
+}
+
+// TestRunsOfEventsAreFolded: what is folded is on the page, in order.
+func TestRunsOfEventsAreFolded(t *testing.T) {
+	s := newConsoleSite(t)
+	at := time.Now().Add(-time.Hour)
+	for i := range 4 {
+		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", at.Add(time.Duration(i)*time.Second))
+	}
+	s.move("beta", "9_story", "1_backlog", "2_current", at.Add(time.Minute))
+	s.move("beta", "9_story", "2_current", "3_qa", at.Add(2*time.Minute))
+	s.move("beta", "9_story", "3_qa", "5_done", at.Add(3*time.Minute))
+	page := s.Get("/events").WantText(t, "Backlog → Done", "4 stories moved")
+	if got := strings.Join(eventIDs(page), " "); got != "7 6 5 4 3 2 1" {
+		t.Errorf("the page lists %s", got)
+	}
+	if n := strings.Count(page.Text, `<details id="run-`); n != 2 {
+		t.Errorf("%d runs, want 2", n)
 	}
 }
 

@@ -47,8 +47,9 @@ func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCurs
 }
 
 // Page returns the first q.Limit events that match q: by increasing id, with q.Backward by decreasing id, or with
-// q.ByTime by decreasing timestamp. It reads the newest ids from memory. Pages of huge events are shorter. It returns Invalid for a filter that is too long, and
-// Unavailable while a shared store cannot be reached, since memory then lacks what other gateways append.
+// q.ByTime by decreasing timestamp. It reads the newest ids from memory. Pages of huge events are shorter. It returns
+// Invalid for a filter that is too long, and Unavailable while a shared store cannot be reached, since memory then
+// lacks what other gateways append.
 func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	if err := q.Check(); err != nil {
 		return domain.EventPage{}, err
@@ -107,8 +108,8 @@ func (s *Events) Available() error {
 	return nil
 }
 
-// Latest returns the latest limit events of a project, or of all for "", by decreasing timestamp. While the store cannot
-// be reached it returns those in memory.
+// Latest returns the latest limit events of a project, or of all for "", by decreasing timestamp. While the store
+// cannot be reached it returns those in memory.
 func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domain.Event, error) {
 	q := domain.EventQuery{ByTime: true, Limit: limit, Project: project}
 	page, err := s.Page(ctx, q)
@@ -159,7 +160,8 @@ func (s *Events) Since(ctx context.Context, since uint64, wait time.Duration) ([
 	defer cancel()
 	for {
 		changed := s.Changed()
-		newest, err := s.newest(ctx, feedSize)
+		newest, _, err := s.Newest(ctx, domain.EventQuery{Backward: true}, feedSize)
+		slices.Reverse(newest)
 		switch {
 		case err != nil && ctx.Err() != nil && wait > 0:
 			return nil, nil
@@ -177,23 +179,23 @@ func (s *Events) Since(ctx context.Context, since uint64, wait time.Duration) ([
 	}
 }
 
-func (s *Events) newest(ctx context.Context, n int) ([]domain.Event, error) {
-	var all []domain.Event
-	q := domain.EventQuery{Backward: true, Limit: n}
+// Newest returns the first n events of a query, which must be Backward or ByTime, and reports whether there are more.
+// It returns fewer if they are huge.
+func (s *Events) Newest(ctx context.Context, q domain.EventQuery, n int) (all []domain.Event, more bool, err error) {
 	for size := 0; ; {
+		q.Limit = n - len(all)
 		page, err := s.Page(ctx, q)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		all = append(all, page.Events...)
 		for _, e := range page.Events {
 			size += len(e.JSON)
 		}
-		if q.Limit = n - len(all); !page.More || q.Limit <= 0 || size >= feedBytes {
-			slices.Reverse(all)
-			return all, nil
+		if !page.More || len(all) >= n || size >= feedBytes {
+			return all, page.More, nil
 		}
-		q.Before = all[len(all)-1].ID
+		q.Before, q.BeforeAt = all[len(all)-1].ID, all[len(all)-1].At.UnixMilli()
 	}
 }
 

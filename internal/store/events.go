@@ -24,7 +24,8 @@ var errTooLong = domain.Errorf(domain.Unavailable,
 	"the search took too long; search for a longer text, or in one project")
 
 // Events returns the first q.Limit events that match q: by increasing id, with q.Backward by decreasing id, or with
-// q.ByTime by decreasing timestamp. If they are huge it returns fewer, but at least one. It returns Unavailable when a search for a text takes too long.
+// q.ByTime by decreasing timestamp. If they are huge it returns fewer, but at least one. It returns Unavailable when a
+// search for a text takes too long.
 func (db events) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	q.Text = fold.Text(q.Text)
 	if q.Project != "" && strings.Contains(fold.Text(q.Project), q.Text) {

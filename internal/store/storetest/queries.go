@@ -43,7 +43,14 @@ func AskAll(t testing.TB, db Queries) {
 	for _, project := range []string{"", "alpha"} {
 		for _, kind := range []domain.EventType{"", domain.StageTransition, domain.StoryBlocked} {
 			for _, text := range []string{"", "alpha", "story", "Story 7", "qa", "zz", "nothing of that kind"} {
-				for _, q := range []domain.EventQuery{{}, {After: 5}, {Backward: true}, {Backward: true, Before: 100}, {ByTime: true}, {ByTime: true, From: 5, To: 90, BeforeAt: 60, Before: 7}} {
+				for _, q := range []domain.EventQuery{
+					{},
+					{After: 5},
+					{Backward: true},
+					{Backward: true, Before: 100},
+					{ByTime: true},
+					{ByTime: true, From: 5, To: 90, BeforeAt: 60, Before: 7},
+				} {
 					q.Project, q.Type, q.Text, q.Limit = project, kind, text, 10
 					_, err := db.Events(ctx, q)
 					check(err)
