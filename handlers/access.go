@@ -21,6 +21,9 @@ const (
 	// agentOrAdmin is that agent or an administrator.
 	agentOrAdmin role = "agent or admin"
 
+	// operatorOrAgent is an operator, or the command of an agent with its token.
+	operatorOrAgent role = "operator or agent"
+
 	viewer   = role(domain.RoleViewer)
 	operator = role(domain.RoleOperator)
 	admin    = role(domain.RoleAdmin)
@@ -137,6 +140,11 @@ func (c *caller) checkRole(needs role) error {
 			return nil
 		}
 		needs = admin
+	case operatorOrAgent:
+		if c.AgentID != "" {
+			return nil
+		}
+		needs = operator
 	}
 	if c.Role.Allows(domain.Role(needs)) {
 		return nil
@@ -145,7 +153,8 @@ func (c *caller) checkRole(needs role) error {
 }
 
 // authenticate finds out who makes the request: by its token if it has one, else by its session, else by the headers
-// of a trusted proxy. It returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came
+// of a trusted proxy. Where nothing is set up, the tokens of agents still say which agent asks, and others are ignored. It
+// returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came
 // from the caller's address, and Forbidden for a user whom a proxy names but who has no role.
 func (a *access) authenticate(w http.ResponseWriter, r *http.Request, c *caller) error {
 	token, ok := web.BearerToken(r)
@@ -156,11 +165,11 @@ func (a *access) authenticate(w http.ResponseWriter, r *http.Request, c *caller)
 		c.auth = web.AuthToken
 		return a.checkToken(w, r, token, &c.Identity)
 	}
-	known, _ := a.named.Token(r.Context(), token)
-	c.Identity, c.auth = service.Identity{Actor: domain.Administrator(domain.ViaOpen)}, web.AuthNotRequired
-	if known.AgentID != "" {
-		c.AgentID, c.Account = known.AgentID, known.Account
+	if known, _ := a.named.Token(r.Context(), token); known.AgentID != "" {
+		c.Identity, c.auth = known, web.AuthToken
+		return nil
 	}
+	c.Actor, c.auth = domain.Administrator(domain.ViaOpen), web.AuthNotRequired
 	return nil
 }
 

@@ -216,7 +216,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("POST /gateway/agents/{id}/assign", "/gateway/agents/"+id+"/assign", `{"project":"alpha"}`, "agent.assigned", "builder", "id: "+id, "none → alpha")
 	before := a.last()
 	issued := a.Send("POST", "/gateway/agents/"+id+"/token", "", "Authorization", "Bearer "+secret)
-	a.wantEntry("POST /gateway/agents/{id}/token", before, issued, id, "agent", "", "token.created", "builder", "role: operator; project: alpha")
+	a.wantEntry("POST /gateway/agents/{id}/token", before, issued, id, "agent", "", "token.created", "builder", "role: viewer; project: alpha")
 	a.tried["POST /gateway/agents/{id}/token"] = true
 	a.change("POST /agents/{id}/assign", "/agents/"+id+"/assign", form("project", ""), "agent.assigned", "builder", "alpha → none")
 	a.change("POST /agents/{id}/label", "/agents/"+id+"/label", form("label", "packer"), "agent.labelled", "packer", "builder → packer")

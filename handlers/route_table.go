@@ -35,6 +35,7 @@ type route struct {
 	around         chi.Middlewares // run before the access check
 	getOnly        bool
 	withoutService bool
+	channel        domain.Channel
 }
 
 // An option changes how a route is served.
@@ -52,6 +53,9 @@ func secretAddress(r *route) { r.around = append(r.around, web.SecretAddress) }
 // withoutService is for routes that answer even before the gateway has a service.
 func withoutService(r *route) { r.withoutService = true }
 
+// over says by which channel the callers of a route come.
+func over(channel domain.Channel) option { return func(r *route) { r.channel = channel } }
+
 // plain adds a route of the API whose refusals are plain text.
 func (t *routeTable) plain(who role, address string, h web.HandlerFunc, options ...option) {
 	t.addAPI(who, address, web.Plain, h, options)
@@ -66,13 +70,13 @@ func (t *routeTable) addAPI(who role, address string, form web.ErrorForm, h web.
 	_, path, _ := strings.Cut(address, " ")
 	t.api[firstSegment(path)] = true
 	adapt := func(h web.HandlerFunc) http.Handler { return t.access.Handler(form, h) }
-	t.add(who, address, t.access.inForm(form), adapt, h, options)
+	t.add(who, address, t.access.inForm(form), adapt, h, append([]option{over(domain.ChannelAPI)}, options...))
 }
 
 // page adds a page or a form of the console. Callers without a session are sent to the login.
 func (t *routeTable) page(who role, address string, h web.HandlerFunc, options ...option) {
 	adapt := func(h web.HandlerFunc) http.Handler { return t.console.Page(h) }
-	t.add(who, address, t.refusePage, adapt, h, options)
+	t.add(who, address, t.refusePage, adapt, h, append([]option{over(domain.ChannelConsole)}, options...))
 }
 
 func (t *routeTable) form(who role, address string, h console.FormHandler) {
@@ -103,7 +107,9 @@ func (t *routeTable) add(who role, address string, refuse refusal, adapt func(we
 	for _, o := range options {
 		o(&r)
 	}
-	check := func(next http.Handler) http.Handler { return t.access.check(who, refuse, t.watch(who, next)) }
+	check := func(next http.Handler) http.Handler {
+		return t.access.check(who, refuse, r.through(t.watch(who, next)))
+	}
 	if t.waiting != nil {
 		check = func(next http.Handler) http.Handler { return next }
 		if !r.withoutService {
@@ -116,6 +122,15 @@ func (t *routeTable) add(who role, address string, refuse refusal, adapt func(we
 	}
 	open, known := t.open[r.path]
 	t.open[r.path] = (open || !known) && !who.isOfPeople()
+}
+
+// through notes the channel of requests whose callers are known.
+func (r *route) through(next http.Handler) http.Handler {
+	channel := r.channel
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		web.InfoOf(r.Context()).Channel = channel
+		next.ServeHTTP(w, r)
+	})
 }
 
 // watch calls watched for the requests of callers who may see projects.

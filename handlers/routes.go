@@ -107,8 +107,8 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.plain(admin, "DELETE /api/gateway/projects/{name}", a.RemoveProject)
 	t.plain(viewer, "GET /api/gateway/pipeline", a.Pipeline)
 	t.plain(viewer, "GET /api/gateway/projects/{name}/stories/{story_id}", a.Story)
-	t.plain(operator, "PATCH /api/gateway/projects/{name}/stories/{story_id}", a.PatchStory)
-	t.plain(operator, "POST /api/gateway/projects/{name}/stories", a.CreateStory)
+	t.plain(operatorOrAgent, "PATCH /api/gateway/projects/{name}/stories/{story_id}", a.PatchStory)
+	t.plain(operatorOrAgent, "POST /api/gateway/projects/{name}/stories", a.CreateStory)
 	t.plain(viewer, "GET /api/gateway/search", a.Search)
 	t.plain(viewer, "GET /api/gateway/attention", a.ListAlerts)
 	t.okFalse(operator, "POST /api/gateway/attention/acknowledge", a.AcknowledgeAlert)
@@ -133,7 +133,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.plain(viewer, "GET /api/gateway/events/stream", a.StreamEvents)
 
 	// MCP requests are independent of each other: there is no session to listen to (GET) or to end (DELETE).
-	t.plain(viewer, "POST /mcp", mcp.New(g.Service, g.Log, g.Version, held).Serve)
+	t.plain(viewer, "POST /mcp", mcp.New(g.Service, g.Log, g.Version, held).Serve, over(domain.ChannelMCP))
 
 	// Opening most of these addresses changes something.
 	t.page(admin, "GET /oauth/authorize", c.Authorize, getOnly, navigationOnly)

@@ -21,9 +21,12 @@ type tokenSite struct {
 	changed    map[string]int // changes by project
 }
 
-func newTokenSite(t *testing.T) *tokenSite {
+func newTokenSite(t *testing.T) *tokenSite { return newTokenSiteWith(t, gatewaytest.AdminToken) }
+
+// newTokenSiteWith uses an admin token, "" for a gateway without any.
+func newTokenSiteWith(t *testing.T, admin domain.Secret) *tokenSite {
 	client := gatewaytest.NewProjectClient(t)
-	s := &tokenSite{Site: gatewaytest.NewSite(t, service.Options{Projects: client, Stories: client, Tools: client}, handlers.Gateway{AdminToken: gatewaytest.AdminToken}), changed: map[string]int{}}
+	s := &tokenSite{Site: gatewaytest.NewSite(t, service.Options{Projects: client, Stories: client, Tools: client}, handlers.Gateway{AdminToken: admin}), changed: map[string]int{}}
 	for _, name := range []string{"alpha", "beta"} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet {
@@ -118,7 +121,7 @@ func TestTheTokenOfAnAgentsCommandOutlivesARestart(t *testing.T) {
 	token := s.issue("alpha")
 	later := gatewaytest.New(t, service.Options{Store: s.Store}, handlers.Gateway{AdminToken: gatewaytest.AdminToken})
 	identity, good := later.Access.Token(t.Context(), domain.Secret(token))
-	if !good || identity.Who != "agent builder" || identity.Role != domain.RoleOperator || identity.Project != "alpha" {
+	if !good || identity.Who != "agent builder" || identity.Role != domain.RoleViewer || identity.AgentID != s.id || identity.Project != "alpha" {
 		t.Errorf("%+v, %v", identity, good)
 	}
 	hash := sha256.Sum256([]byte(token))
@@ -144,15 +147,16 @@ func TestTheTokenOfAnAgentsCommandChangesItsProjectOnly(t *testing.T) {
 		{"PATCH", "/api/gateway/projects/alpha/stories/7_pay", `{"version":"v1","stage":"3_qa"}`, 200, ""},
 		{"PATCH", "/api/gateway/projects/beta/stories/7_pay", `{"version":"v1","stage":"3_qa"}`, 403, "project 'alpha' only"},
 		{"POST", "/api/gateway/projects/beta/stories", `{"name":"x"}`, 403, "project 'alpha' only"},
-		{"POST", "/api/gateway/switch", `{"project":"alpha"}`, 403, "project 'alpha' only"},
-		{"POST", "/gateway/agents/" + s.id + "/assign", `{"project":"beta"}`, 403, "project 'alpha' only"},
-		{"POST", "/gateway/tokens", "", 403, "project 'alpha' only"},
+		{"POST", "/api/gateway/switch", `{"project":"alpha"}`, 403, "role operator"},
+		{"POST", "/gateway/agents/" + s.id + "/assign", `{"project":"beta"}`, 403, "role operator"},
+		{"POST", "/gateway/tokens", "", 403, "role operator"},
+		{"POST", "/api/gateway/attention/acknowledge", `{"key":"blocked/alpha/7_pay"}`, 403, "role operator"},
 		{"POST", "/api/gateway/projects", `{"name":"x","url":"http://x"}`, 403, "role admin"},
 		{"GET", "/api/gateway/bot-config", "", 403, "role admin"},
 		{"POST", "/mcp", tool("update_story", `{"project":"alpha","story_id":"7_pay","blocked":"which currency?"}`), 200, `\"version\"`},
 		{"POST", "/mcp", tool("update_story", `{"project":"beta","story_id":"7_pay","blocked":"x"}`), 200, "project 'alpha' only"},
-		{"POST", "/mcp", tool("switch_project", `{"project":"beta"}`), 200, "project 'alpha' only"},
-		{"POST", "/mcp", tool("assign_agent", `{"agent_id":"`+s.id+`","project":"beta"}`), 200, "project 'alpha' only"},
+		{"POST", "/mcp", tool("switch_project", `{"project":"beta"}`), 200, "role operator"},
+		{"POST", "/mcp", tool("assign_agent", `{"agent_id":"`+s.id+`","project":"beta"}`), 200, "role operator"},
 		{"POST", "/mcp", tool("call_project_tool", `{"project":"beta","tool":"x","arguments":{}}`), 200, "project 'alpha' only"},
 	} {
 		got := s.Send(c.method, c.path, c.body, bearer...)
@@ -162,6 +166,33 @@ func TestTheTokenOfAnAgentsCommandChangesItsProjectOnly(t *testing.T) {
 	}
 	if s.changed["alpha"] != 2 || s.changed["beta"] != 0 {
 		t.Errorf("changes: %v", s.changed)
+	}
+}
+
+// TestAnAgentsTokenCountsOnAnOpenGateway: where callers need no token, that of an agent still says who asks, and any other is
+// ignored.
+func TestAnAgentsTokenCountsOnAnOpenGateway(t *testing.T) {
+	s := newTokenSiteWith(t, "")
+	s.assign("alpha")
+	token, change := s.issue("alpha"), `{"version":"v1","stage":"3_qa"}`
+	_, named := gatewaytest.NamedToken(t, s.Service, "dashboard", domain.RoleViewer)
+	alpha, beta := "/api/gateway/projects/alpha/stories/7_pay", "/api/gateway/projects/beta/stories/7_pay"
+	for _, c := range []struct {
+		token, path string
+		status      int
+	}{{token, alpha, 200}, {token, beta, 403}, {"swk_unknown", beta, 200}, {"anything", beta, 200}, {named, beta, 200}} {
+		got := s.Send("PATCH", c.path, change, "Authorization", "Bearer "+c.token)
+		if got.StatusCode != c.status {
+			t.Errorf("%s %s: %d %s", c.token, c.path, got.StatusCode, got.Text)
+		}
+	}
+	page, err := s.Audit.Page(t.Context(), domain.AuditQuery{Limit: 4, Action: domain.StoryChanged})
+	if err != nil || len(page.Entries) != 4 || page.Entries[3].Who != "agent builder" || page.Entries[0].Who != "admin" {
+		t.Errorf("%+v, %v", page.Entries, err)
+	}
+	s.assign("")
+	if got := s.Send("PATCH", beta, change, "Authorization", "Bearer "+token); got.StatusCode != 200 {
+		t.Errorf("the ended token counts: %d %s", got.StatusCode, got.Text)
 	}
 }
 

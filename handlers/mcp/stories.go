@@ -52,7 +52,7 @@ func (s *Server) addStories() {
 		arguments: storyArguments,
 	}, func(ctx context.Context, in storyKey) (any, error) { return s.getStory(ctx, in) })
 	add(s, tool{
-		name: "update_story", needs: domain.RoleOperator, required: []string{"project", "story_id"},
+		name: "update_story", needs: domain.RoleOperator, agents: true, required: []string{"project", "story_id"},
 		nullable: []string{"blocked"},
 		description: "Move a story to another stage, block it with a reason, unblock it (blocked: null), or clear its " +
 			"merge failure. Returns its new state.",

@@ -22,6 +22,7 @@ type tool struct {
 	required          []string // arguments
 	nullable          []string // arguments for which null differs from leaving them out
 	needs             domain.Role
+	agents            bool // the tokens of agents suffice, in their projects
 }
 
 // add adds a tool. run gets the context of the HTTP request; its result is encoded as one JSON object, unless it is
@@ -40,7 +41,8 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 		ctx context.Context, call *sdk.CallToolRequest, in In,
 	) (*sdk.CallToolResult, any, error) {
 		r := requestOf(ctx)
-		if role := web.InfoOf(r.Context()).Role; !role.Allows(t.needs) {
+		actor := domain.ActorOf(r.Context())
+		if role := actor.Role; !role.Allows(t.needs) && !(t.agents && actor.AgentID != "") {
 			text := fmt.Sprintf("%s needs the role %s, and your token has the role %s. Do without it, or ask an "+
 				"administrator of this gateway for another token", t.name, t.needs, role)
 			return nil, nil, errors.New(text + ".")

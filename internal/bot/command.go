@@ -109,6 +109,7 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 		c.log.InfoContext(ctx, "bot: command", "command", command.name, "sender", q.Sender)
 		ctx = domain.WithActor(ctx, &domain.Actor{
 			Who: Short(q.Sender, MaxName), Via: domain.ViaBot, Role: domain.RoleOperator,
+			Account: "chat " + q.Sender, Channel: domain.ChannelBot,
 			RequestID: domain.ActorOf(ctx).RequestID,
 		})
 	}

@@ -48,6 +48,16 @@ const (
 	ViaGateway    Via = "gateway"     // the gateway itself, because of its configuration or rules
 )
 
+// Channel is which part of the gateway a caller uses, as a story's history has it.
+type Channel string
+
+const (
+	ChannelConsole Channel = "console"
+	ChannelAPI     Channel = "api"
+	ChannelMCP     Channel = "mcp"
+	ChannelBot     Channel = "bot"
+)
+
 type Actor struct {
 	Who  string // a person, a token's name, an agent's label; "admin" for the admin token, and where none is needed
 	Via  Via
@@ -57,6 +67,10 @@ type Actor struct {
 	// Account is the id of whoever it is, which no name can imitate: sessions and limits go by it. "" where only a name is
 	// known.
 	Account string
+	// AgentID is the agent whose token the caller has sent, "" for none. Such a caller has the role of a viewer, and may in
+	// its project do what some routes and tools allow agents as well.
+	AgentID string
+	Channel Channel
 	// Forwarded is whether a gateway has passed the request on already; it is not passed on to a project again.
 	Forwarded bool
 	// RequestID is the id of the HTTP request, "" outside one.
@@ -66,6 +80,10 @@ type Actor struct {
 func Administrator(via Via) Actor {
 	return Actor{Who: "admin", Via: via, Role: RoleAdmin, Account: "admin"}
 }
+
+// Holder is the id that tells holders of claims and askers of questions apart. Everybody of whom nothing is known is one
+// holder.
+func (a Actor) Holder() string { return cmp.Or(a.Account, "admin") }
 
 // CheckScope returns a Forbidden error unless the actor may make changes in project, which is "" for changes outside
 // projects.

@@ -55,7 +55,6 @@ type Identity struct {
 	domain.Actor
 	SessionID string // "" for a token
 	TokenID   string // the named token, or the one that the session was made with; "" for neither
-	AgentID   string // the agent whose token that is, "" for none
 	// Ended is closed when the session or token ends, and with it whatever it has authorized. Nil means never.
 	Ended context.Context
 }

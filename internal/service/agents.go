@@ -213,15 +213,27 @@ func (s *Agents) checkProject(name string) error {
 	return nil
 }
 
-// IssueToken issues a token for an agent's command, of role operator and limited to the project that the agent is
-// assigned to. It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is not
+// NameOf returns who has made a change, as people read it: the label of an agent, or the name of a token or person.
+func (s *Agents) NameOf(a domain.Actor) string {
+	if a.AgentID == "" {
+		return domain.CutText(a.Who)
+	}
+	entry := s.table.find(a.AgentID)
+	if entry == nil {
+		return a.AgentID
+	}
+	agent, _, _ := entry.view(s.projects.Registry())
+	return agent.Label
+}
+
+// IssueToken issues a token for an agent's command. It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is not
 // assigned, and Unauthorized when it has been removed. The caller has checked the agent's secret.
 func (s *Agents) IssueToken(ctx context.Context, id string) (token domain.NamedToken, secret domain.Secret, err error) {
 	_, err = s.update(ctx, id, "", func(_ *agentEntry, agent domain.Agent) (err error) {
 		if agent.Project == "" {
 			return domain.Errorf(domain.Conflict, "the agent is assigned to no project")
 		}
-		t := domain.NamedToken{Name: agent.Label, Role: domain.RoleOperator, Project: agent.Project, AgentID: id}
+		t := domain.NamedToken{Name: agent.Label, Role: domain.RoleViewer, Project: agent.Project, AgentID: id}
 		if domain.CheckProjectName(t.Name) != nil { // not every label is a valid name
 			t.Name = id
 		}

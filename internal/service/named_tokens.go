@@ -79,8 +79,10 @@ func (a *Access) Token(ctx context.Context, secret domain.Secret) (Identity, boo
 		}
 		t.LastUsed, t.unsaved = now, true
 		who := Identity{
-			Actor:   domain.Actor{Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project, Account: "token " + t.ID},
-			TokenID: t.ID, AgentID: t.AgentID, Ended: t.ended,
+			Actor: domain.Actor{
+				Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project, Account: "token " + t.ID, AgentID: t.AgentID,
+			},
+			TokenID: t.ID, Ended: t.ended,
 		}
 		if t.AgentID != "" {
 			who.Who, who.Account = "agent "+t.Name, "agent "+t.AgentID
