@@ -165,6 +165,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.page(operator, "POST /agents/tokens/{hash}/revoke", c.RevokeToken)
 	t.page(viewer, "GET /events", c.Events)
 	t.page(viewer, "GET "+views.SearchURL, c.Search)
+	t.page(viewer, "GET "+views.WaitingURL, c.Waiting)
 	t.page(admin, "GET "+views.BotConfigURL, c.Bot)
 	t.page(admin, "GET "+views.AccessURL, c.Access)
 	t.form(admin, "POST "+views.AccessURL, c.CreateNamedToken)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,9 @@ func alertsOf(pipelines []domain.ProjectPipeline, limit time.Duration) domain.Al
 		if !p.Reachable && p.Error != domain.NoAnswerYet {
 			all = append(all, domain.Alert{Kind: domain.AlertUnreachable, Project: p.Project, Reason: p.Error, Since: p.FailedSince})
 		} else if p.Reachable {
-			found, _ := domain.FindAlerts(p, func(string) time.Duration { return limit }, now)
+			limited := *p
+			limited.Limits = slices.Repeat([]time.Duration{limit}, len(p.Stages))
+			found, _ := domain.FindAlerts(&limited, now)
 			all = append(all, found...)
 		}
 	}

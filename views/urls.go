@@ -29,6 +29,7 @@ const (
 	SwitchURL       = "/switch"
 	ThemeURL        = "/theme"
 	SearchURL       = "/search"
+	WaitingURL      = "/waiting"
 	AcknowledgeURL  = "/attention/acknowledge"
 	ReopenURL       = "/attention/reopen"
 )

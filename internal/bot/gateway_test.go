@@ -143,7 +143,7 @@ func (g *fakeGateway) List(ctx context.Context) domain.Alerts {
 			found = append(found, domain.Alert{Kind: domain.AlertUnreachable, Project: p.Project, Reason: p.Error, Since: p.FailedSince})
 			continue
 		}
-		inIt, _ := domain.FindAlerts(p, func(string) time.Duration { return 24 * time.Hour }, time.Now())
+		inIt, _ := domain.FindAlerts(p, time.Now())
 		found = append(found, inIt...)
 	}
 	found = append(found,

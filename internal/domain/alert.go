@@ -101,17 +101,14 @@ func NewAlerts(list []Alert) Alerts {
 const limitsHold = time.Hour
 
 // FindAlerts returns what needs attention in a pipeline, in no particular order, and until when that is valid if
-// nothing but the time changes. limit says how long a story may be in a stage of work. There is at most one alert for a
-// story, and none when it is done.
-func FindAlerts(
-	p *ProjectPipeline, limit func(stage string) time.Duration, now time.Time,
-) (found []Alert, until time.Time) {
+// nothing but the time changes. There is at most one alert for a story, and none when it is done.
+func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Time) {
 	until = now.Add(limitsHold)
 	summary := p.Summary()
 	for i, stage := range p.Stages[:summary.Open] {
 		isWork, most := i >= summary.From && i < summary.To, time.Duration(0)
 		if isWork {
-			most = limit(stage.Name)
+			most = p.limit(i)
 		}
 		for j := range stage.Items {
 			item := &stage.Items[j]

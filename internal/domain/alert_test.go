@@ -70,8 +70,7 @@ func TestWhatHasStoppedIsBeforeWhatIsSlow(t *testing.T) {
 			{Name: "4_done", Items: []domain.Item{{StoryID: "done", Since: hours(50), Blocked: reason}}},
 		}},
 	}
-	day := func(string) time.Duration { return 24 * time.Hour }
-	found, until := domain.FindAlerts(&pipelines[0], day, now)
+	found, until := domain.FindAlerts(&pipelines[0], now)
 	if tomorrow := hours(-1).Add(-time.Minute); !until.Equal(tomorrow) {
 		t.Errorf("holds until %v, but a story is stuck from %v on", until, tomorrow)
 	}

@@ -54,18 +54,28 @@ type ProjectPipeline struct {
 	URL     string
 	// Reachable is whether the last fetch succeeded. If not, Raw, Stale and FetchedAt are not set, and Stages is from the
 	// last good response, if there was one, for display.
-	Reachable   bool
-	Stale       bool // older than requested; a fetch is in progress
-	FetchedAt   time.Time
-	Layout      string // as in PipelineAnswer
-	Stages      []Stage
-	Summarized  *PipelineSummary // of Stages, made once for all readers; may be nil
-	Raw         json.RawMessage  // as in PipelineAnswer, like EventsOnly and Note
+	Reachable  bool
+	Stale      bool // older than requested; a fetch is in progress
+	FetchedAt  time.Time
+	Layout     string // as in PipelineAnswer
+	Stages     []Stage
+	Summarized *PipelineSummary // of Stages, made once for all readers; may be nil
+	// Limits are how long stories may be in each stage of work, from Summary().From on, before they count as stuck.
+	Limits      []time.Duration
+	Raw         json.RawMessage // as in PipelineAnswer, like EventsOnly and Note
 	EventsOnly  bool
 	Note        string
 	Error       string    // a description of why it is unreachable
 	LastSeen    time.Time // the time of the last good response, zero if there was none
 	FailedSince time.Time // when it became unreachable
+}
+
+// limit returns how long a story may be in the stage of work with this index.
+func (p *ProjectPipeline) limit(stage int) time.Duration {
+	if i := stage - p.Summary().From; i < len(p.Limits) {
+		return p.Limits[i]
+	}
+	return StuckByDefault
 }
 
 // NoAnswerYet is the Error of a project whose first fetch has not ended yet.

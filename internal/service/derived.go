@@ -81,7 +81,8 @@ type derived struct {
 	stages   []domain.Stage         // of answer, with the times that are known
 	raw      json.RawMessage        // their text
 	summary  domain.PipelineSummary
-	charts   domain.Charts // empty while the visits are unknown
+	limits   []time.Duration // how long stories may be in each stage of work
+	charts   domain.Charts   // empty while the visits are unknown
 	alerts   []domain.Alert
 	searched func() *searchedBoard // prepares the board for searches, once
 }
@@ -121,8 +122,13 @@ func derive(
 		}
 	}
 	next.summary = domain.Summarize(next.stages)
-	shown := domain.ProjectPipeline{Project: project, Stages: next.stages, Summarized: &next.summary}
-	next.alerts, next.until = domain.FindAlerts(&shown, limit, now)
+	for _, stage := range next.stages[next.summary.From:next.summary.To] {
+		next.limits = append(next.limits, limit(stage.Name))
+	}
+	shown := domain.ProjectPipeline{
+		Project: project, Stages: next.stages, Summarized: &next.summary, Limits: next.limits,
+	}
+	next.alerts, next.until = domain.FindAlerts(&shown, now)
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location())
 	if next.until = earlier(next.until, tomorrow); !known {
 		next.until = earlier(next.until, now.Add(deriveRetry))

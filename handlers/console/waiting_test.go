@@ -1,0 +1,31 @@
+package console_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// TestWaitingListsStoriesInWorkByTheirAge: those over their usual time first, across projects.
+func TestWaitingListsStoriesInWorkByTheirAge(t *testing.T) {
+	s := newConsoleSite(t)
+	since := func(id string, hours int) domain.Item {
+		return domain.Item{StoryID: id, StoryName: id, Since: time.Now().Add(-time.Duration(hours) * time.Hour)}
+	}
+	s.add("alpha", []domain.Stage{
+		{Name: "1_backlog", Items: []domain.Item{since("idea", 999)}},
+		{Name: "2_current", Items: []domain.Item{since("slow", 96), since("quick", 2)}}, {Name: "5_done"},
+	})
+	s.add("beta", []domain.Stage{
+		{Name: "1_backlog"}, {Name: "2_review", Items: []domain.Item{since("slower", 240)}}, {Name: "5_done"},
+	})
+	s.Get("/waiting").WantStatus(t, http.StatusOK).
+		WantText(t, "<h1>Waiting longest</h1>", "Over their usual time", ">slower<", "10 ×", ">slow<", "4.0 ×", "Within it", ">quick<").
+		WantNoText(t, ">idea<")
+	s.Get("/waiting?project=alpha").WantText(t, ">slow<").WantNoText(t, ">slower<")
+	s.Get("/waiting?stage=Review").WantText(t, ">slower<").WantNoText(t, ">slow<")
+	s.Get("/waiting?show=over").WantText(t, ">slow<").WantNoText(t, ">quick<")
+	s.Get("/").WantText(t, `href="/waiting?show=over"`)
+}

@@ -1,0 +1,139 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// WaitingShow is which of the stories in work are shown.
+type WaitingShow string
+
+const (
+	WaitingAll    WaitingShow = ""
+	WaitingOver   WaitingShow = "over"   // their usual time
+	WaitingNobody WaitingShow = "nobody" // nobody works on them
+)
+
+// WaitingFilter selects stories in work; an empty field selects all.
+type WaitingFilter struct {
+	Project, Stage string
+	Show           WaitingShow
+}
+
+func (f WaitingFilter) url() string {
+	return withQuery(WaitingURL, "project", f.Project, "stage", f.Stage, "show", string(f.Show))
+}
+
+func (f WaitingFilter) showing(show WaitingShow) WaitingFilter {
+	f.Show = show
+	return f
+}
+
+// WaitingProps are the data of the page Waiting longest.
+type WaitingProps struct {
+	Filter WaitingFilter
+	Names  []string // of projects
+	Stages []string // the titles of their stages of work
+	Now    time.Time
+
+	over, within     []waitingLine // the longest first
+	inWork, overAll  int           // of all stories that the project and stage select
+	nobody           int
+	moreOver, moreIn int
+}
+
+type waitingLine struct {
+	domain.WaitingStory
+	agent string // that works on it, "" for none
+}
+
+// waitingLines is how many stories each list of the page shows.
+const waitingLines = 100
+
+// Use fills in the stories, which are in the order of the page.
+func (p *WaitingProps) Use(stories []domain.WaitingStory, agents []domain.Agent) {
+	atWork := agentsAtWork(agents)
+	for _, s := range stories {
+		title := s.Stage.Title()
+		if !slices.Contains(p.Stages, title) && len(p.Stages) < maxOptions {
+			p.Stages = append(p.Stages, title)
+		}
+		if p.Filter.Project != "" && s.Project != p.Filter.Project || p.Filter.Stage != "" && title != p.Filter.Stage {
+			continue
+		}
+		line := waitingLine{s, atWork[s.Project][s.Item.StoryID]}
+		isOver := s.Age > s.Limit
+		p.inWork++
+		if isOver {
+			p.overAll++
+		}
+		if line.agent == "" {
+			p.nobody++
+		}
+		if p.Filter.Show == WaitingOver && !isOver || p.Filter.Show == WaitingNobody && line.agent != "" {
+			continue
+		}
+		list, more := &p.within, &p.moreIn
+		if isOver {
+			list, more = &p.over, &p.moreOver
+		}
+		if len(*list) < waitingLines {
+			*list = append(*list, line)
+		} else {
+			*more++
+		}
+	}
+}
+
+func (p WaitingProps) longest() (line waitingLine, ok bool) {
+	if all := append(slices.Clone(p.over), p.within...); len(all) > 0 {
+		return all[0], true
+	}
+	return line, false
+}
+
+// times is a multiple of the usual time: "26 ×", "3.1 ×".
+func (l waitingLine) times() string {
+	if n := l.Times(); n < 9.95 {
+		return fmt.Sprintf("%.1f ×", n)
+	}
+	return thousands(int(math.Round(l.Times()))) + " ×"
+}
+
+// usualAt is where the usual time is on the scale, in percent.
+const usualAt = 30.0
+
+// at is where the story is on a scale that all share: linear up to the usual time, then logarithmic up to 64 times.
+func (l waitingLine) at() float64 {
+	n := l.Times()
+	if n <= 1 {
+		return usualAt * n
+	}
+	return usualAt + (100-usualAt-4)*min(1, math.Log2(n)/6)
+}
+
+func (l waitingLine) signal() Signal {
+	switch {
+	case l.Item.Blocked != "":
+		return SignalStop
+	case l.Item.MergeFailure != "" || l.Age > l.Limit:
+		return SignalCaution
+	}
+	return SignalNone
+}
+
+// why is what holds the story up, "" if nothing is known.
+func (l waitingLine) why() string {
+	reason, word := l.Item.Blocked, "Blocked: "
+	if reason == "" {
+		reason, word = l.Item.MergeFailure, "Merge failed: "
+	}
+	if last, _ := lastLine(reason); last != "" {
+		return word + last
+	}
+	return ""
+}
