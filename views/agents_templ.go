@@ -5,14 +5,17 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import "github.com/a-h/templ"
-import templruntime "github.com/a-h/templ/runtime"
+import (
+	"github.com/a-h/templ"
+	templruntime "github.com/a-h/templ/runtime"
+)
 
 import (
 	"strconv"
 	"strings"
-	"switchyard/internal/domain"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // AgentsProps are the agents and tokens on the Agents page.
@@ -225,7 +228,7 @@ func agentRow(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		signal, word := agentState(a)
-		var templ_7745c5c3_Var6 = []any{templ.KV("text-muted", a.Presence != domain.AgentAlive)}
+		templ_7745c5c3_Var6 := []any{templ.KV("text-muted", a.Presence != domain.AgentAlive)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var6...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -330,7 +333,7 @@ func agentRow(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		var templ_7745c5c3_Var13 = []any{"signal", string(signal)}
+		templ_7745c5c3_Var13 := []any{"signal", string(signal)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var13...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -5,13 +5,16 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import "github.com/a-h/templ"
-import templruntime "github.com/a-h/templ/runtime"
+import (
+	"github.com/a-h/templ"
+	templruntime "github.com/a-h/templ/runtime"
+)
 
 import (
 	"strconv"
-	"switchyard/internal/domain"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // NewToken is a new join token, which the panel of Add agent shows once.

@@ -5,13 +5,16 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import "github.com/a-h/templ"
-import templruntime "github.com/a-h/templ/runtime"
+import (
+	"github.com/a-h/templ"
+	templruntime "github.com/a-h/templ/runtime"
+)
 
 import (
 	"strconv"
-	"switchyard/internal/domain"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // ProjectsProps are the data of the Projects page.
@@ -381,7 +384,7 @@ func projectSignal(p domain.ProjectPipeline, stuck int, now time.Time) templ.Com
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		var templ_7745c5c3_Var13 = []any{"signal", string(signal)}
+		templ_7745c5c3_Var13 := []any{"signal", string(signal)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var13...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -559,7 +562,7 @@ func makeActive(project, next, label, class string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var23 = []any{"btn", class}
+			templ_7745c5c3_Var23 := []any{"btn", class}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var23...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -635,7 +638,7 @@ func removeProject(project, label, class string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if may(ctx, domain.RoleAdmin) {
-			var templ_7745c5c3_Var28 = []any{"btn", class}
+			templ_7745c5c3_Var28 := []any{"btn", class}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var28...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -944,7 +947,7 @@ func AddressAnswer(c AddressCheck) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if c.URL != "" {
-			var templ_7745c5c3_Var44 = []any{"signal text-xs", templ.KV("signal-clear", c.Answers()), templ.KV("signal-caution", !c.Answers())}
+			templ_7745c5c3_Var44 := []any{"signal text-xs", templ.KV("signal-clear", c.Answers()), templ.KV("signal-caution", !c.Answers())}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var44...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -5,13 +5,16 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import "github.com/a-h/templ"
-import templruntime "github.com/a-h/templ/runtime"
+import (
+	"github.com/a-h/templ"
+	templruntime "github.com/a-h/templ/runtime"
+)
 
 import (
 	"strconv"
-	"switchyard/internal/domain"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // storyJourney shows a story's steps through its stages, with the time in each.
@@ -36,7 +39,7 @@ func storyJourney(steps []step, now time.Time) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		var templ_7745c5c3_Var2 = []any{"panel", templ.KV("wide overflow-x-auto", len(steps) > 9)}
+		templ_7745c5c3_Var2 := []any{"panel", templ.KV("wide overflow-x-auto", len(steps) > 9)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var2...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -59,7 +62,7 @@ func storyJourney(steps []step, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, s := range steps {
-			var templ_7745c5c3_Var4 = []any{templ.KV("past", s.past), templ.KV("been", s.been), string(s.signal)}
+			templ_7745c5c3_Var4 := []any{templ.KV("past", s.past), templ.KV("been", s.been), string(s.signal)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var4...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -377,7 +380,7 @@ func storyEntries(entries []entry, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, e := range entries {
-			var templ_7745c5c3_Var20 = []any{string(e.signal)}
+			templ_7745c5c3_Var20 := []any{string(e.signal)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var20...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

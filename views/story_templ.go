@@ -5,14 +5,17 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import "github.com/a-h/templ"
-import templruntime "github.com/a-h/templ/runtime"
+import (
+	"github.com/a-h/templ"
+	templruntime "github.com/a-h/templ/runtime"
+)
 
 import (
 	"strconv"
 	"strings"
-	"switchyard/internal/domain"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // StoryProps are the data of a story's page.

@@ -16,7 +16,8 @@ func TestWaitingListsStoriesInWorkByTheirAge(t *testing.T) {
 	}
 	s.add("alpha", []domain.Stage{
 		{Name: "1_backlog", Items: []domain.Item{since("idea", 999)}},
-		{Name: "2_current", Items: []domain.Item{since("slow", 96), since("quick", 2)}}, {Name: "5_done"},
+		{Name: "2_current", Items: []domain.Item{since("slow", 96), since("quick", 2)}},
+		{Name: "5_done"},
 	})
 	s.add("beta", []domain.Stage{
 		{Name: "1_backlog"}, {Name: "2_review", Items: []domain.Item{since("slower", 240)}}, {Name: "5_done"},
