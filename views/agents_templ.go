@@ -5,17 +5,14 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
 	"strings"
-	"time"
-
 	"switchyard/internal/domain"
+	"time"
 )
 
 // AgentsProps are the agents and tokens on the Agents page.
@@ -228,7 +225,7 @@ func agentRow(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		signal, word := agentState(a)
-		templ_7745c5c3_Var6 := []any{templ.KV("text-muted", a.Presence != domain.AgentAlive)}
+		var templ_7745c5c3_Var6 = []any{templ.KV("text-muted", a.Presence != domain.AgentAlive)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var6...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -333,7 +330,7 @@ func agentRow(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var13 := []any{"signal", string(signal)}
+		var templ_7745c5c3_Var13 = []any{"signal", string(signal)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var13...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -5,14 +5,11 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
-
 	"switchyard/internal/domain"
 )
 
@@ -112,7 +109,7 @@ func boardStage(p ProjectProps, stage domain.Stage, fold, most int, atWork map[s
 		ctx = templ.ClearChildren(ctx)
 		shown, hidden := split(stage.Items, most)
 		first, rest := split(shown, fold)
-		templ_7745c5c3_Var3 := []any{"stage", templ.KV("hollow", len(stage.Items) == 0)}
+		var templ_7745c5c3_Var3 = []any{"stage", templ.KV("hollow", len(stage.Items) == 0)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var3...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -355,7 +352,7 @@ func storyCard(p ProjectProps, item domain.Item, agent string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		signal, state := storyState(item, p.Stuck)
-		templ_7745c5c3_Var16 := []any{"card", string(signal), templ.KV("going", agent != "")}
+		var templ_7745c5c3_Var16 = []any{"card", string(signal), templ.KV("going", agent != "")}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var16...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -529,7 +526,7 @@ func storyCard(p ProjectProps, item domain.Item, agent string) templ.Component {
 			}
 		}
 		if state != "" {
-			templ_7745c5c3_Var27 := []any{"signal", string(signal)}
+			var templ_7745c5c3_Var27 = []any{"signal", string(signal)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var27...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -5,15 +5,12 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"fmt"
 	"strconv"
-
 	"switchyard/internal/domain"
 )
 
@@ -233,7 +230,7 @@ func finishedPerDay(days []domain.DayCount, before int) templ.Component {
 				}
 				if d.Finished > 0 {
 					y := min(c.y(float64(d.Finished)), chartHeight-2)
-					templ_7745c5c3_Var12 := []any{"day", templ.KV("today", i == len(days)-1)}
+					var templ_7745c5c3_Var12 = []any{"day", templ.KV("today", i == len(days)-1)}
 					templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var12...)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -400,7 +397,7 @@ func finishedPerDay(days []domain.DayCount, before int) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Var24 := []any{sign}
+			var templ_7745c5c3_Var24 = []any{sign}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var24...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -5,15 +5,12 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"cmp"
 	"strconv"
-
 	"switchyard/internal/domain"
 )
 
@@ -311,7 +308,7 @@ func logLine(e domain.Event) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var14 := []any{"mark signal", string(signal(kind.Signal)), templ.KV("finished", isFinish(e, d))}
+		var templ_7745c5c3_Var14 = []any{"mark signal", string(signal(kind.Signal)), templ.KV("finished", isFinish(e, d))}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var14...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -437,7 +434,7 @@ func logLine(e domain.Event) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var21 := []any{"what", string(signal(kind.Signal)), templ.KV("finished", isFinish(e, d))}
+		var templ_7745c5c3_Var21 = []any{"what", string(signal(kind.Signal)), templ.KV("finished", isFinish(e, d))}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var21...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -5,16 +5,13 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
-	"time"
-
 	"switchyard/internal/domain"
+	"time"
 )
 
 func (p EventsProps) list() eventList {
@@ -193,7 +190,7 @@ func hoursOfEvents(p EventsProps) templ.Component {
 				}
 				if h.events > 0 {
 					high := 3 + 40*h.events/highest
-					templ_7745c5c3_Var6 := []any{"bar", templ.KV("in", h.in(p.Filter))}
+					var templ_7745c5c3_Var6 = []any{"bar", templ.KV("in", h.in(p.Filter))}
 					templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var6...)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -534,7 +531,7 @@ func windowTold(p EventsProps) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Var24 := []any{"signal", string(signal(k.Signal))}
+				var templ_7745c5c3_Var24 = []any{"signal", string(signal(k.Signal))}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var24...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

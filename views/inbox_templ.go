@@ -5,16 +5,13 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
-	"time"
-
 	"switchyard/internal/domain"
+	"time"
 )
 
 // inboxPart lists the alerts.
@@ -41,7 +38,7 @@ func inboxPart(p OverviewProps) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		b := newInbox(p.Alerts)
 		next := p.address(p.Page)
-		templ_7745c5c3_Var2 := []any{"inbox-part", templ.KV("all-clear", p.Alerts.Open == 0)}
+		var templ_7745c5c3_Var2 = []any{"inbox-part", templ.KV("all-clear", p.Alerts.Open == 0)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var2...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -229,7 +226,7 @@ func inboxLines(list []domain.Alert, now time.Time, next string) templ.Component
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Var9 := []any{"signal", string(signal(a.Kind.Signal()))}
+			var templ_7745c5c3_Var9 = []any{"signal", string(signal(a.Kind.Signal()))}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var9...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -5,14 +5,11 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
-
 	"switchyard/internal/domain"
 )
 
@@ -307,7 +304,7 @@ func projectChoice(id, current, none string, projects []string, class string) te
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(projects) <= projectRows {
-			templ_7745c5c3_Var18 := []any{"input", class}
+			var templ_7745c5c3_Var18 = []any{"input", class}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var18...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -412,7 +409,7 @@ func projectChoice(id, current, none string, projects []string, class string) te
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Var24 := []any{"input", class}
+			var templ_7745c5c3_Var24 = []any{"input", class}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var24...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -5,18 +5,15 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
 	"switchyard/internal/domain"
+	"time"
 )
 
 // SignInResultProps say how a sign-in ended.
@@ -54,7 +51,7 @@ func SignInResult(p SignInResultProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var2 := []any{"signal", templ.KV("signal-clear", p.Done), templ.KV("signal-stop", !p.Done)}
+		var templ_7745c5c3_Var2 = []any{"signal", templ.KV("signal-clear", p.Done), templ.KV("signal-stop", !p.Done)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var2...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -5,16 +5,13 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
-	"time"
-
 	"switchyard/internal/domain"
+	"time"
 )
 
 // StoryAgent is an agent that works on a story, or at least on its project.
@@ -178,7 +175,7 @@ func agentAtWork(a domain.KnownAgent, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var8 := []any{"signal", string(stateSignal(a.State))}
+		var templ_7745c5c3_Var8 = []any{"signal", string(stateSignal(a.State))}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var8...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

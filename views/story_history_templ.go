@@ -5,16 +5,13 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
-	"time"
-
 	"switchyard/internal/domain"
+	"time"
 )
 
 // storyJourney shows a story's steps through its stages, with the time in each.
@@ -39,7 +36,7 @@ func storyJourney(steps []step, now time.Time) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Var2 := []any{"panel", templ.KV("wide overflow-x-auto", len(steps) > 9)}
+		var templ_7745c5c3_Var2 = []any{"panel", templ.KV("wide overflow-x-auto", len(steps) > 9)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var2...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -62,7 +59,7 @@ func storyJourney(steps []step, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, s := range steps {
-			templ_7745c5c3_Var4 := []any{templ.KV("past", s.past), templ.KV("been", s.been), string(s.signal)}
+			var templ_7745c5c3_Var4 = []any{templ.KV("past", s.past), templ.KV("been", s.been), string(s.signal)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var4...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -380,7 +377,7 @@ func storyEntries(entries []entry, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, e := range entries {
-			templ_7745c5c3_Var20 := []any{string(e.signal)}
+			var templ_7745c5c3_Var20 = []any{string(e.signal)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var20...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -5,17 +5,14 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
 	"strings"
-	"time"
-
 	"switchyard/internal/domain"
+	"time"
 )
 
 // StoryProps are the data of a story's page.

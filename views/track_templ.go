@@ -5,16 +5,13 @@ package views
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
-	"time"
-
 	"switchyard/internal/domain"
+	"time"
 )
 
 func pipelineGrid(p OverviewProps, g grid) templ.Component {
@@ -630,10 +627,8 @@ func trackGroup(g *gridGroup, now time.Time) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		head := g.head()
-		templ_7745c5c3_Var30 := []any{
-			"panel yard", templ.KV("many", head != nil && len(head.stations) > 4),
-			templ.KV("wide overflow-x-auto", head != nil && len(head.stations) > 6),
-		}
+		var templ_7745c5c3_Var30 = []any{"panel yard", templ.KV("many", head != nil && len(head.stations) > 4),
+			templ.KV("wide overflow-x-auto", head != nil && len(head.stations) > 6)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var30...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -836,7 +831,7 @@ func trackRow(t, head *track, now time.Time) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		id := elementID("project", t.Project)
-		templ_7745c5c3_Var41 := []any{templ.KV("lost", !t.Reachable)}
+		var templ_7745c5c3_Var41 = []any{templ.KV("lost", !t.Reachable)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var41...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -988,7 +983,7 @@ func trackRow(t, head *track, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, at := range t.troubles {
-			templ_7745c5c3_Var51 := []any{"signal", string(at.signal)}
+			var templ_7745c5c3_Var51 = []any{"signal", string(at.signal)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var51...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1076,7 +1071,7 @@ func trackRow(t, head *track, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if t.done != nil {
-				templ_7745c5c3_Var55 := []any{"rail last end", templ.KV("first", t.backlog == nil && len(t.stations) == 0)}
+				var templ_7745c5c3_Var55 = []any{"rail last end", templ.KV("first", t.backlog == nil && len(t.stations) == 0)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var55...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -1181,7 +1176,7 @@ func trackStation(t *track, s *station, first, last bool, now time.Time) templ.C
 			templ_7745c5c3_Var60 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Var61 := []any{"rail", templ.KV("hollow", len(s.wagons)+s.more == 0), templ.KV("first", first), templ.KV("last", last)}
+		var templ_7745c5c3_Var61 = []any{"rail", templ.KV("hollow", len(s.wagons)+s.more == 0), templ.KV("first", first), templ.KV("last", last)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var61...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -1334,7 +1329,7 @@ func wagonLink(project string, w wagon, now time.Time) templ.Component {
 			templ_7745c5c3_Var68 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Var69 := []any{"wagon", string(w.signal), templ.KV("stuck", w.state == "Stuck"), templ.KV("going", w.agent != "")}
+		var templ_7745c5c3_Var69 = []any{"wagon", string(w.signal), templ.KV("stuck", w.state == "Stuck"), templ.KV("going", w.agent != "")}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var69...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
