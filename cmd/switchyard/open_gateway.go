@@ -150,7 +150,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	}
 	followed := poll.Options{
 		Projects: g.service.Projects, Events: g.service.Events, Feeds: projects, Pipelines: g.service.Pipelines,
-		Interval: c.PollInterval, Log: log,
+		Histories: g.service.Histories, Interval: c.PollInterval, Log: log,
 	}
 	if shared != nil {
 		followed.Leadership = shared.member

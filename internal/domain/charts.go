@@ -17,6 +17,7 @@ type Charts struct {
 	Before int         // how many stories were finished in the same number of days before these
 	Stages []StageTime // of the stages of work, in their order
 	ToDone StageTime   // from entering the first stage of work until finished; without a name
+	Past   Past        // of the project, if it is one
 
 	visits [][]time.Duration // the times from which Stages were computed, in whole seconds, sorted
 	toDone []time.Duration
@@ -25,6 +26,7 @@ type Charts struct {
 type DayCount struct {
 	Day      time.Time // the beginning of the day
 	Finished int
+	FromGit  int // how many of them only git knows
 }
 
 // StageTime is how long stories were in a stage that they have left.
@@ -103,12 +105,15 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 				day--
 			}
 			days[day].Finished++
+			if t.atMS < p.Past.Live.UnixMilli() {
+				days[day].FromGit++
+			}
 			if begin != unknownStart {
 				toDone = append(toDone, seconds(t.atMS-begin))
 			}
 		}
 	}
-	c := Charts{Days: days, Before: before, ToDone: stageTime("", toDone), toDone: toDone}
+	c := Charts{Days: days, Before: before, ToDone: stageTime("", toDone), Past: p.Past, toDone: toDone}
 	p.chartOlder(&c, start, finishes)
 	for _, stage := range stages[from:to] {
 		var took []time.Duration
@@ -150,6 +155,7 @@ func SumCharts(charts []Charts) Charts {
 		} else {
 			for i := range c.Days {
 				sum.Days[i].Finished += c.Days[i].Finished
+				sum.Days[i].FromGit += c.Days[i].FromGit
 			}
 		}
 		sum.Before += c.Before

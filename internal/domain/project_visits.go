@@ -12,6 +12,7 @@ import (
 // ProjectVisits are the visits of a project's stories as far as pages need them: the open ones and the newest
 // transitions. They do not change; With returns others.
 type ProjectVisits struct {
+	Past        Past
 	stages      []string          // at most maxStageNames; transitions have indexes into it
 	open        map[string]*Visit // by story id
 	transitions []transition      // in order
@@ -43,7 +44,7 @@ func NewProjectVisits(visits []Visit, older []TransitionCount) *ProjectVisits {
 // With returns the visits after changes, those of a story in the order of their numbers.
 func (p *ProjectVisits) With(changed []Visit) *ProjectVisits {
 	next := &ProjectVisits{
-		stages: slices.Clone(p.stages), open: maps.Clone(p.open),
+		Past: p.Past, stages: slices.Clone(p.stages), open: maps.Clone(p.open),
 		transitions: slices.Clone(p.transitions), older: maps.Clone(p.older),
 	}
 	next.apply(changed, false)
@@ -231,7 +232,10 @@ func (p *ProjectVisits) chartOlder(c *Charts, start time.Time, finishes [][]bool
 		}
 		switch at := int(o.day - first); {
 		case at >= 0:
-			c.Days[min(at, len(c.Days)-1)].Finished += n
+			day := &c.Days[min(at, len(c.Days)-1)]
+			if day.Finished += n; !day.Day.AddDate(0, 0, 1).After(p.Past.Live) {
+				day.FromGit += n
+			}
 		case at >= -ChartDays:
 			c.Before += n
 		}

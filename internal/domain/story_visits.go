@@ -25,10 +25,10 @@ func (s *storyVisits) open() *Visit {
 	return nil
 }
 
-// shownBefore returns the visit before the open one if only a pipeline has shown the move between them, else nil.
+// shownBefore returns the visit before the open one if no event has told of the move between them, else nil.
 func (s *storyVisits) shownBefore() *Visit {
 	n := len(s.visits)
-	if n < 2 || s.visits[n-1].Source != FromBoard || s.visits[n-1].Stage == "" ||
+	if n < 2 || s.visits[n-1].Source == FromEvent || s.visits[n-1].Stage == "" ||
 		s.visits[n-2].Next != s.visits[n-1].Stage {
 		return nil
 	}
@@ -58,13 +58,14 @@ func (s *storyVisits) add(e Event) {
 	}
 }
 
-// move applies a move that an event tells of. A pipeline may have shown it already.
+// move applies a move that an event tells of. A pipeline, or git, may have shown it already.
 func (s *storyVisits) move(from, to string, at time.Time) {
 	if !s.counts.allow(from) || !s.counts.allow(to) {
 		return
 	}
 	open := s.open()
-	if open != nil && open.Source == FromBoard && open.Stage == to {
+	if open != nil && open.Stage == to &&
+		(open.Source == FromBoard || open.Source == FromGit && open.From.Sub(at) >= -sameMove) {
 		s.confirm(from, at)
 		return
 	}

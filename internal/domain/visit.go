@@ -34,6 +34,7 @@ type VisitSource string
 const (
 	FromEvent VisitSource = ""
 	FromBoard VisitSource = "board" // only a pipeline has shown it; an event that says more corrects it
+	FromGit   VisitSource = "git"   // only git knows when it began
 )
 
 // BlockedFor returns how long the story has been blocked in this visit up to now.

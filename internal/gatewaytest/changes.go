@@ -18,6 +18,6 @@ func (c *Changes) Version(context.Context, domain.Topic) (string, error) {
 	return strconv.FormatInt(c.versions.Add(1), 10), nil
 }
 
-func (c *Changes) VisitsSince(_ context.Context, position int64) ([]domain.Visit, int64, error) {
-	return nil, position, nil
+func (c *Changes) VisitsSince(_ context.Context, position int64) ([]domain.Visit, []string, int64, error) {
+	return nil, nil, position, nil
 }

@@ -15,6 +15,8 @@ import (
 
 type stillBoard struct{ view *board.View }
 
+func (stillBoard) Past() board.Past { return board.Past{} }
+
 func (b stillBoard) View() *board.View { return b.view }
 
 // BenchmarkFirstPass20000 measures the first pass for 200 stories in a repository of 20,000 commits, each of which mentions a

@@ -21,7 +21,8 @@ const timeLimit = time.Minute
 var hardening = []string{
 	"--no-pager", "--no-replace-objects",
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit",
-	"-c", "protocol.allow=never", "-c", "log.showSignature=false", "-c", "log.follow=false", "-c", "gc.auto=0",
+	"-c", "protocol.allow=never", "-c", "log.showSignature=false", "-c", "log.follow=false", "-c", "log.showRoot=true",
+	"-c", "gc.auto=0",
 }
 
 // repository runs git in a directory.

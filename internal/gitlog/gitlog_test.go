@@ -25,11 +25,14 @@ type project struct {
 	dir   string
 	view  atomic.Pointer[board.View]
 	log   *gitlog.Log
+	past  board.Past
 	input string // of git
 	logs  bytes.Buffer
 }
 
 func (p *project) View() *board.View { return p.view.Load() }
+
+func (p *project) Past() board.Past { return p.past }
 
 // newProject returns a project with a new repository and stories on its board. It is not running yet.
 func newProject(t *testing.T, stories ...string) *project {

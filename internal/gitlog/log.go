@@ -13,9 +13,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"switchyard/internal/board"
+	"switchyard/internal/domain"
 )
 
 const (
@@ -32,18 +34,23 @@ const (
 type Options struct {
 	// Dir is a directory, which need not be in a git work tree.
 	Dir string
-	// Board supplies the stories.
-	Board interface{ View() *board.View }
-	Log   *slog.Logger
+	// Board supplies the stories, and says what commits did to them.
+	Board interface {
+		View() *board.View
+		Past() board.Past
+	}
+	Log *slog.Logger
 }
 
 // Log knows the commits of a work tree that mention stories.
 type Log struct {
 	Options
 	recheck time.Duration
+	days    int // of which the moves are read
 
 	mu      sync.RWMutex
 	commits map[string][]*Commit // by story, newest first; nil while there is no work tree
+	moves   atomic.Pointer[Moves]
 
 	// Only Run uses the fields below.
 	repository repository
@@ -51,11 +58,17 @@ type Log struct {
 	head       string      // the commit up to which the history has been read
 	view       *board.View // the stories that have been searched for
 	searched   map[string]bool
-	failed     bool // the last attempt
+	failed     bool   // the last attempt
+	movesOf    string // from which the moves were read
+	movesDue   time.Time
 }
 
 // New returns a Log that is empty until Run is called.
-func New(o Options) *Log { return &Log{Options: o, recheck: recheck} }
+func New(o Options) *Log {
+	l := &Log{Options: o, recheck: recheck, days: domain.PastDays}
+	l.moves.Store(&Moves{ID: "unread"})
+	return l
+}
 
 // Commits returns the newest commits, at most 50, whose message contains the story's id as a word, newest first. It is
 // nil when there is no git or work tree, or nothing has been read yet. The caller must not change it.
@@ -81,7 +94,11 @@ func (l *Log) Run(ctx context.Context) error {
 		view, now := l.Board.View(), l.signature()
 		if time.Since(asked) >= l.recheck || now != seen || l.gitDir != "" && view != l.view {
 			asked, seen = time.Now(), now
-			l.report(ctx, l.update(ctx, view))
+			err := l.update(ctx, view)
+			if err == nil || l.gitDir == "" {
+				err = errors.Join(err, l.updateMoves(ctx))
+			}
+			l.report(ctx, err)
 		}
 		select {
 		case <-ctx.Done():

@@ -146,6 +146,7 @@ type server struct {
 	answer      func(a *upstream.FeedAnswer) // changes each answer
 	asked       []ask                        // every request
 	beforeReply func(ctx context.Context)    // called before an answer goes out
+	past        func(ctx context.Context, after int64, limit int) (upstream.HistoryPart, error)
 }
 
 type ask struct {
@@ -273,6 +274,11 @@ func (n *network) Feed(ctx context.Context, p domain.Project, r upstream.FeedReq
 	return s.(*server).feed(ctx, r)
 }
 
+func (n *network) History(ctx context.Context, p domain.Project, after int64, limit int) (upstream.HistoryPart, error) {
+	s, _ := n.servers.Load(p.URL)
+	return s.(*server).past(ctx, after, limit)
+}
+
 // site is a bubble with a gateway, project servers and a poller.
 type site struct {
 	*memory
@@ -280,8 +286,9 @@ type site struct {
 	t          *testing.T
 	log        *waittest.Log
 	leadership *leadership // nil for a single gateway
-	start      func()      // starts or restarts the poller
-	stop       func()      // ends it
+	histories  poll.Histories
+	start      func() // starts or restarts the poller
+	stop       func() // ends it
 
 	poller *poll.Poller
 }
@@ -298,7 +305,7 @@ func following(t *testing.T, a *server, test func(y *site)) {
 		y.start = func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan struct{})
-			p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Pipelines: y.memory, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil)), Leadership: y.leadershipOrNone()})
+			p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Pipelines: y.memory, Histories: y.histories, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil)), Leadership: y.leadershipOrNone()})
 			y.poller = p
 			go func() {
 				defer close(done)

@@ -36,6 +36,7 @@ var errChanged = errors.New("the project has changed")
 type follower struct {
 	Options
 	slots     slots
+	history   history
 	project   domain.Project
 	token     int64     // under which this gateway leads
 	position  *position // nil until loaded, and when the stored one may differ
@@ -49,9 +50,10 @@ type follower struct {
 	mayWake atomic.Bool   // whether a successful call of another kind ends that pause
 }
 
-func newFollower(o Options, s slots, project domain.Project, token int64) *follower {
+func newFollower(o Options, s, reads slots, project domain.Project, token int64) *follower {
 	return &follower{
-		Options: o, slots: s, project: project, token: token, refused: refused{}, wake: make(chan struct{}, 1),
+		Options: o, slots: s, history: newHistory(reads), project: project,
+		token: token, refused: refused{}, wake: make(chan struct{}, 1),
 		retry: supervise.Backoff{First: firstRetry, Max: maxRetry},
 	}
 }
@@ -59,6 +61,7 @@ func newFollower(o Options, s slots, project domain.Project, token int64) *follo
 // run follows the feed until ctx ends. After a failure it pauses, then starts over.
 func (f *follower) run(ctx context.Context) error {
 	f.position = nil
+	defer f.history.reading.Wait()
 	for {
 		f.readSince = time.Time{}
 		err := f.follow(ctx)
@@ -130,6 +133,7 @@ func (f *follower) follow(ctx context.Context) error {
 		}
 		pace.moved, pipeline = answer.Pipeline != pipeline, answer.Pipeline
 		f.Pipelines.RefetchIfChanged(f.project, domain.FeedResult{Version: pipeline, News: answer.Received > 0})
+		f.readHistory(ctx)
 		now := time.Now()
 		next := began.Add(pace.pause(answer, before, f.position.cursor, began))
 		if due := now.Add(f.rateLimit.spend(answer, now)); due.After(next) {

@@ -29,6 +29,15 @@ type Events interface {
 
 type Feeds interface {
 	Feed(ctx context.Context, project domain.Project, r upstream.FeedRequest) (upstream.FeedAnswer, error)
+	History(ctx context.Context, project domain.Project, after int64, limit int) (upstream.HistoryPart, error)
+}
+
+type Histories interface {
+	// Last returns the id of the history that was merged last, "" for none. It returns Unavailable while it is too early
+	// to merge one.
+	Last(ctx context.Context, project domain.Project) (id string, err error)
+	// Merge merges all moves of a history, in the place of those of the one before. It returns what Last does.
+	Merge(ctx context.Context, token int64, project domain.Project, id string, moves []domain.Move) error
 }
 
 // Pipelines learns which pipelines may have changed.
@@ -51,6 +60,7 @@ type Options struct {
 	Events    Events
 	Feeds     Feeds
 	Pipelines Pipelines
+	Histories Histories // nil if none are read
 	// Leadership is nil for a gateway that always leads.
 	Leadership Leadership
 	// Interval is the time between two reads of a server that cannot hold its answer; it must be positive.
@@ -61,6 +71,7 @@ type Options struct {
 type Poller struct {
 	o     Options
 	slots slots
+	reads slots // of histories
 
 	mu        sync.Mutex // guards the map; only Run changes it
 	followers map[string]running
@@ -76,7 +87,7 @@ func New(o Options) *Poller {
 	if o.Leadership == nil {
 		o.Leadership = alone{}
 	}
-	return &Poller{o: o, slots: make(slots, readSlots), followers: map[string]running{}}
+	return &Poller{o: o, slots: make(slots, readSlots), reads: make(slots, historySlots), followers: map[string]running{}}
 }
 
 type running struct {
@@ -119,7 +130,7 @@ func (p *Poller) Run(ctx context.Context) error {
 
 func (p *Poller) start(ctx context.Context, project domain.Project, token int64) {
 	ctx, cancel := context.WithCancel(ctx)
-	r := running{newFollower(p.o, p.slots, project, token), cancel, make(chan struct{})}
+	r := running{newFollower(p.o, p.slots, p.reads, project, token), cancel, make(chan struct{})}
 	p.mu.Lock()
 	p.followers[project.Name] = r
 	p.mu.Unlock()

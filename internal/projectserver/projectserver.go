@@ -42,6 +42,8 @@ type Board interface {
 // Commits finds the commits that mention a story, newest first; nil when it cannot know any.
 type Commits interface {
 	Commits(story string) []*gitlog.Commit
+	// Moves returns what commits did to the stories.
+	Moves() *gitlog.Moves
 }
 
 // server holds the handlers.
@@ -64,6 +66,7 @@ func (s *server) routes() http.Handler {
 	routes := map[string]map[string]http.HandlerFunc{
 		healthPath:      {"GET": func(w http.ResponseWriter, _ *http.Request) { web.Plain(w, http.StatusOK, "ok") }},
 		"/api/events":   {"GET": handler(s.events)},
+		"/api/history":  {"GET": handler(s.history)},
 		"/api/pipeline": {"GET": handler(pipeline.serve)},
 		"/api/stories":  {"POST": handler(s.createStory)},
 	}

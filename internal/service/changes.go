@@ -14,9 +14,10 @@ type Changes interface {
 	Changed(topic domain.Topic) <-chan struct{}
 	// Version returns a value that differs after each change of a topic. It costs less than reading the topic.
 	Version(ctx context.Context, topic domain.Topic) (string, error)
-	// VisitsSince returns the visits that have changed since a position, of each story in order, and the next position; no
-	// visits for 0.
-	VisitsSince(ctx context.Context, position int64) (changed []domain.Visit, next int64, err error)
+	// VisitsSince returns the visits that have changed since a position, of each story in order, the projects whose visits
+	// have been replaced, and the next position; no visits for 0.
+	VisitsSince(ctx context.Context, position int64) (
+		changed []domain.Visit, replaced []string, next int64, err error)
 }
 
 const (

@@ -39,7 +39,7 @@ func NextSnapshot(ctx context.Context, s *Service) *Snapshot {
 func SpendObservations(s *Service, project string, n int) {
 	s.Visits.mu.Lock()
 	defer s.Visits.mu.Unlock()
-	s.Visits.state(project).credit.spend(n, time.Now())
+	s.Visits.state(project).credit.spend(n, observationBurst, time.Now())
 }
 
 // LoseStore marks the store as unreachable until it is read again.

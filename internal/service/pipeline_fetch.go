@@ -247,6 +247,14 @@ func (s *fetcher) isUnobserved(state *pipelineState) bool {
 		(state.observed != state.known.answer || state.observedIn != s.visits.Generation())
 }
 
+// observed reports whether visits know what stands on the project's board.
+func (s *fetcher) observed(project domain.Project) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.state(project)
+	return state != nil && state.known != nil && !s.isUnobserved(state)
+}
+
 // refetchLater fetches a project that has changed, if nobody else does, at the earliest time allowed. The caller holds
 // mu.
 func (s *fetcher) refetchLater(state *pipelineState) {

@@ -20,6 +20,7 @@ type Store interface {
 	accessStore
 	storyStore
 	visitStore
+	historyStore
 	acknowledgementStore
 	auditStore
 	retentionStore
@@ -55,6 +56,7 @@ type Service struct {
 	Agents    *Agents
 	Events    *Events
 	Visits    *Visits
+	Histories *Histories
 	Pipelines *Pipelines
 	Alerts    *Alerts
 	Overview  *Overview
@@ -120,6 +122,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		gateways:  o.Gateways,
 		log:       o.Log,
 	}
+	s.Histories = &Histories{store: o.Store, visits: visits, pipelines: s.Pipelines}
 	events.news.unreachable = s.Pipelines.unreachable
 	if err := events.news.share(ctx); err != nil {
 		return nil, err

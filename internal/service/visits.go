@@ -64,8 +64,10 @@ type visitState struct {
 	known   *domain.ProjectVisits // nil if not in memory
 	pending []domain.Visit        // changes of known, or of what is being read
 	read    chan struct{}         // closed when known has been read; nil while it is not being read
+	again   bool                  // what is being read is out of date
 	err     error                 // of the last read
 	credit  observationCredit
+	merged  observationCredit // of its history
 }
 
 func newVisits(store visitStore, changes Changes, leader Leadership, projects *Projects, log *slog.Logger) *Visits {
@@ -199,7 +201,7 @@ func (s *Visits) follow(ctx context.Context) error {
 	if s.leader.Leads() {
 		return nil
 	}
-	changed, next, err := s.changes.VisitsSince(ctx, position)
+	changed, replaced, next, err := s.changes.VisitsSince(ctx, position)
 	if err != nil {
 		return err
 	}
@@ -215,6 +217,7 @@ func (s *Visits) follow(ctx context.Context) error {
 	s.mu.Unlock()
 	if current {
 		s.apply(changed)
+		s.reread(replaced...)
 	}
 	return nil
 }

@@ -69,11 +69,11 @@ type observationCredit struct {
 	at    time.Time
 }
 
-// spend reports whether there is credit, and spends n of it.
-func (c *observationCredit) spend(n int, now time.Time) bool {
+// spend reports whether there is credit, at most burst, and spends n of it.
+func (c *observationCredit) spend(n, burst int, now time.Time) bool {
 	c.spent = max(0, c.spent-observationRate*now.Sub(c.at).Seconds())
 	c.at = now
-	if c.spent >= observationBurst {
+	if c.spent >= float64(burst) {
 		return false
 	}
 	c.spent += float64(n)
@@ -154,7 +154,7 @@ func (s *Visits) compare(ctx context.Context, o *observation, limit int) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(o.seen) > 0 && !s.state(o.project).credit.spend(len(o.seen), time.Now()) {
+	if len(o.seen) > 0 && !s.state(o.project).credit.spend(len(o.seen), observationBurst, time.Now()) {
 		o.seen, o.settled = nil, false
 	}
 	return nil

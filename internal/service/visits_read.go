@@ -78,6 +78,17 @@ func (s *Visits) readWanted() {
 	}
 }
 
+// reread has the visits of projects read again: some have been removed, or changed in the middle.
+func (s *Visits) reread(projects ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, project := range projects {
+		state := s.state(project)
+		state.version++
+		state.known, state.pending, state.again = nil, nil, state.read != nil
+	}
+}
+
 // keep keeps what was read, unless memory has started anew since.
 func (s *Visits) keep(projects []string, found map[string]*domain.ProjectVisits, err error, generation uint64) {
 	s.mu.Lock()
@@ -87,6 +98,10 @@ func (s *Visits) keep(projects []string, found map[string]*domain.ProjectVisits,
 	}
 	for _, project := range projects {
 		state := s.byProject[project]
+		if state.again && err == nil {
+			state.again, s.wanted = false, append(s.wanted, project)
+			continue
+		}
 		state.known, state.err = found[project], err
 		if err != nil {
 			state.pending = nil

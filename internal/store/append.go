@@ -83,7 +83,7 @@ func (a *appending) read() []Statement {
 			return err
 		}})
 	}
-	return append(statements, a.visits.statements(a.sql, keys)...)
+	return append(statements, a.visits.statements(a.sql, a.sql.newest, keys)...)
 }
 
 func (a *appending) last() int64 { return a.result.Last + int64(len(a.result.Added)) }

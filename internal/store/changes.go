@@ -18,10 +18,15 @@ type changeSQL struct {
 	addEvents   string
 	addDigests  string
 	moveCursors string
+	addStories  string // those that nothing has named yet
 	newest      string // selects the newest visits of stories
+	mergeable   string // selects more of them
 	counts      string // selects the counts of projects
 	saveVisits  string
 	saveCounts  string
+	dropVisits  string
+	pasts       string // selects the pasts of projects
+	savePast    string
 }
 
 const lastID = "SELECT last_id FROM stream"
@@ -40,6 +45,14 @@ func newChangeSQL(d Dialect) *changeSQL {
 	for _, column := range strings.Split("stage, from_ms, to_ms, next_stage, source, blocked_ms, blocked_since_ms,"+
 		" merge_failed_since_ms, event_ms", ", ") {
 		updates = append(updates, column+" = excluded."+column)
+	}
+	newest := func(n int) string {
+		return sql(`SELECT %s FROM (
+				SELECT stories.id AS asked, (SELECT number FROM stage_visits WHERE story = stories.id
+					ORDER BY number DESC LIMIT 1 OFFSET %d) AS first
+				FROM {rows} JOIN stories ON stories.project = {0} AND stories.story_id = {1}) AS wanted
+			JOIN stage_visits ON story = asked AND number >= COALESCE(first, -9007199254740991)
+			ORDER BY story, number`, VisitColumns, n-1)
 	}
 	return &changeSQL{
 		lock:  lastID + d.Lock,
@@ -60,12 +73,10 @@ func newChangeSQL(d Dialect) *changeSQL {
 		moveCursors: sql(`INSERT INTO feed_cursors (project, url, since, instance, sequence)
 			SELECT {0}, {1}, {2}::number, {3}, {4}::number FROM {rows} WHERE TRUE ON CONFLICT (project, %s) DO UPDATE
 			SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`, d.CursorURL),
-		newest: sql(`SELECT %s FROM (
-				SELECT stories.id AS asked, (SELECT number FROM stage_visits WHERE story = stories.id
-					ORDER BY number DESC LIMIT 1 OFFSET %d) AS first
-				FROM {rows} JOIN stories ON stories.project = {0} AND stories.story_id = {1}) AS wanted
-			JOIN stage_visits ON story = asked AND number >= COALESCE(first, 0) ORDER BY story, number`,
-			VisitColumns, domain.NewestVisits-1),
+		addStories: sql(`INSERT INTO stories (project, story_id, story_name, words) SELECT {0}, {1}, {2}, {3}
+			FROM {rows} WHERE TRUE ON CONFLICT (project, story_id) DO NOTHING`),
+		newest:    newest(domain.NewestVisits),
+		mergeable: newest(domain.MergedVisits),
 		counts: sql(`SELECT project, open_visits, stages FROM visit_counts
 			WHERE project IN (SELECT {0} FROM {rows})`),
 		saveVisits: sql(`INSERT INTO stage_visits (project, story, number, stage, from_ms, to_ms, next_stage, source,
@@ -76,5 +87,10 @@ func newChangeSQL(d Dialect) *changeSQL {
 		saveCounts: sql(`INSERT INTO visit_counts (project, open_visits, stages) SELECT {0}, {1}::number, {2}
 			FROM {rows} WHERE TRUE ON CONFLICT (project)
 			DO UPDATE SET open_visits = excluded.open_visits, stages = excluded.stages`),
+		dropVisits: sql(`DELETE FROM stage_visits WHERE (story, number) IN (SELECT stories.id, {2}::number
+			FROM {rows} JOIN stories ON stories.project = {0} AND stories.story_id = {1})`),
+		pasts: sql("SELECT project, id, since_ms, live_ms FROM histories WHERE project IN (SELECT {0} FROM {rows})"),
+		savePast: `INSERT INTO histories (project, id, since_ms, live_ms) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (project) DO UPDATE SET id = excluded.id, since_ms = excluded.since_ms` + d.VisitChanged,
 	}
 }

@@ -33,20 +33,8 @@ func (db visits) ObserveVisits(ctx context.Context, token int64, observed ...dom
 		}
 	}
 	var visits visitRead
-	held := token == 0
-	read := []Statement{{SQL: db.sql.lock}}
-	if !held {
-		read = append(read, Statement{db.sql.held, []any{jsonText([][]any{{token}})}, func(Row) error {
-			held = true
-			return nil
-		}})
-	}
-	read = append(read, visits.statements(db.sql, keys)...)
-	err = db.engine.Transact(ctx, read, func() (saved []Statement, about []domain.Topic, err error) {
-		if !held {
-			db.engine.Refused(token)
-			return nil, nil, domain.ErrNotLeader
-		}
+	read := visits.statements(db.sql, db.sql.newest, keys)
+	err = db.lead(ctx, token, read, func() (saved []Statement, about []domain.Topic, err error) {
 		book := visits.book()
 		contradicted = book.Observe(observed)
 		if changed, saved = saveVisits(db.sql, book); len(changed) > 0 {
@@ -58,6 +46,26 @@ func (db visits) ObserveVisits(ctx context.Context, token int64, observed ...dom
 	return changed, contradicted, db.Wrote(err)
 }
 
+// lead is Transact under the leader's fencing token, 0 for a gateway that is alone.
+func (db visits) lead(
+	ctx context.Context, token int64, read []Statement, write func() ([]Statement, []domain.Topic, error),
+) error {
+	first, held := []Statement{{SQL: db.sql.lock}}, token == 0
+	if !held {
+		first = append(first, Statement{db.sql.held, []any{jsonText([][]any{{token}})}, func(Row) error {
+			held = true
+			return nil
+		}})
+	}
+	return db.engine.Transact(ctx, append(first, read...), func() ([]Statement, []domain.Topic, error) {
+		if !held {
+			db.engine.Refused(token)
+			return nil, nil, domain.ErrNotLeader
+		}
+		return write()
+	})
+}
+
 // visitRead holds the newest visits of stories and the counts of their projects, once its statements have run.
 type visitRead struct {
 	newest []domain.Visit
@@ -66,7 +74,8 @@ type visitRead struct {
 
 func (r *visitRead) book() *domain.VisitBook { return domain.NewVisitBook(r.newest, r.counts) }
 
-func (r *visitRead) statements(sql *changeSQL, keys []domain.StoryKey) []Statement {
+// statements read the visits that newest selects, and the counts.
+func (r *visitRead) statements(sql *changeSQL, newest string, keys []domain.StoryKey) []Statement {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -80,7 +89,7 @@ func (r *visitRead) statements(sql *changeSQL, keys []domain.StoryKey) []Stateme
 			projects[k.Project], names = true, append(names, []any{k.Project})
 		}
 	}
-	return []Statement{{sql.newest, []any{jsonText(rows)}, func(row Row) error {
+	return []Statement{{newest, []any{jsonText(rows)}, func(row Row) error {
 		v, err := ScanVisit(row)
 		r.newest = append(r.newest, v)
 		return err
@@ -96,8 +105,12 @@ func (r *visitRead) statements(sql *changeSQL, keys []domain.StoryKey) []Stateme
 }
 
 func saveVisits(sql *changeSQL, book *domain.VisitBook) (changed []domain.Visit, statements []Statement) {
-	var rows, countRows [][]any
 	changed, counted := book.Changed()
+	return changed, saveRows(sql, changed, counted)
+}
+
+func saveRows(sql *changeSQL, changed []domain.Visit, counted []domain.VisitCounts) (statements []Statement) {
+	var rows, countRows [][]any
 	for _, v := range changed {
 		rows = append(rows, []any{
 			v.Project, v.StoryID, v.Number, v.Stage, ToMilli(v.From), ToMilli(v.To), v.Next, string(v.Source),
@@ -114,7 +127,7 @@ func saveVisits(sql *changeSQL, book *domain.VisitBook) (changed []domain.Visit,
 	if len(countRows) > 0 {
 		statements = append(statements, Statement{SQL: sql.saveCounts, Args: []any{jsonText(countRows)}})
 	}
-	return changed, statements
+	return statements
 }
 
 func jsonText(rows [][]any) string {
@@ -157,9 +170,10 @@ func (db visits) ProjectVisits(
 	found = map[string]*domain.ProjectVisits{}
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		var ended, open []string
+		var rows [][]any
 		since, names := []any{now.Add(-domain.TransitionMemory).UnixMilli(), domain.MaxTransitions}, []any{}
 		for _, project := range projects {
-			since, names = append(since, project), append(names, project)
+			since, names, rows = append(since, project), append(names, project), append(rows, []any{project})
 			of := "SELECT " + VisitColumns + " FROM stage_visits WHERE project = $%d AND to_ms "
 			ended = append(ended, fmt.Sprintf("SELECT * FROM ("+of+">= $1 ORDER BY to_ms DESC LIMIT $2) AS newest", len(since)))
 			open = append(open, fmt.Sprintf(of+"= 0", len(names)))
@@ -186,7 +200,10 @@ func (db visits) ProjectVisits(
 			}
 			found[project] = domain.NewProjectVisits(visits, older)
 		}
-		return nil
+		return EachRow(ctx, tx, scanPast, func(p projectPast) bool {
+			found[p.project].Past = p.Past
+			return true
+		}, db.sql.pasts, jsonText(rows))
 	})
 	return found, db.Translate(err)
 }

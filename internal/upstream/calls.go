@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 // FeedRequest says which records a project server is asked for.
@@ -73,6 +76,47 @@ func (c *Client) servesFeed(ctx context.Context, p domain.Project) bool {
 		_, err := splitFeed(a.body)
 		return err
 	}) == nil
+}
+
+var errNoHistory = domain.Errorf(domain.BadGateway, "answers with something other than a history")
+
+// HistoryPart is a part of a project's history.
+type HistoryPart struct {
+	ID       string
+	Complete bool
+	Next     int64
+	Moves    []domain.Move // at most as many as were asked for
+}
+
+// History requests the moves of a project's history after a position. It returns NotFound if the server has no history,
+// BadGateway with a message for people for every other failure, or ctx's error.
+func (c *Client) History(
+	ctx context.Context, p domain.Project, after int64, limit int,
+) (part HistoryPart, err error) {
+	query := "after=" + strconv.FormatInt(after, 10) + "&limit=" + strconv.Itoa(limit)
+	err = c.do(ctx, p, call{path: "/api/history", query: query}, func(a answer) error {
+		var h wire.History
+		if bytes.Count(a.body, []byte("{")) > maxParts || nestsOver(a.body, maxDepth) {
+			return errNoHistory
+		}
+		if err := json.Unmarshal(a.body, &h); err != nil || h.ID == "" || len(h.ID) > maxVersion ||
+			h.Next < after || len(h.Moves) > limit {
+			return domain.WrapError(domain.BadGateway, err, errNoHistory.Message)
+		}
+		part = HistoryPart{ID: h.ID, Complete: h.Complete, Next: h.Next, Moves: make([]domain.Move, len(h.Moves))}
+		for i, m := range h.Moves {
+			part.Moves[i] = domain.Move{
+				StoryID: m.StoryID, From: wire.Text(m.FromStage), To: m.ToStage, At: time.UnixMilli(m.AtMS),
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errNotFound) {
+		c.observe(ctx, p, "history", nil)
+		return part, domain.WrapError(domain.NotFound, err, "the project server has no history")
+	}
+	c.observe(ctx, p, "history", err)
+	return part, err
 }
 
 const (

@@ -153,6 +153,24 @@ type Commit struct {
 	Removed int    `json:"removed"`
 }
 
+// History is a part of a project server's response at /api/history.
+type History struct {
+	ID       string `json:"id"` // changes with the history
+	Complete bool   `json:"complete"`
+	Next     int64  `json:"next"` // the position after these moves
+	Moves    []Move `json:"moves"`
+}
+
+// Move is what a commit did to a story.
+type Move struct {
+	StoryID   string  `json:"story_id"`
+	FromStage *string `json:"from_stage"` // null for its first appearance
+	ToStage   string  `json:"to_stage"`
+	AtMS      int64   `json:"at_ms"`
+	Author    string  `json:"author"`
+	Commit    string  `json:"commit"`
+}
+
 const MaxCommits = 50
 
 // Commits are a story's commits, null without git.

@@ -86,16 +86,23 @@ const lockTimeout = "55P03" // lock_not_available
 const visitsSince = "SELECT " + store.VisitColumns +
 	" FROM stage_visits WHERE changed >= $1 ORDER BY story, number"
 
-// VisitsSince returns the visits that have changed since a position, none for 0, and the next position. That is before
-// any transaction in progress, so some may be returned again.
-func (db *DB) VisitsSince(ctx context.Context, position int64) (changed []domain.Visit, next int64, err error) {
+// VisitsSince returns the visits that have changed since a position, none for 0, the projects whose visits may have
+// been removed by then, and the next position. That is before any transaction in progress, so some may be returned
+// again.
+func (db *DB) VisitsSince(
+	ctx context.Context, position int64,
+) (changed []domain.Visit, replaced []string, next int64, err error) {
 	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").Scan(&next)
 		if err != nil || position == 0 {
 			return err
 		}
-		changed, err = store.AllRows(ctx, tx, store.ScanVisit, visitsSince, position)
+		if changed, err = store.AllRows(ctx, tx, store.ScanVisit, visitsSince, position); err != nil {
+			return err
+		}
+		const since = "SELECT project FROM histories WHERE changed >= $1"
+		replaced, err = store.AllRows(ctx, tx, store.ScanOne[string], since, position)
 		return err
 	})
-	return changed, next, db.Translate(err)
+	return changed, replaced, next, db.Translate(err)
 }

@@ -132,8 +132,9 @@ var versions = map[domain.Topic]string{
 	domain.TopicAccess: `SELECT concat_ws(' ',
 		(SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM sessions), '/', count(*),
 		sum(xmin::text::bigint)) FROM named_tokens`,
-	domain.TopicAgents:           `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM agents`,
-	domain.TopicVisits:           "SELECT COALESCE(MAX(changed), 0)::text FROM stage_visits",
+	domain.TopicAgents: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM agents`,
+	domain.TopicVisits: `SELECT concat_ws(' ', MAX(changed), (SELECT MAX(changed) FROM histories))
+		FROM stage_visits`,
 	domain.TopicAcknowledgements: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM acknowledgements`,
 }
 

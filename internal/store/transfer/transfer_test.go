@@ -66,6 +66,9 @@ func filled(t *testing.T, dir string) (events int) {
 		{StoryID: "1_story", Stage: "3_qa", Since: now},
 	}})
 	check(err)
+	_, err = db.MergeMoves(ctx, 0, "Ärger", map[string][]domain.Move{"shown": {{To: "2_current", At: now.Add(-time.Hour)}}})
+	check(err)
+	check(db.SavePast(ctx, 0, "Ärger", domain.Past{ID: "x", Since: now.Add(-time.Hour)}, now))
 	return len(reads) - len(removed)
 }
 
@@ -95,6 +98,8 @@ func contents(t *testing.T, db service.Store) map[string]any {
 	add("sessions", sessions, err)
 	acknowledgements, err := db.Acknowledgements(ctx)
 	add("acknowledgements", acknowledgements, err)
+	past, err := db.Past(ctx, "Ärger")
+	add("past", past, err)
 	audit, err := db.AuditPage(ctx, domain.AuditQuery{Limit: 100})
 	add("audit", audit.Entries, err)
 	for _, q := range []domain.EventQuery{{}, {Project: "Ärger"}, {Type: domain.StoryBlocked}, {Text: "conflict"}, {Text: "nul"}, {Text: "ünï"}, {Backward: true}} {

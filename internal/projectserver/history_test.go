@@ -1,0 +1,58 @@
+package projectserver_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/feed"
+	"switchyard/internal/gitlog"
+	"switchyard/internal/projectserver"
+	"switchyard/internal/wire"
+)
+
+// committed is what git knows.
+type committed struct{ moves *gitlog.Moves }
+
+func (c committed) Commits(string) []*gitlog.Commit { return nil }
+func (c committed) Moves() *gitlog.Moves            { return c.moves }
+
+func TestTheHistoryIsServedInParts(t *testing.T) {
+	known := &gitlog.Moves{ID: "x", Complete: true}
+	for i := range 1500 {
+		known.List = append(known.List, wire.Move{StoryID: fmt.Sprint(i), ToStage: "1_a", AtMS: int64(i), Author: "Ada", Commit: "c"})
+	}
+	p := newProject("")
+	p.handler = projectserver.Server{
+		Name: "alpha", Board: p, Feed: feed.New(time.Now), Commits: committed{known}, Log: slog.New(slog.DiscardHandler),
+	}.Handler()
+	for query, want := range map[string]struct{ moves, next int }{
+		"": {200, 200}, "?after=0&limit=1000": {1000, 1000}, "?after=1000&limit=1000": {500, 1500}, "?after=1500": {0, 1500},
+		"?after=1499&limit=1": {1, 1500}, "?after=9000": {0, 9000}, "?limit=1": {1, 1},
+	} {
+		w := p.ask("GET", "/api/history"+query)
+		if w.Code != 200 || !strings.HasPrefix(w.Body.String(), fmt.Sprintf(`{"id":"x","complete":true,"next":%d,"moves":[`, want.next)) ||
+			strings.Count(w.Body.String(), `"story_id"`) != want.moves {
+			t.Errorf("%s: %d %.100s", query, w.Code, w.Body)
+		}
+	}
+	if w := p.ask("GET", "/api/history?limit=1"); !strings.Contains(w.Body.String(), `{"story_id":"0","from_stage":null,"to_stage":"1_a","at_ms":0,"author":"Ada","commit":"c"}`) {
+		t.Errorf("%s", w.Body)
+	}
+	for _, query := range []string{"?after=x", "?after=-1", "?after=", "?limit=0", "?limit=1001", "?limit=", "?after=9223372036854775808", "?%zz"} {
+		if w := p.ask("GET", "/api/history"+query); w.Code != 400 || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+			t.Errorf("%s: %d %s", query, w.Code, w.Body)
+		}
+	}
+	if w := p.ask("POST", "/api/history"); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %d", w.Code)
+	}
+}
+
+func TestWithoutGitThereIsNoHistory(t *testing.T) {
+	if w := newProject("").ask("GET", "/api/history"); w.Code != 200 || w.Body.String() != `{"id":"none","complete":true,"next":0,"moves":[]}` {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

@@ -1,0 +1,92 @@
+package service
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+)
+
+type historyStore interface {
+	// Past returns what was read of a project's history, the zero Past if nothing was.
+	Past(ctx context.Context, project string) (domain.Past, error)
+	// GitStories returns the ids of a project's stories with visits that are known from git.
+	GitStories(ctx context.Context, project string) ([]string, error)
+	// MergeMoves replaces what visits have from git of some stories, and returns how many visits have changed.
+	MergeMoves(ctx context.Context, token int64, project string, moves map[string][]domain.Move) (changed int, err error)
+	SavePast(ctx context.Context, token int64, project string, p domain.Past, now time.Time) error
+}
+
+// mergeBurst is how many changes of a project's visits its histories may make at once; then as many a second as
+// observations.
+const mergeBurst = 4 * domain.MaxMoves
+
+// Histories merges what git knows of projects' past into their visits.
+type Histories struct {
+	store     historyStore
+	visits    *Visits
+	pipelines *Pipelines
+}
+
+// Last returns the id of the history that was merged last, "" for none. It returns Unavailable until it is known what
+// is on the board.
+func (s *Histories) Last(ctx context.Context, project domain.Project) (id string, err error) {
+	if !s.pipelines.observed(project) {
+		return "", domain.Errorf(domain.Unavailable, "the board is not known yet")
+	}
+	past, err := s.store.Past(ctx, project.Name)
+	return past.ID, err
+}
+
+// Merge merges a history, all of whose moves are given, in the place of the one before, under the leader's fencing
+// token. It returns Unavailable while the project's histories change more than they may: what it had stored by then is
+// completed by the next one.
+func (s *Histories) Merge(
+	ctx context.Context, token int64, project domain.Project, id string, moves []domain.Move,
+) error {
+	now := time.UnixMilli(clock.Now().UnixMilli())
+	byStory := domain.MovesByStory(moves, now.Add(-visitLife), now)
+	past := domain.Past{ID: id}
+	for _, list := range byStory {
+		if past.Since.IsZero() || list[0].At.Before(past.Since) {
+			past.Since = list[0].At
+		}
+	}
+	known, err := s.store.GitStories(ctx, project.Name)
+	if err != nil {
+		return err
+	}
+	for _, story := range known {
+		if _, still := byStory[story]; !still {
+			byStory[story] = nil
+		}
+	}
+	defer s.visits.reread(project.Name)
+	steps := newSteps(1)
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(byStory)), observedAtOnce) {
+		part := map[string][]domain.Move{}
+		for _, story := range ids {
+			part[story] = byStory[story]
+		}
+		err := steps.do(ctx, func() error {
+			changed, err := s.store.MergeMoves(ctx, token, project.Name, part)
+			if err == nil && !s.spend(project.Name, changed) {
+				err = domain.Errorf(domain.Unavailable, "the history changes too much")
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.store.SavePast(ctx, token, project.Name, past, now)
+}
+
+func (s *Histories) spend(project string, changed int) bool {
+	s.visits.mu.Lock()
+	defer s.visits.mu.Unlock()
+	return s.visits.state(project).merged.spend(changed, mergeBurst, time.Now())
+}
