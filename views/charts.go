@@ -3,6 +3,7 @@ package views
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -45,6 +46,25 @@ func (c dayChart) perDay() string {
 		return fmt.Sprintf("%.0f on average", c.average)
 	}
 	return fmt.Sprintf("%.1f on average", c.average)
+}
+
+// pastText says since when a project's past is known, "" if git knows nothing of it.
+func pastText(past domain.Past, days []domain.DayCount) string {
+	if past.Since.IsZero() || len(days) == 0 {
+		return ""
+	}
+	today := days[len(days)-1].Day
+	day := func(t time.Time) string {
+		if t = t.In(today.Location()); t.Year() == today.Year() {
+			return t.Format("2 Jan")
+		}
+		return t.Format("2 Jan 2006")
+	}
+	text := "since " + day(past.Since) + ", from git"
+	if past.Live.After(days[0].Day) {
+		text += "; seen live since " + day(past.Live)
+	}
+	return text
 }
 
 // summary is for readers who cannot see the chart.
@@ -101,7 +121,8 @@ func facts(working int, charts domain.Charts, agents []domain.Agent) []fact {
 	}
 	list = append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(len(agents))})
 	if charts.ToDone.Visits > 0 {
-		list = append(list, fact{name: "Median to done", value: duration(charts.ToDone.Median)})
+		past, _, _ := strings.Cut(pastText(charts.Past, charts.Days), ";")
+		list = append(list, fact{"Median to done", duration(charts.ToDone.Median), past})
 	}
 	return list
 }

@@ -150,8 +150,9 @@ type step struct {
 func journey(p StoryProps) []step {
 	s := p.Story
 	stages := slices.Clone(p.Stages)
-	spent, blocked := map[string]time.Duration{}, map[string]time.Duration{}
+	spent, blocked, git := map[string]time.Duration{}, map[string]time.Duration{}, map[string]bool{}
 	for _, visit := range s.Visits {
+		git[visit.Stage] = git[visit.Stage] || visit.Source == domain.FromGit
 		if !slices.Contains(stages, visit.Stage) {
 			stages = append(stages, visit.Stage)
 		}
@@ -177,6 +178,9 @@ func journey(p StoryProps) []step {
 			}
 		} else if been {
 			words = append(words, duration(long))
+		}
+		if git[stage] {
+			words = append(words, "from git")
 		}
 		if blocked[stage] >= minBlocked {
 			words = append(words, "blocked for "+duration(blocked[stage]))
@@ -235,10 +239,11 @@ func timeline(s domain.Story) []entry {
 	}
 	for _, visit := range s.Visits {
 		if !moved[visit.From.UnixMilli()] && !visit.From.IsZero() {
-			entries = append(entries, entry{
-				signal: SignalNone, title: "Came to " + domain.StageTitle(visit.Stage),
-				at: visit.From,
-			})
+			came := entry{signal: SignalNone, title: "Came to " + domain.StageTitle(visit.Stage), at: visit.From}
+			if visit.Source == domain.FromGit {
+				came.text = "from git"
+			}
+			entries = append(entries, came)
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return a.at.Compare(b.at) })

@@ -81,6 +81,14 @@ func days(counts ...int) (list []domain.DayCount) {
 	return list
 }
 
+// fromGit says how many of each day's only git knows.
+func fromGit(list []domain.DayCount, counts ...int) []domain.DayCount {
+	for i, n := range counts {
+		list[i].FromGit = n
+	}
+	return list
+}
+
 func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
 	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: events(t), Since: views.EventPlace{At: 1, ID: 1}, Older: views.EventPlace{At: 1, ID: 1}, Now: now}
@@ -117,6 +125,12 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 			Charts: domain.Charts{Days: days(0, 2, 0, 7, 1), Stages: []domain.StageTime{
 				{Stage: "2_current", Median: 30 * time.Hour, Visits: 5}, {Stage: "3_qa"}, {Stage: "4_merge", Median: 14 * time.Minute, Visits: 1},
 			}},
+		})),
+		"project_from_git": element(views.ProjectPart(views.ProjectProps{
+			Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Now: now, Charts: domain.Charts{
+				Days: fromGit(days(3, 2, 0, 7, 1), 3, 2, 0, 4), ToDone: domain.StageTime{Median: 46 * time.Hour, Visits: 12},
+				Past: domain.Past{ID: "x", Since: now.AddDate(0, 0, -183), Live: now.AddDate(0, 0, -1)},
+			},
 		})),
 		"events": views.Events(eventsPage, []string{"alpha"}, element(views.EventsPart(eventsPage))),
 	} {
