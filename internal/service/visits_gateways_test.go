@@ -201,3 +201,51 @@ func TestAStandbyThatLacksTheLastEventsGivesOutOtherIds(t *testing.T) {
 		s.want("2_current", "3_qa")
 	}
 }
+
+func TestEachGatewayShowsWhatTheLeaderHasReadFromGit(t *testing.T) {
+	url, b := pgtest.Database(t), &boardServer{}
+	now := time.UnixMilli(time.Now().UnixMilli())
+	b.show(t, "http://alpha", fmt.Sprintf(
+		`[{"name":"1_backlog","items":[]},{"name":"2_current","items":[{"story_id":"1","story_name":"One","blocked":null,"merge_failure":null,"since_ms":%d}]},{"name":"3_qa","items":[]}]`, now.UnixMilli()))
+	one, other := newSaver(t, url, "one", b), newSaver(t, url, "other", b)
+	if _, err := one.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+		t.Fatal(err)
+	}
+	one.lead()
+	for _, s := range []*saver{one, other} {
+		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, now.UnixMilli()))
+	}
+	one.want("2_current")
+	project, _ := one.Projects.Registry().Find("alpha")
+	ago := func(hours int) time.Time { return now.Add(-time.Duration(hours) * time.Hour) }
+	merge := func(s *saver, id string, moves ...domain.Move) error {
+		waittest.Until(t, "the board is known", func() bool {
+			_, err := s.Histories.Last(t.Context(), project)
+			return err == nil
+		})
+		return s.Histories.Merge(t.Context(), s.token.Load(), project, id, moves)
+	}
+	if err := merge(one, "a", domain.Move{StoryID: "1", To: "1_backlog", At: ago(9)}, domain.Move{StoryID: "1", From: "1_backlog", To: "2_current", At: ago(5)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*saver{one, other} {
+		s.want("1_backlog", "2_current")
+		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, ago(5).UnixMilli()))
+	}
+	// The second takes the place of the first, and removes what that had.
+	if err := merge(one, "b", domain.Move{StoryID: "1", To: "2_current", At: ago(7)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*saver{one, other} {
+		s.want("2_current")
+		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, ago(7).UnixMilli()))
+	}
+	other.lead()
+	if err := merge(one, "c", domain.Move{StoryID: "1", To: "2_current", At: ago(8)}); !errors.Is(err, domain.ErrNotLeader) {
+		t.Errorf("a former leader merges a history: %v", err)
+	}
+	if id, err := other.Histories.Last(t.Context(), project); err == nil && id != "b" {
+		t.Errorf("the last history is %q", id)
+	}
+	raw(t, other.Service, fmt.Sprintf(`"since_ms":%d`, ago(7).UnixMilli()))
+}
