@@ -5,47 +5,44 @@ import (
 	"strings"
 )
 
-// Past says what commits did to a board's stories.
+// Past says what the files of a board were, as of any commit.
 type Past struct {
-	// Paths are where its files are, below its directory.
+	// Paths are where the files are, below the board's directory.
 	Paths []string
-	// Config differs when Moves makes something else of the same commits.
+	// Config differs when Stories makes something else of the same files.
 	Config string
-	// Moves returns the moves of a commit that changed files. read returns a blob, nil if it cannot be read.
-	Moves func(files []Changed, read func(id string) []byte) []Move
+	// Unit returns which files belong together with the one at a path: the stories in them depend on no others. It is ""
+	// for a file that is not of the board.
+	Unit func(path string) string
+	// Stories returns the stages of the stories in a unit, by their ids.
+	Stories func(unit string, files Files) map[string]string
 }
 
-// Changed is a file that a commit changed.
-type Changed struct {
-	Path          string // below the board's directory
-	Before, After string // the ids of its blobs, "" where there is no regular file
+// Files are the regular files below a board's directory as of a commit.
+type Files interface {
+	Has(path string) bool
+	// Read returns nil for a file that does not exist or cannot be read.
+	Read(path string) []byte
 }
 
-// Move is what a commit did to a story.
-type Move struct{ StoryID, From, To string }
+// Past returns what this board was.
+func (b *Board) Past() Past { return pastOfStages }
 
-// Past returns what commits did to this board.
-func (b *Board) Past() Past { return Past{Paths: []string{"."}, Moves: stageMoves} }
-
-// stageMoves returns which stories have other stage directories than before.
-func stageMoves(files []Changed, _ func(string) []byte) (moves []Move) {
-	from := map[string]string{}
-	for _, f := range files {
-		if stage, id, ok := stagePath(f.Path); ok && f.After == "" && f.Before != "" {
-			from[id] = stage
+// pastOfStages has a unit for each story's file.
+var pastOfStages = Past{
+	Paths: []string{"."},
+	Unit: func(file string) string {
+		dir, name := path.Split(file)
+		if !stageName().MatchString(strings.TrimSuffix(dir, "/")) || !strings.HasSuffix(name, ".md") || name[0] == '.' {
+			return ""
 		}
-	}
-	for _, f := range files {
-		if stage, id, ok := stagePath(f.Path); ok && f.After != "" && f.Before == "" {
-			moves = append(moves, Move{id, from[id], stage})
+		return file
+	},
+	Stories: func(unit string, files Files) map[string]string {
+		if !files.Has(unit) {
+			return nil
 		}
-	}
-	return moves
-}
-
-func stagePath(file string) (stage, id string, ok bool) {
-	dir, name := path.Split(file)
-	id, isStory := strings.CutSuffix(name, ".md")
-	stage = strings.TrimSuffix(dir, "/")
-	return stage, id, isStory && id != "" && !strings.HasPrefix(name, ".") && stageName().MatchString(stage)
+		stage, name, _ := strings.Cut(unit, "/")
+		return map[string]string{strings.TrimSuffix(name, ".md"): stage}
+	},
 }

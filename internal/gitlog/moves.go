@@ -1,22 +1,13 @@
 package gitlog
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"switchyard/internal/board"
@@ -77,30 +68,32 @@ func (l *Log) publishMoves(moves []wire.Move) {
 	l.moves.Store(&Moves{ID: hex.EncodeToString(sum[:12]), Complete: true, List: moves})
 }
 
-// boardCommit is a commit and what it changed.
-type boardCommit struct {
-	hash, author string
-	at           time.Time // the author's date
-	files        []board.Changed
-}
-
 func (r repository) moves(ctx context.Context, head string, since time.Time, past board.Past) ([]wire.Move, error) {
 	commits, err := r.boardCommits(ctx, head, since, past.Paths)
+	if err != nil || len(commits) == 0 {
+		return nil, err
+	}
+	files, err := r.files(ctx, head, past.Paths)
 	if err != nil {
 		return nil, err
 	}
-	did := make([][]board.Move, len(commits))
+	did := make([][]move, len(commits))
 	err = r.blobs(ctx, func(read func(id string) []byte) {
+		t := tree{past: past, files: files, blob: read, known: map[string]map[string]string{}}
 		for i := range commits { // the newest first, in case there is no time for all
 			if ctx.Err() == nil {
-				did[i] = past.Moves(commits[i].files, read)
+				did[i] = t.undo(commits[i].files)
 			}
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	var moves []wire.Move
+	return inOrder(commits, did), nil
+}
+
+// inOrder returns the moves of commits, which are sorted newest first, oldest first.
+func inOrder(commits []boardCommit, did [][]move) (moves []wire.Move) {
 	type place struct {
 		stage string
 		atMS  int64
@@ -108,146 +101,84 @@ func (r repository) moves(ctx context.Context, head string, since time.Time, pas
 	places := map[string]place{}
 	for i, commit := range slices.Backward(commits) {
 		for _, m := range did[i] {
-			last := places[m.StoryID]
-			if m.From == "" {
-				m.From = last.stage // it was deleted, or copied
+			last := places[m.story]
+			if m.from == "" {
+				m.from = last.stage // it was deleted, or copied
 			}
-			if m.From == m.To {
+			if m.from == m.to {
 				continue
 			}
-			now := place{m.To, max(commit.at.UnixMilli(), last.atMS)}
-			places[m.StoryID] = now
+			now := place{m.to, max(commit.at.UnixMilli(), last.atMS)}
+			places[m.story] = now
 			moves = append(moves, wire.Move{
-				StoryID: m.StoryID, FromStage: wire.OrNull(m.From), ToStage: m.To, AtMS: now.atMS,
+				StoryID: m.story, FromStage: wire.OrNull(m.from), ToStage: m.to, AtMS: now.atMS,
 				Author: commit.author, Commit: commit.hash,
 			})
 		}
 	}
-	slices.SortStableFunc(moves, func(a, b wire.Move) int { return int(a.AtMS - b.AtMS) })
-	return moves[max(0, len(moves)-domain.MaxMoves):], nil
+	slices.SortStableFunc(moves, func(a, b wire.Move) int { return cmp.Compare(a.AtMS, b.AtMS) })
+	return moves[max(0, len(moves)-domain.MaxMoves):]
 }
 
-// boardCommits returns the commits since a time that change files below paths, newest first, without merges. Those that
-// a shallow clone has without their parents change nothing.
-func (r repository) boardCommits(
-	ctx context.Context, head string, since time.Time, paths []string,
-) (commits []boardCommit, err error) {
-	shallow, err := r.shallow(ctx)
-	if err != nil {
-		return nil, err
+// tree is the files of a board as of a commit.
+type tree struct {
+	past  board.Past
+	files map[string]string // the ids of their blobs, by path
+	blob  func(id string) []byte
+	known map[string]map[string]string // the stories of units, as they are in files
+}
+
+func (t *tree) Has(path string) bool { return t.files[path] != "" }
+
+func (t *tree) Read(path string) []byte {
+	if id := t.files[path]; id != "" {
+		return t.blob(id)
 	}
-	args := []string{
-		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--relative", "--no-merges", "--full-history", "--date-order",
-		"--no-color", "--encoding=UTF-8", "--ignore-submodules=all",
-		"--since=" + since.Format(time.RFC3339), "--max-count=" + strconv.Itoa(maxBoardCommits),
-		"--format=%x01%H%x00%an%x00%at", head, "--",
+	return nil
+}
+
+func (t *tree) set(path, id string) {
+	if t.files[path] != id {
+		delete(t.known, t.past.Unit(path))
+		t.files[path] = id
 	}
-	changes := 0
-	err = r.stream(ctx, nil, func(out *bufio.Reader) error {
-		for {
-			token, err := readRecord(out, 0)
-			if token == nil || err != nil {
-				return err
-			}
-			token = bytes.TrimPrefix(token, []byte("\n"))
-			if hash, begins := bytes.CutPrefix(token, []byte{1}); begins {
-				commit := boardCommit{hash: string(hash)}
-				author, err := readRecord(out, 0)
-				if err != nil {
-					return err
-				}
-				commit.author = limit(author)
-				seconds, err := readRecord(out, 0)
-				if err != nil {
-					return err
-				}
-				n, _ := strconv.ParseInt(string(seconds), 10, 64)
-				commit.at = time.Unix(n, 0)
-				commits = append(commits, commit)
-				continue
-			}
-			// :mode mode id id status
-			fields := strings.Fields(string(token))
-			path, err := readRecord(out, 0)
-			if err != nil || len(fields) < 5 || len(commits) == 0 {
-				return err
-			}
-			if changes++; changes > maxChanges {
-				return nil
-			}
-			commit := &commits[len(commits)-1]
-			if !shallow[commit.hash] {
-				commit.files = append(commit.files, board.Changed{
-					Path: string(path), Before: blob(fields[0][1:], fields[2]), After: blob(fields[1], fields[3]),
-				})
-			}
+}
+
+// stories returns the stages of the stories in units.
+func (t *tree) stories(units map[string]bool) map[string]string {
+	all := map[string]string{}
+	for unit := range units {
+		if t.known[unit] == nil {
+			t.known[unit] = t.past.Stories(unit, t)
 		}
-	}, append(args, paths...)...)
-	return commits, err
+		maps.Copy(all, t.known[unit])
+	}
+	return all
 }
 
-// blob returns the id of a regular file, "" for anything else.
-func blob(mode, id string) string {
-	if !strings.HasPrefix(mode, "100") {
-		return ""
-	}
-	return id
-}
+// move is what a commit did to a story.
+type move struct{ story, from, to string }
 
-// shallow returns the commits that a shallow clone has without their parents.
-func (r repository) shallow(ctx context.Context) (commits map[string]bool, err error) {
-	path, err := r.output(ctx, "rev-parse", "--git-path", "shallow")
-	if err != nil {
-		return nil, err
+// undo makes it the tree before a commit, and returns what that did.
+func (t *tree) undo(files []changedFile) (moves []move) {
+	units := map[string]bool{}
+	for _, f := range files {
+		if unit := t.past.Unit(f.path); unit != "" {
+			units[unit] = true
+			t.set(f.path, f.after)
+		}
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(r.dir, path)
+	after := t.stories(units)
+	for _, f := range files {
+		if t.past.Unit(f.path) != "" {
+			t.set(f.path, f.before)
+		}
 	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	before := t.stories(units)
+	for _, story := range slices.Sorted(maps.Keys(after)) {
+		if after[story] != before[story] {
+			moves = append(moves, move{story, before[story], after[story]})
+		}
 	}
-	commits = map[string]bool{}
-	for hash := range strings.FieldsSeq(string(text)) {
-		commits[hash] = true
-	}
-	return commits, err
-}
-
-// blobs calls use with a function that reads blobs. It returns nil for one that is missing or too large.
-func (r repository) blobs(ctx context.Context, use func(read func(id string) []byte)) error {
-	input, ask := io.Pipe()
-	defer input.Close()
-	return r.stream(ctx, input, func(out *bufio.Reader) (err error) {
-		defer ask.Close()
-		use(func(id string) []byte {
-			if err != nil {
-				return nil
-			}
-			if _, err = fmt.Fprintln(ask, id); err != nil {
-				return nil
-			}
-			var header, content []byte
-			if header, err = readRecord(out, '\n'); header == nil {
-				err = cmp.Or(err, io.ErrUnexpectedEOF)
-				return nil
-			}
-			fields := strings.Fields(string(header))
-			if len(fields) != 3 { // missing
-				return nil
-			}
-			size, _ := strconv.ParseInt(fields[2], 10, 64)
-			if size <= maxBlob {
-				content = make([]byte, size)
-				_, err = io.ReadFull(out, content)
-			} else {
-				_, err = io.CopyN(io.Discard, out, size)
-			}
-			if err == nil {
-				_, err = out.Discard(1)
-			}
-			return content
-		})
-		return err
-	}, "cat-file", "--batch")
+	return moves
 }

@@ -1,0 +1,174 @@
+package gitlog
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// boardCommit is a commit and what it changed.
+type boardCommit struct {
+	hash, author string
+	at           time.Time // the author's date
+	files        []changedFile
+}
+
+type changedFile struct {
+	path          string // below the board's directory
+	before, after string // the ids of its blobs, "" where there is no regular file
+}
+
+// boardCommits returns the commits since a time that change files below paths, newest first, without merges. Those that
+// a shallow clone has without their parents change nothing.
+func (r repository) boardCommits(
+	ctx context.Context, head string, since time.Time, paths []string,
+) (commits []boardCommit, err error) {
+	shallow, err := r.shallow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{
+		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--relative", "--no-merges", "--full-history", "--date-order",
+		"--no-color", "--encoding=UTF-8", "--ignore-submodules=all",
+		"--since=" + since.Format(time.RFC3339), "--max-count=" + strconv.Itoa(maxBoardCommits),
+		"--format=%x01%H%x00%an%x00%at", head, "--",
+	}
+	changes := 0
+	err = r.stream(ctx, nil, func(out *bufio.Reader) error {
+		for {
+			token, err := readRecord(out, 0)
+			if token == nil || err != nil {
+				return err
+			}
+			token = bytes.TrimPrefix(token, []byte("\n"))
+			if hash, begins := bytes.CutPrefix(token, []byte{1}); begins {
+				commit := boardCommit{hash: string(hash)}
+				author, err := readRecord(out, 0)
+				if err != nil {
+					return err
+				}
+				commit.author = limit(author)
+				seconds, err := readRecord(out, 0)
+				if err != nil {
+					return err
+				}
+				n, _ := strconv.ParseInt(string(seconds), 10, 64)
+				commit.at = time.Unix(n, 0)
+				commits = append(commits, commit)
+				continue
+			}
+			// :mode mode id id status
+			fields := strings.Fields(string(token))
+			path, err := readRecord(out, 0)
+			if err != nil || len(fields) < 5 || len(commits) == 0 {
+				return err
+			}
+			if changes++; changes > maxChanges {
+				return nil
+			}
+			commit := &commits[len(commits)-1]
+			if !shallow[commit.hash] {
+				commit.files = append(commit.files, changedFile{
+					string(path), blob(fields[0][1:], fields[2]), blob(fields[1], fields[3]),
+				})
+			}
+		}
+	}, append(args, paths...)...)
+	return commits, err
+}
+
+// blob returns the id of a regular file, "" for anything else.
+func blob(mode, id string) string {
+	if !strings.HasPrefix(mode, "100") {
+		return ""
+	}
+	return id
+}
+
+// files returns the ids of the blobs of a commit's regular files below paths.
+func (r repository) files(ctx context.Context, head string, paths []string) (files map[string]string, err error) {
+	files = map[string]string{}
+	err = r.stream(ctx, nil, func(out *bufio.Reader) error {
+		for len(files) < maxChanges {
+			entry, err := readRecord(out, 0)
+			if entry == nil || err != nil {
+				return err
+			}
+			// mode type id, a tab, path
+			about, path, _ := strings.Cut(string(entry), "\t")
+			if fields := strings.Fields(about); len(fields) == 3 {
+				files[path] = blob(fields[0], fields[2])
+			}
+		}
+		return nil
+	}, append([]string{"ls-tree", "-r", "-z", head, "--"}, paths...)...)
+	return files, err
+}
+
+// shallow returns the commits that a shallow clone has without their parents.
+func (r repository) shallow(ctx context.Context) (commits map[string]bool, err error) {
+	path, err := r.output(ctx, "rev-parse", "--git-path", "shallow")
+	if err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.dir, path)
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	commits = map[string]bool{}
+	for hash := range strings.FieldsSeq(string(text)) {
+		commits[hash] = true
+	}
+	return commits, err
+}
+
+// blobs calls use with a function that reads blobs. It returns nil for one that is missing or too large.
+func (r repository) blobs(ctx context.Context, use func(read func(id string) []byte)) error {
+	input, ask := io.Pipe()
+	defer input.Close()
+	return r.stream(ctx, input, func(out *bufio.Reader) (err error) {
+		defer ask.Close()
+		use(func(id string) []byte {
+			if err != nil {
+				return nil
+			}
+			if _, err = fmt.Fprintln(ask, id); err != nil {
+				return nil
+			}
+			var header, content []byte
+			if header, err = readRecord(out, '\n'); header == nil {
+				err = cmp.Or(err, io.ErrUnexpectedEOF)
+				return nil
+			}
+			fields := strings.Fields(string(header))
+			if len(fields) != 3 { // missing
+				return nil
+			}
+			size, _ := strconv.ParseInt(fields[2], 10, 64)
+			if size <= maxBlob {
+				content = make([]byte, size)
+				_, err = io.ReadFull(out, content)
+			} else {
+				_, err = io.CopyN(io.Discard, out, size)
+			}
+			if err == nil {
+				_, err = out.Discard(1)
+			}
+			return content
+		})
+		return err
+	}, "cat-file", "--batch")
+}
