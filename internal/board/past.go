@@ -7,7 +7,8 @@ import (
 
 // Past says what the files of a board were, as of any commit.
 type Past struct {
-	// Paths are where the files are, below the board's directory.
+	// Paths are where the files are, below the board's directory. Of a story that is in several units the one below the
+	// first path counts.
 	Paths []string
 	// Config differs when Stories makes something else of the same files.
 	Config string

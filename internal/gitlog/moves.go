@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"switchyard/internal/board"
@@ -144,10 +145,10 @@ func (t *tree) set(path, id string) {
 	}
 }
 
-// stories returns the stages of the stories in units.
-func (t *tree) stories(units map[string]bool) map[string]string {
+// stories returns the stages of the stories in units; of a story that is in several of them the first counts.
+func (t *tree) stories(units []string) map[string]string {
 	all := map[string]string{}
-	for unit := range units {
+	for _, unit := range slices.Backward(units) {
 		if t.known[unit] == nil {
 			t.known[unit] = t.past.Stories(unit, t)
 		}
@@ -156,18 +157,33 @@ func (t *tree) stories(units map[string]bool) map[string]string {
 	return all
 }
 
+// rank is the place of a unit: that of the longest path that it is below.
+func (t *tree) rank(unit string) (place int) {
+	length := -1
+	for i, path := range t.past.Paths {
+		if len(path) > length && strings.HasPrefix(unit, path) {
+			place, length = i, len(path)
+		}
+	}
+	return place
+}
+
 // move is what a commit did to a story.
 type move struct{ story, from, to string }
 
 // undo makes it the tree before a commit, and returns what that did.
 func (t *tree) undo(files []changedFile) (moves []move) {
-	units := map[string]bool{}
+	var units []string
 	for _, f := range files {
 		if unit := t.past.Unit(f.path); unit != "" {
-			units[unit] = true
+			units = append(units, unit)
 			t.set(f.path, f.after)
 		}
 	}
+	slices.SortFunc(units, func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.rank(a), t.rank(b)), cmp.Compare(a, b))
+	})
+	units = slices.Compact(units)
 	after := t.stories(units)
 	for _, f := range files {
 		if t.past.Unit(f.path) != "" {
