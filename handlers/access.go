@@ -24,6 +24,9 @@ const (
 	// operatorOrAgent is an operator, or the command of an agent with its token.
 	operatorOrAgent role = "operator or agent"
 
+	// wall is a wall display, by its link or its cookie, or a viewer.
+	wall = role(domain.RoleWall)
+
 	viewer   = role(domain.RoleViewer)
 	operator = role(domain.RoleOperator)
 	admin    = role(domain.RoleAdmin)
@@ -88,6 +91,8 @@ func (a *access) identify(w http.ResponseWriter, r *http.Request, needs role) (r
 		err = a.authenticateAgent(r, &c)
 	case agentOrAdmin:
 		err = a.authenticateAgentOrAdmin(w, r, &c)
+	case wall:
+		err = a.authenticateWall(w, r, &c)
 	default:
 		err = a.authenticate(w, r, &c)
 	}
@@ -140,6 +145,11 @@ func (c *caller) checkRole(needs role) error {
 			return nil
 		}
 		needs = admin
+	case wall:
+		if c.Role == domain.RoleWall {
+			return nil
+		}
+		needs = viewer
 	case operatorOrAgent:
 		if c.AgentID != "" {
 			return nil

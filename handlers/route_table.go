@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -88,7 +89,7 @@ func (t *routeTable) form(who role, address string, h console.FormHandler) {
 func (t *routeTable) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	_, hasToken := web.BearerToken(r)
 	switch {
-	case domain.CodeOf(err) == domain.Forbidden:
+	case domain.CodeOf(err) == domain.Forbidden, errors.Is(err, errWallRevoked):
 		t.console.Page(func(http.ResponseWriter, *http.Request) error { return err })(w, r)
 	case hasToken:
 		t.access.inForm(web.Plain)(w, r, err)

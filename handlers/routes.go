@@ -79,7 +79,7 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	}
 	t.addFallbacks()
 	held := &web.HeldCalls{}
-	g.routes(t, api.New(g.Service, g.Log, g.Metrics, held), c, held)
+	g.routes(t, api.New(g.Service, g.Log, g.Metrics, held, access.Base), c, held)
 	return t
 }
 
@@ -166,6 +166,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.page(viewer, "GET /events", c.Events)
 	t.page(viewer, "GET "+views.SearchURL, c.Search)
 	t.page(viewer, "GET "+views.WaitingURL, c.Waiting)
+	t.page(wall, "GET "+views.WallURL, c.Wall, secretAddress)
 	t.page(admin, "GET "+views.BotConfigURL, c.Bot)
 	t.page(admin, "GET "+views.AccessURL, c.Access)
 	t.form(admin, "POST "+views.AccessURL, c.CreateNamedToken)

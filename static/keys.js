@@ -5,7 +5,8 @@
   const off = () => localStorage.getItem('keys') === 'off'
   for (const name of ['DOMContentLoaded', 'htmx:afterSettle']) {
     document.addEventListener(name, () => {
-      document.querySelector('[data-keys]').checked = !off()
+      const choice = document.querySelector('[data-keys]')
+      if (choice) choice.checked = !off()
     })
   }
   document.addEventListener('change', (event) => {

@@ -239,7 +239,8 @@ func runLength(events []domain.Event) (n int, alike bool) {
 		}
 		return n
 	}
-	if n := count(func(_ domain.Event, d domain.EventDetails) bool { return d.StoryID == first.StoryID }); n >= runAtLeast {
+	n = count(func(_ domain.Event, d domain.EventDetails) bool { return d.StoryID == first.StoryID })
+	if n >= runAtLeast {
 		return n, false
 	}
 	n = count(func(e domain.Event, d domain.EventDetails) bool {

@@ -82,7 +82,7 @@ const maxStations = 24
 func newTrack(p *domain.ProjectPipeline, stuck []string) *track {
 	t, sum := &track{ProjectPipeline: p, stuck: stuck}, p.Summary()
 	if sum.From > 0 {
-		t.backlog = &p.Stages[0]
+		t.backlog = &p.Stages[sum.From-1]
 	}
 	if sum.To < len(p.Stages) {
 		t.done = &p.Stages[sum.To]

@@ -52,6 +52,7 @@ type Frame struct {
 	Notice      Notice
 	Scripts     []string // files of package static that only this page needs
 	Bare        bool     // without navigation: the reader has not logged in
+	Wall        bool     // for a wall display: without anything around the content
 	Session     bool     // the reader can log out
 	Now         time.Time
 	// AsOf is the time of the data that is shown, zero if it is current.
@@ -112,6 +113,7 @@ type Part struct {
 	ID, Class string
 	URL       string // from which it refreshes itself, without a version; "" if it no longer changes
 	Title     string // of the tab, "" for the page's title
+	Request   string // options of htmx for its requests, as JSON; "" for the usual ones
 	Content   templ.Component
 }
 

@@ -25,13 +25,18 @@ func (a *API) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	token, secret, err := a.service.Access.CreateToken(r.Context(), t, expiresIn)
+	var link *string
+	if token.Role == domain.RoleWall {
+		link = new(web.WallLink(a.base(r), secret))
+	}
 	return answer(w, http.StatusCreated, struct {
 		ID        string      `json:"id"`
 		Name      string      `json:"name"`
 		Role      domain.Role `json:"role"`
 		Token     string      `json:"token"`
+		URL       *string     `json:"url,omitempty"` // of a wall display
 		ExpiresMS *int64      `json:"expires_at_ms"`
-	}{token.ID, token.Name, token.Role, secret.Reveal(), wire.TimeOrNull(token.ExpiresAt)}, err)
+	}{token.ID, token.Name, token.Role, secret.Reveal(), link, wire.TimeOrNull(token.ExpiresAt)}, err)
 }
 
 func newTokenFields(b *web.Body) (t domain.NamedToken, expiresIn *time.Duration, err error) {

@@ -16,6 +16,7 @@ type API struct {
 	service *service.Service
 	metrics Metrics
 	held    *web.HeldCalls
+	base    func(*http.Request) string // the gateway's address for people
 }
 
 // Metrics counts open streams.
@@ -24,9 +25,11 @@ type Metrics interface {
 	StreamOpened() (closed func())
 }
 
-// New returns the handlers over s. Causes of failures go to log.
-func New(s *service.Service, log *slog.Logger, metrics Metrics, held *web.HeldCalls) *API {
-	return &API{Errors: web.Errors{Log: log}, service: s, metrics: metrics, held: held}
+// New returns the handlers over s. Causes of failures go to log; base returns the gateway's address for people.
+func New(
+	s *service.Service, log *slog.Logger, metrics Metrics, held *web.HeldCalls, base func(*http.Request) string,
+) *API {
+	return &API{Errors: web.Errors{Log: log}, service: s, metrics: metrics, held: held, base: base}
 }
 
 // answer writes a service call's result as JSON, unless the call failed.

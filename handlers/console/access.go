@@ -57,7 +57,11 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request, field
 	if err != nil {
 		return err
 	}
-	return c.showAccess(w, r, newTokenForm, views.GivenToken{Name: token.Name, Token: secret}, nil)
+	given := views.GivenToken{Name: token.Name, Token: secret}
+	if token.Role == domain.RoleWall {
+		given.Link = web.WallLink(c.sessions.Base(r), secret)
+	}
+	return c.showAccess(w, r, newTokenForm, given, nil)
 }
 
 func (c *Console) RevokeNamedToken(w http.ResponseWriter, r *http.Request) error {

@@ -33,7 +33,7 @@ func TestAccessPageWithoutScripts(t *testing.T) {
 
 	for _, c := range []struct{ name, role, expires, says string }{
 		{" ", "viewer", "", "Must not be empty"},
-		{"a", "root", "", "Must be viewer, operator or admin"},
+		{"a", "root", "", "Must be viewer, operator, admin or wall"},
 		{"a", "viewer", "1ms", "Must be a duration"},
 	} {
 		refused := s.Submit("/access", "name", c.name, "role", c.role, "expires_in", c.expires)

@@ -29,6 +29,9 @@ type Sessions interface {
 	LogIn(w http.ResponseWriter, r *http.Request, token domain.Secret) error
 	LogOut(w http.ResponseWriter, r *http.Request) error
 
+	// Base returns the address of this gateway for people.
+	Base(r *http.Request) string
+
 	// LoginLink returns where people log in through the login's provider, and the provider's name, "" for none.
 	LoginLink(r *http.Request) (address, provider string)
 	// StartLogin returns the provider's address for a login that leads to next. It returns BadGateway.

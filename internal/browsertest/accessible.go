@@ -40,7 +40,8 @@ func meets(t *Tab, rules string) {
 		Eval[bool](t, axe(t)+"; true")
 	}
 	violations := Eval[[]string](t, `Promise.all(document.getAnimations()
-		.filter(a => a.timeline === document.timeline).map(a => a.finished.catch(() => 0)))
+		.filter(a => a.timeline === document.timeline && a.effect.getComputedTiming().iterations !== Infinity)
+		.map(a => a.finished.catch(() => 0)))
 		.then(() => axe.run(document, `+rules+`))
 		.then(found => found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html + '\n' + n.failureSummary)))`)
 	for _, violation := range violations {

@@ -15,6 +15,8 @@ const (
 	RoleViewer   Role = "viewer"
 	RoleOperator Role = "operator"
 	RoleAdmin    Role = "admin"
+	// RoleWall is that of links for wall displays: they show the wall, and nothing else.
+	RoleWall Role = "wall"
 )
 
 // Roles are all roles, lowest first.
@@ -26,10 +28,10 @@ func (r Role) Allows(needed Role) bool {
 	return have >= 0 && have >= slices.Index(Roles, needed)
 }
 
-// CheckRole returns an Invalid error unless r is one of the three roles.
-func CheckRole(r Role) error {
-	if !slices.Contains(Roles, r) {
-		return Errorf(Invalid, "role: must be viewer, operator or admin")
+// CheckTokenRole returns an Invalid error unless a named token may have the role r.
+func CheckTokenRole(r Role) error {
+	if !slices.Contains(Roles, r) && r != RoleWall {
+		return Errorf(Invalid, "role: must be viewer, operator, admin or wall")
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (a *Access) CreateToken(
 	secret, now := namedTokenPrefix+randomText(secretBytes), clock.Now()
 	t.ID, t.Hash, t.CreatedAt = randomText(tokenIDBytes), hashSecret(secret), now
 	t.Name = strings.TrimSpace(t.Name)
-	if err := cmp.Or(domain.CheckProjectName(t.Name), domain.CheckRole(t.Role)); err != nil {
+	if err := cmp.Or(domain.CheckProjectName(t.Name), domain.CheckTokenRole(t.Role)); err != nil {
 		return domain.NamedToken{}, "", err
 	}
 	if expiresIn != nil {
@@ -66,8 +66,14 @@ func (a *Access) addToken(t domain.NamedToken) {
 }
 
 // Token returns the identity of a named token and updates its last use. It returns false when it is unknown, revoked or
-// expired.
+// expired, or of a wall display.
 func (a *Access) Token(ctx context.Context, secret domain.Secret) (Identity, bool) {
+	who, ok := a.AnyToken(ctx, secret)
+	return who, ok && who.Role != domain.RoleWall
+}
+
+// AnyToken is Token for the tokens of wall displays, too.
+func (a *Access) AnyToken(ctx context.Context, secret domain.Secret) (Identity, bool) {
 	if !strings.HasPrefix(secret.Reveal(), namedTokenPrefix) {
 		return Identity{}, false
 	}

@@ -218,6 +218,14 @@ func Origin(r *http.Request) *url.URL {
 	return &url.URL{Scheme: "http", Host: r.Host}
 }
 
+// WallToken is the parameter of the address of a wall display that has its token.
+const WallToken = "token"
+
+// WallLink returns the address that a wall display opens once, at a gateway with this address.
+func WallLink(base string, token domain.Secret) string {
+	return strings.TrimRight(base, "/") + "/wall?" + WallToken + "=" + url.QueryEscape(token.Reveal())
+}
+
 // CameByHTTPS reports whether the client used HTTPS, possibly to a proxy. Any client can forge X-Forwarded-Proto, so
 // only the Secure attribute of cookies and the scheme of displayed addresses may depend on it.
 func CameByHTTPS(r *http.Request) bool {

@@ -1,0 +1,26 @@
+package console
+
+import (
+	"net/http"
+
+	"switchyard/internal/web"
+	"switchyard/views"
+)
+
+// Wall is the page of a wall display. A token in its address has become a cookie by now, and goes from the address.
+func (c *Console) Wall(w http.ResponseWriter, r *http.Request) error {
+	if r.URL.Query().Has(web.WallToken) {
+		w.Header().Set("Cache-Control", "no-store")
+		http.Redirect(w, r, views.WallURL, http.StatusSeeOther)
+		return nil
+	}
+	s := c.service.Overview.Snapshot(r.Context())
+	order, _ := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck) }).(*views.TrackOrder)
+	p := views.WallProps{
+		Pipelines: s.Pipelines, Order: order, Alerts: s.Alerts, Charts: s.Charts, Together: s.Together, Agents: s.Agents,
+		Now: now(),
+	}
+	return c.render(w, r, view{
+		frame: views.Frame{Title: p.Title(), Wall: true}, part: views.WallPart(p), pageAround: views.Wall,
+	})
+}

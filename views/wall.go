@@ -1,0 +1,85 @@
+package views
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// WallProps are the data of the page for wall displays.
+type WallProps struct {
+	Pipelines []domain.ProjectPipeline
+	Order     *TrackOrder // of Pipelines
+	Alerts    domain.Alerts
+	Charts    []domain.Charts // of Pipelines
+	Together  domain.Charts
+	Agents    []domain.Agent
+	Now       time.Time
+}
+
+const (
+	// wallAlerts is how many alerts the wall shows, the others are counted.
+	wallAlerts = 5
+	// wallRows is how many projects are on a page of the wall, wallPages the most pages, which turn by themselves.
+	wallRows, wallPages = 6, 20
+)
+
+func (p WallProps) Title() string {
+	if p.Alerts.Open == 0 {
+		return "Wall"
+	}
+	return "(" + strconv.Itoa(p.Alerts.Open) + ") Wall"
+}
+
+// open returns the alerts that the wall shows: those that nobody has acknowledged, the stuck stories as one.
+func (p WallProps) open() (shown []domain.Alert, more, stuck int) {
+	for _, a := range p.Alerts.Items {
+		switch {
+		case a.Acknowledged != nil:
+		case a.Kind == domain.AlertStuck:
+		case len(shown) < wallAlerts:
+			shown = append(shown, a)
+		default:
+			more++
+		}
+	}
+	for _, s := range p.Alerts.OpenStuck {
+		stuck += s.Count
+	}
+	return shown, more, stuck
+}
+
+// pages returns the tracks, the worst trouble first, in pages.
+func (p WallProps) pages() [][]*track {
+	atWork := agentsAtWork(p.Agents)
+	var tracks []*track
+	for _, i := range p.Order.order[:min(len(p.Order.order), wallRows*wallPages)] {
+		t := newTrack(&p.Pipelines[i], p.Alerts.Stuck[p.Pipelines[i].Project])
+		if int(i) < len(p.Charts) {
+			t.days = p.Charts[i].Days
+		}
+		t.fill(atWork[t.Project])
+		tracks = append(tracks, t)
+	}
+	return slices.Collect(slices.Chunk(tracks, wallRows))
+}
+
+// doneToday is how many stories of the project were finished today.
+func (t *track) doneToday() int {
+	if len(t.days) == 0 {
+		return 0
+	}
+	return t.days[len(t.days)-1].Finished
+}
+
+// loud are the stories of a station that are named: those in trouble, and those that somebody works on.
+func (s station) loud() (list []wagon) {
+	for _, w := range s.wagons {
+		if w.signal == SignalStop || w.signal == SignalCaution && w.state != "Stuck" || w.agent != "" {
+			list = append(list, w)
+		}
+	}
+	return list[:min(2, len(list))]
+}
