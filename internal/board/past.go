@@ -7,13 +7,12 @@ import (
 
 // Past says what the files of a board were, as of any commit.
 type Past struct {
-	// Paths are where the files are, below the board's directory. Of a story that is in several units the one below the
-	// first path counts.
+	// Paths are where the files are, below the board's directory.
 	Paths []string
 	// Config differs when Stories makes something else of the same files.
 	Config string
 	// Unit returns which files belong together with the one at a path: the stories in them depend on no others. It is ""
-	// for a file that is not of the board.
+	// for a file that is not of the board. Of a story that is in several units the one that sorts first counts.
 	Unit func(path string) string
 	// Stories returns the stages of the stories in a unit, by their ids.
 	Stories func(unit string, files Files) map[string]string

@@ -2,7 +2,6 @@ package gitlog
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -44,45 +43,30 @@ func (r repository) boardCommits(
 		"--format=%x01%H%x00%an%x00%at", head, "--",
 	}
 	changes := 0
-	err = r.stream(ctx, nil, func(out *bufio.Reader) error {
-		for {
-			token, err := readRecord(out, 0)
-			if token == nil || err != nil {
-				return err
-			}
-			token = bytes.TrimPrefix(token, []byte("\n"))
-			if hash, begins := bytes.CutPrefix(token, []byte{1}); begins {
-				commit := boardCommit{hash: string(hash)}
-				author, err := readRecord(out, 0)
-				if err != nil {
-					return err
-				}
-				commit.author = limit(author)
-				seconds, err := readRecord(out, 0)
-				if err != nil {
-					return err
-				}
-				n, _ := strconv.ParseInt(string(seconds), 10, 64)
-				commit.at = time.Unix(n, 0)
-				commits = append(commits, commit)
+	err = r.stream(ctx, nil, func(out *bufio.Reader) (err error) {
+		token := func() string {
+			record, failed := readRecord(out, 0)
+			err = cmp.Or(err, failed)
+			return strings.TrimPrefix(string(record), "\n")
+		}
+		for text := token(); text != "" && changes < maxChanges && err == nil; text = token() {
+			if hash, begins := strings.CutPrefix(text, "\x01"); begins {
+				author, date := token(), token()
+				seconds, _ := strconv.ParseInt(date, 10, 64)
+				commits = append(commits, boardCommit{hash, limit([]byte(author)), time.Unix(seconds, 0), nil})
 				continue
 			}
-			// :mode mode id id status
-			fields := strings.Fields(string(token))
-			path, err := readRecord(out, 0)
-			if err != nil || len(fields) < 5 || len(commits) == 0 {
+			fields, path := strings.Fields(text), token() // :mode mode id id status
+			if len(fields) < 5 || len(commits) == 0 {
 				return err
 			}
-			if changes++; changes > maxChanges {
-				return nil
-			}
-			commit := &commits[len(commits)-1]
-			if !shallow[commit.hash] {
-				commit.files = append(commit.files, changedFile{
-					string(path), blob(fields[0][1:], fields[2]), blob(fields[1], fields[3]),
-				})
+			changes++
+			if commit := &commits[len(commits)-1]; !shallow[commit.hash] {
+				file := changedFile{path, blob(fields[0][1:], fields[2]), blob(fields[1], fields[3])}
+				commit.files = append(commit.files, file)
 			}
 		}
+		return err
 	}, append(args, paths...)...)
 	return commits, err
 }
@@ -141,34 +125,35 @@ func (r repository) blobs(ctx context.Context, use func(read func(id string) []b
 	defer input.Close()
 	return r.stream(ctx, input, func(out *bufio.Reader) (err error) {
 		defer ask.Close()
-		use(func(id string) []byte {
-			if err != nil {
-				return nil
-			}
-			if _, err = fmt.Fprintln(ask, id); err != nil {
-				return nil
-			}
-			var header, content []byte
-			if header, err = readRecord(out, '\n'); header == nil {
-				err = cmp.Or(err, io.ErrUnexpectedEOF)
-				return nil
-			}
-			fields := strings.Fields(string(header))
-			if len(fields) != 3 { // missing
-				return nil
-			}
-			size, _ := strconv.ParseInt(fields[2], 10, 64)
-			if size <= maxBlob {
-				content = make([]byte, size)
-				_, err = io.ReadFull(out, content)
-			} else {
-				_, err = io.CopyN(io.Discard, out, size)
-			}
+		use(func(id string) (content []byte) {
 			if err == nil {
-				_, err = out.Discard(1)
+				content, err = readBlob(out, ask, id)
 			}
 			return content
 		})
 		return err
 	}, "cat-file", "--batch")
+}
+
+func readBlob(out *bufio.Reader, ask io.Writer, id string) (content []byte, err error) {
+	if _, err := fmt.Fprintln(ask, id); err != nil {
+		return nil, err
+	}
+	header, err := readRecord(out, '\n')
+	if header == nil {
+		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
+	}
+	fields := strings.Fields(string(header)) // id type size
+	if len(fields) != 3 {                    // it is missing
+		return nil, nil
+	}
+	size, _ := strconv.ParseInt(fields[2], 10, 64)
+	if size <= maxBlob {
+		content = make([]byte, size)
+		_, err = io.ReadFull(out, content)
+	} else {
+		_, err = io.CopyN(io.Discard, out, size)
+	}
+	_, skipped := out.Discard(1)
+	return content, cmp.Or(err, skipped)
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"switchyard/internal/board"
@@ -157,17 +156,6 @@ func (t *tree) stories(units []string) map[string]string {
 	return all
 }
 
-// rank is the place of a unit: that of the longest path that it is below.
-func (t *tree) rank(unit string) (place int) {
-	length := -1
-	for i, path := range t.past.Paths {
-		if len(path) > length && strings.HasPrefix(unit, path) {
-			place, length = i, len(path)
-		}
-	}
-	return place
-}
-
 // move is what a commit did to a story.
 type move struct{ story, from, to string }
 
@@ -180,9 +168,7 @@ func (t *tree) undo(files []changedFile) (moves []move) {
 			t.set(f.path, f.after)
 		}
 	}
-	slices.SortFunc(units, func(a, b string) int {
-		return cmp.Or(cmp.Compare(t.rank(a), t.rank(b)), cmp.Compare(a, b))
-	})
+	slices.Sort(units)
 	units = slices.Compact(units)
 	after := t.stories(units)
 	for _, f := range files {
