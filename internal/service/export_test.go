@@ -65,3 +65,6 @@ func RemoveExpired(ctx context.Context, s *Service) (int, error) {
 	token, _ := s.Retention.leader.Token()
 	return s.Retention.removeExpired(ctx, token)
 }
+
+// SpendMerges takes n visits from what a project's histories may change.
+func SpendMerges(s *Service, project string, n int) { s.Histories.spend(project, n) }

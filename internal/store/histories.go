@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,7 +55,7 @@ func (db visits) MergeMoves(
 	ctx context.Context, token int64, project string, moves map[string][]domain.Move,
 ) (changed int, err error) {
 	var keys []domain.StoryKey
-	for id := range moves {
+	for _, id := range slices.Sorted(maps.Keys(moves)) {
 		keys = append(keys, domain.StoryKey{Project: project, ID: id})
 	}
 	var read visitRead
