@@ -163,8 +163,8 @@ func (c *caller) checkRole(needs role) error {
 }
 
 // authenticate finds out who makes the request: by its token if it has one, else by its session, else by the headers
-// of a trusted proxy. Where nothing is set up, the tokens of agents still say which agent asks, and others are ignored. It
-// returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came
+// of a trusted proxy. Where nothing is set up, the tokens of agents still say which agent asks, and others are ignored.
+// It returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came
 // from the caller's address, and Forbidden for a user whom a proxy names but who has no role.
 func (a *access) authenticate(w http.ResponseWriter, r *http.Request, c *caller) error {
 	token, ok := web.BearerToken(r)

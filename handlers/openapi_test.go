@@ -164,6 +164,17 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	story("PATCH", "gone", "7_pay", `{"version":"v1"}`, 502)
 	story("POST", "alpha", "", `{"name":"New"}`, 201)
 	story("POST", "alpha", "", `[]`, 400)
+	claim := func(project, body string, status int) {
+		t.Helper()
+		check(exchange{method: "POST", pattern: "/api/gateway/projects/{name}/stories/claim", path: "/api/gateway/projects/" + project + "/stories/claim", body: body, status: status})
+	}
+	claim("alpha", `{"story_id":"7_pay"}`, 200)
+	claim("alpha", "", 204)
+	claim("alpha", `{"from":"x"}`, 400)
+	claim("nowhere", `{}`, 404)
+	claim("gone", `{}`, 502)
+	get("/api/gateway/pipeline", "", 200)
+	check(exchange{method: "DELETE", pattern: "/api/gateway/projects/{name}/stories/{story_id}/claim", path: "/api/gateway/projects/alpha/stories/7_pay/claim", status: 204})
 	get("/api/gateway/search", "?q=pay", 200)
 	get("/api/gateway/search", "?q=", 400)
 	recordOf(s, "alpha", domain.NewFeedGap(3, time.UnixMilli(1_700_000_000_000)))

@@ -109,6 +109,8 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.plain(viewer, "GET /api/gateway/projects/{name}/stories/{story_id}", a.Story)
 	t.plain(operatorOrAgent, "PATCH /api/gateway/projects/{name}/stories/{story_id}", a.PatchStory)
 	t.plain(operatorOrAgent, "POST /api/gateway/projects/{name}/stories", a.CreateStory)
+	t.plain(operatorOrAgent, "POST /api/gateway/projects/{name}/stories/claim", a.ClaimStory)
+	t.plain(operatorOrAgent, "DELETE /api/gateway/projects/{name}/stories/{story_id}/claim", a.ReleaseStory)
 	t.plain(viewer, "GET /api/gateway/search", a.Search)
 	t.plain(viewer, "GET /api/gateway/attention", a.ListAlerts)
 	t.okFalse(operator, "POST /api/gateway/attention/acknowledge", a.AcknowledgeAlert)

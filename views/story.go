@@ -41,7 +41,7 @@ func canWrite(s domain.Story) bool { return s.File != nil && s.File.Writable }
 func mergeFailedSince(s domain.Story) time.Time {
 	for _, e := range slices.Backward(s.History) {
 		if e.Type == domain.MergeFailure {
-			return eventTime(e)
+			return eventTime(e.Event)
 		}
 	}
 	return time.Time{}
@@ -219,6 +219,19 @@ type entry struct {
 	title, text string
 	at          time.Time
 	after       string // how long it was in the stage before
+	by          string // who has done it, and how; "" if not through the gateway
+}
+
+// author says who has caused an event through the gateway, "" for nobody.
+func author(e domain.PastEvent) string {
+	how := map[domain.Channel]string{
+		domain.ChannelConsole: " in the console", domain.ChannelAPI: " over the API", domain.ChannelMCP: " over MCP",
+		domain.ChannelBot: " in chat",
+	}[e.Via]
+	if how == "" {
+		return ""
+	}
+	return "by " + domain.Cut(e.By, 60) + how
 }
 
 func timeline(s domain.Story) []entry {
@@ -226,7 +239,9 @@ func timeline(s domain.Story) []entry {
 	moved := map[int64]bool{}
 	for _, e := range s.History {
 		kind, d := e.Type.Kind(), e.Details()
-		n := entry{signal: signal(kind.Signal), title: upper(kind.Says(d)), text: d.Reason, at: eventTime(e)}
+		n := entry{
+			signal: signal(kind.Signal), title: upper(kind.Says(d)), text: d.Reason, at: eventTime(e.Event), by: author(e),
+		}
 		if e.Type == domain.StageTransition {
 			moved[e.At.UnixMilli()] = true
 			for _, visit := range s.Visits {

@@ -151,12 +151,15 @@ func TestTheCommandOfAnAgentWorksOverMCP(t *testing.T) {
 		if got := callTool(t, session, "get_story", `{"project":"beta","story_id":"7_pay"}`); got["stage"] != "2_current" {
 			t.Errorf("%s: the other project's story: %v", way, got)
 		}
-		for tool, arguments := range map[string]string{
-			"update_story": `{"project":"beta","story_id":"7_pay","stage":"3_qa"}`, "switch_project": `{"project":"beta"}`,
+		for _, c := range []struct{ tool, arguments, says string }{
+			{"update_story", `{"project":"beta","story_id":"7_pay","stage":"3_qa"}`, "project 'alpha' only"},
+			{"claim_story", `{"project":"beta"}`, "project 'alpha' only"},
+			{"claim_story", story + `,"take_over":true}`, "role operator"},
+			{"switch_project", `{"project":"beta"}`, "role operator"},
 		} {
-			result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
-			if err != nil || !result.IsError || !strings.Contains(result.Content[0].(*sdk.TextContent).Text, "project 'alpha' only") {
-				t.Errorf("%s: %s: %+v, %v", way, tool, result, err)
+			result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: c.tool, Arguments: json.RawMessage(c.arguments)})
+			if err != nil || !result.IsError || !strings.Contains(result.Content[0].(*sdk.TextContent).Text, c.says) {
+				t.Errorf("%s: %s: %+v, %v", way, c.tool, result, err)
 			}
 		}
 		callTool(t, session, "update_story", story+`,"stage":"2_current"}`)
@@ -165,7 +168,7 @@ func TestTheCommandOfAnAgentWorksOverMCP(t *testing.T) {
 	if _, err := overHTTP.CallTool(t.Context(), &sdk.CallToolParams{Name: "overview"}); err == nil {
 		t.Error("the token outlives the assignment")
 	}
-	if _, audit := s.do(t, "GET", "/api/gateway/audit", ""); strings.Contains(audit, token) || !strings.Contains(audit, `"who":"agent local","via":"token","role":"operator","action":"story.changed"`) {
+	if _, audit := s.do(t, "GET", "/api/gateway/audit", ""); strings.Contains(audit, token) || !strings.Contains(audit, `"who":"agent local","via":"token","role":"viewer","action":"story.changed"`) {
 		t.Errorf("the audit: %s", audit)
 	}
 }

@@ -179,6 +179,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		loop{"access", g.service.Access.Run},
 		loop{"audit", later(g.service.Audit.Run)},
 		loop{"visits", g.service.Visits.Run},
+		loop{"claims", g.service.Claims.Run},
 		loop{"retention", g.service.Retention.Run},
 		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
 	)

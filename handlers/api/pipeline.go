@@ -31,6 +31,9 @@ func (a *API) Pipeline(w http.ResponseWriter, r *http.Request) error {
 		if i > 0 {
 			_ = out.WriteByte(',')
 		}
+		if claims := a.service.Claims.Of(p.Project); len(claims) > 0 {
+			p.Raw = wire.WithClaims(p.Raw, p.Stages, claims)
+		}
 		_, _ = out.Write(web.EncodeJSON(p.Project))
 		_ = out.WriteByte(':')
 		head := web.EncodeJSON(encodePipeline(p))

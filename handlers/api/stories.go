@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/service"
 	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
@@ -12,17 +13,19 @@ import (
 // storyJSON is a story as the API shows it: the fields of a project server's answer, and those that the gateway adds.
 type storyJSON struct {
 	wire.Story
-	URL       string         `json:"url"`
-	Reachable bool           `json:"reachable"`
-	Error     *string        `json:"error"`
-	History   []domain.Event `json:"history"`
-	Visits    []wire.Visit   `json:"stays"`
+	URL       string             `json:"url"`
+	Reachable bool               `json:"reachable"`
+	Error     *string            `json:"error"`
+	Claim     *wire.Claim        `json:"claim"`
+	History   []domain.PastEvent `json:"history"`
+	Visits    []wire.Visit       `json:"stays"`
 }
 
 func encodeStory(s domain.Story) storyJSON {
 	encoded := storyJSON{
 		Story: wire.NewStory(s), URL: s.URL, Reachable: s.Reachable, Error: wire.OrNull(s.Error),
-		History: append([]domain.Event{}, s.History...), Visits: make([]wire.Visit, len(s.Visits)),
+		Claim:   wire.NewClaim(s.Claim),
+		History: append([]domain.PastEvent{}, s.History...), Visits: make([]wire.Visit, len(s.Visits)),
 	}
 	for i, visit := range s.Visits {
 		encoded.Visits[i] = wire.NewVisit(visit)
@@ -54,6 +57,37 @@ func (a *API) CreateStory(w http.ResponseWriter, r *http.Request) error {
 	}
 	status, answer, err := a.service.Stories.Create(r.Context(), web.PathParam(r, "name"), body.Data)
 	return pass(w, status, answer, err)
+}
+
+// ClaimStory claims a story, by default the next free one, optionally waiting for one. Its body may be empty.
+func (a *API) ClaimStory(w http.ResponseWriter, r *http.Request) error {
+	body := web.DecodeOptionalJSON(w, r, web.MaxBody)
+	request := service.ClaimRequest{
+		StoryID: wire.Text(body.OptionalText("story_id")), From: wire.Text(body.OptionalText("from")),
+		To: wire.Text(body.OptionalText("to")), TakeOver: body.OptionalBool("take_over"), Wait: body.Wait(),
+	}
+	if err := body.Err(); err != nil {
+		return err
+	}
+	ctx := r.Context()
+	if request.Wait > 0 {
+		held, release, err := a.held.Hold(r)
+		if err != nil {
+			return err
+		}
+		defer release()
+		ctx = held
+	}
+	story, found, err := a.service.Claims.Claim(ctx, web.PathParam(r, "name"), request)
+	if err == nil && !found {
+		return noContent(w, nil)
+	}
+	return answer(w, http.StatusOK, encodeStory(story), err)
+}
+
+// ReleaseStory ends a story's claim, if there is one.
+func (a *API) ReleaseStory(w http.ResponseWriter, r *http.Request) error {
+	return noContent(w, a.service.Claims.Release(r.Context(), web.PathParam(r, "name"), web.PathParam(r, "story_id")))
 }
 
 // pass writes a project server's status and body, with one of two media types that are harmless in a browser.

@@ -159,6 +159,8 @@ func refusal(status int, body []byte, err error) string {
 	switch {
 	case domain.CodeOf(err) == domain.BadGateway:
 		return "The project server did not answer (" + domain.MessageOf(err) + "). Try again when it does."
+	case domain.CodeOf(err) == domain.Conflict:
+		status, body = http.StatusConflict, []byte(domain.MessageOf(err))
 	case err != nil, status < http.StatusBadRequest:
 		return ""
 	}

@@ -72,6 +72,7 @@ func (server *Server) handlers(version string) (plain, streams http.Handler) {
 		})
 	server.addOverview()
 	server.addStories()
+	server.addClaims()
 	server.addEvents()
 	server.addAlerts()
 	server.addAgents()

@@ -7,17 +7,20 @@ import (
 	"strings"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 type itemJSON struct {
-	Project      string  `json:"project"`
-	StoryID      string  `json:"story_id"`
-	StoryName    string  `json:"story_name"`
-	Stage        string  `json:"stage"`
-	SinceMS      int64   `json:"since_ms"`
-	Blocked      *string `json:"blocked"`
-	MergeFailure *string `json:"merge_failure"`
-	Stuck        bool    `json:"stuck"`
+	Project      string      `json:"project"`
+	StoryID      string      `json:"story_id"`
+	StoryName    string      `json:"story_name"`
+	Stage        string      `json:"stage"`
+	SinceMS      int64       `json:"since_ms"`
+	Blocked      *string     `json:"blocked"`
+	MergeFailure *string     `json:"merge_failure"`
+	Stuck        bool        `json:"stuck"`
+	Version      *string     `json:"version"`
+	Claim        *wire.Claim `json:"claim"`
 }
 
 type unreachableJSON struct {
@@ -59,7 +62,8 @@ func (s *Server) addStories() {
 		arguments: storyArguments + `,"stage":{"type":"string","description":"its full name, as list_stories shows it"},` +
 			`"blocked":{"type":["string","null"],"description":"why it is blocked; null unblocks it"},` +
 			`"clear_merge_failure":{"type":"boolean"},` +
-			`"version":{"type":"string","description":"from get_story: refuse the change if the story has changed since"}`,
+			`"version":{"type":"string","description":"from get_story: refuse the change if the story has changed since"},` +
+			`"take_over":{"type":"boolean","description":"change it though somebody else has claimed it"}`,
 	}, s.updateStory)
 }
 
@@ -92,7 +96,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		for _, id := range snapshot.Alerts.Stuck[p.Project] {
 			stuck[id] = true
 		}
-		open := domain.OpenStages(p.Stages)
+		open, claims := domain.OpenStages(p.Stages), s.service.Claims.Of(p.Project)
 		for i, stage := range p.Stages {
 			stages[short(stage.Name)] = true
 			if in.Stage != "" && !isStage(stage.Name, in.Stage) {
@@ -104,11 +108,15 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 				if in.Trouble && !(stuck[item.StoryID] || i < open && (item.Blocked != "" || item.MergeFailure != "")) {
 					continue
 				}
-				stories.add(itemJSON{
+				line := itemJSON{
 					Project: p.Project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage.Name,
 					SinceMS: item.Since.UnixMilli(), Blocked: shortOrNull(item.Blocked),
-					MergeFailure: shortOrNull(item.MergeFailure), Stuck: stuck[item.StoryID],
-				})
+					MergeFailure: shortOrNull(item.MergeFailure), Stuck: stuck[item.StoryID], Version: wire.OrNull(item.Version),
+				}
+				if c, claimed := claims[item.StoryID]; claimed {
+					line.Claim = wire.NewClaim(&c)
+				}
+				stories.add(line)
 			}
 		}
 	}

@@ -21,13 +21,14 @@ const (
 // storyJSON is a story with its fields as in the API.
 type storyJSON struct {
 	wire.Story
-	Error       *string        `json:"error"` // why the rest is not known
-	MoreCommits int            `json:"more_commits"`
-	Visits      []wire.Visit   `json:"stays"`
-	MoreVisits  int            `json:"more_stays"` // older ones
-	History     []domain.Event `json:"history"`
-	MoreHistory int            `json:"more_history"` // older ones
-	Next        int64          `json:"next"`
+	Error       *string            `json:"error"` // why the rest is not known
+	Claim       *wire.Claim        `json:"claim"`
+	MoreCommits int                `json:"more_commits"`
+	Visits      []wire.Visit       `json:"stays"`
+	MoreVisits  int                `json:"more_stays"` // older ones
+	History     []domain.PastEvent `json:"history"`
+	MoreHistory int                `json:"more_history"` // older ones
+	Next        int64              `json:"next"`
 }
 
 // story returns a story, or an error that says how to find its id.
@@ -51,9 +52,11 @@ func (s *Server) getStory(ctx context.Context, key storyKey) (storyJSON, error) 
 }
 
 func encodeStory(s domain.Story) storyJSON {
-	encoded := storyJSON{Story: wire.NewStory(s), Error: wire.OrNull(s.Error), Visits: []wire.Visit{}}
+	encoded := storyJSON{
+		Story: wire.NewStory(s), Error: wire.OrNull(s.Error), Claim: wire.NewClaim(s.Claim), Visits: []wire.Visit{},
+	}
 	encoded.StoryName = short(s.Name)
-	past := list[domain.Event]{most: maxPast}
+	past := list[domain.PastEvent]{most: maxPast}
 	for _, e := range slices.Backward(s.History) { // the newest are shown, oldest first
 		past.add(e)
 	}
@@ -86,6 +89,7 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 	Blocked           json.RawMessage `json:"blocked"` // null if it is to be unblocked
 	ClearMergeFailure bool            `json:"clear_merge_failure"`
 	Version           *string         `json:"version"`
+	TakeOver          bool            `json:"take_over"`
 },
 ) (any, error) {
 	if _, err := s.findProject(in.Project); err != nil {
@@ -115,6 +119,9 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 		in.Version = &story.File.Version
 	}
 	change["version"] = *in.Version
+	if in.TakeOver {
+		change["take_over"] = true
+	}
 	status, answer, err := s.service.Stories.Patch(ctx, in.Project, in.StoryID, web.EncodeJSON(change))
 	if err != nil {
 		return nil, err

@@ -69,8 +69,8 @@ type Actor struct {
 	// Account is the id of whoever it is, which no name can imitate: sessions and limits go by it. "" where only a name is
 	// known.
 	Account string
-	// AgentID is the agent whose token the caller has sent, "" for none. Such a caller has the role of a viewer, and may in
-	// its project do what some routes and tools allow agents as well.
+	// AgentID is the agent whose token the caller has sent, "" for none. Such a caller has the role of a viewer, and may
+	// in its project do what some routes and tools allow agents as well.
 	AgentID string
 	Channel Channel
 	// Forwarded is whether a gateway has passed the request on already; it is not passed on to a project again.
@@ -83,8 +83,8 @@ func Administrator(via Via) Actor {
 	return Actor{Who: "admin", Via: via, Role: RoleAdmin, Account: "admin"}
 }
 
-// Holder is the id that tells holders of claims and askers of questions apart. Everybody of whom nothing is known is one
-// holder.
+// Holder is the id that tells holders of claims and askers of questions apart. Everybody of whom nothing is known is
+// one holder.
 func (a Actor) Holder() string { return cmp.Or(a.Account, "admin") }
 
 // CheckScope returns a Forbidden error unless the actor may make changes in project, which is "" for changes outside
@@ -192,6 +192,9 @@ const (
 
 	StoryCreated Action = "story.created"
 	StoryChanged Action = "story.changed"
+	// StoryClaimed is also for claims that are taken over.
+	StoryClaimed  Action = "story.claimed"
+	StoryReleased Action = "story.released" // its claim has ended
 
 	AlertAcknowledged Action = "alert.acknowledged"
 	AlertReopened     Action = "alert.reopened"
@@ -218,7 +221,7 @@ const (
 // Actions are all actions.
 var Actions = []Action{
 	ProjectAdded, ProjectChanged, ProjectRemoved, ProjectRestored, ProjectSwitched, ProjectToolCalled,
-	StoryCreated, StoryChanged, AlertAcknowledged, AlertReopened,
+	StoryCreated, StoryChanged, StoryClaimed, StoryReleased, AlertAcknowledged, AlertReopened,
 	JoinTokenCreated, JoinTokenRevoked, AgentJoined, AgentAssigned, AgentLabelled, AgentRemoved,
 	BotConfigured, BotTested, SignedIn, SignedOut, TokenCreated, TokenRevoked, SessionBegan, SessionEnded,
 }

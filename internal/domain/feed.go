@@ -114,7 +114,8 @@ const (
 	TopicAgents           Topic = "agents"   // agents, their states and assignments, and join tokens
 	TopicAccess           Topic = "access"   // named tokens and sessions
 	TopicAcknowledgements Topic = "acknowledgements"
-	TopicBot              Topic = "bot" // the bot's configuration
+	TopicClaims           Topic = "claims" // who works on which story
+	TopicBot              Topic = "bot"    // the bot's configuration
 	TopicEvents           Topic = "events"
 	TopicVisits           Topic = "visits" // the stages in which stories are and have been
 	TopicLease            Topic = "lease"  // the leader's lease was granted or released

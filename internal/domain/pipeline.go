@@ -136,9 +136,10 @@ type Story struct {
 
 	URL       string // of the project server
 	Reachable bool
-	Error     string  // a description of why File is nil; "" if the story has left the board
-	History   []Event // its newest events, sorted oldest first
-	Visits    []Visit // oldest first
+	Error     string      // a description of why File is nil; "" if the story has left the board
+	History   []PastEvent // its newest events, sorted oldest first
+	Visits    []Visit     // oldest first
+	Claim     *Claim      // nil for none
 }
 
 // StoryFile is a story's file. It comes from a project server, which may be hostile; only its sizes have been checked.

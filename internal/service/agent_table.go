@@ -100,6 +100,25 @@ func (t *agentTable) find(id string) *agentEntry {
 	return t.byID[id]
 }
 
+// label returns the label of an agent, false for an unknown id.
+func (t *agentTable) label(id string) (label string, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.byID[id]
+	if e == nil {
+		return "", false
+	}
+	return e.record.Label, true
+}
+
+func (t *agentTable) nameOf(a domain.Actor) string {
+	if a.AgentID == "" {
+		return domain.CutText(a.Who)
+	}
+	label, _ := t.label(a.AgentID)
+	return cmp.Or(label, a.AgentID)
+}
+
 func (t *agentTable) remove(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

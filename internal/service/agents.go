@@ -16,6 +16,7 @@ type Agents struct {
 	audit        *Audit
 	projects     *Projects
 	access       *Access
+	claims       *claimTable
 	table        *agentTable
 	joinTokenTTL time.Duration
 }
@@ -173,6 +174,7 @@ func (s *Agents) Remove(ctx context.Context, id string) error {
 		if err == nil {
 			s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id })
 			s.table.remove(id)
+			s.claims.drop(func(c domain.Claim) bool { return c.AgentID == id })
 		}
 		return err
 	})
@@ -214,20 +216,11 @@ func (s *Agents) checkProject(name string) error {
 }
 
 // NameOf returns who has made a change, as people read it: the label of an agent, or the name of a token or person.
-func (s *Agents) NameOf(a domain.Actor) string {
-	if a.AgentID == "" {
-		return domain.CutText(a.Who)
-	}
-	entry := s.table.find(a.AgentID)
-	if entry == nil {
-		return a.AgentID
-	}
-	agent, _, _ := entry.view(s.projects.Registry())
-	return agent.Label
-}
+func (s *Agents) NameOf(a domain.Actor) string { return s.table.nameOf(a) }
 
-// IssueToken issues a token for an agent's command. It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is not
-// assigned, and Unauthorized when it has been removed. The caller has checked the agent's secret.
+// IssueToken issues a token for an agent's command. It ends with the assignment, or when the next one is issued. It
+// returns Conflict while the agent is not assigned, and Unauthorized when it has been removed. The caller has checked
+// the agent's secret.
 func (s *Agents) IssueToken(ctx context.Context, id string) (token domain.NamedToken, secret domain.Secret, err error) {
 	_, err = s.update(ctx, id, "", func(_ *agentEntry, agent domain.Agent) (err error) {
 		if agent.Project == "" {

@@ -14,7 +14,8 @@ import (
 
 const (
 	// The shortest time between two background fetches of a project is refetchPause, or refetchFactor times the duration
-	// of the last fetch if that is longer, so that a project that changes all the time costs little.
+	// of the last fetch if that is longer, so that a project that changes all the time costs little; that duration
+	// alone while somebody waits for a change.
 	refetchPause  = 250 * time.Millisecond
 	refetchFactor = 10
 )
@@ -33,6 +34,7 @@ type fetcher struct {
 	visits   *Visits
 	log      *slog.Logger
 	queue    fetchQueue
+	news     *projectNews
 	deriving chan struct{} // of as many as derive at a time
 
 	mu       sync.Mutex
@@ -200,6 +202,7 @@ func (s *fetcher) finish(state *pipelineState, task *pipelineTask, after result,
 	if state.known != after.known || (state.err == nil) != (after.err == nil) ||
 		domain.MessageOf(state.err) != domain.MessageOf(after.err) {
 		s.changes++
+		s.news.wake(state.project.Name)
 	}
 	s.logReachability(state, after.err)
 	if after.err != nil && state.err == nil {
@@ -263,7 +266,11 @@ func (s *fetcher) refetchLater(state *pipelineState) {
 		return
 	}
 	feed.paused = true
-	time.AfterFunc(time.Until(state.askedAt.Add(max(refetchPause, refetchFactor*state.took))), func() {
+	pause := max(refetchPause, refetchFactor*state.took)
+	if s.news.awaited(state.project.Name) {
+		pause = min(pause, state.took)
+	}
+	time.AfterFunc(time.Until(state.askedAt.Add(pause)), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		feed.paused = false

@@ -19,9 +19,11 @@ type Pipelines struct {
 	last    *Boards
 }
 
-func newPipelines(projects *Projects, servers ProjectServers, visits *Visits, log *slog.Logger) *Pipelines {
+func newPipelines(
+	projects *Projects, servers ProjectServers, visits *Visits, news *projectNews, log *slog.Logger,
+) *Pipelines {
 	return &Pipelines{fetcher: fetcher{
-		projects: projects, servers: servers, visits: visits, log: log, queue: fetchQueue{log: log},
+		projects: projects, servers: servers, visits: visits, log: log, queue: fetchQueue{log: log}, news: news,
 		deriving: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}}
 }
@@ -66,6 +68,34 @@ func (s *Pipelines) Board(ctx context.Context, project string, maxAge time.Durat
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return registry, Board{state.show(age), state.charts(), state.alerts()}, nil
+}
+
+// Now returns a project's pipeline, fetched as by All. It returns NotFound, and BadGateway without a good answer.
+func (s *Pipelines) Now(ctx context.Context, project string) (domain.ProjectPipeline, error) {
+	age := askedAge(0)
+	_, state, err := s.one(ctx, project, age)
+	if err != nil {
+		return domain.ProjectPipeline{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shown := state.show(age)
+	if !shown.Reachable {
+		err = domain.Errorf(domain.BadGateway, "%s", shown.Error)
+	}
+	return shown, err
+}
+
+// known returns the stages of a project's last good response, nil before the first. It fetches nothing.
+func (s *Pipelines) known(project string) []domain.Stage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setRegistry()
+	i, found := s.registry.Index(project)
+	if !found || s.states[i].known == nil {
+		return nil
+	}
+	return s.states[i].known.stages
 }
 
 // Boards returns all boards, as pages show them: it fetches a pipeline only now and then while the project's feed names

@@ -31,6 +31,7 @@ type Projects struct {
 	audit  *Audit
 	agents *agentTable // removing a project unassigns its agents
 	access *Access     // and ends the tokens of their commands
+	claims *claimTable
 	stored *reloader
 
 	// mu makes checking, storing and publishing atomic. Hold it for reading while no project may be removed.

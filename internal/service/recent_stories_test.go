@@ -78,7 +78,7 @@ func TestReadersOfAStoryShareCalls(t *testing.T) {
 		if _, _, err := g.Stories.Patch(t.Context(), "alpha", "7", []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
-		if names := look(); names[0] != "4" {
+		if names := look(); names[0] != "5" {
 			t.Errorf("after a change the page shows the story as it was: %s", names[0])
 		}
 		time.Sleep(10 * time.Second)

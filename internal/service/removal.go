@@ -46,6 +46,7 @@ func (s *Projects) remove(ctx context.Context, name string) (removed domain.Remo
 		return domain.Removal{}, err
 	}
 	s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.Project == name })
+	s.claims.drop(func(c domain.Claim) bool { return c.Project == name })
 	removed.Agents = s.agents.unassign(name)
 	return removed, nil
 }

@@ -23,6 +23,7 @@ type Store interface {
 	historyStore
 	acknowledgementStore
 	auditStore
+	claimStore
 	retentionStore
 	// Ping returns an error if the store cannot be reached.
 	Ping(ctx context.Context) error
@@ -61,6 +62,7 @@ type Service struct {
 	Alerts    *Alerts
 	Overview  *Overview
 	Stories   *Stories
+	Claims    *Claims
 	Tools     *ProjectTools
 	Search    *Search
 	Bot       *Bot
@@ -85,18 +87,26 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	news := &projectNews{}
+	claims, err := loadClaimTable(ctx, o.Store, o.Changes, table, news)
+	if err != nil {
+		return nil, err
+	}
 	audit := &Audit{store: o.Store, log: o.Log}
 	access, err := loadAccess(ctx, o.Store, o.Changes, audit)
 	if err != nil {
 		return nil, err
 	}
-	projects := &Projects{store: o.Store, audit: audit, agents: table, access: access, moved: map[string]time.Time{}}
+	projects := &Projects{
+		store: o.Store, audit: audit, agents: table, access: access, claims: claims,
+		moved: map[string]time.Time{},
+	}
 	projects.current.Store(&registrySnapshot{outdated: make(chan struct{})})
 	projects.stored = newReloader(o.Changes, domain.TopicProjects, projects.load)
 	if err := projects.load(ctx); err != nil {
 		return nil, err
 	}
-	visits := newVisits(o.Store, o.Changes, o.Leadership, projects, o.Log)
+	visits := newVisits(o.Store, o.Changes, o.Leadership, projects, news, o.Log)
 	events := &Events{store: o.Store, log: o.Log, visits: visits, observe: o.Observe}
 	events.news = leaderNews{store: o.Store, leader: o.Leadership}
 	last, err := o.Store.LastEventID(ctx)
@@ -107,12 +117,12 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s := &Service{
 		Projects: projects,
 		Agents: &Agents{
-			store: o.Store, audit: audit, projects: projects, access: access, table: table,
+			store: o.Store, audit: audit, projects: projects, access: access, claims: claims, table: table,
 			joinTokenTTL: o.JoinTokenTTL,
 		},
 		Events:    events,
 		Visits:    visits,
-		Pipelines: newPipelines(projects, o.Projects, visits, o.Log),
+		Pipelines: newPipelines(projects, o.Projects, visits, news, o.Log),
 		Bot:       &Bot{audit: audit, file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		Access:    access,
@@ -141,11 +151,12 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	visited := newReloader(o.Changes, domain.TopicVisits, visits.follow)
-	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, s.Alerts.stored, visited}
+	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, s.Alerts.stored, claims.stored, visited}
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: s.Pipelines, events: events, visits: visits,
-		store: o.Store, servers: o.Stories,
+		claims: claims, store: o.Store, servers: o.Stories,
 	}
+	s.Claims = &Claims{table: claims, stories: s.Stories, pipelines: s.Pipelines, leader: o.Leadership}
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, stories: s.Stories, agents: s.Agents, events: events,
 	}

@@ -37,6 +37,7 @@ type Stories struct {
 	pipelines *Pipelines
 	events    *Events
 	visits    *Visits
+	claims    *claimTable
 	store     storyStore
 	servers   StoryServers
 	recent    singleflight.Group
@@ -65,7 +66,7 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 			story.Error = "the project server shows no single stories"
 		}
 	}
-	story.Project, story.ID, story.URL = project, id, p.URL
+	story.Project, story.ID, story.URL, story.Claim = project, id, p.URL, s.claims.of(project, id)
 	if err := s.addPast(ctx, &story); err != nil {
 		return domain.Story{}, err
 	}
@@ -83,7 +84,16 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	if s.events.Available() != nil {
 		return nil
 	}
-	if story.History, err = s.store.StoryEvents(ctx, story.Project, story.ID, maxHistory); err != nil {
+	events, err := s.store.StoryEvents(ctx, story.Project, story.ID, maxHistory)
+	if err != nil {
+		return err
+	}
+	changes, err := s.claims.store.StoryChanges(ctx, story.Project, story.ID, maxHistory)
+	if err != nil {
+		return err
+	}
+	story.History = domain.History(events, changes)
+	if story.Claim, err = s.claims.now(ctx, story.Project, story.ID); err != nil {
 		return err
 	}
 	story.Visits, err = s.visits.Story(ctx, story.Project, story.ID)
@@ -140,24 +150,6 @@ func (s *Stories) Recent(ctx context.Context, project, id string) (domain.Story,
 
 func storyKey(project, id string) string { return project + "/" + id }
 
-// Patch sends a change of a story to its project server and returns status and body of the response. It returns
-// NotFound for an unknown project and BadGateway for a server that does not respond.
-func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) (status int, body []byte, err error) {
-	p, err := s.mayChange(ctx, project)
-	if err != nil {
-		return 0, nil, err
-	}
-	before, stage := s.pipelines.find(ctx, project, id)
-	status, body, err = s.servers.PatchStory(ctx, p, id, change)
-	s.recent.Forget(storyKey(project, id))
-	if err == nil && status/100 == 2 {
-		s.audit.changed(ctx, domain.Change{
-			Action: domain.StoryChanged, Subject: storyKey(project, id), Detail: storyChange(before, stage, change),
-		})
-	}
-	return status, body, err
-}
-
 func (s *Stories) Create(ctx context.Context, project string, story []byte) (status int, body []byte, err error) {
 	p, err := s.mayChange(ctx, project)
 	if err != nil {
@@ -186,24 +178,4 @@ func (s *Stories) mayChange(ctx context.Context, project string) (domain.Project
 		return domain.Project{}, projectNotFound(project)
 	}
 	return p, domain.ActorOf(ctx).CheckScope(project)
-}
-
-// storyChange describes a requested change, and the story as the gateway last saw it, which may be slightly out of
-// date.
-func storyChange(before *domain.Item, stage string, change []byte) string {
-	var asked map[string]json.RawMessage
-	_ = json.Unmarshal(change, &asked) // the project server has accepted it
-	if before == nil {
-		before = &domain.Item{}
-	}
-	var parts []string
-	for _, field := range []struct{ name, before string }{
-		{"stage", stage}, {"blocked", before.Blocked}, {"merge_failure", before.MergeFailure},
-	} {
-		var now string // "" for null
-		if raw, ok := asked[field.name]; ok && json.Unmarshal(raw, &now) == nil {
-			parts = append(parts, field.name+": "+orNone(field.before)+" → "+orNone(now))
-		}
-	}
-	return details(parts...)
 }

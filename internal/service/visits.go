@@ -57,6 +57,7 @@ type Visits struct {
 	wanted     []string // to be read
 	reading    bool
 	observed   observations
+	news       *projectNews // wakes those who wait for a board that another gateway follows
 }
 
 type visitState struct {
@@ -70,8 +71,11 @@ type visitState struct {
 	merged  observationCredit // of its history
 }
 
-func newVisits(store visitStore, changes Changes, leader Leadership, projects *Projects, log *slog.Logger) *Visits {
-	s := &Visits{store: store, changes: changes, leader: leader, projects: projects, log: log}
+func newVisits(
+	store visitStore, changes Changes, leader Leadership, projects *Projects, news *projectNews,
+	log *slog.Logger,
+) *Visits {
+	s := &Visits{store: store, changes: changes, leader: leader, projects: projects, news: news, log: log}
 	s.forget()
 	s.observed = observations{queue: map[string]observation{}, news: make(chan struct{}, 1)}
 	return s
@@ -179,6 +183,9 @@ func (s *Visits) apply(changed []domain.Visit) {
 	touched := map[*visitState]bool{}
 	for _, v := range changed {
 		state := s.state(v.Project)
+		if !touched[state] {
+			s.news.wake(v.Project)
+		}
 		touched[state] = true
 		if state.known != nil || state.read != nil {
 			state.pending = append(state.pending, v)

@@ -87,7 +87,7 @@ func TestAgesSurviveRestartsAndEdits(t *testing.T) {
 	}
 	recordFeed(t, s, went(t, "alpha", "1", "1_backlog", "2_current", arrived))
 	want := fmt.Sprintf(`[{"name":"2_current","color":"red","items":[{"story_id":"1","story_name":"One","blocked":null,"merge_failure":null,`+
-		`"since_ms":%d,"points":3,"blocked_since_ms":null}]},{"name":"5_done","items":[]}]`, arrived.UnixMilli())
+		`"since_ms":%d,"points":3,"blocked_since_ms":null,"claim":null}]},{"name":"5_done","items":[]}]`, arrived.UnixMilli())
 	if got := raw(t, s, "2_current"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

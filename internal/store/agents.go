@@ -71,7 +71,13 @@ func (db agents) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error 
 // AssignAgent stores an agent's project, "" for none, and ends the token of its command if that is for another project.
 // It returns NotFound when there is no such agent.
 func (db agents) AssignAgent(ctx context.Context, e *domain.AuditEntry, id, project string) error {
-	return db.changeAgent(ctx, e, assignAgent, []any{id, project}, "agent_id = $1 AND project <> $2", id, project)
+	ctx = context.WithoutCancel(ctx)
+	return db.change(ctx, e, topics{domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
+		if err := changeRow(ctx, tx, assignAgent, id, project); err != nil {
+			return err
+		}
+		return endAgentTokens(ctx, tx, "agent_id = $1 AND project <> $2", id, project)
+	})
 }
 
 const assignAgent = "UPDATE agents SET assigned_project = $2 WHERE id = $1"
@@ -81,22 +87,19 @@ func (db agents) LabelAgent(ctx context.Context, e *domain.AuditEntry, id, label
 	return db.changeOne(ctx, e, topics{domain.TopicAgents}, "UPDATE agents SET label = $2 WHERE id = $1", id, label)
 }
 
-// RemoveAgent removes an agent and the token of its command. It returns NotFound when there is no such agent.
+// RemoveAgent removes an agent, its claims, and the token of its command. It returns NotFound when there is no such
+// agent.
 func (db agents) RemoveAgent(ctx context.Context, e *domain.AuditEntry, id string) error {
-	return db.changeAgent(ctx, e, "DELETE FROM agents WHERE id = $1", []any{id}, "agent_id = $1", id)
-}
-
-// changeAgent executes a statement that must change an agent, and ends the tokens of agents' commands that match a
-// condition.
-func (db agents) changeAgent(
-	ctx context.Context, e *domain.AuditEntry, statement string, args []any, ended string, endedArgs ...any,
-) error {
 	ctx = context.WithoutCancel(ctx)
-	return db.change(ctx, e, topics{domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
-		if err := changeRow(ctx, tx, statement, args...); err != nil {
+	about := topics{domain.TopicAgents, domain.TopicAccess, domain.TopicClaims}
+	return db.change(ctx, e, about, func(tx *sql.Tx) error {
+		if err := changeRow(ctx, tx, "DELETE FROM agents WHERE id = $1", id); err != nil {
 			return err
 		}
-		return endAgentTokens(ctx, tx, ended, endedArgs...)
+		if _, err := tx.ExecContext(ctx, "DELETE FROM claims WHERE agent_id = $1", id); err != nil {
+			return err
+		}
+		return endAgentTokens(ctx, tx, "agent_id = $1", id)
 	})
 }
 

@@ -77,10 +77,12 @@ func (db projects) UpdateProject(ctx context.Context, e *domain.AuditEntry, was,
 		p.Name, p.URL, p.Token.Reveal(), was.URL, was.Token.Reveal())
 }
 
-// RemoveProject removes a project and unassigns its agents. If it was the active project, none is active afterwards.
-// Its events and reading positions are kept. It returns NotFound if there is no such project.
+// RemoveProject removes a project and its claims, and unassigns its agents. If it was the active project, none is
+// active afterwards. Its events and reading positions are kept. It returns NotFound if there is no such project.
 func (db projects) RemoveProject(ctx context.Context, e *domain.AuditEntry, name string) error {
-	return db.change(ctx, e, topics{domain.TopicProjects, domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
+	return db.change(ctx, e, topics{
+		domain.TopicProjects, domain.TopicAgents, domain.TopicAccess, domain.TopicClaims,
+	}, func(tx *sql.Tx) error {
 		if err := changeRow(ctx, tx, "DELETE FROM projects WHERE name = $1", name); err != nil {
 			return err
 		}
@@ -89,6 +91,9 @@ func (db projects) RemoveProject(ctx context.Context, e *domain.AuditEntry, name
 			return err
 		}
 		if err := endAgentTokens(ctx, tx, "project = $1", name); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM claims WHERE project = $1", name); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, "DELETE FROM state WHERE key = $1 AND value = $2", activeKey, name)

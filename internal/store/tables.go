@@ -25,6 +25,7 @@ type Tables struct {
 	stories
 	visits
 	acknowledgements
+	claims
 	state
 }
 
@@ -32,7 +33,17 @@ type Tables struct {
 func NewTables(engine Engine) *Tables {
 	c := &conn{engine: engine, sql: newChangeSQL(engine.Dialect)}
 	return &Tables{
-		c, projects{c}, agents{c}, access{c}, audit{c}, events{c}, stories{c}, visits{c}, acknowledgements{c}, state{c},
+		c,
+		projects{c},
+		agents{c},
+		access{c},
+		audit{c},
+		events{c},
+		stories{c},
+		visits{c},
+		acknowledgements{c},
+		claims{c},
+		state{c},
 	}
 }
 
@@ -45,6 +56,7 @@ type (
 	stories          struct{ *conn }
 	visits           struct{ *conn }
 	acknowledgements struct{ *conn }
+	claims           struct{ *conn }
 	state            struct{ *conn }
 )
 

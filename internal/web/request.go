@@ -91,6 +91,14 @@ func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) *Body {
 	return b
 }
 
+// DecodeOptionalJSON is DecodeJSON for a body that may be missing.
+func DecodeOptionalJSON(w http.ResponseWriter, r *http.Request, limit int64) *Body {
+	if r.ContentLength == 0 {
+		return &Body{}
+	}
+	return DecodeJSON(w, r, limit)
+}
+
 // Err returns why the body or one of its fields could not be read.
 func (b *Body) Err() error { return b.err }
 
@@ -117,6 +125,30 @@ func (b *Body) OptionalText(name string) (value *string) {
 	}
 	return value
 }
+
+// OptionalBool reads true or false, false when it is absent or null. Any other type is Invalid.
+func (b *Body) OptionalBool(name string) (value bool) {
+	if raw, given := b.fields[name]; given && json.Unmarshal(raw, &value) != nil {
+		b.fail("%s: must be true or false", name)
+	}
+	return value
+}
+
+// Wait reads how long an answer may be held: a duration of at most MaxHeldWait, 0 when it is absent or null.
+func (b *Body) Wait() time.Duration {
+	text := b.OptionalText("wait")
+	if text == nil {
+		return 0
+	}
+	wait, err := time.ParseDuration(*text)
+	if err != nil || wait < 0 {
+		b.fail("%s: must be a duration such as 30s", "wait")
+	}
+	return min(wait, MaxHeldWait)
+}
+
+// MaxHeldWait is the longest that a claim waits: clients of MCP give up after a minute.
+const MaxHeldWait = 50 * time.Second
 
 func (b *Body) fail(format, name string) {
 	if b.err == nil {

@@ -104,7 +104,27 @@ func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
 			if items[j].Blocked != "" {
 				blockedSince = milliseconds(items[j].TroubleSince())
 			}
-			return item.Set("since_ms", milliseconds(items[j].Since)).Set("blocked_since_ms", blockedSince)
+			return item.Set("since_ms", milliseconds(items[j].Since)).Set("blocked_since_ms", blockedSince).
+				Set("claim", []byte("null")) // no project server says who works on a story
+		}))
+	})
+}
+
+// WithClaims returns raw, stages as WithTimes returns them, with the claims of stories in their items.
+func WithClaims(raw json.RawMessage, stages []domain.Stage, claims map[string]domain.Claim) json.RawMessage {
+	return eachElement(raw, len(stages), func(i int, stage Object) Object {
+		text, items := stage.Get("items"), stages[i].Items
+		isClaimed := func(item domain.Item) bool { _, claimed := claims[item.StoryID]; return claimed }
+		if text == nil || !slices.ContainsFunc(items, isClaimed) {
+			return stage
+		}
+		return stage.Set("items", eachElement(text, len(items), func(j int, item Object) Object {
+			c, claimed := claims[items[j].StoryID]
+			if !claimed {
+				return item
+			}
+			claim, _ := json.Marshal(NewClaim(&c)) // strings and numbers always encode
+			return item.Set("claim", claim)
 		}))
 	})
 }

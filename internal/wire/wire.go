@@ -120,6 +120,21 @@ type Story struct {
 	Writable         bool             `json:"writable"`
 }
 
+// Claim says who works on a story.
+type Claim struct {
+	By      string  `json:"by"`
+	AgentID *string `json:"agent_id"`
+	SinceMS int64   `json:"since_ms"`
+}
+
+// NewClaim returns nil, which is null in JSON, for no claim.
+func NewClaim(c *domain.Claim) *Claim {
+	if c == nil {
+		return nil
+	}
+	return &Claim{c.By, OrNull(c.AgentID), c.Since.UnixMilli()}
+}
+
 // NewStory returns what a gateway knows of a story. The last answer of its project server may be missing.
 func NewStory(s domain.Story) Story {
 	encoded := Story{

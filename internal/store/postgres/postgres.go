@@ -136,6 +136,7 @@ var versions = map[domain.Topic]string{
 	domain.TopicVisits: `SELECT concat_ws(' ', MAX(changed), (SELECT MAX(changed) FROM histories))
 		FROM stage_visits`,
 	domain.TopicAcknowledgements: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM acknowledgements`,
+	domain.TopicClaims:           `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM claims`,
 }
 
 // Version returns a value that differs after each change of a topic.

@@ -52,6 +52,9 @@ func filled(t *testing.T, dir string) (events int) {
 	undo := domain.Removal{Project: domain.Project{Name: "gone", URL: "http://gone", Token: "t"}, Active: true, Agents: []string{"a"}}
 	check(db.KeepRemoval(ctx, "undo", undo, now, 32))
 	check(db.Acknowledge(ctx, nil, domain.Acknowledgement{Key: "k", Project: "alpha", Text: "t", By: "Zoë", At: now}))
+	_, _, err = db.AddClaim(ctx, domain.Claim{Project: "alpha", StoryID: "1_ü", Holder: "agent a", By: "label", AgentID: "a", Since: now, Stage: "1_backlog"})
+	check(err)
+	check(db.RecordStoryChanges(ctx, nil, []domain.StoryChange{{Project: "alpha", StoryID: "1_ü", Type: domain.StageTransition, Value: "2_current", At: now, By: "label", Via: domain.ChannelMCP}}))
 	check(db.SetState(ctx, "bot", "x\x00y"))
 	reads := generate.Reads(0, 500, 3)
 	for _, text := range storetest.Strange {
@@ -100,6 +103,10 @@ func contents(t *testing.T, db service.Store) map[string]any {
 	add("acknowledgements", acknowledgements, err)
 	past, err := db.Past(ctx, "Ärger")
 	add("past", past, err)
+	claims, err := db.Claims(ctx)
+	add("claims", claims, err)
+	changes, err := db.StoryChanges(ctx, "alpha", "1_ü", 10)
+	add("changes", changes, err)
 	audit, err := db.AuditPage(ctx, domain.AuditQuery{Limit: 100})
 	add("audit", audit.Entries, err)
 	for _, q := range []domain.EventQuery{{}, {Project: "Ärger"}, {Type: domain.StoryBlocked}, {Text: "conflict"}, {Text: "nul"}, {Text: "ünï"}, {Backward: true}} {

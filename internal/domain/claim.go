@@ -1,0 +1,197 @@
+package domain
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Claim says who works on a story. A story has at most one.
+type Claim struct {
+	Project, StoryID string
+	Holder           string // as Actor.Holder returns it
+	By               string // the holder's name, for people
+	AgentID          string // "" unless an agent holds it
+	Since            time.Time
+	Stage            string // where the story was when it was claimed, "" if unknown
+}
+
+func (c Claim) Key() StoryKey { return StoryKey{c.Project, c.StoryID} }
+
+// Is reports whether both are the same claim, under whatever name it is shown.
+func (c Claim) Is(other Claim) bool {
+	return c.Key() == other.Key() && c.Holder == other.Holder && c.Since.Equal(other.Since)
+}
+
+// Ended reports whether a claim ends because its story is in a stage: the one that finishes stories or a later one,
+// unless it was there already when it was claimed.
+func (c Claim) Ended(stages []Stage, stage string) bool {
+	done := DoneStage(stages)
+	return stage != c.Stage && done >= 0 &&
+		slices.ContainsFunc(stages[done:], func(s Stage) bool { return s.Name == stage })
+}
+
+// InOrder sorts items in the order in which they are begun: by the first number in their id, those without one last,
+// then by the id, byte by byte.
+func InOrder(items []Item) {
+	slices.SortStableFunc(items, func(a, b Item) int {
+		x, y := firstNumber(a.StoryID), firstNumber(b.StoryID)
+		if x == "" || y == "" {
+			return cmp.Or(cmp.Compare(len(y), len(x)), cmp.Compare(a.StoryID, b.StoryID))
+		}
+		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a.StoryID, b.StoryID))
+	})
+}
+
+// firstNumber returns the first digits of a text, "" if there are none.
+func firstNumber(text string) string {
+	isDigit := func(r rune) bool { return '0' <= r && r <= '9' }
+	from := strings.IndexFunc(text, isDigit)
+	if from < 0 {
+		return ""
+	}
+	rest := strings.TrimLeftFunc(text[from:], isDigit)
+	return text[from : len(text)-len(rest)]
+}
+
+// StoryChange is a change of a story that was made through the gateway.
+type StoryChange struct {
+	Project, StoryID string
+	Type             EventType // StageTransition or StoryBlocked
+	Value            string    // the stage, or the reason
+	At               time.Time // just before it was made, by the clock that also says when events are received
+	By               string
+	Via              Channel
+}
+
+// PastEvent is an event of a story's history. By and Via are "" for what nobody has done through the gateway.
+type PastEvent struct {
+	Event
+	By  string
+	Via Channel
+}
+
+// MarshalJSON encodes the event in the API's form, with by and via, which are null where they are "".
+func (e PastEvent) MarshalJSON() ([]byte, error) {
+	b := e.AppendJSON(nil)
+	by := struct {
+		By  *string  `json:"by"`
+		Via *Channel `json:"via"`
+	}{}
+	if e.Via != "" {
+		by.By, by.Via = &e.By, &e.Via
+	}
+	who, _ := json.Marshal(by) // strings always encode
+	return append(append(b[:len(b)-1], ','), who[1:]...), nil
+}
+
+// changeSeen is how long the event of a change may take to arrive, and changeEarly by how much less than nothing, since
+// clocks of gateways differ a little.
+const changeSeen, changeEarly = 5 * time.Minute, 500 * time.Millisecond
+
+// History says who has caused which of a story's events: of each change, the first event that fits. Both lists are
+// oldest first.
+func History(events []Event, changes []StoryChange) []PastEvent {
+	past := make([]PastEvent, len(events))
+	details := make([]EventDetails, len(events))
+	for i, e := range events {
+		past[i].Event = e
+		if len(changes) > 0 {
+			details[i] = e.Details()
+		}
+	}
+	for _, c := range changes {
+		fits := func(i int) bool {
+			e, d := &past[i], &details[i]
+			after := e.ReceivedAt.Sub(c.At)
+			return e.Via == "" && e.Type == c.Type && after >= -changeEarly && after <= changeSeen &&
+				(c.Type == StageTransition && d.ToStage == c.Value || c.Type == StoryBlocked && d.Reason == CutReason(c.Value))
+		}
+		for i := range past {
+			if fits(i) {
+				past[i].By, past[i].Via = c.By, c.Via
+				break
+			}
+		}
+	}
+	return past
+}
+
+// Mentions reports whether text has word as a whole word: "1_pay" is not in "21_pay", nor in "1_pay-2".
+func Mentions(text, word string) bool {
+	for word != "" {
+		before, after, found := strings.Cut(text, word)
+		if !found {
+			return false
+		}
+		last, _ := utf8.DecodeLastRuneInString(before)
+		next, _ := utf8.DecodeRuneInString(after)
+		if !inWord(last) && !inWord(next) {
+			return true
+		}
+		_, size := utf8.DecodeRuneInString(word)
+		text = text[len(before)+size:]
+	}
+	return false
+}
+
+func inWord(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// Owner is who works on a story, as its badge shows it.
+type Owner struct {
+	Name    string // "" for nobody
+	AgentID string // "" for a person or program
+	Holder  string // of the claim, "" if only its output mentions the story
+}
+
+// Owners are the owners of stories: who has claimed a story, or else the agent of its project whose output mentions it.
+type Owners struct {
+	claims map[StoryKey]Claim
+	words  map[StoryKey]Agent // the first agent that mentions a word
+	agents []Agent            // with output
+}
+
+// NewOwners takes the claims, and the agents that are alive.
+func NewOwners(claims map[StoryKey]Claim, agents []Agent) *Owners {
+	o := &Owners{claims: claims, words: map[StoryKey]Agent{}}
+	for _, a := range agents {
+		if a.Project == "" || a.Detail == "" {
+			continue
+		}
+		o.agents = append(o.agents, a)
+		for word := range strings.FieldsFuncSeq(a.Detail, func(r rune) bool { return !inWord(r) }) {
+			key := StoryKey{a.Project, word}
+			if _, taken := o.words[key]; !taken {
+				o.words[key] = a
+			}
+		}
+	}
+	return o
+}
+
+// Of returns a story's owner.
+func (o *Owners) Of(project, id string) Owner {
+	if o == nil {
+		return Owner{}
+	}
+	key := StoryKey{project, id}
+	if c, claimed := o.claims[key]; claimed {
+		return Owner{Name: c.By, AgentID: c.AgentID, Holder: c.Holder}
+	}
+	a, found := o.words[key]
+	if !found && strings.ContainsFunc(id, func(r rune) bool { return !inWord(r) }) { // it is more than one word
+		i := slices.IndexFunc(o.agents, func(a Agent) bool { return a.Project == project && Mentions(a.Detail, id) })
+		if found = i >= 0; found {
+			a = o.agents[i]
+		}
+	}
+	if !found {
+		return Owner{}
+	}
+	return Owner{Name: a.Label, AgentID: a.ID}
+}

@@ -1,0 +1,117 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
+)
+
+// Release ends the claim of a story, if there is one. It returns NotFound for an unknown project, and Forbidden for
+// somebody else's claim unless the actor is an operator.
+func (s *Claims) Release(ctx context.Context, project, id string) error {
+	if _, err := s.stories.mayChange(ctx, project); err != nil {
+		return err
+	}
+	c, err := s.table.now(ctx, project, id)
+	if err != nil || c == nil {
+		return err
+	}
+	actor := domain.ActorOf(ctx)
+	if c.Holder != actor.Holder() && !actor.Role.Allows(domain.RoleOperator) {
+		return domain.Errorf(domain.Forbidden, "story '%s' is claimed by %s", id, c.By)
+	}
+	err = s.end(ctx, *c, "")
+	s.stories.recent.Forget(storyKey(project, id))
+	return err
+}
+
+// end ends a claim, which may have ended already.
+func (s *Claims) end(ctx context.Context, c domain.Claim, why string) error {
+	change := domain.Change{
+		Action: domain.StoryReleased, Subject: storyKey(c.Project, c.StoryID), Project: c.Project,
+		Detail: details(was("claim", s.table.labelled(c).By, ""), why),
+	}
+	err := s.stories.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.table.end(ctx, e, c) })
+	if domain.CodeOf(err) == domain.NotFound {
+		return nil
+	}
+	return err
+}
+
+const (
+	// endPause is the pause after looking for claims that end, and endCheck how often that is done though nothing was
+	// noticed.
+	endPause, endCheck = 50 * time.Millisecond, 10 * time.Second
+	// strayAge is how old a claim is at least that ends because its agent has no identity: this gateway may learn later
+	// than another that the agent has joined.
+	strayAge = time.Minute
+)
+
+// Run ends the claims of stories that are moved to the done stage by whatever means, and of agents that are gone, until
+// ctx ends. The leader does that.
+func (s *Claims) Run(ctx context.Context) error {
+	check := time.NewTicker(endCheck)
+	defer check.Stop()
+	for {
+		changed := s.table.news.changed("")
+		if s.leader.Leads() {
+			if err := s.endFinished(ctx); err != nil && domain.CodeOf(err) != domain.Unavailable {
+				return supervise.UnlessEnded(ctx, err)
+			}
+		}
+		supervise.Sleep(ctx, endPause)
+		select {
+		case <-changed:
+		case <-check.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (s *Claims) endFinished(ctx context.Context) error {
+	boards := map[string]map[string]string{} // the stages of stories, by project
+	for key, c := range *s.table.current.Load() {
+		stages := s.pipelines.known(key.Project)
+		if boards[key.Project] == nil {
+			boards[key.Project] = stagesByStory(stages)
+		}
+		if c.Ended(stages, boards[key.Project][key.ID]) {
+			if err := s.endIfFinished(ctx, c, stages); err != nil {
+				return err
+			}
+		}
+		if _, known := s.table.agents.label(c.AgentID); c.AgentID != "" && !known && clock.Now().Sub(c.Since) > strayAge {
+			if err := s.end(ctx, c, "the agent is gone"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func stagesByStory(stages []domain.Stage) map[string]string {
+	found := map[string]string{}
+	for _, stage := range stages {
+		for i := range stage.Items {
+			found[stage.Items[i].StoryID] = stage.Name
+		}
+	}
+	return found
+}
+
+// endIfFinished ends a claim if its story is finished now: the board may be older than the claim.
+func (s *Claims) endIfFinished(ctx context.Context, c domain.Claim, stages []domain.Stage) error {
+	p, registered := s.stories.projects.Registry().Find(c.Project)
+	if !registered {
+		return nil
+	}
+	story, err := s.find(ctx, p, c.StoryID)
+	if err != nil || !c.Ended(stages, story.Stage) {
+		return nil //nolint:nilerr // it is looked at again
+	}
+	return s.end(ctx, c, is("stage", story.Stage))
+}

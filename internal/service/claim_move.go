@@ -1,0 +1,100 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+)
+
+// find returns a story as it is now. Of a server without single stories it is what the board shows.
+func (s *Claims) find(ctx context.Context, p domain.Project, id string) (domain.Story, error) {
+	story, err := s.stories.servers.Story(ctx, p, id)
+	if domain.CodeOf(err) == domain.NotFound {
+		item, stage := s.pipelines.find(ctx, p.Name, id)
+		if item == nil {
+			return story, domain.Errorf(domain.NotFound, "project '%s' has no story '%s'", p.Name, id)
+		}
+		story, err = domain.Story{Stage: stage, Blocked: item.Blocked}, nil
+	}
+	story.Project, story.ID = p.Name, id
+	return story, err
+}
+
+// stillFree returns the story of a new claim, or errMoved if it has meanwhile been moved, blocked or removed.
+func (s *Claims) stillFree(ctx context.Context, p domain.Project, c domain.Claim) (domain.Story, error) {
+	story, err := s.find(ctx, p, c.StoryID)
+	if domain.CodeOf(err) == domain.NotFound || err == nil && (story.Stage != c.Stage || story.Blocked != "") {
+		return story, errMoved
+	}
+	return story, err
+}
+
+// move moves the story of a new claim to a stage, "" for none, and records both. Unless the stage was asked for, a
+// server that does not move stories leaves it where it is. from is the claim that was taken over, if any.
+func (s *Claims) move(
+	ctx context.Context, p domain.Project, c domain.Claim, before domain.Story, to string, asked bool,
+	from ...domain.Claim,
+) error {
+	began, stage := clock.Now(), before.Stage
+	writable := before.File != nil && before.File.Writable
+	if to != "" && to != before.Stage && (asked || writable) {
+		moved, err := s.patch(ctx, p, before, to)
+		switch code := domain.CodeOf(err); {
+		case err == nil:
+			stage = moved
+		case asked || code != domain.Forbidden && code != domain.Invalid:
+			return err
+		}
+	}
+	var holder string
+	for _, other := range from {
+		holder = other.By
+	}
+	change := domain.Change{
+		Action: domain.StoryClaimed, Subject: storyKey(p.Name, c.StoryID), Project: p.Name,
+		Detail: details("claim: "+orNone(holder)+" → "+c.By, was("stage", before.Stage, stage)),
+	}
+	s.stories.changed(ctx, change, s.stories.changesOf(ctx, before, nil, stage, began))
+	return nil
+}
+
+// patch moves a story and returns its stage. It returns Forbidden and Invalid for what its server does not do, and
+// errMoved for a story that has changed meanwhile.
+func (s *Claims) patch(ctx context.Context, p domain.Project, before domain.Story, to string) (string, error) {
+	if before.File == nil {
+		return "", domain.Errorf(domain.Forbidden, "the project server does not move stories")
+	}
+	change, _ := json.Marshal(map[string]string{"version": before.File.Version, "stage": to}) // strings always encode
+	status, body, err := s.stories.servers.PatchStory(ctx, p, before.ID, change)
+	said := domain.CutText(strings.ToValidUTF8(strings.TrimSpace(string(body)), ""))
+	switch {
+	case err != nil:
+		return "", err
+	case status/100 == 2:
+		return stageIn(body, to, nil), nil
+	case status == 409, status == 404:
+		return "", errMoved
+	case status == 403:
+		return "", domain.Errorf(domain.Forbidden, "%s", said)
+	case status == 400:
+		return "", domain.Errorf(domain.Invalid, "%s", said)
+	}
+	return "", domain.Errorf(domain.BadGateway, "the project server answered with status %d", status)
+}
+
+// giveBack ends a new claim, or returns it to whoever had it. It logs a failure: the claim then stays.
+func (s *Claims) giveBack(ctx context.Context, c domain.Claim, was []domain.Claim) {
+	var err error
+	if len(was) > 0 {
+		err = s.table.pass(ctx, c, was[0])
+	} else {
+		err = s.table.end(ctx, nil, c)
+	}
+	if err != nil && domain.CodeOf(err) != domain.NotFound {
+		s.stories.audit.log.ErrorContext(ctx, "cannot give back a claim",
+			"story", storyKey(c.Project, c.StoryID), "error", err)
+	}
+}

@@ -1,0 +1,277 @@
+package service
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+)
+
+type claimStore interface {
+	Claims(ctx context.Context) ([]domain.Claim, error)
+	Claim(ctx context.Context, project, id string) (domain.Claim, error)
+	// AddClaim stores the first of the claims whose story nobody has claimed. It returns the index of that, or -1 and the
+	// claim of the first story.
+	AddClaim(ctx context.Context, wanted ...domain.Claim) (won int, held domain.Claim, err error)
+	PassClaim(ctx context.Context, was, now domain.Claim) error
+	EndClaim(ctx context.Context, e *domain.AuditEntry, c domain.Claim) error
+	RecordStoryChanges(
+		ctx context.Context, e *domain.AuditEntry, changes []domain.StoryChange, ended ...domain.Claim,
+	) error
+	StoryChanges(ctx context.Context, project, id string, limit int) ([]domain.StoryChange, error)
+	RemoveStoryChanges(ctx context.Context, token int64, before time.Time) error
+}
+
+// claimTable keeps the claims in memory, written through to the store, in which one transaction decides who wins.
+type claimTable struct {
+	store  claimStore
+	agents *agentTable // claims show their labels
+	news   *projectNews
+	stored *reloader
+	// change is held while store and memory are changed, so that the two agree.
+	change  sync.Mutex
+	current atomic.Pointer[claimsByStory] // replaced, never changed
+}
+
+type claimsByStory map[domain.StoryKey]domain.Claim
+
+func loadClaimTable(
+	ctx context.Context, store claimStore, changes Changes, agents *agentTable, news *projectNews,
+) (*claimTable, error) {
+	t := &claimTable{store: store, agents: agents, news: news}
+	t.current.Store(&claimsByStory{})
+	t.stored = newReloader(changes, domain.TopicClaims, t.load)
+	return t, t.load(ctx)
+}
+
+func (t *claimTable) load(ctx context.Context) error {
+	t.change.Lock()
+	defer t.change.Unlock()
+	stored, err := t.store.Claims(ctx)
+	if err != nil {
+		return err
+	}
+	next := claimsByStory{}
+	for _, c := range stored {
+		next[c.Key()] = c
+	}
+	t.replace(next)
+	return nil
+}
+
+// replace makes next the claims, and wakes those who wait for stories that are free now. The caller holds change.
+func (t *claimTable) replace(next claimsByStory) {
+	before := *t.current.Load()
+	if maps.Equal(before, next) {
+		return
+	}
+	t.current.Store(&next)
+	for key := range before {
+		if _, claimed := next[key]; !claimed {
+			t.news.wake(key.Project)
+		}
+	}
+}
+
+// edit changes the claims in memory. The caller holds change.
+func (t *claimTable) edit(edit func(claimsByStory)) {
+	next := maps.Clone(*t.current.Load())
+	edit(next)
+	t.replace(next)
+}
+
+// drop ends claims in memory. The store has ended them already.
+func (t *claimTable) drop(ended func(domain.Claim) bool) {
+	t.change.Lock()
+	defer t.change.Unlock()
+	t.edit(func(claims claimsByStory) {
+		maps.DeleteFunc(claims, func(_ domain.StoryKey, c domain.Claim) bool { return ended(c) })
+	})
+}
+
+// labelled returns a claim with the current label of the agent that holds it.
+func (t *claimTable) labelled(c domain.Claim) domain.Claim {
+	if c.AgentID == "" {
+		return c
+	}
+	if label, known := t.agents.label(c.AgentID); known {
+		c.By = label
+	}
+	return c
+}
+
+// newClaim returns the claim of a story that the actor of ctx would have from now on.
+func (t *claimTable) newClaim(ctx context.Context, project, id, stage string) domain.Claim {
+	actor := domain.ActorOf(ctx)
+	return domain.Claim{
+		Project: project, StoryID: id, Stage: stage, Holder: actor.Holder(), By: t.agents.nameOf(actor),
+		AgentID: actor.AgentID, Since: time.UnixMilli(clock.Now().UnixMilli()),
+	}
+}
+
+// all returns all claims.
+func (t *claimTable) all() claimsByStory {
+	claims := maps.Clone(*t.current.Load())
+	for key, c := range claims {
+		claims[key] = t.labelled(c)
+	}
+	return claims
+}
+
+// of returns the claim of a story in memory, nil if there is none.
+func (t *claimTable) of(project, id string) *domain.Claim {
+	c, claimed := (*t.current.Load())[domain.StoryKey{Project: project, ID: id}]
+	if !claimed {
+		return nil
+	}
+	c = t.labelled(c)
+	return &c
+}
+
+// now returns the claim of a story, nil if there is none, as all gateways know it.
+func (t *claimTable) now(ctx context.Context, project, id string) (*domain.Claim, error) {
+	if t.stored.changes == nil {
+		return t.of(project, id), nil
+	}
+	c, err := t.store.Claim(ctx, project, id)
+	switch {
+	case domain.CodeOf(err) == domain.NotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	c = t.labelled(c)
+	return &c, nil
+}
+
+// addFirst stores the first of the claims whose story nobody has claimed. It returns its index, -1 if there is none.
+func (t *claimTable) addFirst(ctx context.Context, wanted []domain.Claim) (won int, err error) {
+	t.change.Lock()
+	defer t.change.Unlock()
+	var free []domain.Claim
+	var at []int
+	for i, c := range wanted {
+		if _, claimed := (*t.current.Load())[c.Key()]; !claimed && len(free) < maxWanted {
+			free, at = append(free, c), append(at, i)
+		}
+	}
+	if len(free) == 0 {
+		return -1, nil
+	}
+	won, _, err = t.store.AddClaim(context.WithoutCancel(ctx), free...)
+	if err != nil || won < 0 {
+		return -1, err
+	}
+	t.edit(func(claims claimsByStory) { claims[free[won].Key()] = free[won] })
+	return at[won], nil
+}
+
+// maxWanted is how many stories one transaction tries to claim.
+const maxWanted = 50
+
+// add stores a claim unless another one is there, and returns the one that is there then.
+func (t *claimTable) add(ctx context.Context, c domain.Claim) (held domain.Claim, err error) {
+	t.change.Lock()
+	defer t.change.Unlock()
+	won, held, err := t.store.AddClaim(context.WithoutCancel(ctx), c)
+	if err != nil {
+		return held, err
+	}
+	if won == 0 {
+		held = c
+	}
+	t.edit(func(claims claimsByStory) { claims[held.Key()] = held })
+	return t.labelled(held), nil
+}
+
+// pass replaces a claim with another one. It returns NotFound when the first has ended.
+func (t *claimTable) pass(ctx context.Context, was, now domain.Claim) error {
+	t.change.Lock()
+	defer t.change.Unlock()
+	err := t.store.PassClaim(context.WithoutCancel(ctx), was, now)
+	if err == nil {
+		t.edit(func(claims claimsByStory) { claims[now.Key()] = now })
+	}
+	return err
+}
+
+// end ends a claim. It returns NotFound when it has ended already.
+func (t *claimTable) end(ctx context.Context, e *domain.AuditEntry, c domain.Claim) error {
+	t.change.Lock()
+	defer t.change.Unlock()
+	err := t.store.EndClaim(context.WithoutCancel(ctx), e, c)
+	if err == nil || domain.CodeOf(err) == domain.NotFound {
+		t.forget(c)
+	}
+	return err
+}
+
+// record stores changes of a story with their audit entry, and ends claims.
+func (t *claimTable) record(
+	ctx context.Context, e *domain.AuditEntry, changes []domain.StoryChange, ended ...domain.Claim,
+) error {
+	if len(ended) > 0 {
+		t.change.Lock()
+		defer t.change.Unlock()
+	}
+	err := t.store.RecordStoryChanges(context.WithoutCancel(ctx), e, changes, ended...)
+	if err == nil {
+		t.forget(ended...)
+	}
+	return err
+}
+
+// forget ends claims in memory, unless others have replaced them. The caller holds change.
+func (t *claimTable) forget(ended ...domain.Claim) {
+	if len(ended) == 0 {
+		return
+	}
+	t.edit(func(claims claimsByStory) {
+		for _, c := range ended {
+			if claims[c.Key()].Is(c) {
+				delete(claims, c.Key())
+			}
+		}
+	})
+}
+
+// projectNews wakes those who wait for a change of a project's stories.
+type projectNews struct {
+	mu      sync.Mutex
+	waiting map[string]chan struct{} // by project, "" for any
+}
+
+// changed returns a channel that is closed at the next change of a project, "" for any. Call it before reading.
+func (n *projectNews) changed(project string) <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.waiting == nil {
+		n.waiting = map[string]chan struct{}{}
+	}
+	if n.waiting[project] == nil {
+		n.waiting[project] = make(chan struct{})
+	}
+	return n.waiting[project]
+}
+
+func (n *projectNews) wake(project string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, key := range []string{project, ""} {
+		if waiting := n.waiting[key]; waiting != nil {
+			close(waiting)
+			delete(n.waiting, key)
+		}
+	}
+}
+
+// awaited reports whether somebody may be waiting for a change of a project.
+func (n *projectNews) awaited(project string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.waiting[project] != nil
+}

@@ -1,0 +1,223 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// Claims decide who works on which story.
+type Claims struct {
+	table     *claimTable
+	stories   *Stories
+	pipelines *Pipelines
+	leader    Leadership
+}
+
+// ClaimRequest says what is to be claimed.
+type ClaimRequest struct {
+	StoryID string // "" for the next free story of From
+	From    string // a stage, "" for the one in which work waits
+	// To is the stage that the story moves to. "" is the next one for the next free story, and none for a named one.
+	To       string
+	TakeOver bool          // somebody else's claim of a named story is passed on
+	Wait     time.Duration // how long to wait for a free story
+}
+
+const (
+	// claimCheck is how often those who wait look again, though nothing was noticed: not every server tells of changes.
+	claimCheck = 5 * time.Second
+	// claimTries is how often a story is looked for on a board that changes all the time.
+	claimTries = 3
+)
+
+// Owners returns who works on stories, given the agents that are alive.
+func (s *Claims) Owners(agents []domain.Agent) *domain.Owners {
+	return domain.NewOwners(s.table.all(), agents)
+}
+
+// Of returns the claims of a project, by story.
+func (s *Claims) Of(project string) map[string]domain.Claim {
+	claims := map[string]domain.Claim{}
+	for key, c := range *s.table.current.Load() {
+		if key.Project == project {
+			claims[key.ID] = s.table.labelled(c)
+		}
+	}
+	return claims
+}
+
+// Claim claims a story for the actor of ctx and moves it. found is false when no story has become free in time. It
+// returns Invalid for a stage that does not exist, Conflict for a named story that somebody else has claimed, Forbidden
+// and Invalid if the story was to be moved and its project server does not do that, BadGateway when that does not
+// respond, and NotFound. After an error nothing is claimed.
+func (s *Claims) Claim(
+	ctx context.Context, project string, r ClaimRequest,
+) (story domain.Story, found bool, err error) {
+	p, err := s.stories.mayChange(ctx, project)
+	if err == nil {
+		err = mayTakeOver(ctx, nil, r.TakeOver)
+	}
+	if err != nil {
+		return story, false, err
+	}
+	late, cancel := context.WithTimeout(ctx, r.Wait)
+	defer cancel()
+	again := time.NewTicker(claimCheck)
+	defer again.Stop()
+	for ctx.Err() == nil {
+		changed := s.table.news.changed(project)
+		id, err := s.claim(context.WithoutCancel(ctx), p, r)
+		if id != "" && err == nil {
+			s.stories.recent.Forget(storyKey(project, id))
+			story, err = s.stories.Get(context.WithoutCancel(ctx), project, id)
+			return story, err == nil, err
+		}
+		if err != nil || late.Err() != nil {
+			return story, false, err
+		}
+		select {
+		case <-changed:
+		case <-again.C:
+		case <-late.Done():
+		}
+	}
+	return story, false, nil
+}
+
+// claim claims a story now, and returns its id, "" if none is free.
+func (s *Claims) claim(ctx context.Context, p domain.Project, r ClaimRequest) (id string, err error) {
+	if _, registered := s.stories.projects.Registry().Find(p.Name); !registered {
+		return "", projectNotFound(p.Name)
+	}
+	if r.StoryID != "" {
+		return r.StoryID, s.named(ctx, p, r)
+	}
+	for range claimTries {
+		id, again, err := s.next(ctx, p, r)
+		if !again {
+			return id, err
+		}
+	}
+	return "", nil
+}
+
+// next claims the next free story. again means that the board was out of date.
+func (s *Claims) next(ctx context.Context, p domain.Project, r ClaimRequest) (id string, again bool, err error) {
+	board, err := s.pipelines.Now(ctx, p.Name)
+	if err != nil {
+		return "", false, err
+	}
+	from, to, err := claimStages(board.Stages, r)
+	if err != nil || len(board.Stages) == 0 {
+		return "", false, err
+	}
+	stage := board.Stages[from]
+	items := slices.DeleteFunc(slices.Clone(stage.Items), func(i domain.Item) bool { return i.Blocked != "" })
+	domain.InOrder(items)
+	wanted := make([]domain.Claim, len(items))
+	for i, item := range items {
+		wanted[i] = s.table.newClaim(ctx, p.Name, item.StoryID, stage.Name)
+	}
+	for {
+		won, err := s.table.addFirst(ctx, wanted)
+		if domain.CodeOf(err) == domain.NotFound { // a claim has just ended
+			return "", true, nil
+		}
+		if err != nil || won < 0 {
+			return "", again, err
+		}
+		c := wanted[won]
+		wanted, again = wanted[won+1:], true
+		before, err := s.stillFree(ctx, p, c)
+		if err == nil {
+			err = s.move(ctx, p, c, before, to, r.To != "")
+		}
+		if err == nil {
+			return c.StoryID, false, nil
+		}
+		s.giveBack(ctx, c, nil)
+		if !errors.Is(err, errMoved) {
+			return "", false, err
+		}
+	}
+}
+
+// errMoved is returned for a story that is no longer as the board showed it.
+var errMoved = domain.Errorf(domain.Conflict, "the story has just been changed by somebody else; try again")
+
+// claimStages returns the index of the stage to claim from, and the name of the one to move to, "" for none. It returns
+// Invalid for stages that do not exist.
+func claimStages(stages []domain.Stage, r ClaimRequest) (from int, to string, err error) {
+	index := func(field, name string) int {
+		i := slices.IndexFunc(stages, func(s domain.Stage) bool { return s.Name == name })
+		if i < 0 && name != "" {
+			err = domain.Errorf(domain.Invalid, "%s: there is no stage '%s'", field, domain.CutText(name))
+		}
+		return i
+	}
+	to = r.To
+	index("to", r.To)
+	if from = index("from", r.From); from < 0 {
+		from = domain.WaitingStage(stages)
+	}
+	if to == "" && r.StoryID == "" && from+1 < len(stages) {
+		to = stages[from+1].Name
+	}
+	return from, to, err
+}
+
+// named claims the story that the request names.
+func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) error {
+	if r.From != "" || r.To != "" {
+		board, err := s.pipelines.Now(ctx, p.Name)
+		if err == nil {
+			_, _, err = claimStages(board.Stages, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	before, err := s.find(ctx, p, r.StoryID)
+	if err != nil {
+		return err
+	}
+	c, was, err := s.win(ctx, s.table.newClaim(ctx, p.Name, r.StoryID, before.Stage), r.TakeOver)
+	if err != nil || c == nil {
+		return err
+	}
+	if err = s.move(ctx, p, *c, before, r.To, true, was...); err != nil {
+		s.giveBack(ctx, *c, was)
+	}
+	return err
+}
+
+// win claims a story, if need be from somebody else, whose claim was is then. It returns nil if the actor has claimed
+// it already.
+func (s *Claims) win(
+	ctx context.Context, c domain.Claim, takeOver bool,
+) (won *domain.Claim, was []domain.Claim, err error) {
+	for range claimTries {
+		held, err := s.table.add(ctx, c)
+		switch {
+		case domain.CodeOf(err) == domain.NotFound: // another claim has just ended
+			continue
+		case err != nil:
+			return nil, nil, err
+		case held.Is(c):
+			return &c, nil, nil
+		case held.Holder == c.Holder:
+			return nil, nil, nil
+		}
+		if err := mayTakeOver(ctx, &held, takeOver); err != nil {
+			return nil, nil, err
+		}
+		if err = s.table.pass(ctx, held, c); err == nil || domain.CodeOf(err) != domain.NotFound {
+			return &c, []domain.Claim{held}, err
+		}
+	}
+	return nil, nil, errMoved
+}

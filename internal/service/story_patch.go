@@ -1,0 +1,170 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+)
+
+// patch is a change of a story, as it is sent to its project server.
+type patch struct {
+	fields   map[string]json.RawMessage
+	takeOver bool
+}
+
+func parsePatch(change []byte) (p patch) {
+	_ = json.Unmarshal(change, &p.fields) // the project server refuses what is no object
+	_ = json.Unmarshal(p.fields["take_over"], &p.takeOver)
+	delete(p.fields, "take_over")
+	delete(p.fields, "version")
+	return p
+}
+
+// values returns the fields that the patch sets, each with its value before and after, "" for null. known is false if
+// it has others.
+func (p patch) values(before domain.Story) (set []fieldChange, known bool) {
+	for _, field := range []fieldChange{
+		{name: "stage", before: before.Stage},
+		{name: "blocked", before: before.Blocked},
+		{name: "merge_failure", before: before.MergeFailure},
+	} {
+		if raw, given := p.fields[field.name]; given && json.Unmarshal(raw, &field.after) == nil {
+			set = append(set, field)
+		}
+	}
+	return set, len(set) == len(p.fields)
+}
+
+type fieldChange struct{ name, before, after string }
+
+func (f fieldChange) changes() bool { return f.before != f.after }
+
+// Patch sends a change of a story to its project server and returns status and body of the response. It returns
+// NotFound for an unknown project, BadGateway for a server that does not respond, Conflict for a move to the
+// stage where it is and for a story that somebody else has claimed, unless take_over is set, and Forbidden for taking
+// over without being an operator.
+func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) (status int, body []byte, err error) {
+	p, err := s.mayChange(ctx, project)
+	if err != nil {
+		return 0, nil, err
+	}
+	asked := parsePatch(change)
+	claim, err := s.claims.now(ctx, project, id)
+	if err == nil {
+		err = mayTakeOver(ctx, claim, asked.takeOver)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	before, err := s.servers.Story(ctx, p, id)
+	if code := domain.CodeOf(err); code == domain.LoopDetected || code != "" && ctx.Err() != nil {
+		return 0, nil, err
+	}
+	if err != nil { // the server is asked all the same
+		if item, stage := s.pipelines.find(ctx, project, id); item != nil {
+			before = domain.Story{Stage: stage, Blocked: item.Blocked, MergeFailure: item.MergeFailure}
+		}
+	}
+	set, known := asked.values(before)
+	if _, moves := asked.fields["stage"]; err == nil && moves && known && !slices.ContainsFunc(set, fieldChange.changes) {
+		return 0, nil, domain.Errorf(domain.Conflict, "already there: the story is in %s", before.Stage)
+	}
+	before.Project, before.ID = project, id
+	began := clock.Now()
+	status, body, err = s.servers.PatchStory(ctx, p, id, change)
+	s.recent.Forget(storyKey(project, id))
+	if err == nil && status/100 == 2 {
+		s.patched(ctx, before, set, stageIn(body, before.Stage, set), began, claim)
+	}
+	return status, body, err
+}
+
+// patched records what a patch has changed, and ends the claim of a story that it has finished, or passes that on.
+func (s *Stories) patched(
+	ctx context.Context, before domain.Story, set []fieldChange, stage string, began time.Time, claim *domain.Claim,
+) {
+	var parts []string
+	for _, f := range set {
+		parts = append(parts, f.name+": "+orNone(f.before)+" → "+orNone(f.after))
+	}
+	var ended []domain.Claim
+	if claim != nil {
+		next := s.claims.newClaim(ctx, before.Project, before.ID, before.Stage)
+		switch {
+		case claim.Ended(s.pipelines.known(before.Project), stage):
+			ended = append(ended, *claim)
+			parts = append(parts, was("claim", claim.By, ""))
+		case claim.Holder != next.Holder && s.claims.pass(ctx, *claim, next) == nil:
+			parts = append(parts, was("claim", claim.By, next.By))
+		}
+	}
+	c := domain.Change{
+		Action: domain.StoryChanged, Subject: storyKey(before.Project, before.ID), Detail: details(parts...),
+		Project: before.Project,
+	}
+	s.changed(ctx, c, s.changesOf(ctx, before, set, stage, began), ended...)
+}
+
+// changesOf returns those changes of which events will tell.
+func (s *Stories) changesOf(
+	ctx context.Context, before domain.Story, set []fieldChange, stage string, began time.Time,
+) (changes []domain.StoryChange) {
+	actor := domain.ActorOf(ctx)
+	made := domain.StoryChange{
+		Project: before.Project, StoryID: before.ID, At: began, By: s.claims.agents.nameOf(actor), Via: actor.Channel,
+	}
+	if stage != before.Stage {
+		made.Type, made.Value = domain.StageTransition, stage
+		changes = append(changes, made)
+	}
+	for _, f := range set {
+		if f.name == "blocked" && f.after != "" && f.changes() {
+			made.Type, made.Value = domain.StoryBlocked, f.after
+			changes = append(changes, made)
+		}
+	}
+	return changes
+}
+
+// changed records a change of a story that was just made on its project server.
+func (s *Stories) changed(
+	ctx context.Context, c domain.Change, changes []domain.StoryChange, ended ...domain.Claim,
+) {
+	err := s.audit.change(ctx, c, func(e *domain.AuditEntry) error { return s.claims.record(ctx, e, changes, ended...) })
+	if err != nil {
+		s.audit.log.ErrorContext(ctx, "cannot store the audit entry of a change", "error", err)
+	}
+}
+
+// stageIn returns the stage of a story in a project server's response, otherwise the one that was asked for.
+func stageIn(body []byte, before string, set []fieldChange) string {
+	var story struct {
+		Stage string `json:"stage"`
+	}
+	if json.Unmarshal(body, &story) == nil && story.Stage != "" {
+		return story.Stage
+	}
+	for _, f := range set {
+		if f.name == "stage" {
+			return f.after
+		}
+	}
+	return before
+}
+
+// mayTakeOver returns Conflict for a claim of somebody else that is not taken over, and Forbidden for taking over
+// without being an operator. claim is nil for none.
+func mayTakeOver(ctx context.Context, claim *domain.Claim, takeOver bool) error {
+	actor := domain.ActorOf(ctx)
+	switch {
+	case takeOver && !actor.Role.Allows(domain.RoleOperator):
+		return domain.Errorf(domain.Forbidden, "taking over needs the role %s", domain.RoleOperator)
+	case claim != nil && !takeOver && claim.Holder != actor.Holder():
+		return domain.Errorf(domain.Conflict, "story '%s' is claimed by %s", claim.StoryID, claim.By)
+	}
+	return nil
+}
