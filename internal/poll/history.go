@@ -34,7 +34,6 @@ type history struct {
 	reading sync.WaitGroup
 	busy    atomic.Bool // guards the fields below
 	due     time.Time
-	last    *string // the id of the history that was merged last; nil if unknown
 	failing supervise.Backoff
 }
 
@@ -92,12 +91,9 @@ func (f *follower) mergeHistory(ctx context.Context) (took time.Duration, err er
 	}
 	began := time.Now()
 	defer func() { took = time.Since(began) }()
-	if f.history.last == nil {
-		last, err := f.Histories.Last(ctx, f.project)
-		if err != nil {
-			return 0, err
-		}
-		f.history.last = &last
+	last, err := f.Histories.Last(ctx, f.project)
+	if err != nil {
+		return 0, err
 	}
 	part, err := f.Feeds.History(ctx, f.project, 0, 1)
 	switch {
@@ -105,17 +101,14 @@ func (f *follower) mergeHistory(ctx context.Context) (took time.Duration, err er
 		return 0, err
 	case !part.Complete:
 		return 0, errUnfinished
-	case part.ID == *f.history.last:
+	case part.ID == last:
 		return 0, nil
 	}
 	moves, err := f.moves(ctx, part.ID)
-	if err == nil {
-		err = f.Histories.Merge(ctx, f.token, f.project, part.ID, moves)
+	if err != nil {
+		return 0, err
 	}
-	if err == nil {
-		f.history.last = &part.ID
-	}
-	return 0, err
+	return 0, f.Histories.Merge(ctx, f.token, f.project, part.ID, moves)
 }
 
 // moves returns all moves of a history, or the newest if they are too many.

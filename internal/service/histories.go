@@ -42,7 +42,7 @@ func (s *Histories) Last(ctx context.Context, project domain.Project) (id string
 }
 
 // Merge merges a history, all of whose moves are given, in the place of the one before, under the leader's fencing
-// token. It returns Unavailable while the project's histories change more than they may: what it had stored by then is
+// token. It returns TooLarge while the project's histories change more than they may: what it had stored by then is
 // completed by the next one.
 func (s *Histories) Merge(
 	ctx context.Context, token int64, project domain.Project, id string, moves []domain.Move,
@@ -74,7 +74,7 @@ func (s *Histories) Merge(
 		err := steps.do(ctx, func() error {
 			changed, err := s.store.MergeMoves(ctx, token, project.Name, part)
 			if err == nil && !s.spend(project.Name, changed) {
-				err = domain.Errorf(domain.Unavailable, "the history changes too much")
+				err = domain.Errorf(domain.TooLarge, "the history changes too much")
 			}
 			return err
 		})

@@ -63,7 +63,7 @@ func TestAHostileHistoryIsBounded(t *testing.T) {
 	// What a project's histories change is limited; other projects have their own limit.
 	service.SpendMerges(s, "alpha", 10*domain.MaxMoves)
 	moves[0].StoryID = "another"
-	if err := s.Histories.Merge(t.Context(), 0, alpha, "two", moves); domain.CodeOf(err) != domain.Unavailable {
+	if err := s.Histories.Merge(t.Context(), 0, alpha, "two", moves); domain.CodeOf(err) != domain.TooLarge {
 		t.Errorf("without limit: %v", err)
 	}
 	if past, err := db.Past(t.Context(), "alpha"); err != nil || past.ID != "one" {
