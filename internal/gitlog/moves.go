@@ -89,11 +89,11 @@ func (r repository) moves(ctx context.Context, head string, since time.Time, pas
 	if err != nil {
 		return nil, err
 	}
-	return inOrder(commits, did), nil
+	return inOrder(commits, did, since), nil
 }
 
-// inOrder returns the moves of commits, which are sorted newest first, oldest first.
-func inOrder(commits []boardCommit, did [][]move) (moves []wire.Move) {
+// inOrder returns the moves since a time, oldest first, of commits, which are sorted newest first.
+func inOrder(commits []boardCommit, did [][]move, since time.Time) (moves []wire.Move) {
 	type place struct {
 		stage string
 		atMS  int64
@@ -109,7 +109,9 @@ func inOrder(commits []boardCommit, did [][]move) (moves []wire.Move) {
 				continue
 			}
 			now := place{m.to, max(commit.at.UnixMilli(), last.atMS)}
-			places[m.story] = now
+			if places[m.story] = now; now.atMS < since.UnixMilli() {
+				continue // it was committed again since
+			}
 			moves = append(moves, wire.Move{
 				StoryID: m.story, FromStage: wire.OrNull(m.from), ToStage: m.to, AtMS: now.atMS,
 				Author: commit.author, Commit: commit.hash,

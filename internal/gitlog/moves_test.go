@@ -170,6 +170,18 @@ func TestMovesAreWhatEachCommitDid(t *testing.T) {
 			p.mv("work/1_backlog/7.md", "work/2_current/7.md")
 			p.did(179)
 		}, "7 1_backlog→2_current 179"},
+		{"old work that was committed later", func(p *project) {
+			p.write("work/1_backlog/7.md", "x")
+			p.did(20)
+			p.mv("work/1_backlog/7.md", "work/2_current/7.md")
+			p.git("add", "-A")
+			p.git("commit", "-q", "-m", "x", "--date", time.Now().AddDate(0, 0, -15).Format(time.RFC3339))
+			p.write("work/1_backlog/8.md", "x")
+			p.git("add", "-A")
+			p.git("commit", "-q", "-m", "x", "--date", time.Now().AddDate(0, 0, -200).Format(time.RFC3339))
+			p.mv("work/1_backlog/8.md", "work/2_current/8.md")
+			p.did(5)
+		}, "7 →1_backlog 20, 7 1_backlog→2_current 15, 8 1_backlog→2_current 5"},
 		{"a rebase", func(p *project) {
 			p.write("work/1_backlog/7.md", "x")
 			p.did(30)
