@@ -23,6 +23,7 @@ func TestABoardFoldsNoTroubleAway(t *testing.T) {
 	props := views.ProjectProps{
 		Project: domain.Project{Name: "alpha"}, Pipeline: p, Stuck: []string{"198_story"}, Now: now,
 		Agents: []domain.KnownAgent{{Agent: domain.Agent{Label: "builder", Project: "alpha", State: domain.AgentRunning, Detail: "199_story\nstep 1"}}},
+		Owners: domain.NewOwners(nil, []domain.Agent{{Label: "builder", Project: "alpha", Detail: "199_story\nstep 1"}}),
 	}
 	if err := views.ProjectPart(props).Content.Render(context.Background(), &b); err != nil {
 		t.Fatal(err)

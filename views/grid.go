@@ -65,7 +65,6 @@ func newGrid(p OverviewProps) grid {
 	}
 	g := grid{page: max(1, p.Page), working: order.working}
 	page, room := g.cut(order, g.choose(order, p))
-	atWork := agentsAtWork(p.Agents)
 	var tracks []*track
 	for _, i := range page {
 		t := newTrack(&p.Pipelines[i], p.Alerts.Stuck[p.Pipelines[i].Project])
@@ -73,7 +72,7 @@ func newGrid(p OverviewProps) grid {
 		if int(i) < len(p.Charts) {
 			t.days = p.Charts[i].Days
 		}
-		t.fill(atWork[t.Project])
+		t.fill(p.Owners)
 		tracks = append(tracks, t)
 	}
 	load(tracks, room)

@@ -63,10 +63,10 @@ func split[T any](list []T, n int) (first, rest []T) {
 
 // troubledFirst returns stories by trouble, and those that agents work on before the others, so that none of them is
 // folded away while others are shown. The order of equal ones stays.
-func (p ProjectProps) troubledFirst(items []domain.Item, atWork map[string]string) []domain.Item {
+func (p ProjectProps) troubledFirst(items []domain.Item) []domain.Item {
 	order := func(item domain.Item) int {
 		signal, _ := storyState(item, p.Stuck)
-		return wagon{signal: signal, agent: atWork[item.StoryID]}.order()
+		return wagon{signal: signal, agent: p.Owners.Of(p.Project.Name, item.StoryID).Name}.order()
 	}
 	return slices.SortedStableFunc(slices.Values(items), func(a, b domain.Item) int { return order(a) - order(b) })
 }

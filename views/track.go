@@ -94,12 +94,12 @@ func newTrack(p *domain.ProjectPipeline, stuck []string) *track {
 }
 
 // fill adds the stations. agents holds the labels of the agents that work on the project's stories, by story id.
-func (t *track) fill(agents map[string]string) {
+func (t *track) fill(owners *domain.Owners) {
 	for _, stage := range t.Stages[t.from:t.to] {
 		s := station{name: stage.Name}
 		for _, item := range stage.Items {
 			signal, state := storyState(item, t.stuck)
-			s.add(wagon{item, signal, state, agents[item.StoryID]})
+			s.add(wagon{item, signal, state, owners.Of(t.Project, item.StoryID).Name})
 		}
 		t.stations = append(t.stations, s)
 	}
@@ -141,23 +141,6 @@ func (t *track) stages() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-// agentsAtWork returns the labels of agents, by the project and the story on which they say they work.
-func agentsAtWork(agents []domain.Agent) map[string]map[string]string {
-	found := map[string]map[string]string{}
-	for _, a := range agents {
-		if a.State != domain.AgentRunning || a.Project == "" {
-			continue
-		}
-		if found[a.Project] == nil {
-			found[a.Project] = map[string]string{}
-		}
-		for word := range strings.FieldsSeq(a.Detail) {
-			found[a.Project][word] = a.Label
-		}
-	}
-	return found
 }
 
 // initials returns the short form of an agent's label on a wagon: "B1" for builder-1.

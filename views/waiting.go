@@ -55,8 +55,7 @@ type waitingLine struct {
 const waitingLines = 100
 
 // Use fills in the stories, which are in the order of the page.
-func (p *WaitingProps) Use(stories []domain.WaitingStory, agents []domain.Agent) {
-	atWork := agentsAtWork(agents)
+func (p *WaitingProps) Use(stories []domain.WaitingStory, owners *domain.Owners) {
 	for _, s := range stories {
 		title := s.Stage.Title()
 		if !slices.Contains(p.Stages, title) && len(p.Stages) < maxOptions {
@@ -65,7 +64,7 @@ func (p *WaitingProps) Use(stories []domain.WaitingStory, agents []domain.Agent)
 		if p.Filter.Project != "" && s.Project != p.Filter.Project || p.Filter.Stage != "" && title != p.Filter.Stage {
 			continue
 		}
-		line := waitingLine{s, atWork[s.Project][s.Item.StoryID]}
+		line := waitingLine{s, owners.Of(s.Project, s.Item.StoryID).Name}
 		isOver := s.Age > s.Limit
 		p.inWork++
 		if isOver {

@@ -16,6 +16,7 @@ type WallProps struct {
 	Charts    []domain.Charts // of Pipelines
 	Together  domain.Charts
 	Agents    []domain.Agent
+	Owners    *domain.Owners
 	Now       time.Time
 }
 
@@ -53,14 +54,13 @@ func (p WallProps) open() (shown []domain.Alert, more, stuck int) {
 
 // pages returns the tracks, the worst trouble first, in pages.
 func (p WallProps) pages() [][]*track {
-	atWork := agentsAtWork(p.Agents)
 	var tracks []*track
 	for _, i := range p.Order.order[:min(len(p.Order.order), wallRows*wallPages)] {
 		t := newTrack(&p.Pipelines[i], p.Alerts.Stuck[p.Pipelines[i].Project])
 		if int(i) < len(p.Charts) {
 			t.days = p.Charts[i].Days
 		}
-		t.fill(atWork[t.Project])
+		t.fill(p.Owners)
 		tracks = append(tracks, t)
 	}
 	return slices.Collect(slices.Chunk(tracks, wallRows))

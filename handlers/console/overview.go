@@ -33,7 +33,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		Pipelines: s.Pipelines, Order: order,
 		Alerts: s.Alerts,
 		Events: latest,
-		Charts: s.Charts, Together: s.Together, Agents: s.Agents,
+		Charts: s.Charts, Together: s.Together, Agents: s.Agents, Owners: s.Owners,
 		FirstSteps: c.firstSteps(s),
 		Filter:     filter,
 		Now:        now(),

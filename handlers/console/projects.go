@@ -175,7 +175,8 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	}
 	p := views.ProjectProps{
 		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck,
-		Agents: found.Agents, Charts: found.Charts, Now: now(),
+		Agents: found.Agents, Owners: found.Owners, Charts: found.Charts, Now: now(),
+		Show: views.StoryChoice(r.URL.Query().Get("show")), Reader: domain.ActorOf(r.Context()).Holder(),
 	}
 	form := views.ProjectForm{URL: p.Project.URL}
 	if forms.settings != nil {

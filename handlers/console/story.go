@@ -3,10 +3,7 @@ package console
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
@@ -45,6 +42,7 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	}
 	p = views.StoryProps{
 		Story: found.Story, Alert: found.Alert, Usual: found.Charts.Stages, Agents: storyAgents(found.Agents, id), Now: now(),
+		Owner: found.Owners.Of(name, id), Reader: domain.ActorOf(r.Context()).Holder(),
 	}
 	p.Story.Visits = slices.Clone(p.Story.Visits) // other readers share the slice
 	for i := range p.Story.Visits {
@@ -61,28 +59,10 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 func storyAgents(agents []domain.KnownAgent, id string) []views.StoryAgent {
 	shown := make([]views.StoryAgent, len(agents))
 	for i, a := range agents {
-		shown[i] = views.StoryAgent{KnownAgent: a, OnStory: mentions(a.Detail, id)}
+		shown[i] = views.StoryAgent{KnownAgent: a, OnStory: domain.Mentions(a.Detail, id)}
 	}
 	if slices.ContainsFunc(shown, func(a views.StoryAgent) bool { return a.OnStory }) {
 		return slices.DeleteFunc(shown, func(a views.StoryAgent) bool { return !a.OnStory })
 	}
 	return shown
-}
-
-// mentions reports whether text contains word as a whole word: "1_pay" is not in "21_pay".
-func mentions(text, word string) bool {
-	inWord := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-	for word != "" {
-		before, after, found := strings.Cut(text, word)
-		if !found {
-			return false
-		}
-		last, _ := utf8.DecodeLastRuneInString(before)
-		next, _ := utf8.DecodeRuneInString(after)
-		if !inWord(last) && !inWord(next) {
-			return true
-		}
-		text = after
-	}
-	return false
 }

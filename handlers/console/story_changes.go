@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/service"
 	"switchyard/internal/web"
 	"switchyard/internal/wire"
 	"switchyard/views"
@@ -27,6 +28,10 @@ const (
 	doBlock   = "block"
 	doUnblock = "unblock"
 	doRetry   = "retry" // clears the failed merge
+
+	doClaim    = "claim"
+	doTakeOver = "take_over"
+	doRelease  = "release"
 )
 
 // undoField is the form field that holds the storyChange of an Undo.
@@ -107,6 +112,9 @@ const maxUndo = 2000
 
 func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
+	if do := fields.Get("do"); do == doClaim || do == doTakeOver || do == doRelease {
+		return c.claimStory(w, r, do)
+	}
 	change, err := readStoryChange(fields)
 	form := views.StoryForm{}
 	if change.Do == doBlock {
@@ -130,6 +138,27 @@ func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url
 		if ok && len(value) <= maxUndo {
 			notice.Undo = views.Undo{URL: views.StoryURL(name, id), Name: undoField, Value: string(value)}
 		}
+	}
+	return c.notices.redirect(w, r, views.StoryURL(name, id), notice)
+}
+
+// claimStory claims the request's story for the reader, or ends its claim.
+func (c *Console) claimStory(w http.ResponseWriter, r *http.Request, do string) (err error) {
+	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
+	notice := views.Notice{Text: "The claim is released: anybody can take this story."}
+	if do == doRelease {
+		err = c.service.Claims.Release(r.Context(), name, id)
+	} else {
+		notice.Text = "You have claimed this story."
+		notice.Undo = views.Undo{URL: views.StoryURL(name, id), Name: "do", Value: doRelease}
+		request := service.ClaimRequest{StoryID: id, TakeOver: do == doTakeOver}
+		_, _, err = c.service.Claims.Claim(r.Context(), name, request)
+	}
+	if refused := refusal(http.StatusOK, nil, err); refused != "" {
+		return c.showStory(w, r, views.StoryForm{Refused: refused}, web.StatusOf(err))
+	}
+	if err != nil {
+		return err
 	}
 	return c.notices.redirect(w, r, views.StoryURL(name, id), notice)
 }

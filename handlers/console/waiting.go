@@ -22,7 +22,7 @@ func (c *Console) Waiting(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	s := c.service.Overview.Snapshot(r.Context())
-	p.Use(domain.WaitingLongest(s.Pipelines, p.Now), s.Agents)
+	p.Use(domain.WaitingLongest(s.Pipelines, p.Now), s.Owners)
 	return c.render(w, r, view{
 		frame: views.Frame{Title: "Waiting longest"}, part: views.WaitingPart(p),
 		pageAround: views.Waiting,

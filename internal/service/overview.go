@@ -22,6 +22,7 @@ type Overview struct {
 	projects  *Projects
 	pipelines *Pipelines
 	alerts    *Alerts
+	claims    *Claims
 	stories   *Stories
 	agents    *Agents
 	events    *Events
@@ -35,6 +36,7 @@ type Overview struct {
 	lastEvent int64         // the newest event when last was taken
 	// acknowledged is what Alerts.acknowledged was at that time.
 	acknowledged *map[string]domain.Acknowledgement
+	claimed      *claimsByStory // the claims at that time
 }
 
 // Snapshot is the state of all projects. It is shared and must not be changed.
@@ -42,6 +44,7 @@ type Snapshot struct {
 	*Boards
 	Alerts domain.Alerts
 	Agents []domain.Agent // alive ones
+	Owners *domain.Owners
 }
 
 // Snapshot returns a snapshot of the current registry, at most snapshotAge old, or maxSnapshotAge with thousands of
@@ -50,11 +53,12 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < o.age &&
-		o.acknowledged == o.alerts.acknowledged.Load() {
+		o.acknowledged == o.alerts.acknowledged.Load() && o.claimed == o.claims.table.current.Load() {
 		return o.last
 	}
 	ctx = context.WithoutCancel(ctx) // others wait for it, too
 	takenAt, lastEvent, acknowledged, maxAge := time.Now(), o.events.LastID(), o.alerts.acknowledged.Load(), quietAge
+	o.claimed = o.claims.table.current.Load()
 	if o.last != nil && o.lastEvent != lastEvent {
 		maxAge = snapshotAge
 	}
@@ -62,6 +66,7 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	began := time.Now()
 	alerts := o.alerts.in(ctx, boards)
 	o.last = &Snapshot{Boards: boards, Alerts: alerts, Agents: o.agents.Alive()}
+	o.last.Owners = o.claims.Owners(o.last.Agents)
 	o.takenAt, o.lastEvent, o.acknowledged = takenAt, lastEvent, acknowledged
 	o.age = min(max(snapshotAge, snapshotShare*(boards.took+time.Since(began))), maxSnapshotAge)
 	o.openAlerts.Store(int64(alerts.Open))
@@ -96,6 +101,7 @@ type ProjectSnapshot struct {
 	Stuck    []string // ids of stories
 	Charts   domain.Charts
 	Agents   []domain.KnownAgent // alive ones that are assigned to it, without the time of their last heartbeat
+	Owners   *domain.Owners      // of its stories
 
 	alerts []domain.Alert
 }
@@ -112,12 +118,15 @@ func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, e
 		Stuck:  stuck(board.alerts),
 		alerts: board.alerts,
 	}
+	var agents []domain.Agent
 	for _, agent := range o.agents.All() {
 		if agent.Project == name && agent.Presence == domain.AgentAlive {
 			agent.LastSeen = time.Time{} // it changes all the time
 			p.Agents = append(p.Agents, agent)
+			agents = append(agents, agent.Agent)
 		}
 	}
+	p.Owners = o.claims.Owners(agents)
 	return p, nil
 }
 
