@@ -30,8 +30,8 @@ func agentCommand() *cobra.Command {
 		Short: "Run a build agent: join a gateway and run a command while assigned to a project",
 		Long: "Run a build agent. It joins a gateway once, with a join token, keeps its identity in the state file, and\n" +
 			"runs CMD while it is assigned to a project. CMD gets SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and\n" +
-			"SWITCHYARD_AGENT_ID in its environment, as well as SWITCHYARD_MCP_URL and SWITCHYARD_API_TOKEN for\n" +
-			"calling the gateway itself. Without CMD the agent only joins and sends heartbeats.",
+			"SWITCHYARD_AGENT_ID in its environment, as well as SWITCHYARD_GATEWAY_URL, SWITCHYARD_MCP_URL and\n" +
+			"SWITCHYARD_API_TOKEN for calling the gateway itself. Without CMD the agent only joins and sends heartbeats.",
 		Example: "  switchyard agent --gateway http://yard:3000 --token-file join-token -- ./build-loop",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before := cmd.ArgsLenAtDash(); len(args) > 0 && before != 0 {

@@ -85,6 +85,7 @@ type claimedStory struct {
 	StoryID string `json:"story_id"`
 	Stage   string
 	Version string
+	Blocked string
 	Claim   *struct {
 		By      string
 		AgentID *string `json:"agent_id"`

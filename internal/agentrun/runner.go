@@ -92,7 +92,10 @@ func (r *runner) access(ctx context.Context, project string) []string {
 	if r.token == "" {
 		return nil
 	}
-	return []string{"SWITCHYARD_MCP_URL=" + r.client.gateway + "/mcp", "SWITCHYARD_API_TOKEN=" + r.token}
+	return []string{
+		"SWITCHYARD_GATEWAY_URL=" + r.client.gateway, "SWITCHYARD_MCP_URL=" + r.client.gateway + "/mcp",
+		"SWITCHYARD_API_TOKEN=" + r.token,
+	}
 }
 
 // assign makes the command run for a; for the zero assignment it is stopped.
@@ -140,6 +143,7 @@ func (r *runner) run(ctx context.Context) {
 		at, reassigned := r.wanted()
 		if at.project == "" || len(r.Command) == 0 {
 			r.set(domain.AgentIdle, "")
+			r.token = "" // it has ended with the assignment, which a gateway without authentication does not say
 			backoff.Reset()
 			select {
 			case <-reassigned:

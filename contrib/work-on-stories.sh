@@ -1,0 +1,144 @@
+#!/bin/sh
+# A whole agent in curl and jq, to be run by switchyard agent:
+#
+#   switchyard agent --gateway URL --label builder-1 -- contrib/work-on-stories.sh [CMD ARG…]
+#
+# It claims one story after the other. For each it runs CMD with the story's text on stdin and its id in
+# SWITCHYARD_STORY_ID. What CMD's exit status means:
+#
+#   0      the story is done: it moves to the done stage
+#   3      CMD's last line is a question: CMD runs again with the answer in SWITCHYARD_ANSWER
+#   other  CMD's last line says what is wrong: the story is blocked with that, until somebody unblocks it
+#
+# Without CMD each story just moves through its stages.
+set -u
+: "${SWITCHYARD_GATEWAY_URL:?run this as the command of switchyard agent}" "${SWITCHYARD_API_TOKEN:?}"
+: "${SWITCHYARD_PROJECT:?}" "${SWITCHYARD_AGENT_ID:?}"
+newline='
+'
+output=$(mktemp) || exit 1
+trap 'rm -f "$output"' EXIT
+trap 'exit 143' TERM INT
+
+# api METHOD PATH [BODY] sets $status and $answer. It tries again while the gateway cannot answer.
+api() {
+	while :; do
+		answer=$(printf 'header = "Authorization: Bearer %s"\n' "$SWITCHYARD_API_TOKEN" |
+			curl --silent --config - --max-time 90 --request "$1" ${3:+--header 'Content-Type: application/json'} \
+				${3:+--data-raw "$3"} --write-out '\n%{http_code}' "$SWITCHYARD_GATEWAY_URL/api/gateway$2")
+		status=${answer##*"$newline"} answer=${answer%"$newline"*}
+		case $status in
+		000 | 429 | 502 | 503) sleep 1 ;;
+		401) echo 'The token has ended.' >&2 && exit 1 ;; # the agent gets another one
+		*) return ;;
+		esac
+	done
+}
+
+# field FILTER selects from the last answer.
+field() { printf '%s' "$answer" | jq --raw-output "$1"; }
+
+uri() { jq --raw-output --null-input --arg text "$1" '$text | @uri'; }
+
+# change FIELD VALUE changes the story, whatever has been changed meanwhile. It fails if that is refused.
+change() {
+	for try in 1 2 3; do
+		api GET "$stories/$story"
+		api PATCH "$stories/$story" \
+			"$(jq --null-input --arg version "$(field .version)" --arg value "$2" "{version: \$version, $1: \$value}")"
+		case $status$answer in
+		200* | *'already there'*) return 0 ;;
+		409*' is claimed by '*) break ;; # somebody has taken it over
+		409*) ;;
+		*) break ;;
+		esac
+	done
+	echo "$id stays as it is: $answer" >&2
+	return 1
+}
+
+# board reads the names of the stages into $names, a JSON list, and that of the done stage into $last.
+board() {
+	api GET /pipeline
+	names=$(printf '%s' "$answer" | jq --compact-output --arg project "$SWITCHYARD_PROJECT" \
+		'[.projects[$project].stages // [] | .[].name]')
+	last=$(printf '%s' "$names" | jq --raw-output \
+		'first(.[] | select(ascii_downcase | test("^(\\d+_)?(done|completed|closed|shipped|live|released|archived)$"))) // .[-1] // ""')
+}
+
+# mine prints the id of a story that this agent has claimed already and can work on, as after a restart.
+mine() {
+	printf '%s' "$answer" | jq --raw-output --arg project "$SWITCHYARD_PROJECT" --arg agent "$SWITCHYARD_AGENT_ID" \
+		'first(.projects[$project].stages // [] | .[].items[] | select(.claim.agent_id == $agent and .blocked == null)
+		| .story_id) // ""'
+}
+
+# walk moves the story to the done stage through all stages between.
+walk() {
+	api GET "$stories/$story"
+	for next in $(printf '%s' "$names" | jq --raw-output --arg stage "$(field .stage)" --arg last "$last" \
+		'.[(index($stage) // -1) + 1:(index($last) // -1) + 1][] | @uri'); do
+		change stage "$(printf '%s' "$names" | jq --raw-output --arg next "$next" 'first(.[] | select(@uri == $next))')" ||
+			return
+	done
+}
+
+# ask asks a question and prints the answer. It fails without one.
+ask() {
+	api POST /questions "$(jq --null-input --arg project "$SWITCHYARD_PROJECT" --arg id "$id" --arg prompt "$1" \
+		'{project: $project, story_id: $id, kind: "text", prompt: $prompt[:4000]}')"
+	[ "$status" = 201 ] || return
+	question=$(field .id)
+	while [ "$(field .state)" = open ]; do
+		api GET "/questions/$question?wait=50s"
+		[ "$status" = 200 ] || return
+	done
+	field '.answer.value // "" | tostring'
+	[ "$(field .state)" = answered ]
+}
+
+# work runs CMD on the story until it is done or blocked.
+work() {
+	unset SWITCHYARD_ANSWER
+	while :; do
+		api GET "$stories/$story"
+		field '.body // ""' | {
+			SWITCHYARD_STORY_ID=$id "$@" 2>&1
+			echo "$newline$?"
+		} | tee "$output" | sed '$d'
+		code=$(tail -n 1 "$output") said=$(sed '$d' "$output" | grep . | tail -n 1)
+		case $code in
+		0)
+			change stage "$last"
+			return
+			;;
+		3)
+			if SWITCHYARD_ANSWER=$(ask "${said:-How shall I go on with $id?}"); then
+				export SWITCHYARD_ANSWER
+				continue
+			fi
+			said="nobody answered: $said"
+			;;
+		esac
+		change blocked "${said:-the command failed with exit status $code}"
+		return
+	done
+}
+
+stories=/projects/$(uri "$SWITCHYARD_PROJECT")/stories
+while :; do
+	board
+	id=$(mine)
+	if [ -z "$id" ]; then
+		api POST "$stories/claim" '{"wait": "20s"}'
+		[ "$status" = 204 ] && continue
+		if [ "$status" != 200 ]; then
+			echo "cannot claim a story: $answer" >&2
+			exit 1
+		fi
+		id=$(field .story_id)
+	fi
+	story=$(uri "$id")
+	echo "working on $id"
+	if [ $# -eq 0 ]; then walk; else work "$@"; fi || sleep 1
+done
