@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"switchyard/internal/domain"
+	"switchyard/internal/waittest"
 	"switchyard/views"
 )
 
@@ -44,16 +43,6 @@ func alertsOf(pipelines []domain.ProjectPipeline, limit time.Duration) domain.Al
 	return domain.NewAlerts(all)
 }
 
-// threadTime returns the CPU time of this thread.
-func threadTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &used); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
 // TestTheGridGrowsWithTheNumberOfStuckStories, not with its square: each row is on everybody's page.
 func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
 	runtime.LockOSThread() // count only this test's time
@@ -64,11 +53,11 @@ func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
 		best := time.Hour
 		for range 10 {
 			var b bytes.Buffer
-			began := threadTime(t)
+			began := waittest.ThreadTime()
 			if err := views.OverviewPart(props).Content.Render(context.Background(), &b); err != nil {
 				t.Fatal(err)
 			}
-			best = min(best, threadTime(t)-began)
+			best = min(best, waittest.ThreadTime()-began)
 		}
 		return best
 	}

@@ -98,7 +98,7 @@ func (s *site) run(args ...string) *process {
 	args = append(args, "--", "sh", "-c", builder, "DIR/work")
 	s.t.Cleanup(func() { // after the agent has been killed
 		for _, job := range s.work() {
-			syscall.Kill(-job.pid, syscall.SIGKILL)
+			killGroup(job.pid)
 		}
 	})
 	return launch(s.t, switchyard(s.t, s.dir, args...))

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"switchyard/internal/store/sqlite"
 )
 
@@ -132,7 +130,7 @@ func TestAPipeInPlaceOfAFileIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+	if err := makeFifo(pipe); err != nil {
 		t.Fatal(err)
 	}
 	os.Mkdir(filepath.Join(dir, "work"), 0o700)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -164,21 +163,14 @@ func BenchmarkPipelineAPI(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				time.Sleep(110 * time.Millisecond) // so that the last answers are no longer fresh
-				before := cpuTime()
+				before := waittest.CPUTime()
 				b.StartTimer()
 				worst = max(worst, ask())
-				cpu += cpuTime() - before
+				cpu += waittest.CPUTime() - before
 			}
 			b.ReportMetric(float64(cpu.Microseconds())/1000/float64(b.N), "ms-cpu/op")
 			b.ReportMetric(float64(first.Microseconds())/1000, "ms-first")
 			b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
 		})
 	}
-}
-
-// cpuTime returns the CPU time that this process, including project servers, has used so far.
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -38,7 +38,7 @@ func PrepareOnly(argv []string) error {
 	if err != nil {
 		return err
 	}
-	p.release.Close()
+	p.gate.close()
 	<-p.exited
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"switchyard/internal/supervise"
@@ -36,7 +35,8 @@ type processGroup struct {
 // process is a running command.
 type process struct {
 	group   processGroup
-	release *os.File // writing a line here starts the command
+	members members
+	gate    gate
 	output  *os.File // the read end of its output
 	drained chan struct{}
 	exited  chan struct{} // closed when the first process ended; then status is set
@@ -44,9 +44,19 @@ type process struct {
 	failed  bool
 }
 
-// gate is a shell script that replaces itself with the command once it reads a line, and ends if the agent dies before.
-// So no command runs that is not recorded in a state file.
-const gate = `read -r switchyard_gate <&3 || exit 1; exec 3<&- "$@"`
+// members are the processes of a group.
+type members interface {
+	ask() // them to end
+	kill()
+	run() bool // reports whether any of them still runs
+	close()    // gives up what we hold of the system
+}
+
+// gate holds a prepared command back.
+type gate interface {
+	open() error // lets it run
+	close()      // ends it, unless the gate was opened
+}
 
 // prepare starts a command's process in its own process group. The command itself runs once begin is called.
 func prepare(log *slog.Logger, argv, env []string, output io.Writer) (*process, error) {
@@ -54,29 +64,21 @@ func prepare(log *slog.Logger, argv, env []string, output io.Writer) (*process, 
 	if err != nil {
 		return nil, err
 	}
-	hold, release, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer hold.Close()
 	read, write, err := os.Pipe()
 	if err != nil {
-		release.Close()
 		return nil, err
 	}
 	defer write.Close()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", gate, "sh", path}, argv[1:]...)...)
-	cmd.Env = env
+	cmd := &exec.Cmd{Path: path, Args: argv, Env: env}
 	// With a file, rather than a writer, Wait does not wait for other processes that hold the pipe.
 	cmd.Stdout, cmd.Stderr = write, write
-	cmd.ExtraFiles = []*os.File{hold}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(err, release.Close(), read.Close())
+	members, gate, err := startHeld(cmd)
+	if err != nil {
+		return nil, errors.Join(err, read.Close())
 	}
 	p := &process{
-		group:   processGroup{PGID: cmd.Process.Pid},
-		release: release, output: read, drained: make(chan struct{}), exited: make(chan struct{}),
+		group: processGroup{PGID: cmd.Process.Pid}, members: members, gate: gate,
+		output: read, drained: make(chan struct{}), exited: make(chan struct{}),
 	}
 	p.group.Started, err = startOf(p.group.PGID)
 	supervise.Go(log, "output", func() {
@@ -100,15 +102,13 @@ func prepare(log *slog.Logger, argv, env []string, output io.Writer) (*process, 
 }
 
 // begin lets a prepared command run.
-func (p *process) begin() error {
-	_, err := p.release.WriteString("\n")
-	return errors.Join(err, p.release.Close())
-}
+func (p *process) begin() error { return p.gate.open() }
 
 // stop ends all processes of the command's group and returns when they are gone. When grace ends it kills them.
 func (p *process) stop(grace context.Context) {
-	p.release.Close() // in case it has not begun
-	stopGroup(grace, p.group.PGID)
+	p.gate.close() // in case it has not begun
+	stopGroup(grace, p.members)
+	p.members.close()
 	select {
 	case <-p.drained:
 	case <-time.After(drainGrace):
@@ -116,22 +116,22 @@ func (p *process) stop(grace context.Context) {
 	p.output.Close()
 }
 
-// stopGroup sends SIGTERM to a process group and, if any process is left when grace ends, SIGKILL.
-func stopGroup(grace context.Context, pgid int) {
-	_ = syscall.Kill(-pgid, syscall.SIGTERM) // the group may be gone
-	if !groupEnds(grace, pgid) {
-		_ = syscall.Kill(-pgid, syscall.SIGKILL)
+// stopGroup asks a group's processes to end and, if any is left when grace ends, kills them.
+func stopGroup(grace context.Context, group members) {
+	group.ask()
+	if !groupEnds(grace, group) {
+		group.kill()
 		killed, cancel := context.WithTimeout(context.Background(), killGrace)
 		defer cancel()
-		groupEnds(killed, pgid)
+		groupEnds(killed, group)
 	}
 }
 
 // groupEnds waits until no process of the group runs. It returns false if ctx ends first.
-func groupEnds(ctx context.Context, pgid int) bool {
+func groupEnds(ctx context.Context, group members) bool {
 	poll := time.NewTicker(stopPoll)
 	defer poll.Stop()
-	for groupRuns(pgid) {
+	for group.run() {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
@@ -139,19 +139,4 @@ func groupEnds(ctx context.Context, pgid int) bool {
 		}
 	}
 	return true
-}
-
-// stopLeftover ends the command that a killed agent left running, and reports whether there was one. Another group that
-// has the same number by now is left alone.
-func stopLeftover(grace context.Context, g processGroup, agentID string) bool {
-	if g.PGID <= 1 {
-		return false
-	}
-	started, err := startOf(g.PGID)
-	isOurs := err == nil && started == g.Started ||
-		err != nil && groupHasVariable(g.PGID, agentIDVariable+"="+agentID) // the first process has ended, others may run
-	if isOurs {
-		stopGroup(grace, g.PGID)
-	}
-	return isOurs
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -34,14 +33,6 @@ func growProjects(binary string, most int) (*growth, error) {
 		}
 	}
 	return g, nil
-}
-
-func descriptors() int {
-	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
-		return 0
-	}
-	return int(limit.Max)
 }
 
 func measureProjects(binary string, count int, g *growth) error {

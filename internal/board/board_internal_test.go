@@ -1,3 +1,5 @@
+//go:build unix
+
 package board
 
 import (
@@ -7,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -330,35 +331,4 @@ func TestWhatCannotBeReadStaysAsItWas(t *testing.T) {
 	if got := strings.Count(d.logs.String(), "cannot read stage 2_current"); got != 2 {
 		t.Errorf("logged %d times: %s", got, d.logs)
 	}
-}
-
-// withoutPrivileges lets the test act on dir as an ordinary user until it ends, so that permissions hold for root too.
-func withoutPrivileges(t *testing.T, dir string) {
-	t.Helper()
-	if os.Getuid() != 0 {
-		return
-	}
-	const nobody = 65534
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Chown(path, nobody, nobody)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	runtime.LockOSThread() // the file system user id is per thread
-	if err := unix.Setfsuid(nobody); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Setfsuid(0); err != nil {
-			t.Error(err)
-		}
-		runtime.UnlockOSThread()
-	})
 }

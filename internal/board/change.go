@@ -7,10 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 
 	"switchyard/internal/domain"
 )
@@ -132,7 +131,8 @@ func (c Change) write(work, stage, id string) (changed fileSet, err error) {
 func openTarget(work, stage string) (*os.File, error) {
 	if stageName().MatchString(stage) {
 		dir, err := openStage(filepath.Join(work, stage))
-		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
+		none := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
+		if !none {
 			return dir, err
 		}
 	}
@@ -141,7 +141,7 @@ func openTarget(work, stage string) (*os.File, error) {
 
 // writeError gives an error of the file system a message for people; others have one already.
 func writeError(err error) error {
-	switch number := unix.Errno(0); {
+	switch number := syscall.Errno(0); {
 	case errors.Is(err, fs.ErrExist):
 		return domain.Errorf(domain.Conflict, "the stage already has a story of that name")
 	case errors.As(err, &number):
@@ -222,7 +222,7 @@ func add(dir *os.File, name string, content []byte) error {
 	if err := renameNew(dir, temp, dir, name); err != nil {
 		return errors.Join(err, removeAt(dir, temp))
 	}
-	return dir.Sync()
+	return syncDir(dir)
 }
 
 // nextNumber returns one more than the highest number that an id in stages begins with, of any length.

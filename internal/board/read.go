@@ -9,12 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
-
-	"golang.org/x/sys/unix"
 
 	"switchyard/internal/domain"
 )
@@ -53,33 +51,11 @@ func (f *storyFile) tooLarge() bool { return f.identity.size > maxFile }
 // Unavailable returns the error for callers while the work directory cannot be read: with the reason, but not the path.
 func Unavailable(cause error) error {
 	reason := "unknown error"
-	var number unix.Errno
+	var number syscall.Errno
 	if errors.As(cause, &number) {
 		reason = number.Error()
 	}
 	return domain.WrapError(domain.Unavailable, cause, "the work directory cannot be read: "+reason)
-}
-
-// readStory reads a story's file. Its error is fs.ErrNotExist when there is none in dir.
-func readStory(dir *os.File, id string) (*storyFile, error) {
-	fd, err := openFile(dir, id+".md")
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	var info unix.Stat_t
-	if err := unix.Fstat(fd, &info); err != nil {
-		return nil, err
-	}
-	if info.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, fs.ErrNotExist
-	}
-	file := &storyFile{
-		identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777), owner: int(info.Uid),
-		group: int(info.Gid),
-	}
-	file.content, err = readInto(nil, fd, int(min(info.Size, maxFile)))
-	return file, err
 }
 
 // newDetails combines story, which the last scan found, with the file's content, which may be newer and takes
@@ -101,7 +77,7 @@ func newDetails(story Story, stage string, file *storyFile) *Details {
 		case f.blocked == "":
 			details.BlockedSince = time.Time{}
 		case details.BlockedSince.IsZero():
-			details.BlockedSince = time.Unix(file.identity.modified.Unix())
+			details.BlockedSince = time.Unix(0, file.identity.modified)
 		}
 	}
 	details.Body, details.BodyCut = cutBody(d.body)

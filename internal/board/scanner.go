@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // fileSet holds the ids of files by their stages. nil means everything.
@@ -162,8 +160,8 @@ func (s *scanner) read(st *stage, ids map[string]bool) error {
 
 func (s *scanner) load(dir *os.File, f *file, now identity) {
 	f.identity = now
-	f.modified = time.Unix(now.modified.Unix())
-	f.stable = time.Since(time.Unix(now.changed.Unix())) >= now.tick()
+	f.modified = time.Unix(0, now.modified)
+	f.stable = time.Since(time.Unix(0, now.changed)) >= now.tick()
 	content, err := s.contentOf(dir, f.id+".md", int(min(now.size, maxFile)))
 	switch {
 	case err != nil:
@@ -177,13 +175,11 @@ func (s *scanner) load(dir *os.File, f *file, now identity) {
 
 // contentOf returns the first size bytes of a regular file, valid until the next call.
 func (s *scanner) contentOf(dir *os.File, name string, size int) ([]byte, error) {
-	fd, err := openFile(dir, name)
-	if err != nil {
-		return nil, err
+	content, err := readFile(dir, name, s.content, size)
+	if err == nil {
+		s.content = content
 	}
-	defer unix.Close(fd)
-	s.content, err = readInto(s.content, fd, size)
-	return s.content, err
+	return content, err
 }
 
 // itemID returns the id of the work item in a file of that name, false if such a file is none.

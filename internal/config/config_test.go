@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
 	"switchyard/internal/config"
 	"switchyard/internal/domain"
+	"switchyard/internal/waittest"
 )
 
 // load loads the configuration with file as switchyard.toml, variables as "NAME=value".
@@ -212,25 +212,15 @@ func TestWhatSignInLacksIsNamed(t *testing.T) {
 	}
 }
 
-// processorTime returns the CPU time that this process has used.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
 // TestManyProjectsAreReadAtOnce: for 10,000 projects, counting the lines before each took more than 5 s.
 func TestManyProjectsAreReadAtOnce(t *testing.T) {
 	var file strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&file, "[[projects]]\nname = 'project %d'\nurl = 'http://127.0.0.1:%d/'\n", i, 1+i)
 	}
-	began := processorTime(t)
+	began := waittest.CPUTime()
 	got, err := load(t, file.String(), nil, nil)
-	if took := processorTime(t) - began; err != nil || len(got.Projects) != 10_000 || took > 3*time.Second {
+	if took := waittest.CPUTime() - began; err != nil || len(got.Projects) != 10_000 || took > 3*time.Second {
 		t.Errorf("%v, %v", took, err)
 	}
 	_, err = load(t, file.String()+"[[projects]]\nname = 'project 7'\nurl = 'http://a'\n", nil, nil)

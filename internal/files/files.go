@@ -91,15 +91,6 @@ func fill(f *os.File, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// SyncDir makes new names in dir durable.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // MakePrivateDir creates dir and missing parents with mode 0700 under any umask. Existing directories are not changed.
 func MakePrivateDir(dir string) error {
 	info, err := os.Stat(dir)
@@ -194,7 +185,7 @@ func Read(path string) ([]byte, error) {
 
 // ReadInfo is Read, and also returns information about the file.
 func ReadInfo(path string) ([]byte, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := openRead(path)
 	if err != nil {
 		return nil, nil, err
 	}

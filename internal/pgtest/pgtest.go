@@ -26,7 +26,7 @@ import (
 type Server struct {
 	dir     string // data directory and socket
 	port    int
-	account *syscall.Credential // the user it runs as, nil for the current one
+	account *user.User // that it runs as, nil for the current one
 	process *exec.Cmd
 	ended   chan struct{} // closed when process has ended
 	bin     string
@@ -130,7 +130,9 @@ func Start() (_ *Server, err error) {
 		return nil, err
 	}
 	if s.account != nil {
-		if err := os.Chown(s.dir, int(s.account.Uid), int(s.account.Gid)); err != nil {
+		uid, _ := strconv.Atoi(s.account.Uid)
+		gid, _ := strconv.Atoi(s.account.Gid)
+		if err := os.Chown(s.dir, uid, gid); err != nil {
 			return nil, err
 		}
 	}
@@ -161,7 +163,7 @@ func (s *Server) Restart() error {
 	}
 	defer log.Close()
 	s.process.Stdout, s.process.Stderr = log, log
-	s.process.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+	endWithUs(s.process)
 	if err := s.process.Start(); err != nil {
 		return err
 	}
@@ -236,7 +238,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	command := exec.Command(filepath.Join(s.bin, name), args...)
 	command.Dir = s.dir
 	command.Env = append(os.Environ(), "LC_ALL=C")
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: s.account}
+	runAs(command, s.account)
 	return command
 }
 
@@ -255,15 +257,13 @@ func binaries() (string, error) {
 }
 
 // account returns the user to run the server as: PostgreSQL refuses to run as root.
-func account() (*syscall.Credential, error) {
+func account() (*user.User, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		if who, err := user.Lookup(name); err == nil {
-			uid, _ := strconv.ParseUint(who.Uid, 10, 32)
-			gid, _ := strconv.ParseUint(who.Gid, 10, 32)
-			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+			return who, nil
 		}
 	}
 	return nil, fmt.Errorf("there is no account postgres to run PostgreSQL as")

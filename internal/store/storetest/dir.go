@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 
 	"switchyard/internal/store/sqlite"
@@ -31,16 +30,6 @@ func Dir(t testing.TB) string {
 	}
 	return dir
 }
-
-// memory returns a directory in memory if there is room, since SQLite waits for the disk at each commit, else "".
-var memory = sync.OnceValue(func() string {
-	const directory, room = "/dev/shm", 1 << 30
-	var disk syscall.Statfs_t
-	if syscall.Statfs(directory, &disk) != nil || disk.Bavail*uint64(disk.Bsize) < room {
-		return ""
-	}
-	return directory
-})
 
 // made creates a database once and returns its files.
 var made = sync.OnceValues(func() (files map[string][]byte, err error) {

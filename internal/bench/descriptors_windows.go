@@ -1,0 +1,5 @@
+package main
+
+import "math"
+
+func descriptors() int { return math.MaxInt }

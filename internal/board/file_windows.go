@@ -1,0 +1,101 @@
+package board
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/windows"
+)
+
+// A directory is known by its path here: Windows does not let it be replaced while it is open.
+
+func identityOf(info fs.FileInfo) identity {
+	modified := info.ModTime().UnixNano()
+	return identity{0, info.Size(), modified, modified}
+}
+
+// identify returns the identity of a regular file in dir, zero if there is none of that name.
+func identify(dir *os.File, name string) (identity, error) {
+	info, err := os.Lstat(filepath.Join(dir.Name(), name))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return identity{}, nil
+	}
+	if err != nil {
+		return identity{}, err
+	}
+	return identityOf(info), nil
+}
+
+// readFile reads up to size bytes of a file in dir, into buffer if it has room for them.
+func readFile(dir *os.File, name string, buffer []byte, size int) ([]byte, error) {
+	file, err := os.Open(filepath.Join(dir.Name(), name))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	buffer = slices.Grow(buffer[:0], size)[:size]
+	n, err := io.ReadFull(file, buffer)
+	if err == io.EOF || err == io.ErrUnexpectedEOF { // it was truncated meanwhile: the next scan sees another identity
+		err = nil
+	}
+	return buffer[:n], err
+}
+
+// readStory reads a story's file. Its error is fs.ErrNotExist when there is none in dir.
+func readStory(dir *os.File, id string) (*storyFile, error) {
+	info, err := os.Lstat(filepath.Join(dir.Name(), id+".md"))
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	file := &storyFile{identity: identityOf(info), mode: info.Mode().Perm()}
+	file.content, err = readFile(dir, id+".md", nil, int(min(info.Size(), maxFile)))
+	return file, err
+}
+
+// openStage opens a stage's directory, which must not be a symbolic link.
+func openStage(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err == nil && !info.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+// createAt creates a file in dir that must not exist yet.
+func createAt(dir *os.File, name string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dir.Name(), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+func removeAt(dir *os.File, name string) error { return os.Remove(filepath.Join(dir.Name(), name)) }
+
+func replaceAt(dir *os.File, name, newName string) error {
+	return os.Rename(filepath.Join(dir.Name(), name), filepath.Join(dir.Name(), newName))
+}
+
+// renameNew renames a file without overwriting another: it returns an error that is fs.ErrExist when the new name is
+// taken.
+func renameNew(from *os.File, name string, to *os.File, newName string) error {
+	old, err := windows.UTF16PtrFromString(filepath.Join(from.Name(), name))
+	if err != nil {
+		return err
+	}
+	target, err := windows.UTF16PtrFromString(filepath.Join(to.Name(), newName))
+	if err != nil {
+		return err
+	}
+	return windows.MoveFileEx(old, target, windows.MOVEFILE_WRITE_THROUGH) // without MOVEFILE_REPLACE_EXISTING
+}
+
+// syncDir does nothing: directories cannot be synced here, and renames are written through.
+func syncDir(*os.File) error { return nil }
