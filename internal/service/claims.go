@@ -29,7 +29,8 @@ type ClaimRequest struct {
 
 const (
 	// claimCheck is how often those who wait look again, though nothing was noticed: not every server tells of changes.
-	claimCheck = 5 * time.Second
+	claimCheck    = 5 * time.Second
+	claimBoardAge = 100 * time.Millisecond
 	// claimTries is how often a story is looked for on a board that changes all the time.
 	claimTries = 3
 )
@@ -96,8 +97,12 @@ func (s *Claims) claim(ctx context.Context, p domain.Project, r ClaimRequest) (i
 	if r.StoryID != "" {
 		return r.StoryID, s.named(ctx, p, r)
 	}
+	// Claims that come fast share a board: whether a story is still as it was is asked afterwards.
+	if id, _, err := s.next(ctx, p, r, claimBoardAge); id != "" || err != nil {
+		return id, err
+	}
 	for range claimTries {
-		id, again, err := s.next(ctx, p, r)
+		id, again, err := s.next(ctx, p, r, 0)
 		if !again {
 			return id, err
 		}
@@ -105,9 +110,11 @@ func (s *Claims) claim(ctx context.Context, p domain.Project, r ClaimRequest) (i
 	return "", nil
 }
 
-// next claims the next free story. again means that the board was out of date.
-func (s *Claims) next(ctx context.Context, p domain.Project, r ClaimRequest) (id string, again bool, err error) {
-	board, err := s.pipelines.Now(ctx, p.Name)
+// next claims the next free story of a board that is at most so old. again means that the board was out of date.
+func (s *Claims) next(
+	ctx context.Context, p domain.Project, r ClaimRequest, maxAge time.Duration,
+) (id string, again bool, err error) {
+	board, err := s.pipelines.One(ctx, p.Name, maxAge)
 	if err != nil {
 		return "", false, err
 	}
@@ -173,7 +180,7 @@ func claimStages(stages []domain.Stage, r ClaimRequest) (from int, to string, er
 // named claims the story that the request names.
 func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) error {
 	if r.From != "" || r.To != "" {
-		board, err := s.pipelines.Now(ctx, p.Name)
+		board, err := s.pipelines.One(ctx, p.Name, 0)
 		if err == nil {
 			_, _, err = claimStages(board.Stages, r)
 		}

@@ -70,9 +70,11 @@ func (s *Pipelines) Board(ctx context.Context, project string, maxAge time.Durat
 	return registry, Board{state.show(age), state.charts(), state.alerts()}, nil
 }
 
-// Now returns a project's pipeline, fetched as by All. It returns NotFound, and BadGateway without a good answer.
-func (s *Pipelines) Now(ctx context.Context, project string) (domain.ProjectPipeline, error) {
-	age := askedAge(0)
+// One returns a project's pipeline, fetched as by All. It returns NotFound, and BadGateway without a good answer.
+func (s *Pipelines) One(
+	ctx context.Context, project string, maxAge time.Duration,
+) (domain.ProjectPipeline, error) {
+	age := askedAge(maxAge)
 	_, state, err := s.one(ctx, project, age)
 	if err != nil {
 		return domain.ProjectPipeline{}, err
