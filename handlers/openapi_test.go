@@ -185,6 +185,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	post("/api/gateway/attention/acknowledge", `{"key":"unreachable/gone","for":"4h"}`, 200)
 	post("/api/gateway/attention/acknowledge", `{"key":"none"}`, 404)
 	get("/api/gateway/attention", "", 200)
+	get("/api/gateway/flow", "", 200)
 	post("/api/gateway/attention/reopen", `{"key":"unreachable/gone"}`, 200)
 	post("/api/gateway/attention/reopen", `{}`, 400)
 	get("/api/events", "?since=0", 200)

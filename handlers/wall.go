@@ -18,8 +18,8 @@ func (a *access) Base(r *http.Request) string {
 	return web.Origin(r).String()
 }
 
-// wallCookieAge is how long a browser keeps a display's cookie, in seconds: the longest that browsers allow. Each look at
-// the wall begins it again.
+// wallCookieAge is how long a browser keeps a display's cookie, in seconds: the longest that browsers allow. Each look
+// at the wall begins it again.
 const wallCookieAge = 400 * 24 * 60 * 60
 
 // authenticateWall accepts the token of a wall display, in the address or in its cookie, and everybody else who may

@@ -81,6 +81,10 @@
     addEventListener('pagehide', () => localStorage.setItem('left', Date.now()))
   } catch {} // a browser that keeps nothing
 
+  // Pages whose numbers go by days use the reader's.
+  const zone = encodeURIComponent(Intl.DateTimeFormat().resolvedOptions().timeZone)
+  if (!document.cookie.includes('switchyard_zone=' + zone)) document.cookie = `switchyard_zone=${zone}; path=/; max-age=31536000; samesite=lax`
+
   const updatePage = () => {
     if (!document.hidden) update(document)
   }

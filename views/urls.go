@@ -30,6 +30,7 @@ const (
 	ThemeURL        = "/theme"
 	SearchURL       = "/search"
 	WaitingURL      = "/waiting"
+	FlowURL         = "/flow"
 	WallURL         = "/wall" // see web.WallLink
 	AcknowledgeURL  = "/attention/acknowledge"
 	ReopenURL       = "/attention/reopen"

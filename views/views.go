@@ -22,6 +22,7 @@ const (
 	PageProjects Page = "Projects"
 	PageAgents   Page = "Agents"
 	PageEvents   Page = "Events"
+	PageFlow     Page = "Flow"
 	PageBot      Page = "Bot"
 	PageAccess   Page = "Access" // in the menu
 	PageAudit    Page = "Audit"  // in the menu

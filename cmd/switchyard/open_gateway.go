@@ -169,7 +169,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	s := g.service
 	seen := bot.Gateway{
 		Bot: s.Bot.Starting(), Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts,
-		Agents: s.Agents, Stories: s.Stories, Search: s.Search,
+		Agents: s.Agents, Stories: s.Stories, Search: s.Search, Flow: s.Flow,
 	}
 	g.loops = append(
 		shared.followers(g.service),
@@ -180,6 +180,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		loop{"audit", later(g.service.Audit.Run)},
 		loop{"visits", g.service.Visits.Run},
 		loop{"claims", g.service.Claims.Run},
+		loop{"flow", g.service.Flow.Run},
 		loop{"retention", g.service.Retention.Run},
 		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
 	)

@@ -2,13 +2,13 @@ package console
 
 import (
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/web"
 	"switchyard/views"
 )
 
@@ -24,7 +24,7 @@ const (
 var eventScripts = []string{"events.js"}
 
 func (c *Console) Events(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
+	query := web.ParseQuery(r)
 	p := views.EventsProps{
 		Filter: views.EventFilter{
 			Project: query.Get("project"),
@@ -53,11 +53,10 @@ func (c *Console) Events(w http.ResponseWriter, r *http.Request) error {
 
 // window returns the times that the parameters from and to name, in Unix milliseconds, 0 for none. They are such
 // milliseconds, or dates with times in the zone of the parameter tz; without that, in the gateway's.
-func window(query url.Values, zone *time.Location) (from, to int64, err error) {
-	if name := query.Get("tz"); name != "" {
-		if zone, err = time.LoadLocation(name); err != nil || name == "Local" {
-			return 0, 0, domain.Errorf(domain.Invalid, "tz: must be the name of a time zone, such as Europe/Vienna")
-		}
+func window(query *web.Query, zone *time.Location) (from, to int64, err error) {
+	zone = query.Zone(zone)
+	if err = query.Err(); err != nil {
+		return 0, 0, err
 	}
 	read := func(name string) int64 {
 		text := query.Get(name)

@@ -17,6 +17,7 @@ type overviewJSON struct {
 	Alerts     []alertJSON   `json:"attention"`
 	MoreAlerts int           `json:"more_attention"`
 	Agents     int           `json:"agents"`
+	Flow       string        `json:"flow"` // of all projects, in a sentence
 	Next       int64         `json:"next"` // the newest event
 }
 
@@ -105,7 +106,12 @@ func (s *Server) overview(ctx context.Context) (overviewJSON, error) {
 	for _, a := range snapshot.Alerts.Items {
 		alerts.add(encodeAlert(a))
 	}
+	flow, err := s.service.Flow.Sentence(ctx, "")
+	if err != nil {
+		return overviewJSON{}, err
+	}
 	return overviewJSON{
+		Flow:   flow,
 		Active: wire.OrNull(snapshot.Registry.Active), Projects: projects.shown(), More: projects.more,
 		Alerts: alerts.shown(), MoreAlerts: alerts.more + snapshot.Alerts.More,
 		Agents: len(s.service.Agents.Alive()), Next: next,

@@ -47,6 +47,7 @@ var layers = []string{
 	"internal/files",
 	"internal/metrics",
 	"internal/markdown",
+	"internal/flow",
 	"internal/fold",
 	"internal/neterr",
 	"internal/keyed",

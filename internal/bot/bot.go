@@ -42,6 +42,10 @@ type Gateway struct {
 	Search interface {
 		Stories(ctx context.Context, text string, limit int) ([]domain.StoryRef, error)
 	}
+	Flow interface {
+		Sentence(ctx context.Context, project string) (string, error)
+		Forecast(ctx context.Context, project string, items int) (string, error)
+	}
 	Agents interface {
 		Alive() []domain.Agent
 		Assign(ctx context.Context, id, project string) (domain.Agent, error)

@@ -38,6 +38,11 @@ func list() []command {
 		{name: "projects", help: "every project and its stages", run: (*commands).projects},
 		{name: "agents", help: "the live agents", run: (*commands).agents},
 		{name: "events", help: "the latest events", run: (*commands).events},
+		{name: "flow", arguments: "PROJECT", help: "how long its stories take", run: (*commands).flow},
+		{
+			name: "forecast", arguments: "PROJECT [ITEMS]", help: "how many will be finished, and when so many will be",
+			run: (*commands).forecast,
+		},
 		{name: "story", arguments: "[PROJECT] ID", help: "what is known about a story", story: (*commands).story},
 		{
 			name: "ack", arguments: "[PROJECT] ID [4h]", help: "acknowledge a story's alert, for a time or until it changes",

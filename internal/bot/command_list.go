@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,6 +54,43 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 		line = append(line, Plain(" (active)"))
 	}
 	return append(line, Plain(": "+text))
+}
+
+func (c *commands) flow(ctx context.Context, words []word) Message {
+	if len(words) == 0 {
+		return usage("flow PROJECT")
+	}
+	return c.told(ctx, join(words), func(project string) (string, error) { return c.gateway.Flow.Sentence(ctx, project) })
+}
+
+func (c *commands) forecast(ctx context.Context, words []word) Message {
+	items := 0
+	if last := len(words) - 1; last > 0 && !words[last].quoted {
+		if n, err := strconv.Atoi(words[last].text); err == nil {
+			if n < domain.MinFlowItems || n > domain.MaxFlowItems {
+				return say("ITEMS must be a number from %s to %s.", Code("1"), Code("1000"))
+			}
+			items, words = n, words[:last]
+		}
+	}
+	if len(words) == 0 {
+		return usage("forecast PROJECT [ITEMS]")
+	}
+	return c.told(ctx, join(words), func(project string) (string, error) {
+		return c.gateway.Flow.Forecast(ctx, project, items)
+	})
+}
+
+// told is a sentence about a project.
+func (c *commands) told(ctx context.Context, project string, tell func(project string) (string, error)) Message {
+	if _, found := c.gateway.Projects.Registry().Find(project); !found {
+		return say("Unknown project %s. Say %s for a list.", Code(project), Code("projects"))
+	}
+	sentence, err := tell(project)
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	return Message{{Bold(project), Plain(": " + sentence)}}
 }
 
 func (c *commands) agents(context.Context, []word) Message {

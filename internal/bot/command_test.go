@@ -22,6 +22,7 @@ func TestCommands(t *testing.T) {
 	}{
 		{"help", said("help"), "I post the projects' events, and understand these commands:\nhelp – this list\nstatus – what needs attention\n" +
 			"projects – every project and its stages\nagents – the live agents\nevents – the latest events\n" +
+			"flow PROJECT – how long its stories take\nforecast PROJECT [ITEMS] – how many will be finished, and when so many will be\n" +
 			"story [PROJECT] ID – what is known about a story\n" +
 			"ack [PROJECT] ID [4h] – acknowledge a story's alert, for a time or until it changes (operators)\nmove [PROJECT] ID STAGE – move a story to another stage (operators)\n" +
 			"unblock [PROJECT] ID – unblock a story (operators)\n" +
@@ -35,6 +36,13 @@ func TestCommands(t *testing.T) {
 		{"projects", said("projects"), "2 projects\n● alpha: Current 1, QA 1, Done 0\n■ beta two: unreachable, connection refused"},
 		{"agents", said("agents"), "3 agents\nbuilder 1 · a1 · idle · unassigned\ntwin · a2 · running · unassigned\ntwin · a3 · running · unassigned"},
 		{"events", said("events"), "Latest events (UTC)\n1 Jan 00:00 · alpha · s1 · Story 1 · Current → QA"},
+
+		{"flow", said("flow alpha"), "alpha: the flow of alpha"},
+		{"flow of nothing", toBot("flow"), "Usage: flow PROJECT"},
+		{"forecast", said("forecast beta two"), "beta two: 0 items of beta two"},
+		{"forecast of some", said("forecast beta two 12"), "beta two: 12 items of beta two"},
+		{"forecast of none", said("forecast alpha 0"), "ITEMS must be a number from 1 to 1000."},
+		{"forecast of nobody", said("forecast gamma"), "Unknown project gamma. Say projects for a list."},
 
 		{"people talking", said("events of last week were great"), ""},
 		{"people talking about switching", said("switch"), ""},

@@ -44,7 +44,7 @@ func newGateway() *fakeGateway {
 
 // seen is the gateway as the bot sees it.
 func (g *fakeGateway) seen() bot.Gateway {
-	return bot.Gateway{Bot: g, Events: g, Projects: g, Pipelines: g, Alerts: g, Agents: g, Stories: g, Search: g}
+	return bot.Gateway{Bot: g, Events: g, Projects: g, Pipelines: g, Alerts: g, Agents: g, Stories: g, Search: g, Flow: g}
 }
 
 // happen appends one event to the stream.
@@ -157,6 +157,15 @@ func (g *fakeGateway) List(ctx context.Context) domain.Alerts {
 		}
 	}
 	return domain.NewAlerts(found)
+}
+
+// Sentence and Forecast say what was asked for.
+func (g *fakeGateway) Sentence(_ context.Context, project string) (string, error) {
+	return "the flow of " + project, nil
+}
+
+func (g *fakeGateway) Forecast(_ context.Context, project string, items int) (string, error) {
+	return fmt.Sprintf("%d items of %s", items, project), nil
 }
 
 func (g *fakeGateway) Alive() []domain.Agent {

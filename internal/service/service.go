@@ -21,6 +21,7 @@ type Store interface {
 	storyStore
 	visitStore
 	historyStore
+	flowStore
 	acknowledgementStore
 	auditStore
 	claimStore
@@ -65,6 +66,7 @@ type Service struct {
 	Claims    *Claims
 	Tools     *ProjectTools
 	Search    *Search
+	Flow      *Flow
 	Bot       *Bot
 	SignIn    *SignIn
 	Access    *Access
@@ -164,6 +166,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s.Retention = &Retention{
 		store: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, leader: o.Leadership,
 	}
+	s.Flow = newFlow(o.Store, visits, s.Pipelines)
 	s.Search = &Search{events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }

@@ -195,6 +195,33 @@ func (q *Query) Number(name string, absent, low, high int64) int64 {
 	return int64(n)
 }
 
+// Zone reads the name of a time zone, absent when the parameter is missing or empty.
+func (q *Query) Zone(absent *time.Location) *time.Location {
+	name := q.Get("tz")
+	if name == "" {
+		return absent
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		q.fail("tz: must be the name of a time zone, such as Europe/Vienna")
+		return absent
+	}
+	return zone
+}
+
+// Flow reads what is asked about the flow of work, in the zone absent without another one.
+func (q *Query) Flow(absent *time.Location) domain.FlowQuery {
+	number := func(name string, absent, low, high int) int {
+		return int(q.Number(name, int64(absent), int64(low), int64(high)))
+	}
+	return domain.FlowQuery{
+		Projects: q.Values["project"], Zone: q.Zone(absent),
+		Days:  number("days", domain.FlowDays, domain.MinFlowDays, domain.MaxFlowDays),
+		Ahead: number("ahead", domain.FlowAhead, domain.MinFlowAhead, domain.MaxFlowAhead),
+		Items: number("items", 0, domain.MinFlowItems, domain.MaxFlowItems),
+	}
+}
+
 // Wait reads how long the response may be held: at most MaxWait, and 0 without the parameter.
 func (q *Query) Wait() time.Duration {
 	if !q.Has("wait") {

@@ -1,0 +1,72 @@
+package domain
+
+import "time"
+
+// FlowQuery selects what is told about the flow of work.
+type FlowQuery struct {
+	Projects []string // none for all; unknown ones are NotFound
+	Days     int      // the window: so many calendar days of Zone that end today
+	Ahead    int      // how many days the forecast of how many looks ahead
+	Items    int      // how many items the forecast of when is about; 0 for the stories that are open
+	All      bool     // list all finished stories, not only MaxFlowStories
+	Zone     *time.Location
+}
+
+// The limits of a FlowQuery and what it has without a choice.
+const (
+	MinFlowDays, MaxFlowDays, FlowDays    = 7, 180, 90
+	MinFlowAhead, MaxFlowAhead, FlowAhead = 1, 180, 14
+	MinFlowItems, MaxFlowItems            = 1, 1000
+)
+
+// FlowVisit is a visit as the flow needs it.
+type FlowVisit struct {
+	Story   int64  // the story's number in the store
+	StoryID string // of a visit that lasts, else ""
+	Stage   string
+	Next    string // the stage that it left for, "" for none
+	Git     bool   // only git knows when it began
+	From    int64  // Unix milliseconds, 0 if unknown
+	To      int64  // likewise, 0 while the story is there
+}
+
+// FlowReport is how long work took and when it may be finished.
+type FlowReport struct {
+	Stories     []FlowStory // finished in the window, the newest first, at most MaxFlowStories unless all are asked for
+	More        int         // the number of the others
+	Percentiles *[4]int     // of their days, in the order of flow.Levels; nil if there are too few
+	Days        []FlowDay   // of the window, oldest first
+	Ageing      []FlowAge   // what is in work, oldest first
+	Ahead       int
+	Items       int
+	HowMany     *[4]int // finished at least within Ahead days; nil without a forecast
+	When        *[4]int // days until Items are finished, 0 for after more than a year; nil without a forecast
+	Made, Came  int     // forecasts that were made, and that came true
+	// Sample is how many days the forecast is made from, and Finished how many stories were finished on them.
+	Sample, Finished int
+	Since            time.Time // the first known move of the projects, zero for none
+	Stages           []string  // the names of stages, in the order of the boards
+}
+
+// MaxFlowStories is how many finished stories a report lists.
+const MaxFlowStories = 5000
+
+type FlowStory struct {
+	Project, StoryID, StoryName string
+	Started, Finished           time.Time
+	Days                        int
+}
+
+type FlowDay struct {
+	Day      string // 2026-11-23
+	Finished int
+	Arrived  int            // stories that came into work for the first time
+	Stages   map[string]int // stories in each stage at its end, today now
+}
+
+// FlowAge is a story in work.
+type FlowAge struct {
+	Project, StoryID, StoryName, Stage string
+	Days                               int // from its start to today
+	Over                               int // the highest percentile that it exceeds, 0 for none
+}

@@ -1,0 +1,142 @@
+package flow_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"switchyard/internal/flow"
+)
+
+// lighthouse is a history of 31 days that LetPeopleWork publishes with the forecasts of its program Lighthouse.
+var lighthouse = []int{2, 0, 0, 5, 1, 3, 2, 4, 0, 0, 1, 1, 2, 4, 0, 0, 0, 1, 0, 1, 2, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0}
+
+func TestForecastsArePublishedOnes(t *testing.T) {
+	for days, want := range map[int][4]int{10: {10, 8, 6, 4}, 30: {31, 27, 23, 19}} {
+		if got := flow.HowMany(lighthouse, days); got != want {
+			t.Errorf("within %d days: %v, want %v", days, got, want)
+		}
+	}
+	for items, want := range map[int][4]int{35: {34, 38, 43, 49}, 28: {27, 31, 35, 41}} {
+		if got := flow.When(lighthouse, items); got != want {
+			t.Errorf("%d items: %v days, want %v", items, got, want)
+		}
+	}
+	if got := flow.Chance(lighthouse, 28, 30); math.Abs(got-0.664) > 0.0005 {
+		t.Errorf("28 items within 30 days: %.4f, want 0.664", got)
+	}
+}
+
+// TestForecastsAreWhatDrawingWouldGive compares them with 200,000 draws.
+func TestForecastsAreWhatDrawingWouldGive(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	sample := []int{0, 3, 1, 0, 7, 2, 2, 0, 1, 4, 0, 0}
+	const draws = 200_000
+	reached := map[int]int{}
+	at := flow.HowMany(sample, 9)
+	for range draws {
+		sum := 0
+		for range 9 {
+			sum += sample[random.IntN(len(sample))]
+		}
+		for _, n := range at {
+			if sum >= n {
+				reached[n]++
+			}
+		}
+	}
+	for i, n := range at {
+		if share := float64(reached[n]) / draws; share < float64(flow.Levels[i])/100-0.005 {
+			t.Errorf("%d or more came in %.3f of the draws, not in %d %%", n, share, flow.Levels[i])
+		}
+	}
+}
+
+func TestWhatNeverEndsHasNoDate(t *testing.T) {
+	if got := flow.When(make([]int, 20), 1); got != [4]int{} {
+		t.Errorf("nothing was ever finished: %v", got)
+	}
+	once := make([]int, 30)
+	once[3] = 1
+	if got := flow.When(once, 11); got[0] == 0 || got[0] < 300 || got[3] != 0 {
+		t.Errorf("one in 30 days: %v", got)
+	}
+}
+
+func TestPercentilesAreByNearestRank(t *testing.T) {
+	var values []int
+	for n := range 20 {
+		values = append(values, 20-n)
+	}
+	if got, ok := flow.Percentiles(values); !ok || got != [4]int{10, 14, 17, 19} {
+		t.Errorf("%v, %t", got, ok)
+	}
+	if _, ok := flow.Percentiles(values[:9]); ok {
+		t.Error("nine values have percentiles")
+	}
+}
+
+func TestDaysFollowTheCalendar(t *testing.T) {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := flow.Day(time.Date(2026, 10, 24, 23, 59, 0, 0, zone))
+	after := flow.Day(time.Date(2026, 10, 26, 0, 0, 0, 0, zone)) // summer time ended between
+	if after-before != 2 || flow.DayName(after) != "2026-10-26" {
+		t.Errorf("%d days, %s", after-before, flow.DayName(after))
+	}
+}
+
+// TestForecastsAreGraded: the forecast of a steady team always comes true, that of one that stops does not.
+func TestForecastsAreGraded(t *testing.T) {
+	steady := make([]int, 60)
+	for i := range steady {
+		steady[i] = 2
+	}
+	// Of 30 days with today, 15 have 14 whole days between them and today.
+	if made, came := flow.Grade(steady, 30, nil); made != 15 || came != made {
+		t.Errorf("%d of %d", came, made)
+	}
+	for i := 46; i < 60; i++ {
+		steady[i] = 0
+	}
+	if made, came := flow.Grade(steady, 30, nil); made != 15 || came != 1 {
+		t.Errorf("%d of %d", came, made)
+	}
+	if made, _ := flow.Grade(make([]int, 60), 30, nil); made != 0 {
+		t.Errorf("%d forecasts from nothing", made)
+	}
+}
+
+// BenchmarkGrade is the grading of 90 days of 590 stories each.
+func BenchmarkGrade(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	past := make([]int, 180)
+	for i := range past {
+		if past[i] = 540 + random.IntN(100); i%7 > 4 { // weekends
+			past[i] = random.IntN(3)
+		}
+	}
+	for b.Loop() {
+		flow.Grade(past, 90, nil)
+	}
+}
+
+// BenchmarkForecast makes both forecasts of such a team.
+func BenchmarkForecast(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	sample := make([]int, 90)
+	for i := range sample {
+		sample[i] = 540 + random.IntN(100)
+	}
+	slow := make([]int, 90)
+	for i := range slow {
+		slow[i] = random.IntN(4)
+	}
+	for b.Loop() {
+		flow.HowMany(sample, 180)
+		flow.When(slow, 500)
+	}
+}

@@ -1,0 +1,84 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/store/storetest"
+)
+
+// flowBoards answers every project with an empty board.
+type flowBoards struct{ service.ProjectServers }
+
+func (flowBoards) Pipeline(_ context.Context, _ domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
+	if known != nil {
+		return known, nil
+	}
+	a := &domain.PipelineAnswer{Raw: []byte("[]")}
+	for _, name := range []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done"} {
+		a.Stages = append(a.Stages, domain.Stage{Name: name})
+	}
+	return a, nil
+}
+
+// BenchmarkFlow is what 200 projects with 100,000 finished stories take: at the first look, and at the next ones.
+func BenchmarkFlow(b *testing.B) {
+	o := openStore(b, storetest.Dir(b))
+	open := func() *service.Service {
+		s, err := service.New(context.Background(), service.Options{Store: o, Projects: flowBoards{}, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	now := time.Now()
+	const projects, stories = 200, 500
+	for p := range projects {
+		name := fmt.Sprintf("project-%03d", p)
+		if _, err := s.Projects.Add(b.Context(), name, "http://127.0.0.1:1", nil); err != nil {
+			b.Fatal(err)
+		}
+		var reads []domain.FeedRead
+		for n := range stories {
+			id, at := fmt.Sprintf("%d_story", n), now.Add(-time.Duration(n*88/stories+1)*24*time.Hour-time.Duration(p)*time.Minute)
+			for i, move := range [][2]string{{"1_backlog", "2_current"}, {"2_current", "3_qa"}, {"3_qa", "5_done"}} {
+				reads = append(reads, went(b, name, id, move[0], move[1], at.Add(time.Duration(i)*7*time.Hour)))
+			}
+		}
+		all := reads[0]
+		for _, r := range reads[1:] {
+			all.Records = append(all.Records, r.Records...)
+		}
+		if err := s.Events.Record(context.Background(), all); err != nil {
+			b.Fatal(err)
+		}
+	}
+	q := domain.FlowQuery{Days: 90, Ahead: 14, Zone: time.UTC}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			fresh := open()
+			fresh.Pipelines.Boards(b.Context(), 0)
+			b.StartTimer()
+			if _, err := fresh.Flow.Report(b.Context(), q); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("next", func(b *testing.B) {
+		if _, err := s.Flow.Report(b.Context(), q); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := s.Flow.Report(b.Context(), q); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// FlowProps are the data of the Flow page.
+type FlowProps struct {
+	Report *domain.FlowReport
+	Query  domain.FlowQuery
+	Chosen bool     // an own number of items was asked for
+	Names  []string // of all projects
+	Now    time.Time
+}
+
+// FlowAddress returns the address of the page, or of its CSV, for a query. A zone of "" is the reader's.
+func FlowAddress(path string, q domain.FlowQuery, zone string) string {
+	values := url.Values{}
+	for _, name := range q.Projects {
+		values.Add("project", name)
+	}
+	set := func(name string, n, usual int) {
+		if n != usual {
+			values.Set(name, strconv.Itoa(n))
+		}
+	}
+	set("days", q.Days, domain.FlowDays)
+	set("ahead", q.Ahead, domain.FlowAhead)
+	set("items", q.Items, 0)
+	if zone != "" {
+		values.Set("tz", zone)
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}
+
+func (p FlowProps) address(path string) string { return FlowAddress(path, p.Query, zoneName(p.Now)) }
+
+func (p FlowProps) withDays(days int) string {
+	p.Query.Days = days
+	return p.address(FlowURL)
+}
+
+func (p FlowProps) isChosen(name string) bool { return slices.Contains(p.Query.Projects, name) }
+
+func (p FlowProps) projects() string {
+	switch n := len(p.Query.Projects); {
+	case n == 0:
+		return "All projects"
+	case n == 1:
+		return domain.Cut(p.Query.Projects[0], 40)
+	default:
+		return fmt.Sprintf("%d of %d projects", n, len(p.Names))
+	}
+}
+
+// finished is how many stories were finished in the window.
+func (p FlowProps) finished() int { return len(p.Report.Stories) + p.Report.More }
+
+func (p FlowProps) facts() []fact {
+	r := p.Report
+	within := "in " + strconv.Itoa(p.Query.Days) + " days"
+	list := []fact{{name: "Finished", value: thousands(p.finished()), beside: within}}
+	if at := r.Percentiles; at != nil {
+		list = append(list, fact{name: "Half within", value: days(at[0])}, fact{name: "85 % within", value: days(at[2])})
+	}
+	list = append(list, fact{name: "In work", value: thousands(len(r.Ageing))})
+	if over := p.olderThan(85); r.Percentiles != nil {
+		list = append(list, fact{name: "Older than 85 %", value: thousands(over)})
+	}
+	return list
+}
+
+func days(n int) string { return thousands(n) + " d" }
+
+// olderThan is how many stories in work exceed a percentile.
+func (p FlowProps) olderThan(level int) (n int) {
+	for _, age := range p.Report.Ageing {
+		if age.Over >= level {
+			n++
+		}
+	}
+	return n
+}
+
+// ageLead is the finding about what is in work, in a sentence.
+func (p FlowProps) ageLead() string {
+	switch old, older := p.olderThan(95), p.olderThan(85); {
+	case p.Report.Percentiles == nil:
+		return "Too few stories are finished to say which age is unusual."
+	case old > 0:
+		return domain.Count(old, "story is", "stories are") + " older than 95 % of what you finish."
+	case older > 0:
+		return domain.Count(older, "story is", "stories are") + " older than 85 % of what you finish."
+	default:
+		return "All are within the usual."
+	}
+}
+
+// The posts of the track of ages, in percent of its width: the percentiles 50, 85 and 95.
+var agePosts = [3]float64{34, 58, 76}
+
+// agePlace is where an age is on a track between whose posts it grows evenly, so that one old story squashes nobody.
+func agePlace(age int, at *[4]int) float64 {
+	if at == nil {
+		return math.Min(90, 10+8*math.Log2(float64(max(1, age))))
+	}
+	from, place := 0.0, 0.0
+	for i, post := range []int{at[0], at[2], at[3]} {
+		if age <= post && float64(post) > from {
+			return place + (agePosts[i]-place)*(float64(age)-from)/(float64(post)-from)
+		}
+		from, place = float64(post), agePosts[i]
+	}
+	return math.Min(94, place+6*math.Log2(float64(age)/math.Max(1, from)+1))
+}
+
+// dateIn is the date after some days: "18 Dec", with the year if that is another.
+func (p FlowProps) dateIn(days int) string {
+	at := p.Now.AddDate(0, 0, days)
+	if at.Year() != p.Now.Year() {
+		return at.Format("2 Jan 2006")
+	}
+	return at.Format("2 Jan")
+}
+
+func (p FlowProps) when(level int) string {
+	if days := p.Report.When[level]; days > 0 {
+		return p.dateIn(days)
+	}
+	return "over a year"
+}
+
+// noForecast says what is missing for a forecast.
+func (p FlowProps) noForecast() string {
+	r := p.Report
+	return fmt.Sprintf("No forecast yet: it needs 10 finished stories on at least 10 days. So far %s finished on %s.",
+		domain.Count(r.Finished, "story was", "stories were"), domain.Count(r.Sample, "day", "days"))
+}
+
+func (p FlowProps) gradeLead() string {
+	r := p.Report
+	return fmt.Sprintf("Of %s at 85 %%, %d came true: %d %%.", domain.Count(r.Made, "forecast", "forecasts"), r.Came,
+		(100*r.Came+r.Made/2)/r.Made)
+}
