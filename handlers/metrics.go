@@ -13,7 +13,7 @@ func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Vary", "Accept-Encoding")
 	g.Metrics.Handler(registry, func(show metrics.Show) {
-		show.Build(g.Version)
+		show.Build(g.Version, g.Revision)
 		show("switchyard_projects", "Projects registered.", float64(len(registry.Projects)))
 		show("switchyard_stream_last_event_id", "The id of the newest event of the merged stream.",
 			float64(g.Service.Events.LastID()))

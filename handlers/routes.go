@@ -29,8 +29,8 @@ type Gateway struct {
 	AllowHosts []string
 	// Metrics counts what is served; with nil, the gateway counts for itself.
 	Metrics *metrics.Counts
-	// Version is the program's.
-	Version string
+	// Version is the program's, and Revision the commit that it was built from, "" if that is unknown.
+	Version, Revision string
 	// Chat receives the requests of chat servers. It checks their signatures itself.
 	Chat http.Handler
 	// AdminToken is the token of the administrator, "" for none. SessionKey signs and encrypts the cookies of sessions.
@@ -69,6 +69,7 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	}
 	access := newAccess(g)
 	c := console.New(g.Service, access, g.Sample, deriveFrom(g.SessionKey)("sign a notice"), g.Log)
+	c.Version = g.Version
 	t := newRouteTable(access, c, g.Watched, waiting)
 	t.Use(
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,

@@ -55,6 +55,7 @@ type Frame struct {
 	Bare        bool     // without navigation: the reader has not logged in
 	Wall        bool     // for a wall display: without anything around the content
 	Session     bool     // the reader can log out
+	Version     string   // the program's
 	Now         time.Time
 	// AsOf is the time of the data that is shown, zero if it is current.
 	AsOf time.Time

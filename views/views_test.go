@@ -95,7 +95,8 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 	list, _ := views.NewProjectList([]domain.ProjectPipeline{alpha, stale, lost}, "", 1)
 	for name, component := range map[string]templ.Component{
 		"layout": views.Layout(views.Frame{
-			Title: "Overview", Page: views.PageOverview, Path: "/?q=x", Active: "alpha", Now: now, Theme: views.ThemeDark,
+			Version: "1.2.3",
+			Title:   "Overview", Page: views.PageOverview, Path: "/?q=x", Active: "alpha", Now: now, Theme: views.ThemeDark,
 			Projects: []domain.Project{{Name: "alpha", Token: "secret"}, {Name: "beta"}},
 			SignIn:   domain.SignInStatus{Authenticated: true, ExpiresAt: uint64(minutesAgo(-42).UnixMilli())},
 			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},

@@ -57,7 +57,7 @@ func agentCommand() *cobra.Command {
 			}
 			log := newLogger(cmd.ErrOrStderr(), "text", "info")
 			options := agentrun.Options{
-				Gateway: address, Label: label, StateFile: state, Version: version,
+				Gateway: address, Label: label, StateFile: state, Version: version(),
 				Token:   func(ctx context.Context) (domain.Secret, error) { return token.get(ctx, cmd, log) },
 				Rejoin:  token.given(),
 				Command: args, Environment: os.Environ(), Output: cmd.OutOrStdout(), Log: log,

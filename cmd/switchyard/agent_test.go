@@ -148,7 +148,7 @@ func TestAgentProgram(t *testing.T) {
 	token := s.token()
 	p := s.run("--token", token)
 	agent := s.wait("joined", func(a domain.Agent) bool {
-		return a.Label == "builder-1" && a.State == domain.AgentIdle && a.Version == version
+		return a.Label == "builder-1" && a.State == domain.AgentIdle && a.Version == version()
 	})
 
 	began := time.Now()

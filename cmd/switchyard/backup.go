@@ -15,6 +15,8 @@ import (
 
 func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
+		ValidArgsFunction: completeFiles,
+
 		Use:   "backup FILE",
 		Short: "Copy the gateway's database to a new file, even while the gateway is running",
 		Long: "Copy the gateway's database to a new file, even while the gateway is running. To restore a copy, stop\n" +

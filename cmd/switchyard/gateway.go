@@ -33,7 +33,9 @@ func gatewayCommand() *cobra.Command {
 			if err != nil {
 				return asUsage(err)
 			}
-			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
+			log := newStartLog(cmd.ErrOrStderr(), c)
+			defer log.ended()
+			g, err := openGateway(cmd.Context(), c, log)
 			if err != nil {
 				return supervise.UnlessEnded(cmd.Context(), err)
 			}
@@ -48,6 +50,7 @@ func gatewayCommand() *cobra.Command {
 type gateway struct {
 	config    *config.Config
 	log       *slog.Logger
+	start     *startLog
 	listeners []net.Listener
 	handler   handlers.Gateway
 	// nil until a shared database has been opened
@@ -81,7 +84,9 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 		}
 		handler = g.handler.Handler()
 	}
-	fmt.Fprintf(out, "Switchyard serves %s\n", baseURL(g.config.Listen, g.listeners))
+	address := baseURL(g.config.Listen, g.listeners)
+	g.start.started(address, g.config)
+	fmt.Fprintf(out, "Switchyard serves %s\n", address)
 	notify(ready)
 	err := serve(ctx, g.log, g.listeners, handler)
 	cancel(nil)

@@ -2,19 +2,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"switchyard/internal/config"
 )
@@ -93,16 +93,77 @@ func rootCommand() *cobra.Command {
 		Short:              "Switchyard is a gateway and web console in front of many project servers",
 		SilenceErrors:      true,
 		SilenceUsage:       true,
-		DisableSuggestions: true,
+		DisableSuggestions: true, // unknownCommand has its own, in one line
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
+		Version:            version(),
+		Args:               cobra.ArbitraryArgs,
+		RunE:               func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args...) },
 	}
+	root.SetVersionTemplate(versionLine())
+	root.SetFlagErrorFunc(unknownFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), mcpCommand(), backupCommand(), migrateCommand(),
 		healthCommand(), versionCommand(), completionCommand(),
 	)
+	completePaths(root)
 	return root
 }
+
+func unknownCommand(cmd *cobra.Command, args ...string) error {
+	var names []string
+	for _, command := range cmd.Root().Commands() {
+		names = append(names, command.Name())
+	}
+	hint := cmp.Or(didYouMean(args[0], "", names), "; 'switchyard help' lists them")
+	return usagef("unknown command %q%s", strings.Join(args, " "), hint)
+}
+
+// unknownFlag says which flags are similar to one that there is not.
+func unknownFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return usagef("%w%s", err, didYouMean(unknown.GetSpecifiedName(), "--", names))
+}
+
+// didYouMean returns "; did you mean NAME?" with the names that are similar to word, "" if none is.
+func didYouMean(word, prefix string, names []string) string {
+	known := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range names {
+		known.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	similar := known.SuggestionsFor(word)
+	if len(similar) == 0 {
+		return ""
+	}
+	return "; did you mean " + prefix + strings.Join(similar, " or "+prefix) + "?"
+}
+
+// completePaths makes shells complete files and directories only where a flag takes one. Commands whose arguments are paths
+// say so themselves.
+func completePaths(root *cobra.Command) {
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	for _, command := range root.Commands() {
+		command.Flags().VisitAll(func(f *pflag.Flag) {
+			switch value, _ := pflag.UnquoteUsage(f); value {
+			case "DIR":
+				_ = command.MarkFlagDirname(f.Name) // the flag exists
+			case "FILE":
+				_ = command.MarkFlagFilename(f.Name)
+			}
+		})
+	}
+}
+
+// Of arguments that are paths.
+var (
+	completeDirs  = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+	completeFiles = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+)
 
 // helpCommand is cobra's, except that the help of an unknown command is a usage error.
 func helpCommand() *cobra.Command {
@@ -112,7 +173,7 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("unknown command %q; 'switchyard help' lists them", strings.Join(args, " "))
+				return unknownCommand(cmd, args...)
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()
@@ -140,34 +201,4 @@ func completionCommand() *cobra.Command {
 			return shells[args[0]](cmd.Root(), cmd.OutOrStdout())
 		},
 	}
-}
-
-// version is the current release, or the next one during its development.
-const version = "0.1.0"
-
-func versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "switchyard %s%s %s %s/%s\n", version, revision(), runtime.Version(),
-				runtime.GOOS, runtime.GOARCH)
-			return err
-		},
-	}
-}
-
-// revision returns the commit that the binary was built from as " (COMMIT)", "" if it is unknown.
-func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return " (" + setting.Value[:min(12, len(setting.Value))] + ")"
-		}
-	}
-	return ""
 }

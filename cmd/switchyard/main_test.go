@@ -12,7 +12,7 @@ func TestCommandLine(t *testing.T) {
 		status         int
 		stdout, stderr string // what each holds
 	}{
-		{"version", 0, "switchyard " + version, ""},
+		{"version", 0, "switchyard " + version(), ""},
 		{"help", 0, "Available Commands", ""},
 		{"help version", 0, "Print the version", ""},
 		{"--help", 0, "Available Commands", ""},
@@ -26,7 +26,13 @@ func TestCommandLine(t *testing.T) {
 		{"completion", 2, "", "bash, fish, powershell, zsh"},
 		{"", 2, "", "missing command"},
 		{"nosuch", 2, "", `unknown command "nosuch"`},
-		{"versio", 2, "", `unknown command "versio"`},
+		{"versio", 2, "", `unknown command "versio"; did you mean version?`},
+		{"gateway --liste=x", 2, "", "unknown flag: --liste; did you mean --listen?"},
+		{"--version", 0, "switchyard " + version(), ""},
+		{"__complete gateway x", 0, ":4\n", ""}, // no files
+		{"__complete up x", 0, ":16\n", ""},     // directories
+		{"__complete gateway --data x", 0, ":16\n", ""},
+		{"__complete backup x", 0, ":0\n", ""}, // files
 		{"backup", 2, "", "accepts 1 arg"},
 		{"backup --data= x", 2, "", "--data: must not be empty"},
 		{"backup --data=/nonexistent x", 1, "", "/nonexistent/switchyard.db: no such file"},

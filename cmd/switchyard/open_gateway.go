@@ -38,8 +38,9 @@ type database interface {
 
 // openGateway locks the data directory, opens the port, and opens the database in the directory. A shared database is
 // opened by run, which waits for it while the gateway serves. The caller closes the gateway.
-func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *gateway, err error) {
-	g := &gateway{config: c, log: log, handler: newHandler(c, log), begun: make(chan struct{})}
+func openGateway(ctx context.Context, c *config.Config, start *startLog) (_ *gateway, err error) {
+	log := start.log
+	g := &gateway{config: c, log: log, start: start, handler: newHandler(c, log), begun: make(chan struct{})}
 	for _, warning := range c.Warnings {
 		log.Warn(warning)
 	}
@@ -173,6 +174,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	}
 	g.loops = append(
 		shared.followers(g.service),
+		loop{"version", recordVersion(db)},
 		loop{"feeds", feeds.Run},
 		loop{"pipelines", g.service.Overview.Run},
 		loop{"agents", g.service.Agents.Run},
@@ -199,7 +201,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 
 func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
 	return handlers.Gateway{
-		Log: log, Version: version, AdminToken: c.AdminToken, AllowHosts: c.AllowHosts, PublicURL: c.PublicURL,
+		Log: log, Version: version(), Revision: revision(), AdminToken: c.AdminToken, AllowHosts: c.AllowHosts, PublicURL: c.PublicURL,
 		TrustedProxies: c.Login.TrustedProxies,
 		ProxyLogin: handlers.ProxyLogin{
 			UserHeader: c.Login.UserHeader, GroupsHeader: c.Login.GroupsHeader, Roles: c.Login.Roles,

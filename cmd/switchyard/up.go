@@ -24,6 +24,8 @@ import (
 func upCommand() *cobra.Command {
 	var agent string
 	cmd := &cobra.Command{
+		ValidArgsFunction: completeDirs,
+
 		Use:   "up [DIR…] [--agent LABEL [-- CMD ARG…]]",
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
 		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory\n" +
@@ -55,7 +57,9 @@ func upCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
+			log := newStartLog(cmd.ErrOrStderr(), c)
+			defer log.ended()
+			g, err := openGateway(cmd.Context(), c, log)
 			if err != nil {
 				return supervise.UnlessEnded(cmd.Context(), err)
 			}
@@ -82,7 +86,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 	asked := make(chan time.Time, 1)
 	context.AfterFunc(ctx, func() { asked <- time.Now() })
 	options := agentrun.Options{
-		Gateway: baseURL(g.config.Listen, g.listeners), Label: label, Version: version,
+		Gateway: baseURL(g.config.Listen, g.listeners), Label: label, Version: version(),
 		StateFile: filepath.Join(g.config.Data, agentStateName(label)),
 		Token: func(ctx context.Context) (domain.Secret, error) {
 			token, _, err := g.service.Agents.CreateJoinToken(ctx, "")

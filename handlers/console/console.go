@@ -16,6 +16,9 @@ import (
 // form's handler calls the same service method as the JSON API, then redirects with a notice, or shows the page again
 // with what was typed.
 type Console struct {
+	// Version is the program's, which pages show.
+	Version string
+
 	web.Errors
 	service  *service.Service
 	sessions Sessions
@@ -140,6 +143,7 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 		f.OpenAlerts = c.service.Overview.OpenAlerts()
 	}
 	f.Theme = theme(r)
+	f.Version = c.Version
 	if f.Now = now(); !f.Bare {
 		f.AsOf = c.service.Events.AsOf()
 	}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// LockDir takes a lock for the directory without waiting. It returns ErrLocked. Windows locks files only: it is the file
-// .lock in it.
+// LockDir takes a lock for the directory without waiting. It returns ErrLocked. Windows locks files only: it is the
+// file .lock in it.
 func LockDir(dir string) (unlock func(), err error) {
 	f, err := openLockFile(filepath.Join(dir, ".lock"))
 	if err != nil {
@@ -33,8 +33,8 @@ func openLockFile(path string) (*os.File, error) {
 
 // flock locks f, the lock file of path, and closes it if that fails.
 func flock(f *os.File, path string) (unlock func(), err error) {
-	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
-		new(windows.Overlapped))
+	const now = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	err = windows.LockFileEx(windows.Handle(f.Fd()), now, 0, 1, 0, new(windows.Overlapped))
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		err = ErrLocked
 	}

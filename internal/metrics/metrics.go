@@ -4,7 +4,6 @@ package metrics
 import (
 	"net/http"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -213,15 +212,7 @@ func (s Scrape) Collect(to chan<- prometheus.Metric) {
 }
 
 // Build shows the program's version, its commit if known, and Go's version.
-func (show Show) Build(version string) {
-	revision := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, setting := range info.Settings {
-			if setting.Key == "vcs.revision" {
-				revision = setting.Value
-			}
-		}
-	}
+func (show Show) Build(version, revision string) {
 	show("switchyard_build_info", "Always 1; the labels are the version, revision and Go version.", 1,
 		"version", version, "revision", revision, "goversion", runtime.Version())
 }
