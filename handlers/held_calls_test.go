@@ -70,7 +70,7 @@ func TestACallerHolds64Calls(t *testing.T) {
 	if _, err := g.Projects.Add(t.Context(), "alpha", "http://127.0.0.1:1", nil); err != nil {
 		t.Fatal(err)
 	}
-	_, one := gatewaytest.NamedToken(t, g.Service, "one", domain.RoleViewer)
+	_, one := gatewaytest.NamedToken(t, g.Service, "one", domain.RoleOperator)
 	_, two := gatewaytest.NamedToken(t, g.Service, "one", domain.RoleViewer) // of the same name
 	w, other := waiter{t, server.URL, one}, waiter{t, server.URL, two}
 	var calls []string
@@ -99,6 +99,13 @@ func TestACallerHolds64Calls(t *testing.T) {
 	w.wantRefused("/api/gateway/events/stream")
 	if _, answer, err := w.send(t.Context(), "POST", "/mcp", batch); strings.Count(answer, `"isError":true`) != 16 || !strings.Contains(answer, "64 calls") {
 		t.Errorf("another batch is answered %s, %v", answer, err)
+	}
+	if status, text, err := w.send(t.Context(), "POST", "/api/gateway/projects/alpha/stories/claim", `{"wait":"1s"}`); status != http.StatusTooManyRequests || !strings.Contains(text, "64 calls") {
+		t.Errorf("a claim: %d %q, %v", status, text, err)
+	}
+	const claim = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"claim_story","arguments":{"project":"alpha","wait":"1s"}}}`
+	if _, text, err := w.send(t.Context(), "POST", "/mcp", claim); !strings.Contains(text, `"isError":true`) || !strings.Contains(text, "64 calls") {
+		t.Errorf("a claim over MCP: %q, %v", text, err)
 	}
 	if status, _, err := w.send(t.Context(), "GET", "/api/gateway/events", ""); status != http.StatusOK {
 		t.Errorf("a call that does not wait: %d, %v", status, err)

@@ -23,7 +23,6 @@ type claimStore interface {
 		ctx context.Context, e *domain.AuditEntry, changes []domain.StoryChange, ended ...domain.Claim,
 	) error
 	StoryChanges(ctx context.Context, project, id string, limit int) ([]domain.StoryChange, error)
-	RemoveStoryChanges(ctx context.Context, token int64, before time.Time) error
 }
 
 // claimTable keeps the claims in memory, written through to the store, in which one transaction decides who wins.

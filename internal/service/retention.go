@@ -15,6 +15,8 @@ type retentionStore interface {
 	EventProjects(ctx context.Context) ([]string, error)
 	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
 	RemoveEvents(ctx context.Context, token int64, ids []int64) error
+	// RemoveStoryChanges removes what was done to stories before a time.
+	RemoveStoryChanges(ctx context.Context, token int64, before time.Time) error
 	OldestEvent(ctx context.Context) (received time.Time, err error)
 	// Size returns the size of the database on disk, and how much of it is free for reuse, in bytes.
 	Size(ctx context.Context) (size, free int64, err error)
@@ -92,6 +94,9 @@ func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int
 			s.events.tail.forget(ids)
 			removed += len(ids)
 		}
+	}
+	if err := s.store.RemoveStoryChanges(ctx, token, clock.Now().Add(-s.keep)); err != nil {
+		return removed, err
 	}
 	return removed, ctx.Err()
 }

@@ -160,7 +160,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.Claims = &Claims{table: claims, stories: s.Stories, pipelines: s.Pipelines, leader: o.Leadership}
 	s.Overview = &Overview{
-		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, claims: s.Claims, stories: s.Stories, agents: s.Agents, events: events,
+		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, claims: s.Claims, stories: s.Stories, agents: s.Agents,
+		events: events,
 	}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
 	s.Retention = &Retention{

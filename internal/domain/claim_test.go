@@ -1,0 +1,90 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+func TestStoriesAreBegunInOrder(t *testing.T) {
+	var items []domain.Item
+	want := "US-1-a 2_b 2_c 10_a task-010 story99999999999999999999999 alpha beta"
+	for id := range strings.FieldsSeq("beta task-010 10_a alpha 2_c story99999999999999999999999 2_b US-1-a") {
+		items = append(items, domain.Item{StoryID: id})
+	}
+	domain.InOrder(items)
+	var ids []string
+	for _, item := range items {
+		ids = append(ids, item.StoryID)
+	}
+	if got := strings.Join(ids, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestAnAgentMentionsWholeWords(t *testing.T) {
+	for text, want := range map[string]bool{
+		"1_pay": true, "on 1_pay.": true, "\n1_pay\n": true, "feature/1_pay:": true, "21_pay": false, "1_pay-2": false, "1_pays": false,
+		"é1_pay": false, "1_pay_x 1_pay": true, "": false,
+	} {
+		if domain.Mentions(text, "1_pay") != want {
+			t.Errorf("%q: not %v", text, want)
+		}
+	}
+	agents := []domain.Agent{{ID: "a", Label: "first", Project: "p", Detail: "on task.1 and 1_pay"}, {ID: "b", Label: "second", Project: "p", Detail: "1_pay 2_x"}}
+	owners := domain.NewOwners(map[domain.StoryKey]domain.Claim{{Project: "p", ID: "2_x"}: {By: "zoe", Holder: "token z"}}, agents)
+	for id, want := range map[string]string{"1_pay": "first", "2_x": "zoe", "task.1": "first", "3_y": ""} {
+		if got := owners.Of("p", id).Name; got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+	if got := owners.Of("q", "1_pay"); got != (domain.Owner{}) {
+		t.Errorf("another project: %+v", got)
+	}
+}
+
+// TestAHistorySaysWhoHasDoneWhat: each change has one event, the first that fits.
+func TestAHistorySaysWhoHasDoneWhat(t *testing.T) {
+	at := time.UnixMilli(1_000_000)
+	event := func(seconds int, record string) domain.Event {
+		r, err := domain.ParseRecord(json.RawMessage(record))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return domain.Event{ReceivedAt: at.Add(time.Duration(seconds) * time.Second), Record: r}
+	}
+	moved := func(seconds int, to string) domain.Event {
+		return event(seconds, `{"type":"stage_transition","story_id":"1","to_stage":"`+to+`","by":"an impostor","via":"mcp","timestamp_ms":1}`)
+	}
+	change := func(seconds int, kind domain.EventType, value, by string) domain.StoryChange {
+		return domain.StoryChange{Type: kind, Value: value, At: at.Add(time.Duration(seconds) * time.Second), By: by, Via: domain.ChannelAPI}
+	}
+	events := []domain.Event{
+		moved(0, "2_current"), moved(10, "3_qa"), moved(20, "2_current"), moved(30, "3_qa"),
+		event(40, `{"type":"story_blocked","story_id":"1","reason":"a key","timestamp_ms":1}`), moved(5000, "4_merge"),
+	}
+	past := domain.History(events, []domain.StoryChange{
+		change(10, domain.StageTransition, "3_qa", "zoe"), change(19, domain.StageTransition, "2_current", "ann"),
+		change(39, domain.StoryBlocked, "a key", "bob"), change(50, domain.StageTransition, "4_merge", "eve"),
+	})
+	var by []string
+	for _, e := range past {
+		by = append(by, e.By)
+	}
+	if got := strings.Join(by, ","); got != ",zoe,ann,,bob," {
+		t.Errorf("by %s", got)
+	}
+	var first, second struct{ By, Via *string }
+	for i, into := range []any{&first, &second} {
+		text, err := json.Marshal(past[i])
+		if err != nil || json.Unmarshal(text, into) != nil {
+			t.Fatalf("%s, %v", text, err)
+		}
+	}
+	if first.By != nil || first.Via != nil || *second.By != "zoe" || *second.Via != "api" {
+		t.Errorf("%+v %+v", first, second)
+	}
+}
