@@ -267,10 +267,3 @@ func (n *projectNews) wake(project string) {
 		}
 	}
 }
-
-// awaited reports whether somebody may be waiting for a change of a project.
-func (n *projectNews) awaited(project string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.waiting[project] != nil
-}

@@ -14,9 +14,9 @@ import (
 
 const (
 	// The shortest time between two background fetches of a project is refetchPause, or refetchFactor times the duration
-	// of the last fetch if that is longer, so that a project that changes all the time costs little; that duration
-	// alone while somebody waits for a change.
-	refetchPause  = 250 * time.Millisecond
+	// of the last fetch if that is longer, so that a project that changes all the time costs little; yet who
+	// waits for the next story gets it within 100 ms.
+	refetchPause  = 50 * time.Millisecond
 	refetchFactor = 10
 )
 
@@ -266,11 +266,7 @@ func (s *fetcher) refetchLater(state *pipelineState) {
 		return
 	}
 	feed.paused = true
-	pause := max(refetchPause, refetchFactor*state.took)
-	if s.news.awaited(state.project.Name) {
-		pause = min(pause, state.took)
-	}
-	time.AfterFunc(time.Until(state.askedAt.Add(pause)), func() {
+	time.AfterFunc(time.Until(state.askedAt.Add(max(refetchPause, refetchFactor*state.took))), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		feed.paused = false
