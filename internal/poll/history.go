@@ -21,7 +21,7 @@ const (
 	maxHistory = 16 << 20
 	// A project is asked for the id of its history every historyPause, or later if there are many projects or it took
 	// long, and every maxHistoryPause if it has none.
-	historyPause, historyPauseEach, maxHistoryPause = 5 * time.Second, 60 * time.Millisecond, 10 * time.Minute
+	historyPause, historyPauseEach, maxHistoryPause = 5 * time.Second, 100 * time.Millisecond, 10 * time.Minute
 	// historyFactor is how many times longer than reading a history the pause after it is.
 	historyFactor = 30
 	// historyTries is how often, ever more slowly, a project is asked at once whose server is still reading git.
