@@ -141,6 +141,7 @@ type step struct {
 	past   bool // the story is beyond it
 	been   bool // it was in this stage
 	here   bool
+	git    bool      // only git knows when it came here
 	since  time.Time // when it arrived here
 	signal Signal    // of the story, where it is
 	text   string    // how long it was here, and how long stories usually are
@@ -150,9 +151,9 @@ type step struct {
 func journey(p StoryProps) []step {
 	s := p.Story
 	stages := slices.Clone(p.Stages)
-	spent, blocked, git := map[string]time.Duration{}, map[string]time.Duration{}, map[string]bool{}
+	spent, blocked, live := map[string]time.Duration{}, map[string]time.Duration{}, map[string]bool{}
 	for _, visit := range s.Visits {
-		git[visit.Stage] = git[visit.Stage] || visit.Source == domain.FromGit
+		live[visit.Stage] = live[visit.Stage] || visit.Source != domain.FromGit
 		if !slices.Contains(stages, visit.Stage) {
 			stages = append(stages, visit.Stage)
 		}
@@ -179,7 +180,8 @@ func journey(p StoryProps) []step {
 		} else if been {
 			words = append(words, duration(long))
 		}
-		if git[stage] {
+		if isLive, visited := live[stage]; visited && !isLive {
+			st.git = true
 			words = append(words, "from git")
 		}
 		if blocked[stage] >= minBlocked {

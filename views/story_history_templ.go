@@ -59,7 +59,7 @@ func storyJourney(steps []step, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, s := range steps {
-			var templ_7745c5c3_Var4 = []any{templ.KV("past", s.past), templ.KV("been", s.been), string(s.signal)}
+			var templ_7745c5c3_Var4 = []any{templ.KV("past", s.past), templ.KV("been", s.been), templ.KV("git", s.git), string(s.signal)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var4...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
