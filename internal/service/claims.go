@@ -29,10 +29,12 @@ type ClaimRequest struct {
 
 const (
 	// claimCheck is how often those who wait look again, though nothing was noticed: not every server tells of changes.
-	claimCheck    = 5 * time.Second
+	claimCheck = 5 * time.Second
+	// claimBoardAge is how old the board may be on which a story is looked for first.
 	claimBoardAge = 100 * time.Millisecond
-	// claimTries is how often a story is looked for on a board that changes all the time.
-	claimTries = 3
+	// claimTries is how often a named story is tried whose claims change all the time, nextTries how often the next one of
+	// a board that does.
+	claimTries, nextTries = 3, 20
 )
 
 // Owners returns who works on stories, given the agents that are alive.
@@ -98,21 +100,21 @@ func (s *Claims) claim(ctx context.Context, p domain.Project, r ClaimRequest) (i
 		return r.StoryID, s.named(ctx, p, r)
 	}
 	// Claims that come fast share a board: whether a story is still as it was is asked afterwards.
-	if id, _, err := s.next(ctx, p, r, claimBoardAge); id != "" || err != nil {
-		return id, err
-	}
-	for range claimTries {
-		id, again, err := s.next(ctx, p, r, 0)
-		if !again {
+	moved, maxAge := map[string]bool{}, claimBoardAge
+	for range nextTries {
+		id, again, err := s.next(ctx, p, r, maxAge, moved)
+		if err != nil || id != "" || !again && maxAge == 0 {
 			return id, err
 		}
+		maxAge = 0
 	}
 	return "", nil
 }
 
-// next claims the next free story of a board that is at most so old. again means that the board was out of date.
+// next claims the next free story of a board that is at most so old, but none of those that have been moved meanwhile.
+// again means that the board was out of date.
 func (s *Claims) next(
-	ctx context.Context, p domain.Project, r ClaimRequest, maxAge time.Duration,
+	ctx context.Context, p domain.Project, r ClaimRequest, maxAge time.Duration, moved map[string]bool,
 ) (id string, again bool, err error) {
 	board, err := s.pipelines.One(ctx, p.Name, maxAge)
 	if err != nil {
@@ -123,34 +125,35 @@ func (s *Claims) next(
 		return "", false, err
 	}
 	stage := board.Stages[from]
-	items := slices.DeleteFunc(slices.Clone(stage.Items), func(i domain.Item) bool { return i.Blocked != "" })
+	items := slices.DeleteFunc(slices.Clone(stage.Items), func(i domain.Item) bool {
+		return i.Blocked != "" || moved[i.StoryID]
+	})
 	domain.InOrder(items)
 	wanted := make([]domain.Claim, len(items))
 	for i, item := range items {
 		wanted[i] = s.table.newClaim(ctx, p.Name, item.StoryID, stage.Name)
 	}
-	for {
-		won, err := s.table.addFirst(ctx, wanted)
-		if domain.CodeOf(err) == domain.NotFound { // a claim has just ended
-			return "", true, nil
-		}
-		if err != nil || won < 0 {
-			return "", again, err
-		}
-		c := wanted[won]
-		wanted, again = wanted[won+1:], true
-		before, err := s.stillFree(ctx, p, c)
-		if err == nil {
-			err = s.move(ctx, p, c, before, to, r.To != "")
-		}
-		if err == nil {
-			return c.StoryID, false, nil
-		}
-		s.giveBack(ctx, c, nil)
-		if !errors.Is(err, errMoved) {
-			return "", false, err
-		}
+	won, err := s.table.addFirst(ctx, wanted)
+	if domain.CodeOf(err) == domain.NotFound { // a claim has just ended
+		return "", true, nil
 	}
+	if err != nil || won < 0 {
+		return "", false, err
+	}
+	c := wanted[won]
+	before, err := s.stillFree(ctx, p, c)
+	if err == nil {
+		err = s.move(ctx, p, c, before, to, r.To != "")
+	}
+	if err == nil {
+		return c.StoryID, false, nil
+	}
+	s.giveBack(ctx, c, nil)
+	if errors.Is(err, errMoved) {
+		moved[c.StoryID] = true
+		return "", true, nil
+	}
+	return "", false, err
 }
 
 // errMoved is returned for a story that is no longer as the board showed it.
