@@ -221,6 +221,11 @@ func TestWhoMayDoWhatWithAClaim(t *testing.T) {
 			t.Errorf("the pipeline: %s", text)
 		}
 		c.wantHistory()
+		c.wantStatus(zoe, "PATCH", "/3_story", move("3_qa", named.Version, ""), 409, "claimed by builder-1")
+		c.wantStatus(zoe, "PATCH", "/3_story", move("3_qa", named.Version, `,"take_over":true`), 200, "3_qa")
+		if story := c.story(zoe, "3_story"); story.Claim == nil || story.Claim.By != "zoe" {
+			t.Errorf("a change does not pass the claim on: %+v", story.Claim)
+		}
 	})
 }
 

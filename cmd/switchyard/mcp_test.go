@@ -146,6 +146,13 @@ func TestTheCommandOfAnAgentWorksOverMCP(t *testing.T) {
 	pipe := withEnv(switchyard(t, s.dir, "mcp"), "SWITCHYARD_MCP_URL="+url, "SWITCHYARD_API_TOKEN="+token)
 	for way, session := range map[string]*sdk.ClientSession{"http": overHTTP, "stdio": connectStdio(t, pipe, "")} {
 		const story = `{"project":"alpha","story_id":"7_pay"`
+		claimed, _ := callTool(t, session, "claim_story", story+`}`)["story"].(map[string]any)
+		if claim, _ := claimed["claim"].(map[string]any); claim["by"] != "local" || claim["agent_id"] != agent.ID {
+			t.Errorf("%s: claimed: %v", way, claimed)
+		}
+		if none := callTool(t, session, "claim_story", `{"project":"alpha"}`); none["story"] != nil {
+			t.Errorf("%s: the next: %v", way, none)
+		}
 		callTool(t, session, "update_story", story+`,"blocked":"which currency?"}`)
 		callTool(t, session, "update_story", story+`,"blocked":null,"stage":"3_qa"}`)
 		if got := callTool(t, session, "get_story", `{"project":"beta","story_id":"7_pay"}`); got["stage"] != "2_current" {
@@ -163,6 +170,10 @@ func TestTheCommandOfAnAgentWorksOverMCP(t *testing.T) {
 			}
 		}
 		callTool(t, session, "update_story", story+`,"stage":"2_current"}`)
+	}
+	callTool(t, overHTTP, "release_story", `{"project":"alpha","story_id":"7_pay"}`)
+	if list, _ := json.Marshal(callTool(t, overHTTP, "list_stories", `{"project":"alpha"}`)); !strings.Contains(string(list), `"claim":null`) || !strings.Contains(string(list), `"version":`) {
+		t.Errorf("the list: %s", list)
 	}
 	s.assign(agent.ID, "beta")
 	if _, err := overHTTP.CallTool(t.Context(), &sdk.CallToolParams{Name: "overview"}); err == nil {

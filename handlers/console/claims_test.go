@@ -60,6 +60,8 @@ func TestAStoryIsClaimedByPlainForms(t *testing.T) {
 	s.Get(board+"?show=claimed").WantText(t, "2_story_audit").WantNoText(t, `href="/projects/webshop/stories/3_story`)
 	refused := s.Submit(auditPage, "do", "move", "stage", "3_qa", "version", version(t, page)).WantStatus(t, http.StatusConflict)
 	refused.WantText(t, "is claimed by zoe")
+	s.Submit("/projects/webshop/stories/3_story", "do", "claim").WantStatus(t, http.StatusSeeOther)
+	s.Submit("/projects/webshop/stories/3_story", "do", "release").WantStatus(t, http.StatusSeeOther)
 	s.Submit(auditPage, "do", "claim").WantStatus(t, http.StatusConflict).WantText(t, "is claimed by zoe")
 	s.Submit(auditPage, "do", "take_over").WantStatus(t, http.StatusSeeOther)
 	page = s.Get(auditPage).WantText(t, "claimed by <bdi>admin</bdi>", ">Release</button>")

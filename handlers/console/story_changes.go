@@ -20,6 +20,8 @@ type storyChange struct {
 	// Value is the stage to move to or the reason for a block, and Was the value before.
 	Value string `json:"value,omitempty"`
 	Was   string `json:"was,omitempty"`
+	// TakeOver is whether it is made although somebody else has claimed the story.
+	TakeOver bool `json:"-"`
 }
 
 // What can be done to a story.
@@ -45,6 +47,7 @@ func readStoryChange(fields url.Values) (change storyChange, err error) {
 		}
 	} else {
 		change = storyChange{Version: fields.Get("version"), Do: fields.Get("do"), Was: fields.Get("was")}
+		change.TakeOver = fields.Get("take_over") != ""
 		switch change.Do {
 		case doMove:
 			change.Value = fields.Get("stage")
@@ -66,6 +69,9 @@ func readStoryChange(fields url.Values) (change storyChange, err error) {
 // body returns the change in the format that project servers accept.
 func (s storyChange) body() []byte {
 	fields := map[string]any{"version": s.Version}
+	if s.TakeOver {
+		fields["take_over"] = true
+	}
 	switch s.Do {
 	case doMove:
 		fields["stage"] = s.Value
@@ -189,7 +195,7 @@ func refusal(status int, body []byte, err error) string {
 	case domain.CodeOf(err) == domain.BadGateway:
 		return "The project server did not answer (" + domain.MessageOf(err) + "). Try again when it does."
 	case domain.CodeOf(err) == domain.Conflict:
-		status, body = http.StatusConflict, []byte(domain.MessageOf(err))
+		return "Not done: " + domain.MessageOf(err) + ". This page shows the story as it is now."
 	case err != nil, status < http.StatusBadRequest:
 		return ""
 	}

@@ -28,7 +28,8 @@ import (
 
 const instructions = "Switchyard gathers many projects: their stories, which move through stages, their events and " +
 	"their build agents. " +
-	"Begin with overview. Times end in _ms: Unix milliseconds. In a list that was cut, more says how many are left out."
+	"Begin with overview. Claim a story before you work on it (claim_story). Times end in _ms: Unix milliseconds. " +
+	"In a list that was cut, more says how many are left out."
 
 const (
 	// maxTurns is how many requests of one caller are worked on at a time; the others wait in line, so that a thousand

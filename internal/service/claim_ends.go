@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 )
@@ -28,11 +27,11 @@ func (s *Claims) Release(ctx context.Context, project, id string) error {
 	return err
 }
 
-// end ends a claim, which may have ended already.
-func (s *Claims) end(ctx context.Context, c domain.Claim, why string) error {
+// end ends a claim, which may have ended already. stage is where its story is finished, "" if it is not.
+func (s *Claims) end(ctx context.Context, c domain.Claim, stage string) error {
 	change := domain.Change{
 		Action: domain.StoryReleased, Subject: storyKey(c.Project, c.StoryID), Project: c.Project,
-		Detail: details(was("claim", s.table.labelled(c).By, ""), why),
+		Detail: details(was("claim", s.table.labelled(c).By, ""), is("stage", stage)),
 	}
 	err := s.stories.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.table.end(ctx, e, c) })
 	if domain.CodeOf(err) == domain.NotFound {
@@ -41,17 +40,12 @@ func (s *Claims) end(ctx context.Context, c domain.Claim, why string) error {
 	return err
 }
 
-const (
-	// endPause is the pause after looking for claims that end, and endCheck how often that is done though nothing was
-	// noticed.
-	endPause, endCheck = 50 * time.Millisecond, 10 * time.Second
-	// strayAge is how old a claim is at least that ends because its agent has no identity: this gateway may learn later
-	// than another that the agent has joined.
-	strayAge = time.Minute
-)
+// endPause is the pause after looking for claims that end, and endCheck how often that is done though nothing was
+// noticed.
+const endPause, endCheck = 50 * time.Millisecond, 10 * time.Second
 
-// Run ends the claims of stories that are moved to the done stage by whatever means, and of agents that are gone, until
-// ctx ends. The leader does that.
+// Run ends the claims of stories that are moved to the done stage, by whatever means, until ctx ends. The leader does
+// that.
 func (s *Claims) Run(ctx context.Context) error {
 	check := time.NewTicker(endCheck)
 	defer check.Stop()
@@ -84,11 +78,6 @@ func (s *Claims) endFinished(ctx context.Context) error {
 				return err
 			}
 		}
-		if _, known := s.table.agents.label(c.AgentID); c.AgentID != "" && !known && clock.Now().Sub(c.Since) > strayAge {
-			if err := s.end(ctx, c, "the agent is gone"); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
@@ -113,5 +102,5 @@ func (s *Claims) endIfFinished(ctx context.Context, c domain.Claim, stages []dom
 	if err != nil || !c.Ended(stages, story.Stage) {
 		return nil //nolint:nilerr // it is looked at again
 	}
-	return s.end(ctx, c, is("stage", story.Stage))
+	return s.end(ctx, c, story.Stage)
 }
