@@ -5,7 +5,7 @@ TOOL := go tool -modfile=internal/tools/tools.mod
 GENERATED := git ls-files 'views/*_templ.go' 'static/*.css' | xargs sha256sum
 export BROWSERSLIST_IGNORE_OLD_DATA := 1 # the browsers we need are named, not looked up
 
-.PHONY: help build run dev generate test test-fast fuzz stress bench screenshots check clean
+.PHONY: help build run dev generate test test-fast fuzz stress bench screenshots check release release-test clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -14,7 +14,8 @@ help: ## this list
 # It serves and asks over HTTP/1.1; HTTP/2 would add half a megabyte. Of PostgreSQL's types it knows those that it uses; all that
 # there are would add 1.4 MB.
 build: ## bin/switchyard: static, stripped, reproducible
-	CGO_ENABLED=0 go build -trimpath -tags nethttpomithttp2,nopgxregisterdefaulttypes -ldflags='-s -w' -o bin/switchyard ./cmd/switchyard
+	CGO_ENABLED=0 go build -trimpath -tags nethttpomithttp2,nopgxregisterdefaulttypes \
+		-ldflags="-s -w -X main.commit=$$(git rev-parse HEAD 2>/dev/null)" -o bin/switchyard ./cmd/switchyard
 
 run: build ## everything on this machine, with a sample board
 	bin/switchyard up
@@ -70,5 +71,11 @@ check: ## formatting, generated files, vet, other systems, staticcheck, dead cod
 	go mod tidy -diff
 	internal/tools/openapi.sh
 
+release: ## archives, packages, checksums and an SBOM of VERSION for six platforms, below dist/
+	internal/tools/release.sh "$(VERSION)"
+
+release-test: ## makes releases and installs, starts, upgrades, removes and purges them in a clean root; installs what it needs
+	internal/tools/release-test.sh
+
 clean: ## what the other targets made
-	rm -rf bin node_modules
+	rm -rf bin dist node_modules

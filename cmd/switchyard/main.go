@@ -104,7 +104,7 @@ func rootCommand() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), mcpCommand(), backupCommand(), migrateCommand(),
-		healthCommand(), versionCommand(), completionCommand(),
+		healthCommand(), doctorCommand(), versionCommand(), completionCommand(),
 	)
 	completePaths(root)
 	return root

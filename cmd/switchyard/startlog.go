@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
-	"net/url"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"switchyard/internal/config"
+	"switchyard/internal/store/postgres"
 	"switchyard/internal/store/sqlite"
 )
 
@@ -69,9 +69,5 @@ func databaseOf(c *config.Config) string {
 	if c.Database == "" {
 		return filepath.Join(c.Data, sqlite.FileName)
 	}
-	address, err := url.Parse(c.Database.Reveal())
-	if err != nil || address.Host == "" {
-		return "PostgreSQL"
-	}
-	return address.Scheme + "://" + address.Host + address.Path
+	return postgres.Address(c.Database.Reveal())
 }

@@ -3,8 +3,11 @@
 package main
 
 import (
+	"io/fs"
 	"math"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // descriptorLimit returns how many files and connections this process may have open.
@@ -15,3 +18,16 @@ func descriptorLimit() uint64 {
 	}
 	return limit.Cur
 }
+
+// freeSpace returns how many bytes this user may still write to dir's file system.
+func freeSpace(dir string) (uint64, error) {
+	var disk unix.Statfs_t
+	err := unix.Statfs(dir, &disk)
+	return uint64(disk.Bavail) * uint64(disk.Bsize), err
+}
+
+// writable returns an error unless this user may create files in dir.
+func writable(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
+
+// othersRead reports whether anybody but the owner may read the file.
+func othersRead(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }

@@ -1,6 +1,34 @@
 package main
 
-import "math"
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
 
 // descriptorLimit returns how many files and connections this process may have open: here memory is the limit.
 func descriptorLimit() uint64 { return math.MaxUint64 }
+
+// freeSpace returns how many bytes this user may still write to dir's disk.
+func freeSpace(dir string) (free uint64, err error) {
+	path, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, err
+	}
+	return free, windows.GetDiskFreeSpaceEx(path, &free, nil, nil)
+}
+
+// writable returns an error unless this user may create files in dir.
+func writable(dir string) error {
+	file, err := os.CreateTemp(dir, ".switchyard-*.tmp")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
+// othersRead returns false: who may read a file follows from its directory here.
+func othersRead(fs.FileInfo) bool { return false }

@@ -40,6 +40,12 @@ func New(o bot.Options, settings map[string]domain.Secret) bot.Transport {
 	return &chat{account: a, operators: o.Operators, log: o.Log, homeserver: homeserver, http: bot.NewHTTPClient(o)}
 }
 
+// Reach returns an error unless the homeserver of these settings answers. It does not log in.
+func Reach(ctx context.Context, o bot.Options, settings map[string]domain.Secret) error {
+	_, err := discover(ctx, bot.NewHTTPClient(o), settings["homeserver"].Reveal())
+	return err
+}
+
 // Account identifies the homeserver and the user as they were entered.
 func (c *chat) Account() string { return c.key }
 

@@ -29,12 +29,17 @@ func (b bot) BotConfig(ctx context.Context) (c domain.BotConfig, version int64, 
 	if err != nil {
 		return c, 0, b.db.Translate(err)
 	}
+	c, err = ReadBotConfig(text)
+	return c, version, err
+}
+
+// ReadBotConfig reads a configuration as the database holds it.
+func ReadBotConfig(text string) (domain.BotConfig, error) {
 	var stored map[string]*string
 	if err := json.Unmarshal([]byte(text), &stored); err != nil {
-		return c, 0, err
+		return domain.BotConfig{}, err
 	}
-	c, err = domain.ReadBotConfig(func(key string) (*string, error) { return stored[key], nil })
-	return c, version, err
+	return domain.ReadBotConfig(func(key string) (*string, error) { return stored[key], nil })
 }
 
 func (b bot) SaveBotConfig(ctx context.Context, c domain.BotConfig) error {

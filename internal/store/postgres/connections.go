@@ -203,3 +203,14 @@ func (c conn) CheckNamedValue(v *driver.NamedValue) error {
 	}
 	return nil
 }
+
+// OpenReadOnly opens the database at address for a reader that changes nothing, not even the schema.
+func OpenReadOnly(address string) (*sql.DB, error) {
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		return nil, CheckAddress(address)
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	config.RuntimeParams["default_transaction_read_only"] = "on"
+	return stdlib.OpenDB(*config), nil
+}

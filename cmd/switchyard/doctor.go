@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/internal/config"
+	"switchyard/internal/domain"
+	"switchyard/internal/files"
+	"switchyard/internal/login"
+	"switchyard/internal/neterr"
+)
+
+// checkLimit is how long each of the doctor's checks may take.
+const checkLimit = 10 * time.Second
+
+func doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what a gateway needs: addresses, clock, disk, permissions, database, login, bot, targets",
+		Long: "Check what a gateway with this configuration needs, before it is started or while it runs. Each check is a\n" +
+			"line on standard output; what is not set up is good. The exit status is 1 if anything is bad. Nothing is\n" +
+			"changed, and no secret is shown.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := config.Load(cmd.Flags(), os.Getenv)
+			if err != nil {
+				return asUsage(err)
+			}
+			return (&doctor{Config: c}).run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// doctor checks the surroundings of the gateway with this configuration.
+type doctor struct {
+	*config.Config
+	running bool // a gateway holds the data directory
+}
+
+// run prints a line for each check, and returns an error if any found something bad.
+func (d *doctor) run(ctx context.Context, out io.Writer) error {
+	unlock, err := d.probeLock()
+	if d.running = errors.Is(err, files.ErrLocked); err == nil {
+		unlock()
+	}
+	bad := 0
+	for _, check := range []struct {
+		word string
+		run  func(context.Context) (string, error)
+	}{
+		{"addresses", d.addresses},
+		{"clock", d.clock},
+		{"disk", d.disk},
+		{"permissions", func(context.Context) (string, error) { return d.permissions() }},
+		{"database", d.database},
+		{"login", d.login},
+		{"bot", d.bot},
+		{"targets", d.targets},
+	} {
+		limited, cancel := context.WithTimeout(ctx, checkLimit)
+		says, err := check.run(limited)
+		cancel()
+		state := "ok "
+		if err != nil {
+			bad++
+			state, says = "bad", domain.MessageOf(err)
+			if domain.CodeOf(err) == domain.Internal {
+				says = err.Error()
+			}
+		}
+		line := strings.Join(strings.Fields(says), " ")
+		if _, err := fmt.Fprintf(out, "%-11s  %s  %s\n", check.word, state, line); err != nil {
+			return err
+		}
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of the checks are bad", bad)
+	}
+	return nil
+}
+
+// probeLock tries the lock of the data directory, if there is one. It makes no file.
+func (d *doctor) probeLock() (unlock func(), err error) {
+	path := filepath.Join(d.Data, lockName)
+	if _, err := os.Stat(path + ".lock"); err != nil {
+		return nil, err
+	}
+	return files.TryLock(path)
+}
+
+// addresses checks that the address to listen on is free, or has the gateway of this data directory, and that the public
+// address leads to a gateway.
+func (d *doctor) addresses(ctx context.Context) (string, error) {
+	says := d.Listen + " is free"
+	listeners, err := listen(newLogger(io.Discard, "text", "error"), d.Listen)
+	closeAll(listeners)
+	switch {
+	case err == nil && d.running:
+		says = d.Listen + " is free; the gateway of this data directory listens elsewhere"
+	case err != nil && !d.running:
+		return "", fmt.Errorf("%s: %s, and not by the gateway of this data directory", d.Listen, causeOf(err))
+	case err != nil:
+		if err := askGateway(ctx, localURL(d.Listen)); err != nil {
+			return "", err
+		}
+		says = d.Listen + " has this gateway"
+	}
+	if d.PublicURL == "" {
+		return says, nil
+	}
+	err = askGateway(ctx, strings.TrimSuffix(d.PublicURL, "/"))
+	if err != nil && !d.running {
+		return says + "; " + d.PublicURL + " is not checked while the gateway is not running", nil
+	}
+	return says + "; " + d.PublicURL + " leads to a gateway", err
+}
+
+// askGateway returns an error unless a gateway answers at that address.
+func askGateway(ctx context.Context, address string) error {
+	response, err := get(ctx, address+"/healthz")
+	if err != nil {
+		return fmt.Errorf("%s: %s", address, neterr.Describe(err, checkLimit))
+	}
+	if response.StatusCode != http.StatusOK || response.Header.Get("X-Request-Id") == "" {
+		return fmt.Errorf("%s: what answers there is no gateway", address)
+	}
+	return nil
+}
+
+// get sends a request and closes the body of the response.
+func get(ctx context.Context, address string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := (&http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}).RoundTrip(request)
+	if err == nil {
+		response.Body.Close()
+	}
+	return response, err
+}
+
+// causeOf returns what the system says, without addresses and names of calls.
+func causeOf(err error) string {
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		err = next
+	}
+	return err.Error()
+}
+
+// scarce is the free space below which a database may not get far.
+const scarce = 256 << 20
+
+func (d *doctor) disk(context.Context) (string, error) {
+	free, err := freeSpace(existing(d.Data))
+	if err != nil {
+		return "", err
+	}
+	says := fmt.Sprintf("%d MiB are free for %s", free>>20, d.Data)
+	if free < scarce {
+		return "", errors.New("only " + says)
+	}
+	return says, nil
+}
+
+// existing returns the nearest directory above dir that exists, or dir itself.
+func existing(dir string) string {
+	for {
+		_, err := os.Stat(dir)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// permissions checks that the data directory can be written to, and that nobody else reads what is private.
+func (d *doctor) permissions() (string, error) {
+	for _, dir := range []string{d.Data, filepath.Dir(d.BotConfig), filepath.Dir(d.Credentials)} {
+		if err := writable(existing(dir)); err != nil {
+			return "", fmt.Errorf("%s cannot be written to: %s", dir, causeOf(err))
+		}
+	}
+	private := []string{d.BotConfig, d.Credentials}
+	for _, name := range []string{"switchyard.db", sessionKeyName} {
+		private = append(private, filepath.Join(d.Data, name))
+	}
+	for _, path := range private {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && othersRead(info) {
+			err = fmt.Errorf("%s can be read by others (mode %o)", path, info.Mode().Perm())
+		}
+		if err == nil {
+			err = readable(path)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if len(d.Warnings) > 0 {
+		return "", errors.New(strings.Join(d.Warnings, "; "))
+	}
+	return d.Data + " is writable, and what is private is readable by its owner only", nil
+}
+
+func readable(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func (d *doctor) login(ctx context.Context) (string, error) {
+	var ways []string
+	if d.AdminToken != "" {
+		ways = append(ways, "an admin token")
+	}
+	if d.Login.HasProxyLogin() {
+		ways = append(ways, "a trusted proxy")
+	}
+	if d.Login.Issuer != "" {
+		provider := login.New(login.Config{Issuer: d.Login.Issuer, ClientID: d.Login.ClientID})
+		if _, _, err := provider.Begin(ctx, "http://localhost/login/callback"); err != nil {
+			return "", err
+		}
+		ways = append(ways, provider.Host())
+	}
+	if len(ways) == 0 {
+		return "not set up", nil
+	}
+	return strings.Join(ways, ", "), nil
+}

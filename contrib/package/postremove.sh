@@ -1,0 +1,9 @@
+#!/bin/sh
+# Removing keeps configuration and data; dpkg --purge deletes both.
+set -e
+case "$1" in
+purge) rm -rf /etc/switchyard /var/lib/switchyard ;;
+esac
+if [ -d /run/systemd/system ]; then
+	systemctl daemon-reload
+fi
