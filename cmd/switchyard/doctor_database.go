@@ -104,7 +104,7 @@ func (d *doctor) sqlite(ctx context.Context) (string, error) {
 	case found != "ok":
 		return "", fmt.Errorf("%s: %s", path, found)
 	}
-	if _, err := d.ask(ctx, &by, "SELECT value FROM state WHERE key = '"+writtenByKey+"'"); err != nil {
+	if err := d.askTable(ctx, "state", &by, "SELECT value FROM state WHERE key = '"+writtenByKey+"'"); err != nil {
 		return "", err
 	}
 	if by != "" {
@@ -133,32 +133,37 @@ func (d *doctor) bot(ctx context.Context) (string, error) {
 
 // botConfig returns what the bot uses: gateways that share a database keep it there.
 func (d *doctor) botConfig(ctx context.Context) (domain.BotConfig, error) {
+	var text string
 	if d.Database != "" {
-		var text string
-		if found, err := d.ask(ctx, &text, "SELECT config FROM bot_config"); found || err != nil {
-			if err != nil {
-				return domain.BotConfig{}, err
-			}
-			return postgres.ReadBotConfig(text)
+		if err := d.askTable(ctx, "bot_config", &text, "SELECT config FROM bot_config"); err != nil {
+			return domain.BotConfig{}, err
 		}
+	}
+	if text != "" {
+		return postgres.ReadBotConfig(text)
 	}
 	return botfile.File{Path: d.BotConfig}.Load()
 }
 
-// targets counts what notifications go to. A database from before there were any has no such table.
+// targets counts what notifications go to.
 func (d *doctor) targets(ctx context.Context) (string, error) {
-	table := "SELECT name FROM sqlite_master WHERE name = 'targets'"
-	if d.Database != "" {
-		table = "SELECT relname FROM pg_class WHERE relname = 'targets'"
-	}
-	var name string
 	var count int
-	found, err := d.ask(ctx, &name, table)
-	if found && err == nil {
-		_, err = d.ask(ctx, &count, "SELECT count(*) FROM targets")
-	}
-	if err != nil || count == 0 {
+	if err := d.askTable(ctx, "targets", &count, "SELECT count(*) FROM targets"); err != nil || count == 0 {
 		return "not set up", err
 	}
 	return fmt.Sprintf("%d set up", count), nil
+}
+
+// askTable is ask about a table that there may not be yet.
+func (d *doctor) askTable(ctx context.Context, table string, to any, query string) error {
+	exists := "SELECT name FROM sqlite_master WHERE name = '" + table + "'"
+	if d.Database != "" {
+		exists = "SELECT relname FROM pg_class WHERE relname = '" + table + "'"
+	}
+	var name string
+	found, err := d.ask(ctx, &name, exists)
+	if found && err == nil {
+		_, err = d.ask(ctx, to, query)
+	}
+	return err
 }
