@@ -23,7 +23,7 @@ func contrib(t *testing.T, name string) string {
 
 func TestTheImageIsBuiltFromAPinnedBaseAndChecksItsHealth(t *testing.T) {
 	text := contrib(t, "contrib/Dockerfile")
-	for _, from := range regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(text, -1) {
+	for _, from := range regexp.MustCompile(`(?m)^FROM (?:--platform=\S+ )?(\S+)`).FindAllStringSubmatch(text, -1) {
 		if from[1] != "scratch" && !regexp.MustCompile(`:\d+\.\d+\.\d+-\w+(@sha256:[0-9a-f]{64})?$`).MatchString(from[1]) {
 			t.Errorf("the base %s can become another image", from[1])
 		}
@@ -31,8 +31,13 @@ func TestTheImageIsBuiltFromAPinnedBaseAndChecksItsHealth(t *testing.T) {
 	if !strings.Contains(text, `CMD ["/switchyard", "health"]`) {
 		t.Error("the image has no health check")
 	}
+	for _, want := range []string{"USER 65532", "LABEL org.opencontainers.image.", "image.version=", "image.revision="} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the image lacks %s", want)
+		}
+	}
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(contrib(t, "go.mod"))
-	if version == nil || !strings.Contains(text, "FROM golang:"+version[1]+".") {
+	if version == nil || !strings.Contains(text, "golang:"+version[1]+".") {
 		t.Errorf("the image is not built with the Go of go.mod, %v", version)
 	}
 }

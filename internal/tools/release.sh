@@ -73,7 +73,7 @@ package() { # ARCHITECTURE BINARY
   install -m 0644 contrib/package/lintian-overrides "$stage/lintian"
   install -m 0644 switchyard.example.toml "$stage/switchyard.toml"
   stamp "$stage"
-  for kind in deb rpm; do STAGE=$stage ARCH=$1 tool nfpm package --config contrib/package/nfpm.yaml --packager $kind --target "$dist" >/dev/null; done
+  for kind in deb rpm; do STAGE=$stage ARCH=$1 tool nfpm package --config contrib/package/nfpm.yaml --packager $kind --target "$dist" >"$work/log" || { cat "$work/log" >&2; exit 1; }; done
 }
 
 for system in linux darwin windows; do
@@ -82,7 +82,7 @@ for system in linux darwin windows; do
     archive $system $architecture "$work/binary"
     [ $system != linux ] || package $architecture "$work/binary"
     [ $system/$architecture != linux/amd64 ] ||
-      tool cyclonedx-gomod bin -json -noserial -notimestamp -version "$version" -output "$dist/switchyard_${version}_sbom.cdx.json" "$work/binary" 2>/dev/null
+      tool cyclonedx-gomod bin -json -noserial -notimestamp -version "$version" -output "$dist/switchyard_${version}_sbom.cdx.json" "$work/binary" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
     echo "$system/$architecture"
   done
 done
