@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -36,8 +37,8 @@ func (r repository) boardCommits(
 	if err != nil {
 		return nil, err
 	}
-	args := []string{
-		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--relative", "--no-merges", "--full-history", "--date-order",
+	args := []string{ // without another order, git prints each commit as it finds it: a time limit cuts the oldest
+		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--relative", "--no-merges", "--full-history",
 		"--no-color", "--encoding=UTF-8", "--ignore-submodules=all",
 		"--since=" + since.Format(time.RFC3339), "--max-count=" + strconv.Itoa(maxBoardCommits),
 		"--format=%x01%H%x00%an%x00%at", head, "--",
@@ -68,6 +69,9 @@ func (r repository) boardCommits(
 		}
 		return err
 	}, append(args, paths...)...)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && len(commits) > 0 {
+		err = nil // the repository lacks what was before, as some clones do
+	}
 	return commits, err
 }
 

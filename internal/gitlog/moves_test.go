@@ -271,6 +271,21 @@ func TestRepositoriesOfEveryKind(t *testing.T) {
 		p.run()
 		p.wantMoves("7 1_backlog→2_current 10")
 	})
+	t.Run("with objects missing", func(t *testing.T) {
+		p := newBoard(t)
+		p.write("work/1_backlog/7.md", "x")
+		p.did(30)
+		tree := p.git("rev-parse", "HEAD^{tree}")
+		p.mv("work/1_backlog/7.md", "work/2_current/7.md")
+		p.did(20)
+		p.mv("work/2_current/7.md", "work/3_qa/7.md")
+		p.did(10)
+		if err := os.Remove(filepath.Join(p.dir, ".git/objects", tree[:2], tree[2:])); err != nil {
+			t.Fatal(err)
+		}
+		p.run()
+		p.wantMoves("7 2_current→3_qa 10")
+	})
 	t.Run("the board is its root", func(t *testing.T) {
 		p := newBoard(t)
 		p.git("init", "-q", "-b", "main", "board")
