@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +187,30 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	post("/api/gateway/attention/acknowledge", `{"key":"none"}`, 404)
 	get("/api/gateway/attention", "", 200)
 	get("/api/gateway/flow", "", 200)
+	asked := field(t, post("/api/gateway/questions", `{"kind":"choice","prompt":"Which?","options":["a","b"],"project":"alpha"}`, 201), "id")
+	post("/api/gateway/questions", `{"kind":"other","prompt":"x"}`, 400)
+	get("/api/gateway/questions", "?state=all", 200)
+	one := func(method, call, body string, status int) {
+		t.Helper()
+		check(exchange{method: method, pattern: "/api/gateway/questions/{id}" + call, path: "/api/gateway/questions/" + asked + call, body: body, status: status})
+	}
+	one("GET", "", "", 200)
+	one("POST", "/answer", `{"value":"c"}`, 400)
+	one("POST", "/answer", `{"value":"a","text":"since"}`, 200)
+	one("POST", "/answer", `{"value":"b"}`, 409)
+	one("GET", "", "", 200)
+	asked = field(t, post("/api/gateway/questions", `{"kind":"text","prompt":"Why?"}`, 201), "id")
+	one("DELETE", "", "", 204)
+	one("DELETE", "", "", 409)
+	held := make(chan string)
+	go func() {
+		held <- check(exchange{method: "POST", pattern: "/api/hooks/claude-code", body: `{"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{}}`, status: 200})
+	}()
+	waittest.Until(t, "the hook asks", func() bool { return s.Questions.Open() > 0 })
+	asked = strconv.FormatInt(s.Questions.Recent()[len(s.Questions.Recent())-1].ID, 10)
+	one("GET", "", "", 200)
+	one("POST", "/answer", `{"value":"allow"}`, 200)
+	<-held
 	post("/api/gateway/attention/reopen", `{"key":"unreachable/gone"}`, 200)
 	post("/api/gateway/attention/reopen", `{}`, 400)
 	get("/api/events", "?since=0", 200)

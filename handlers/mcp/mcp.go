@@ -74,6 +74,7 @@ func (server *Server) handlers(version string) (plain, streams http.Handler) {
 	server.addOverview()
 	server.addStories()
 	server.addClaims()
+	server.addQuestions()
 	server.addEvents()
 	server.addAlerts()
 	server.addAgents()
@@ -257,7 +258,7 @@ func keepRequest(text []byte, header http.Header) (kept []byte, stream bool) {
 		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":{"level":"error"}}`, m.ID)
 	default:
 		call := m.toolCall()
-		stream = call.Name == callProjectTool && call.wantsProgress()
+		stream = call.Name == callProjectTool && call.wantsProgress() || call.Name == askTool || call.Name == permissionTool
 	}
 	return text, stream
 }

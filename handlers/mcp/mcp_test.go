@@ -96,7 +96,7 @@ func TestMCPListIsSmall(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{
-		"acknowledge", "assign_agent", "call_project_tool", "claim_story", "get_story", "list_agents", "list_stories", "overview", "project_tools",
+		"acknowledge", "ask", "assign_agent", "call_project_tool", "claim_story", "get_story", "list_agents", "list_stories", "overview", "permission", "project_tools",
 		"release_story", "search", "switch_project", "update_story", "wait_for_events",
 	}
 	if !slices.Equal(names, want) {

@@ -28,7 +28,7 @@ func TestEveryRoleSeesTheListAndMayDoItsPart(t *testing.T) {
 	documented := documentedTools(t)
 	changes := map[string]string{
 		"switch_project": `{"project":"a"}`, "assign_agent": `{"agent_id":"a","project":null}`, "update_story": `{"project":"a","story_id":"b"}`,
-		"acknowledge": `{"key":"a"}`, "claim_story": `{"project":"a"}`, "release_story": `{"project":"a","story_id":"b"}`, "call_project_tool": `{"tool":"a","arguments":{}}`,
+		"acknowledge": `{"key":"a"}`, "ask": `{"prompt":""}`, "permission": `{"tool_name":"","input":{}}`, "claim_story": `{"project":"a"}`, "release_story": `{"project":"a","story_id":"b"}`, "call_project_tool": `{"tool":"a","arguments":{}}`,
 	}
 	for role, mayChange := range map[domain.Role]bool{domain.RoleViewer: false, domain.RoleOperator: true, domain.RoleAdmin: true} {
 		http := httptest.NewServer(web.WithRequestInfo(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

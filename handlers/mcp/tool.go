@@ -47,7 +47,8 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 				"administrator of this gateway for another token", t.name, t.needs, role)
 			return nil, nil, errors.New(text + ".")
 		}
-		out, err := run(context.WithValue(r.Context(), progressKey{}, progress(ctx, call)), in)
+		with := context.WithValue(r.Context(), progressKey{}, progress(ctx, call))
+		out, err := run(context.WithValue(with, argumentsKey{}, call.Params.Arguments), in)
 		if err != nil {
 			return nil, nil, s.explain(r, err)
 		}
@@ -62,6 +63,9 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 }
 
 type progressKey struct{}
+
+// argumentsKey is for the arguments of a call as they came: the SDK rounds large numbers.
+type argumentsKey struct{}
 
 // progress returns what passes a notification of progress on to the caller, nil if it has sent no token for that.
 func progress(ctx context.Context, call *sdk.CallToolRequest) func(notification json.RawMessage) {

@@ -196,6 +196,10 @@ const (
 	StoryClaimed  Action = "story.claimed"
 	StoryReleased Action = "story.released" // its claim has ended
 
+	QuestionWasAsked     Action = "question.asked"
+	QuestionWasAnswered  Action = "question.answered"
+	QuestionWasWithdrawn Action = "question.withdrawn"
+
 	AlertAcknowledged Action = "alert.acknowledged"
 	AlertReopened     Action = "alert.reopened"
 
@@ -221,6 +225,7 @@ const (
 // Actions are all actions.
 var Actions = []Action{
 	ProjectAdded, ProjectChanged, ProjectRemoved, ProjectRestored, ProjectSwitched, ProjectToolCalled,
+	QuestionWasAsked, QuestionWasAnswered, QuestionWasWithdrawn,
 	StoryCreated, StoryChanged, StoryClaimed, StoryReleased, AlertAcknowledged, AlertReopened,
 	JoinTokenCreated, JoinTokenRevoked, AgentJoined, AgentAssigned, AgentLabelled, AgentRemoved,
 	BotConfigured, BotTested, SignedIn, SignedOut, TokenCreated, TokenRevoked, SessionBegan, SessionEnded,

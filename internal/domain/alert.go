@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -21,18 +22,20 @@ const (
 	AlertBot         AlertKind = "bot_failed"   // the chat bot has failed
 	AlertClockAhead  AlertKind = "clock_ahead"  // a project's feed has timestamps far ahead of the gateway's clock
 	AlertStore       AlertKind = "store_failed" // the last write to the store failed
+	AlertQuestion    AlertKind = "question"     // somebody asks and waits for an answer
 )
 
 // Alert is something that needs attention. Story is set if it is about one.
 type Alert struct {
-	Kind    AlertKind
-	Project string // "" if it is about none
-	Agent   string // the label of the agent that it is about
-	AgentID string
-	Story   *Item
-	Stage   string    // of the story
-	Reason  string    // "" if the kind says it all
-	Since   time.Time // when the problem began
+	Kind     AlertKind
+	Project  string // "" if it is about none
+	Agent    string // the label of the agent that it is about
+	AgentID  string
+	Question int64 // the id of the question that it is, 0 for none
+	Story    *Item
+	Stage    string    // of the story
+	Reason   string    // "" if the kind says it all
+	Since    time.Time // when the problem began
 	// Acknowledged is nil unless somebody has acknowledged the alert.
 	Acknowledged *Acknowledgement
 }
@@ -156,6 +159,7 @@ var alertKinds = []struct {
 	word   string
 	signal Signal
 }{
+	{AlertQuestion, "asks", SignalCaution},
 	{AlertStore, "store failed", SignalStop},
 	{AlertUnreachable, "unreachable", SignalStop},
 	{AlertBlocked, "blocked", SignalStop},
@@ -211,6 +215,9 @@ func ParseAcknowledgedFor(text string) (time.Duration, error) {
 
 // Key identifies the alert for as long as it lasts, even if its text changes.
 func (a Alert) Key() string {
+	if a.Kind == AlertQuestion {
+		return string(a.Kind) + "/" + strconv.FormatInt(a.Question, 10)
+	}
 	parts := []string{string(a.Kind)}
 	for _, part := range []string{a.Project, a.AgentID, a.storyID()} {
 		if part != "" {
@@ -231,6 +238,8 @@ func (a Alert) Link() string {
 		return "/bot-config"
 	case a.Kind == AlertStore:
 		return "/"
+	case a.Kind == AlertQuestion:
+		return "/questions#question-" + strconv.FormatInt(a.Question, 10)
 	case a.AgentID != "":
 		return "/agents"
 	case a.Story != nil:
@@ -243,6 +252,13 @@ func (a Alert) Link() string {
 func (a Alert) Text() string {
 	var text string
 	switch a.Kind {
+	case AlertQuestion:
+		text = a.Agent + " asks"
+		if a.Story != nil {
+			text += " about story " + a.Story.StoryID + " of " + a.Project
+		} else if a.Project != "" {
+			text += " in " + a.Project
+		}
 	case AlertUnreachable:
 		text = "project " + a.Project + " is unreachable"
 	case AlertBlocked:

@@ -115,7 +115,8 @@ const (
 	TopicAccess           Topic = "access"   // named tokens and sessions
 	TopicAcknowledgements Topic = "acknowledgements"
 	TopicClaims           Topic = "claims" // who works on which story
-	TopicBot              Topic = "bot"    // the bot's configuration
+	TopicQuestions        Topic = "questions"
+	TopicBot              Topic = "bot" // the bot's configuration
 	TopicEvents           Topic = "events"
 	TopicVisits           Topic = "visits" // the stages in which stories are and have been
 	TopicLease            Topic = "lease"  // the leader's lease was granted or released

@@ -19,13 +19,14 @@ type alertStore interface {
 
 // Alerts finds what needs attention.
 type Alerts struct {
-	store    alertStore
-	audit    *Audit
-	log      *slog.Logger
-	projects *Projects
-	agents   *Agents
-	events   *Events
-	bot      *Bot
+	store     alertStore
+	audit     *Audit
+	log       *slog.Logger
+	projects  *Projects
+	agents    *Agents
+	events    *Events
+	bot       *Bot
+	questions *Questions
 
 	leader    Leadership
 	pipelines *Pipelines
@@ -77,7 +78,7 @@ func (s *Alerts) others() (found []domain.Alert) {
 	if bot := s.bot.Status(); bot.State == domain.BotFailed {
 		found = append(found, domain.Alert{Kind: domain.AlertBot, Reason: bot.Detail, Since: bot.Since})
 	}
-	return append(found, s.leaderAlerts()...)
+	return slices.Concat(found, s.questions.alerts(), s.leaderAlerts())
 }
 
 // acknowledge marks the acknowledged alerts. It returns the acknowledgements that have ended: they have expired, or

@@ -22,6 +22,7 @@ type Store interface {
 	visitStore
 	historyStore
 	flowStore
+	questionStore
 	acknowledgementStore
 	auditStore
 	claimStore
@@ -40,16 +41,18 @@ type Options struct {
 	AgentTimeout time.Duration // how long an agent may be silent before it is removed from the list
 	KeepEvents   time.Duration // 0: for ever
 	JoinTokenTTL time.Duration // how long a join token is valid
-	Projects     ProjectServers
-	Stories      StoryServers
-	Tools        ToolServers
-	BotFile      BotFile
-	Bot          BotRunner
-	SharedBot    *SharedBot                 // to share the bot with other gateways, nil if there are none
-	Observe      func(added []domain.Event) // unless nil, is called with the events that this gateway has stored
-	Provider     SignInProvider             // nil if sign-in is not set up
-	Credentials  CredentialsFile            // nil only then
-	SignInSetup  SignInSetup
+	// PermissionRole is who may answer questions for a permission; operators by default.
+	PermissionRole domain.Role
+	Projects       ProjectServers
+	Stories        StoryServers
+	Tools          ToolServers
+	BotFile        BotFile
+	Bot            BotRunner
+	SharedBot      *SharedBot                 // to share the bot with other gateways, nil if there are none
+	Observe        func(added []domain.Event) // unless nil, is called with the events that this gateway has stored
+	Provider       SignInProvider             // nil if sign-in is not set up
+	Credentials    CredentialsFile            // nil only then
+	SignInSetup    SignInSetup
 }
 
 // Service combines the gateway's rules, with a type for each noun. All are safe for concurrent use.
@@ -67,6 +70,7 @@ type Service struct {
 	Tools     *ProjectTools
 	Search    *Search
 	Flow      *Flow
+	Questions *Questions
 	Bot       *Bot
 	SignIn    *SignIn
 	Access    *Access
@@ -144,8 +148,13 @@ func New(ctx context.Context, o Options) (*Service, error) {
 			return nil, err
 		}
 	}
+	s.Questions = newQuestions(o, audit, projects, table)
+	if err := s.Questions.load(ctx); err != nil {
+		return nil, err
+	}
 	s.Alerts = &Alerts{
-		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, bot: s.Bot,
+		questions: s.Questions,
+		store:     o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, bot: s.Bot,
 		pipelines: s.Pipelines, leader: o.Leadership,
 	}
 	s.Alerts.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.loadAcknowledgements)
@@ -153,7 +162,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	visited := newReloader(o.Changes, domain.TopicVisits, visits.follow)
-	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, s.Alerts.stored, claims.stored, visited}
+	s.reloaders = []*reloader{
+		projects.stored, table.stored, access.stored, s.Alerts.stored, s.Questions.stored, claims.stored, visited,
+	}
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: s.Pipelines, events: events, visits: visits,
 		claims: claims, store: o.Store, servers: o.Stories,

@@ -26,6 +26,7 @@ type Tables struct {
 	visits
 	acknowledgements
 	claims
+	questions
 	state
 }
 
@@ -43,6 +44,7 @@ func NewTables(engine Engine) *Tables {
 		visits{c},
 		acknowledgements{c},
 		claims{c},
+		questions{c},
 		state{c},
 	}
 }
@@ -57,6 +59,7 @@ type (
 	visits           struct{ *conn }
 	acknowledgements struct{ *conn }
 	claims           struct{ *conn }
+	questions        struct{ *conn }
 	state            struct{ *conn }
 )
 

@@ -134,6 +134,23 @@ func (b *Body) OptionalBool(name string) (value bool) {
 	return value
 }
 
+// OptionalTexts reads a list of strings, nil when it is absent or null. Anything else is Invalid.
+func (b *Body) OptionalTexts(name string) (values []string) {
+	raw, given := b.fields[name]
+	var list []*string
+	if given && json.Unmarshal(raw, &list) != nil {
+		b.fail("%s: must be a list of strings", name)
+	}
+	for _, value := range list {
+		if value == nil {
+			b.fail("%s: must be a list of strings", name)
+			return nil
+		}
+		values = append(values, *value)
+	}
+	return values
+}
+
 // Wait reads how long an answer may be held: a duration of at most MaxHeldWait, 0 when it is absent or null.
 func (b *Body) Wait() time.Duration {
 	text := b.OptionalText("wait")
@@ -147,92 +164,13 @@ func (b *Body) Wait() time.Duration {
 	return min(wait, MaxHeldWait)
 }
 
-// MaxHeldWait is the longest that a claim waits: clients of MCP give up after a minute.
+// MaxHeldWait is the longest that a claim and a question wait: clients of MCP give up after a minute.
 const MaxHeldWait = 50 * time.Second
 
 func (b *Body) fail(format, name string) {
 	if b.err == nil {
 		b.err = domain.Errorf(domain.Invalid, format, name)
 	}
-}
-
-// MaxWait is the longest that a request is held; longer waits are shortened to it.
-const MaxWait = time.Minute
-
-// Query is a request's query. Like a Body's, its first error stays: it is Invalid and names the parameter.
-type Query struct {
-	url.Values
-	err error
-}
-
-func ParseQuery(r *http.Request) *Query {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return &Query{err: domain.Errorf(domain.Invalid, "the query is malformed")}
-	}
-	return &Query{Values: values}
-}
-
-// Err returns why the query or one of its parameters could not be read.
-func (q *Query) Err() error { return q.err }
-
-func (q *Query) fail(format string, args ...any) {
-	if q.err == nil {
-		q.err = domain.Errorf(domain.Invalid, format, args...)
-	}
-}
-
-// Number reads a decimal number from low to high, absent when the parameter is missing.
-func (q *Query) Number(name string, absent, low, high int64) int64 {
-	if !q.Has(name) {
-		return absent
-	}
-	n, err := strconv.ParseUint(q.Get(name), 10, 63) // takes no sign
-	if err != nil || int64(n) < low || int64(n) > high {
-		q.fail("%s: must be a number from %d to %d", name, low, high)
-		return 0
-	}
-	return int64(n)
-}
-
-// Zone reads the name of a time zone, absent when the parameter is missing or empty.
-func (q *Query) Zone(absent *time.Location) *time.Location {
-	name := q.Get("tz")
-	if name == "" {
-		return absent
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" {
-		q.fail("tz: must be the name of a time zone, such as Europe/Vienna")
-		return absent
-	}
-	return zone
-}
-
-// Flow reads what is asked about the flow of work, in the zone absent without another one.
-func (q *Query) Flow(absent *time.Location) domain.FlowQuery {
-	number := func(name string, absent, low, high int) int {
-		return int(q.Number(name, int64(absent), int64(low), int64(high)))
-	}
-	return domain.FlowQuery{
-		Projects: q.Values["project"], Zone: q.Zone(absent),
-		Days:  number("days", domain.FlowDays, domain.MinFlowDays, domain.MaxFlowDays),
-		Ahead: number("ahead", domain.FlowAhead, domain.MinFlowAhead, domain.MaxFlowAhead),
-		Items: number("items", 0, domain.MinFlowItems, domain.MaxFlowItems),
-	}
-}
-
-// Wait reads how long the response may be held: at most MaxWait, and 0 without the parameter.
-func (q *Query) Wait() time.Duration {
-	if !q.Has("wait") {
-		return 0
-	}
-	wait, err := time.ParseDuration(q.Get("wait"))
-	if err != nil || wait < 0 {
-		q.fail("wait: must be a duration such as 10s or 1m30s")
-		return 0
-	}
-	return min(wait, MaxWait)
 }
 
 // FeedQuery holds the parameters of a feed request.

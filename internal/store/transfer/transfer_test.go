@@ -52,6 +52,11 @@ func filled(t *testing.T, dir string) (events int) {
 	undo := domain.Removal{Project: domain.Project{Name: "gone", URL: "http://gone", Token: "t"}, Active: true, Agents: []string{"a"}}
 	check(db.KeepRemoval(ctx, "undo", undo, now, 32))
 	check(db.Acknowledge(ctx, nil, domain.Acknowledgement{Key: "k", Project: "alpha", Text: "t", By: "Zoë", At: now}))
+	_, err = db.AddQuestion(ctx, &domain.AuditEntry{At: now}, domain.Question{
+		Project: "alpha", StoryID: "1_ü", Kind: domain.QuestionChoice, Prompt: "Wohin?", Options: []string{"a", "ü"}, Asker: "agent a", By: "label",
+		Tool: &domain.ToolUse{Name: "Bash", Input: []byte(`{"command":"x"}`)}, ToolKey: "k", AskedAt: now, Expires: now.Add(time.Hour),
+	})
+	check(err)
 	_, _, err = db.AddClaim(ctx, domain.Claim{Project: "alpha", StoryID: "1_ü", Holder: "agent a", By: "label", AgentID: "a", Since: now, Stage: "1_backlog"})
 	check(err)
 	check(db.RecordStoryChanges(ctx, nil, []domain.StoryChange{{Project: "alpha", StoryID: "1_ü", Type: domain.StageTransition, Value: "2_current", At: now, By: "label", Via: domain.ChannelMCP}}))
@@ -99,6 +104,8 @@ func contents(t *testing.T, db service.Store) map[string]any {
 	add("tokens", tokens, err)
 	sessions, err := db.Sessions(ctx)
 	add("sessions", sessions, err)
+	questions, err := db.Questions(ctx, "", false, time.UnixMilli(1), 10)
+	add("questions", questions, err)
 	acknowledgements, err := db.Acknowledgements(ctx)
 	add("acknowledgements", acknowledgements, err)
 	past, err := db.Past(ctx, "Ärger")

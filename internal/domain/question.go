@@ -1,0 +1,150 @@
+package domain
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+type QuestionKind string
+
+const (
+	QuestionPermission QuestionKind = "permission" // may a tool be used? It is answered by allow or deny
+	QuestionChoice     QuestionKind = "choice"     // one of its options
+	QuestionText       QuestionKind = "text"       // any text
+)
+
+type QuestionState string
+
+const (
+	QuestionOpen      QuestionState = "open"
+	QuestionAnswered  QuestionState = "answered"
+	QuestionExpired   QuestionState = "expired"
+	QuestionWithdrawn QuestionState = "withdrawn"
+)
+
+// Allow and Deny are the answers to a permission.
+const (
+	Allow = "allow"
+	Deny  = "deny"
+)
+
+// Question is what an agent or a program asks people. Its texts are a stranger's.
+type Question struct {
+	ID      int64
+	Project string // "" for none
+	StoryID string // "" for none
+	Kind    QuestionKind
+	Prompt  string
+	Detail  string
+	Options []string
+	Tool    *ToolUse // of a permission that a coding agent asked for, nil for other questions
+	// ToolKey is the same for the same use of a tool, "" if it cannot be asked for again.
+	ToolKey string
+	Asker   string // as Actor.Holder returns it
+	AgentID string // "" unless an agent asks
+	By      string // the asker's name
+	AskedAt time.Time
+	Expires time.Time
+	State   QuestionState
+	Answer  *Answer   // nil unless it is answered
+	Ended   time.Time // zero while it is open
+}
+
+// ToolUse is the use of a tool as a coding agent asked for it.
+type ToolUse struct {
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+	CWD   *string         `json:"cwd"`
+}
+
+type Answer struct {
+	Value string
+	Text  string // beside a value, "" for none
+	By    string
+	Via   Channel
+	At    time.Time
+}
+
+// Limits of questions.
+const (
+	MaxPrompt, MaxDetail         = 4000, 64 << 10 // characters; bytes, of a tool's input as well
+	MinOptions, MaxOptions       = 2, 9
+	MaxOption                    = 1000 // characters
+	QuestionLife                 = time.Hour
+	MaxQuestionLife              = 24 * time.Hour
+	MaxOpenQuestions             = 100    // of one asker
+	MaxAllOpenQuestions          = 5000   // of all
+	MaxAnswer                    = 16_000 // characters
+	permissionOptionsDescription = "a permission is answered by allow or deny"
+)
+
+// Check returns an Invalid error that names the field that is out of its limits, and fills in a permission's options.
+func (q *Question) Check() error {
+	if n := utf8.RuneCountInString(q.Prompt); n < 1 || n > MaxPrompt || strings.TrimSpace(q.Prompt) == "" {
+		return Errorf(Invalid, "prompt: must be 1 to %d characters, not only spaces", MaxPrompt)
+	}
+	if len(q.Detail) > MaxDetail || q.Tool != nil && len(q.Tool.Input) > MaxDetail {
+		return Errorf(Invalid, "detail: must be at most %d bytes", MaxDetail)
+	}
+	switch q.Kind {
+	case QuestionPermission:
+		if len(q.Options) > 0 && !slices.Equal(q.Options, []string{Allow, Deny}) {
+			return Errorf(Invalid, "options: "+permissionOptionsDescription)
+		}
+		q.Options = []string{Allow, Deny}
+	case QuestionChoice:
+		if len(q.Options) < MinOptions || len(q.Options) > MaxOptions {
+			return Errorf(Invalid, "options: must be %d to %d texts", MinOptions, MaxOptions)
+		}
+	case QuestionText:
+		if len(q.Options) > 0 {
+			return Errorf(Invalid, "options: a question for a text has none")
+		}
+	default:
+		return Errorf(Invalid, "kind: must be permission, choice or text")
+	}
+	for i, option := range q.Options {
+		if n := utf8.RuneCountInString(option); n > MaxOption || strings.TrimSpace(option) == "" {
+			return Errorf(Invalid, "options: each must be 1 to %d characters", MaxOption)
+		}
+		if slices.Contains(q.Options[:i], option) {
+			return Errorf(Invalid, "options: each must be another one")
+		}
+	}
+	if life := q.Expires.Sub(q.AskedAt); life <= 0 || life > MaxQuestionLife {
+		return Errorf(Invalid, "expires_in: must be a duration of up to 24h, such as 30m")
+	}
+	return nil
+}
+
+// CheckAnswer returns an Invalid error for a value that does not answer the question.
+func (q *Question) CheckAnswer(value, text string) error {
+	switch {
+	case utf8.RuneCountInString(value) > MaxAnswer || utf8.RuneCountInString(text) > MaxAnswer:
+		return Errorf(Invalid, "value: must be at most %d characters", MaxAnswer)
+	case q.Kind == QuestionText && strings.TrimSpace(value) == "":
+		return Errorf(Invalid, "value: a text is required")
+	case q.Kind != QuestionText && !slices.Contains(q.Options, value):
+		return Errorf(Invalid, "value: must be one of: %s", strings.Join(q.Options, ", "))
+	}
+	return nil
+}
+
+// At returns the question as it is at a time: one that has expired by then is no longer open.
+func (q Question) At(now time.Time) Question {
+	if q.State == QuestionOpen && !now.Before(q.Expires) {
+		q.State, q.Ended = QuestionExpired, q.Expires
+	}
+	return q
+}
+
+// Ending says how a question ended: "answered allow by Mara".
+func (q Question) Ending() string {
+	if q.State == QuestionAnswered && q.Answer != nil {
+		return "answered '" + Cut(q.Answer.Value, 100) + "' by " + q.Answer.By
+	}
+	return string(q.State)
+}

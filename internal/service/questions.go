@@ -1,0 +1,298 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+)
+
+type questionStore interface {
+	// AddQuestion returns the open question about the same use of a tool, if there is one.
+	AddQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) (domain.Question, error)
+	Question(ctx context.Context, id int64) (domain.Question, error)
+	Questions(ctx context.Context, project string, open bool, now time.Time, limit int) ([]domain.Question, error)
+	// RecentQuestions returns those that are open or ended after a time, oldest first, without their details.
+	RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error)
+	EndQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) error
+	RemoveQuestions(ctx context.Context, token int64, before time.Time) error
+}
+
+// Questions are what agents and programs ask people.
+type Questions struct {
+	store    questionStore
+	audit    *Audit
+	projects *Projects
+	agents   *agentTable
+	leader   Leadership
+	log      *slog.Logger
+	// permissionRole is who may answer permissions.
+	permissionRole domain.Role
+	stored         *reloader
+
+	mu      sync.Mutex
+	recent  []domain.Question // open, or ended a short while ago, oldest first; replaced, never changed
+	changed chan struct{}     // closed when recent is replaced
+}
+
+const (
+	// shownEnded is how long an ended question is shown.
+	shownEnded = time.Minute
+	// questionCheck is how often expired questions are looked for, and those who wait look again.
+	questionCheck = time.Second
+	// questionLife is how long ended questions are kept, questionSweep how often older ones are removed.
+	questionLife, questionSweep = 90 * 24 * time.Hour, time.Hour
+)
+
+func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTable) *Questions {
+	q := &Questions{
+		store: o.Store, audit: audit, projects: projects, agents: agents, leader: o.Leadership, log: o.Log,
+		permissionRole: o.PermissionRole, changed: make(chan struct{}),
+	}
+	if q.permissionRole == "" {
+		q.permissionRole = domain.RoleOperator
+	}
+	q.stored = newReloader(o.Changes, domain.TopicQuestions, q.load)
+	return q
+}
+
+func (s *Questions) load(ctx context.Context) error {
+	recent, err := s.store.RecentQuestions(ctx, clock.Now().Add(-shownEnded))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recent = recent
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
+}
+
+// Recent returns the questions that are open and those that ended within a minute, oldest first, without their details
+// and tools.
+func (s *Questions) Recent() []domain.Question {
+	now := clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []domain.Question
+	for _, q := range s.recent {
+		if q = q.At(now); q.State == domain.QuestionOpen || now.Sub(q.Ended) < shownEnded {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// Open returns how many questions are open.
+func (s *Questions) Open() (n int) {
+	for _, q := range s.Recent() {
+		if q.State == domain.QuestionOpen {
+			n++
+		}
+	}
+	return n
+}
+
+// Changed returns a channel that is closed when a question may have changed. Call it before reading.
+func (s *Questions) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// mayAsk returns Forbidden unless the actor is an operator or an agent.
+func mayAsk(actor domain.Actor) error {
+	if actor.AgentID != "" || actor.Role.Allows(domain.RoleOperator) {
+		return nil
+	}
+	return domain.Errorf(domain.Forbidden, "asking needs the role %s; yours is %s", domain.RoleOperator, actor.Role)
+}
+
+// Ask asks a question for the actor of ctx; life is how long it is open, 0 for the usual time. An agent asks for its
+// own project. It returns Invalid, NotFound for an unknown project, Forbidden, and RateLimited when too many are open.
+func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Duration) (domain.Question, error) {
+	actor := domain.ActorOf(ctx)
+	if err := mayAsk(actor); err != nil {
+		return q, err
+	}
+	if q.Project == "" {
+		q.Project = actor.Project
+	}
+	if _, found := s.projects.Registry().Find(q.Project); !found && q.Project != "" {
+		return q, projectNotFound(q.Project)
+	}
+	if q.StoryID != "" && q.Project == "" {
+		return q, domain.Errorf(domain.Invalid, "project: is required with story_id")
+	}
+	if len(q.StoryID) > 2*domain.MaxText {
+		return q, domain.Errorf(domain.Invalid, "story_id: is too long")
+	}
+	if life == 0 {
+		life = domain.QuestionLife
+	}
+	q.Asker, q.AgentID, q.By, q.State = actor.Holder(), actor.AgentID, s.agents.nameOf(actor), domain.QuestionOpen
+	q.AskedAt = time.UnixMilli(clock.Now().UnixMilli())
+	q.Expires = q.AskedAt.Add(life)
+	if err := q.Check(); err != nil {
+		return q, err
+	}
+	change := domain.Change{
+		Action: domain.QuestionWasAsked, Subject: s.subject(q), Project: q.Project, Detail: domain.Cut(q.Prompt, 300),
+	}
+	var added domain.Question
+	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) (err error) {
+		added, err = s.store.AddQuestion(context.WithoutCancel(ctx), e, q)
+		return err
+	})
+	if err != nil {
+		return q, err
+	}
+	return added, s.load(context.WithoutCancel(ctx))
+}
+
+func (s *Questions) subject(q domain.Question) string {
+	if q.StoryID != "" {
+		return storyKey(q.Project, q.StoryID)
+	}
+	return q.Project
+}
+
+// ParseQuestionID returns NotFound for what is no id.
+func ParseQuestionID(text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 || strconv.FormatInt(id, 10) != text {
+		return 0, domain.Errorf(domain.NotFound, "there is no such question")
+	}
+	return id, nil
+}
+
+// Get returns a question as it is now. It returns NotFound.
+func (s *Questions) Get(ctx context.Context, id int64) (domain.Question, error) {
+	q, err := s.store.Question(ctx, id)
+	if domain.CodeOf(err) == domain.NotFound {
+		return q, domain.Errorf(domain.NotFound, "there is no such question")
+	}
+	return q.At(clock.Now()), err
+}
+
+// Wait returns a question as soon as it is no longer open, or as it is when the time is over or ctx ends.
+func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (domain.Question, error) {
+	late, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	again := time.NewTicker(questionCheck)
+	defer again.Stop()
+	for {
+		changed := s.Changed()
+		if q, known := s.known(id); !known || q.State != domain.QuestionOpen || late.Err() != nil {
+			return s.Get(context.WithoutCancel(ctx), id)
+		}
+		select {
+		case <-changed:
+		case <-again.C:
+		case <-late.Done():
+		}
+	}
+}
+
+// known returns a recent question.
+func (s *Questions) known(id int64) (domain.Question, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.recent, func(q domain.Question) bool { return q.ID == id })
+	if i < 0 {
+		return domain.Question{}, false
+	}
+	return s.recent[i].At(clock.Now()), true
+}
+
+// List returns the newest questions, newest first.
+func (s *Questions) List(ctx context.Context, project string, open bool, limit int) ([]domain.Question, error) {
+	now := clock.Now()
+	list, err := s.store.Questions(ctx, project, open, now, limit)
+	for i := range list {
+		list[i] = list[i].At(now)
+	}
+	return list, err
+}
+
+// MayAnswer returns Forbidden unless the actor may answer the question.
+func (s *Questions) MayAnswer(actor domain.Actor, q domain.Question) error {
+	needed := domain.RoleOperator
+	if q.Kind == domain.QuestionPermission {
+		needed = s.permissionRole
+	}
+	if !actor.Role.Allows(needed) {
+		return domain.Errorf(domain.Forbidden, "answering this needs the role %s; yours is %s", needed, actor.Role)
+	}
+	return nil
+}
+
+// Answer answers a question for the actor of ctx. It returns NotFound, Forbidden, Invalid for a value that is no
+// answer, and Conflict, with who was first and what, when the question is not open.
+func (s *Questions) Answer(ctx context.Context, id int64, value, text string) (domain.Question, error) {
+	q, err := s.Get(ctx, id)
+	if err != nil {
+		return q, err
+	}
+	actor := domain.ActorOf(ctx)
+	if err := s.MayAnswer(actor, q); err != nil {
+		return q, err
+	}
+	if err := q.CheckAnswer(value, text); err != nil {
+		return q, err
+	}
+	now := time.UnixMilli(clock.Now().UnixMilli())
+	q.Answer = &domain.Answer{Value: value, Text: text, By: s.agents.nameOf(actor), Via: actor.Channel, At: now}
+	return s.end(ctx, q, domain.QuestionAnswered, domain.Change{
+		Action: domain.QuestionWasAnswered, Subject: s.subject(q), Project: q.Project,
+		Detail: details(domain.Cut(q.Prompt, 300), is("answer", domain.Cut(value, 300)), domain.Cut(text, 300)),
+	})
+}
+
+// Withdraw ends a question for its asker or an operator. It returns NotFound, Forbidden, and Conflict when it is not
+// open.
+func (s *Questions) Withdraw(ctx context.Context, id int64) error {
+	q, err := s.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if actor := domain.ActorOf(ctx); actor.Holder() != q.Asker && !actor.Role.Allows(domain.RoleOperator) {
+		return domain.Errorf(domain.Forbidden, "this question is %s's", q.By)
+	}
+	_, err = s.end(ctx, q, domain.QuestionWithdrawn, domain.Change{
+		Action: domain.QuestionWasWithdrawn, Subject: s.subject(q), Project: q.Project, Detail: domain.Cut(q.Prompt, 300),
+	})
+	return err
+}
+
+// end stores how a question ended, unless it has ended already, which is a Conflict.
+func (s *Questions) end(
+	ctx context.Context, q domain.Question, state domain.QuestionState, change domain.Change,
+) (domain.Question, error) {
+	if q.State != domain.QuestionOpen {
+		return q, s.conflict(ctx, q.ID)
+	}
+	q.State, q.Ended = state, time.UnixMilli(clock.Now().UnixMilli())
+	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.EndQuestion(ctx, e, q) })
+	if domain.CodeOf(err) == domain.NotFound {
+		return q, s.conflict(ctx, q.ID)
+	}
+	if err != nil {
+		return q, err
+	}
+	return q, s.load(context.WithoutCancel(ctx))
+}
+
+func (s *Questions) conflict(ctx context.Context, id int64) error {
+	q, err := s.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	return domain.Errorf(domain.Conflict, "this question is no longer open: it was %s", q.Ending())
+}

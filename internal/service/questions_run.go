@@ -1,0 +1,82 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
+)
+
+// alerts returns the open questions as alerts.
+func (s *Questions) alerts() (found []domain.Alert) {
+	for _, q := range s.Recent() {
+		if q.State != domain.QuestionOpen {
+			continue
+		}
+		a := domain.Alert{
+			Kind: domain.AlertQuestion, Question: q.ID, Project: q.Project, Agent: q.By, AgentID: q.AgentID,
+			Reason: domain.Cut(q.Prompt, domain.MaxText), Since: q.AskedAt,
+		}
+		if q.StoryID != "" {
+			a.Story = &domain.Item{StoryID: q.StoryID, StoryName: q.StoryID}
+		}
+		found = append(found, a)
+	}
+	return found
+}
+
+// Run ends questions that have expired and removes old ones, until ctx ends. The leader does that.
+func (s *Questions) Run(ctx context.Context) error {
+	swept := time.Time{}
+	for ; supervise.Sleep(ctx, questionCheck); s.forgetEnded() {
+		token, leads := s.leader.Token()
+		if !leads {
+			continue
+		}
+		s.mu.Lock()
+		recent := s.recent
+		s.mu.Unlock()
+		now, expired := clock.Now(), false
+		for _, q := range recent {
+			if q.State == domain.QuestionOpen && q.At(now).State == domain.QuestionExpired {
+				err := s.store.EndQuestion(ctx, nil, q.At(now))
+				if err != nil && domain.CodeOf(err) != domain.NotFound {
+					return supervise.UnlessEnded(ctx, unlessLost(err))
+				}
+				expired = true
+			}
+		}
+		if expired {
+			if err := unlessLost(s.load(ctx)); err != nil {
+				return supervise.UnlessEnded(ctx, err)
+			}
+		}
+		if now.Sub(swept) > questionSweep {
+			swept = now
+			if err := unlessLost(s.store.RemoveQuestions(ctx, token, now.Add(-questionLife))); err != nil {
+				return supervise.UnlessEnded(ctx, err)
+			}
+		}
+	}
+	return nil
+}
+
+// forgetEnded drops from memory what ended a while ago.
+func (s *Questions) forgetEnded() {
+	kept := s.Recent()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ended := func(list []domain.Question) (n int) {
+		for _, q := range list {
+			if q.State != domain.QuestionOpen {
+				n++
+			}
+		}
+		return n
+	}
+	if len(kept) < len(s.recent) && ended(s.recent) > 0 {
+		s.recent = kept
+	}
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+const questionColumns = "id, project, story_id, kind, prompt, detail, options, tool, tool_key, asker, agent_id," +
+	" asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms"
+
+func scanQuestion(row Row) (q domain.Question, err error) {
+	var options, tool string
+	var a domain.Answer
+	err = row.Scan(&q.ID, &q.Project, &q.StoryID, &q.Kind, &q.Prompt, &q.Detail, &options, &tool, &q.ToolKey, &q.Asker,
+		&q.AgentID, &q.By, (*Milli)(&q.AskedAt), (*Milli)(&q.Expires), &q.State, &a.Value, &a.Text, &a.By, &a.Via,
+		(*Milli)(&q.Ended))
+	if err != nil {
+		return q, err
+	}
+	if q.State == domain.QuestionAnswered {
+		a.At = q.Ended
+		q.Answer = &a
+	}
+	if tool != "" {
+		q.Tool = &domain.ToolUse{}
+		if err := json.Unmarshal([]byte(tool), q.Tool); err != nil {
+			return q, err
+		}
+	}
+	return q, json.Unmarshal([]byte(options), &q.Options)
+}
+
+// AddQuestion stores a question and returns it with its id. If the asker has asked for the same use of a tool already,
+// and that is open, it returns that one. It returns RateLimited when the asker, or all together, have too many open.
+func (db questions) AddQuestion(
+	ctx context.Context, e *domain.AuditEntry, q domain.Question,
+) (added domain.Question, err error) {
+	options, _ := json.Marshal(q.Options) // texts always encode
+	tool := ""
+	if q.Tool != nil {
+		text, err := json.Marshal(q.Tool)
+		if err != nil {
+			return q, domain.Errorf(domain.Invalid, "the tool's input must be JSON")
+		}
+		tool = string(text)
+	}
+	same := false
+	err = db.Tx(ctx, topics{domain.TopicQuestions}, func(tx *sql.Tx) error {
+		var own, all int
+		err := tx.QueryRowContext(ctx, `SELECT COUNT(*), COUNT(CASE WHEN asker = $1 THEN 1 END) FROM questions
+			WHERE ended_at_ms = 0 AND expires_at_ms > $2`, q.Asker, q.AskedAt.UnixMilli()).Scan(&all, &own)
+		if err != nil {
+			return err
+		}
+		if q.ToolKey != "" {
+			_, err := tx.ExecContext(ctx, `UPDATE questions SET state = 'expired', ended_at_ms = expires_at_ms
+				WHERE asker = $1 AND tool_key = $2 AND state = 'open' AND expires_at_ms <= $3`,
+				q.Asker, q.ToolKey, q.AskedAt.UnixMilli())
+			if err != nil {
+				return err
+			}
+			added, err = scanQuestion(tx.QueryRowContext(ctx, "SELECT "+questionColumns+
+				" FROM questions WHERE asker = $1 AND tool_key = $2 AND state = 'open'", q.Asker, q.ToolKey))
+			if same = err == nil; same || unlessMissing(err) != nil {
+				return unlessMissing(err)
+			}
+		}
+		if own >= domain.MaxOpenQuestions || all >= domain.MaxAllOpenQuestions {
+			return domain.Errorf(domain.RateLimited, "%d questions are open already; wait for answers, or withdraw some", own)
+		}
+		added = q
+		err = tx.QueryRowContext(ctx, `INSERT INTO questions (project, story_id, kind, prompt, detail, options, tool,
+			tool_key, asker, agent_id, asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'open', '', '', '', '', 0) RETURNING id`,
+			q.Project, Text(q.StoryID), q.Kind, Text(q.Prompt), Text(q.Detail), Text(string(options)), Text(tool), q.ToolKey,
+			q.Asker, q.AgentID, Text(q.By), q.AskedAt.UnixMilli(), q.Expires.UnixMilli()).Scan(&added.ID)
+		if err != nil {
+			return err
+		}
+		return addAudit(ctx, tx, e)
+	})
+	return added, err
+}
+
+// Question returns a question. It returns NotFound.
+func (db questions) Question(ctx context.Context, id int64) (domain.Question, error) {
+	q, err := scanQuestion(db.engine.Read.QueryRowContext(ctx,
+		"SELECT "+questionColumns+" FROM questions WHERE id = $1", id))
+	return q, db.Translate(err)
+}
+
+// Questions returns the newest questions, newest first: those of a project, or all for ""; only open ones, or all.
+func (db questions) Questions(
+	ctx context.Context, project string, open bool, now time.Time, limit int,
+) ([]domain.Question, error) {
+	condition, args := "1 = 1", []any{limit}
+	add := func(text string, value any) {
+		args = append(args, value)
+		condition += fmt.Sprintf(text, len(args))
+	}
+	if project != "" {
+		add(" AND project = $%d", project)
+	}
+	if open {
+		condition += " AND ended_at_ms = 0"
+		add(" AND expires_at_ms > $%d", now.UnixMilli())
+	}
+	return selectAll(ctx, db.conn, scanQuestion, "SELECT "+questionColumns+" FROM questions WHERE "+condition+
+		" ORDER BY id DESC LIMIT $1", args...)
+}
+
+// RecentQuestions returns the questions that are open or ended after a time, oldest first, without their details.
+func (db questions) RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error) {
+	return selectAll(ctx, db.conn, scanQuestion, `SELECT id, project, story_id, kind, prompt, '', options, '', tool_key,
+		asker, agent_id, asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms
+		FROM questions WHERE ended_at_ms = 0 OR ended_at_ms > $1 ORDER BY id`, ended.UnixMilli())
+}
+
+// EndQuestion stores how a question ended. It returns NotFound if it is not open.
+func (db questions) EndQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) error {
+	a := domain.Answer{}
+	if q.Answer != nil {
+		a = *q.Answer
+	}
+	condition, args := "", []any{
+		q.ID, q.State, Text(a.Value), Text(a.Text), Text(a.By), a.Via, q.Ended.UnixMilli(),
+	}
+	if q.State != domain.QuestionExpired {
+		condition = " AND expires_at_ms > $7"
+	}
+	return db.changeOne(ctx, e, topics{domain.TopicQuestions}, `UPDATE questions SET state = $2, value = $3, text = $4,
+		answered_by = $5, via = $6, ended_at_ms = $7 WHERE id = $1 AND state = 'open'`+condition, args...)
+}
+
+// RemoveQuestions removes questions that ended before a time, under the leader's fencing token.
+func (db questions) RemoveQuestions(ctx context.Context, token int64, before time.Time) error {
+	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM questions WHERE ended_at_ms > 0 AND ended_at_ms < $1", before.UnixMilli())
+		return err
+	})
+}
