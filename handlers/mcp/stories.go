@@ -81,7 +81,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		}
 	}
 	_, pipelines := s.service.Pipelines.All(ctx, 0) // the caller may have just moved a story
-	snapshot := s.service.Overview.Snapshot(ctx)
+	snapshot, claims := s.service.Overview.Snapshot(ctx), s.service.Claims.ByProject()
 	var stories list[itemJSON]
 	var unreachable list[unreachableJSON]
 	stages, found := map[string]bool{}, false // those that exist, and whether the one that was asked for does
@@ -96,7 +96,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		for _, id := range snapshot.Alerts.Stuck[p.Project] {
 			stuck[id] = true
 		}
-		open, claims := domain.OpenStages(p.Stages), s.service.Claims.Of(p.Project)
+		open := domain.OpenStages(p.Stages)
 		for i, stage := range p.Stages {
 			stages[short(stage.Name)] = true
 			if in.Stage != "" && !isStage(stage.Name, in.Stage) {
@@ -113,7 +113,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 					SinceMS: item.Since.UnixMilli(), Blocked: shortOrNull(item.Blocked),
 					MergeFailure: shortOrNull(item.MergeFailure), Stuck: stuck[item.StoryID], Version: wire.OrNull(item.Version),
 				}
-				if c, claimed := claims[item.StoryID]; claimed {
+				if c, claimed := claims[p.Project][item.StoryID]; claimed {
 					line.Claim = wire.NewClaim(&c)
 				}
 				stories.add(line)

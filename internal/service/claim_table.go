@@ -147,44 +147,20 @@ func (t *claimTable) now(ctx context.Context, project, id string) (*domain.Claim
 	return &c, nil
 }
 
-// addFirst stores the first of the claims whose story nobody has claimed. It returns its index, -1 if there is none.
-func (t *claimTable) addFirst(ctx context.Context, wanted []domain.Claim) (won int, err error) {
+// add stores the first of the claims whose story nobody has claimed. It returns its index and itself, or -1 and the claim
+// of the first story. It returns NotFound when that has just ended, and when the agent or the project has been removed.
+func (t *claimTable) add(ctx context.Context, wanted ...domain.Claim) (won int, held domain.Claim, err error) {
 	t.change.Lock()
 	defer t.change.Unlock()
-	var free []domain.Claim
-	var at []int
-	for i, c := range wanted {
-		if _, claimed := (*t.current.Load())[c.Key()]; !claimed && len(free) < maxWanted {
-			free, at = append(free, c), append(at, i)
-		}
-	}
-	if len(free) == 0 {
-		return -1, nil
-	}
-	won, _, err = t.store.AddClaim(context.WithoutCancel(ctx), free...)
-	if err != nil || won < 0 {
-		return -1, err
-	}
-	t.edit(func(claims claimsByStory) { claims[free[won].Key()] = free[won] })
-	return at[won], nil
-}
-
-// maxWanted is how many stories one transaction tries to claim.
-const maxWanted = 50
-
-// add stores a claim unless another one is there, and returns the one that is there then.
-func (t *claimTable) add(ctx context.Context, c domain.Claim) (held domain.Claim, err error) {
-	t.change.Lock()
-	defer t.change.Unlock()
-	won, held, err := t.store.AddClaim(context.WithoutCancel(ctx), c)
+	won, held, err = t.store.AddClaim(context.WithoutCancel(ctx), wanted...)
 	if err != nil {
-		return held, err
+		return -1, held, err
 	}
-	if won == 0 {
-		held = c
+	if won >= 0 {
+		held = wanted[won]
 	}
 	t.edit(func(claims claimsByStory) { claims[held.Key()] = held })
-	return t.labelled(held), nil
+	return won, t.labelled(held), nil
 }
 
 // pass replaces a claim with another one. It returns NotFound when the first has ended.

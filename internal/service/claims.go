@@ -2,11 +2,15 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 // Claims decide who works on which story.
@@ -15,6 +19,9 @@ type Claims struct {
 	stories   *Stories
 	pipelines *Pipelines
 	leader    Leadership
+
+	mu    sync.Mutex
+	texts map[string]claimedBoard // by project
 }
 
 // ClaimRequest says what is to be claimed.
@@ -35,6 +42,8 @@ const (
 	// claimTries is how often a named story is tried whose claims change all the time, nextTries how often the next one of
 	// a board that does.
 	claimTries, nextTries = 3, 20
+	// maxWanted is how many stories one transaction tries to claim.
+	maxWanted = 50
 )
 
 // Owners returns who works on stories, given the agents that are alive.
@@ -42,15 +51,46 @@ func (s *Claims) Owners(agents []domain.Agent) *domain.Owners {
 	return domain.NewOwners(s.table.all(), agents)
 }
 
-// Of returns the claims of a project, by story.
-func (s *Claims) Of(project string) map[string]domain.Claim {
-	claims := map[string]domain.Claim{}
-	for key, c := range *s.table.current.Load() {
-		if key.Project == project {
-			claims[key.ID] = s.table.labelled(c)
+// ByProject returns all claims, by project and story.
+func (s *Claims) ByProject() map[string]map[string]domain.Claim {
+	claims := map[string]map[string]domain.Claim{}
+	for key, c := range s.table.all() {
+		if claims[key.Project] == nil {
+			claims[key.Project] = map[string]domain.Claim{}
 		}
+		claims[key.Project][key.ID] = c
 	}
 	return claims
+}
+
+// claimedBoard is the text of a board with claims.
+type claimedBoard struct {
+	plain, text json.RawMessage
+	claims      map[string]domain.Claim
+}
+
+// Show puts the claims of stories into the texts of pipelines, which are the caller's own. It keeps the last texts: to
+// make one takes as long as reading a board.
+func (s *Claims) Show(pipelines []domain.ProjectPipeline) {
+	claims, next := s.ByProject(), map[string]claimedBoard{}
+	s.mu.Lock()
+	last := s.texts
+	s.mu.Unlock()
+	for i := range pipelines {
+		p := &pipelines[i]
+		mine := claims[p.Project]
+		if len(mine) == 0 || len(p.Raw) == 0 {
+			continue
+		}
+		board, known := last[p.Project]
+		if !known || &board.plain[0] != &p.Raw[0] || !maps.Equal(board.claims, mine) {
+			board = claimedBoard{p.Raw, wire.WithClaims(p.Raw, p.Stages, mine), mine}
+		}
+		next[p.Project], p.Raw = board, board.text
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.texts = next
 }
 
 // Claim claims a story for the actor of ctx and moves it. found is false when no story has become free in time. It
@@ -60,7 +100,7 @@ func (s *Claims) Of(project string) map[string]domain.Claim {
 func (s *Claims) Claim(
 	ctx context.Context, project string, r ClaimRequest,
 ) (story domain.Story, found bool, err error) {
-	p, err := s.stories.mayChange(ctx, project)
+	_, err = s.stories.mayChange(ctx, project)
 	if err == nil {
 		err = mayTakeOver(ctx, nil, r.TakeOver)
 	}
@@ -73,7 +113,7 @@ func (s *Claims) Claim(
 	defer again.Stop()
 	for ctx.Err() == nil {
 		changed := s.table.news.changed(project)
-		id, err := s.claim(context.WithoutCancel(ctx), p, r)
+		id, err := s.claim(context.WithoutCancel(ctx), project, r)
 		if id != "" && err == nil {
 			s.stories.recent.Forget(storyKey(project, id))
 			story, err = s.stories.Get(context.WithoutCancel(ctx), project, id)
@@ -92,9 +132,10 @@ func (s *Claims) Claim(
 }
 
 // claim claims a story now, and returns its id, "" if none is free.
-func (s *Claims) claim(ctx context.Context, p domain.Project, r ClaimRequest) (id string, err error) {
-	if _, registered := s.stories.projects.Registry().Find(p.Name); !registered {
-		return "", projectNotFound(p.Name)
+func (s *Claims) claim(ctx context.Context, project string, r ClaimRequest) (id string, err error) {
+	p, registered := s.stories.projects.Registry().Find(project)
+	if !registered {
+		return "", projectNotFound(project)
 	}
 	if r.StoryID != "" {
 		return r.StoryID, s.named(ctx, p, r)
@@ -126,18 +167,21 @@ func (s *Claims) next(
 	}
 	stage := board.Stages[from]
 	items := slices.DeleteFunc(slices.Clone(stage.Items), func(i domain.Item) bool {
-		return i.Blocked != "" || moved[i.StoryID]
+		return i.Blocked != "" || moved[i.StoryID] || s.table.of(p.Name, i.StoryID) != nil
 	})
-	domain.InOrder(items)
-	wanted := make([]domain.Claim, len(items))
-	for i, item := range items {
-		wanted[i] = s.table.newClaim(ctx, p.Name, item.StoryID, stage.Name)
+	if len(items) == 0 {
+		return "", false, nil
 	}
-	won, err := s.table.addFirst(ctx, wanted)
-	if domain.CodeOf(err) == domain.NotFound { // a claim has just ended
+	domain.InOrder(items)
+	var wanted []domain.Claim
+	for _, item := range items[:min(len(items), maxWanted)] {
+		wanted = append(wanted, s.table.newClaim(ctx, p.Name, item.StoryID, stage.Name))
+	}
+	won, _, err := s.table.add(ctx, wanted...)
+	if won < 0 && err == nil || domain.CodeOf(err) == domain.NotFound { // others were faster, or a claim has just ended
 		return "", true, nil
 	}
-	if err != nil || won < 0 {
+	if err != nil {
 		return "", false, err
 	}
 	c := wanted[won]
@@ -211,13 +255,13 @@ func (s *Claims) win(
 	ctx context.Context, c domain.Claim, takeOver bool,
 ) (won *domain.Claim, was []domain.Claim, err error) {
 	for range claimTries {
-		held, err := s.table.add(ctx, c)
+		won, held, err := s.table.add(ctx, c)
 		switch {
 		case domain.CodeOf(err) == domain.NotFound: // another claim has just ended
 			continue
 		case err != nil:
 			return nil, nil, err
-		case held.Is(c):
+		case won == 0:
 			return &c, nil, nil
 		case held.Holder == c.Holder:
 			return nil, nil, nil
