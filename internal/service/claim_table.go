@@ -147,8 +147,9 @@ func (t *claimTable) now(ctx context.Context, project, id string) (*domain.Claim
 	return &c, nil
 }
 
-// add stores the first of the claims whose story nobody has claimed. It returns its index and itself, or -1 and the claim
-// of the first story. It returns NotFound when that has just ended, and when the agent or the project has been removed.
+// add stores the first of the claims whose story nobody has claimed. It returns its index and itself, or -1 and the
+// claim of the first story. It returns NotFound when that has just ended, and when the agent or the project has been
+// removed.
 func (t *claimTable) add(ctx context.Context, wanted ...domain.Claim) (won int, held domain.Claim, err error) {
 	t.change.Lock()
 	defer t.change.Unlock()

@@ -93,10 +93,11 @@ func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) *Body {
 
 // DecodeOptionalJSON is DecodeJSON for a body that may be missing.
 func DecodeOptionalJSON(w http.ResponseWriter, r *http.Request, limit int64) *Body {
-	if r.ContentLength == 0 {
+	b := DecodeJSON(w, r, limit)
+	if len(b.Data) == 0 && domain.CodeOf(b.err) == domain.Invalid {
 		return &Body{}
 	}
-	return DecodeJSON(w, r, limit)
+	return b
 }
 
 // Err returns why the body or one of its fields could not be read.
