@@ -12,6 +12,8 @@ commit=$(git rev-parse HEAD)
 export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C VERSION=$version GOFLAGS= GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0
 [ -z "$(git status --porcelain)" ] || echo "There are changes that are not committed: this is not the release of $commit." >&2
 
+export MAINTAINER=${MAINTAINER:-Switchyard <switchyard@example.org>} # whom the packages name
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 dist=$PWD/dist
@@ -65,11 +67,16 @@ package() { # ARCHITECTURE BINARY
   install -D -m 0644 "$work/completions/switchyard.bash" "$share/bash-completion/completions/switchyard"
   install -D -m 0644 "$work/completions/switchyard.zsh" "$share/zsh/site-functions/_switchyard"
   install -D -m 0644 "$work/completions/switchyard.fish" "$share/fish/vendor_completions.d/switchyard.fish"
-  install -D -m 0644 -t "$share/doc/switchyard" README.md switchyard.example.toml
-  cat NOTICE >"$share/doc/switchyard/copyright"
-  printf '\nOn Debian systems the text of the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0.\n' >>"$share/doc/switchyard/copyright"
-  printf "switchyard (%s) unstable; urgency=medium\n\n  * See https://keepachangelog.com for the form of CHANGELOG.md, which has the changes.\n\n -- Switchyard's authors <switchyard@localhost>  %s\n" \
-    "${version/-/\~}" "$(date -Ru -d "@$SOURCE_DATE_EPOCH")" | gzip -9n >"$share/doc/switchyard/changelog.gz"
+  install -D -m 0644 -t "$share/doc/switchyard" README.md NOTICE switchyard.example.toml
+  cat >"$share/doc/switchyard/copyright" <<'END'
+Switchyard is licensed under the Apache License 2.0: on Debian, its text is in /usr/share/common-licenses/Apache-2.0.
+
+The program holds the work of others, whose licences are in NOTICE beside this file.
+END
+  printf "switchyard (%s) unstable; urgency=medium\n\n  * The changes are in NEWS beside this file.\n\n -- %s  %s\n" \
+    "${version/-/\~}" "$MAINTAINER" "$(date -Ru -d "@$SOURCE_DATE_EPOCH")" | gzip -9n >"$share/doc/switchyard/changelog.gz"
+  install -m 0644 CHANGELOG.md "$share/doc/switchyard/NEWS"
+  gzip -9n "$share/doc/switchyard/NEWS"
   install -m 0644 contrib/package/lintian-overrides "$stage/lintian"
   install -m 0644 switchyard.example.toml "$stage/switchyard.toml"
   stamp "$stage"
