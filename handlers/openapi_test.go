@@ -130,6 +130,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	get("/gateway/mode", "", 200)
 	get("/api/openapi.json", "", 200)
 	get("/api/gateway", "", 200)
+	get("/api/gateway/projects", "", 200)
 	post("/api/gateway/projects", `{"name":"alpha","url":"`+alpha+`"}`, 200)
 	post("/api/gateway/projects", `{"name":"gone","url":"http://127.0.0.1:1"}`, 200)
 	post("/api/gateway/projects", `{"name":"gone","url":"http://127.0.0.1:1"}`, 409)

@@ -103,6 +103,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 
 	t.plain(viewer, "GET /api/gateway", a.Registry)
 	t.okFalse(operator, "POST /api/gateway/switch", a.SwitchProject)
+	t.plain(viewer, "GET /api/gateway/projects", a.ListProjects)
 	t.plain(admin, "POST /api/gateway/projects", a.AddProject)
 	t.plain(admin, "PUT /api/gateway/projects/{name}", a.UpdateProject)
 	t.plain(admin, "DELETE /api/gateway/projects/{name}", a.RemoveProject)

@@ -116,3 +116,43 @@ func TestAKilledBackupLeavesNothingOfItsName(t *testing.T) {
 		t.Errorf("after SIGTERM there is %q", names)
 	}
 }
+
+func TestBackupKeepsTheLastOnes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	p.stop(t, syscall.SIGTERM)
+	backups := filepath.Join(dir, "new", "backups")
+	if err := os.MkdirAll(backups, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	others := []string{"switchyard-20200101T000000.000Z.db.old", "switchyard-mine.db", "switchyard.db"}
+	for _, name := range append(others, "switchyard-20200101T000000.000Z.db", "switchyard-20200102T000000.000Z.db") {
+		if err := os.WriteFile(filepath.Join(backups, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		if out, err := switchyard(t, dir, "backup", "--data=DIR/data", "--keep=2", "DIR/new/backups").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	entries, err := os.ReadDir(backups)
+	if err != nil || len(entries) != len(others)+2 {
+		t.Errorf("there are %v, %v", entries, err)
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "switchyard-2020") && !slices.Contains(others, entry.Name()) {
+			t.Errorf("%s is kept", entry.Name())
+		}
+	}
+	if out, err := switchyard(t, dir, "backup", "--data=DIR/nothing", "--keep=1", "DIR/new/backups").CombinedOutput(); err == nil {
+		t.Errorf("without a database: %s", out)
+	}
+	if again, _ := os.ReadDir(backups); len(again) != len(entries) {
+		t.Error("a backup that failed removed another")
+	}
+	if status, says := refused(t, switchyard(t, dir, "backup", "--data=DIR/data", "--keep=0", "DIR/new/backups")); status != 2 || !strings.Contains(says, "--keep") {
+		t.Errorf("--keep=0: %d %s", status, says)
+	}
+}

@@ -124,6 +124,7 @@ func TestServicesAreHardenedAlike(t *testing.T) {
 	for name, without := range map[string][]string{
 		"switchyard-project@.service": {home}, // it may read boards there
 		"switchyard-up.service":       {home, proc},
+		"switchyard-backup.service":   {"LimitNOFILE=65536"},
 	} {
 		has := settings(name)
 		for line := range settings("switchyard.service") {

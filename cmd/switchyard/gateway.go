@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/handlers"
+	"switchyard/internal/bot"
 	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
@@ -55,6 +56,8 @@ type gateway struct {
 	handler   handlers.Gateway
 	// nil until a shared database has been opened
 	service *service.Service
+	state   bot.State       // of the database
+	first   string          // the first project of up
 	shared  *sharedDatabase // nil when no other gateway shares the database
 	loops   []loop
 	prepare func(ctx context.Context, out io.Writer) error // called once there is a service; may be nil

@@ -157,6 +157,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		followed.Leadership = shared.member
 		shared.pipelines, shared.member.Reaches = g.service.Pipelines, g.service.Pipelines.Reaches
 	}
+	g.state = db
 	if err = g.service.Projects.Seed(ctx, c.Projects); err != nil {
 		return err
 	}

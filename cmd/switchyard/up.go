@@ -15,25 +15,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/internal/agentrun"
-	"switchyard/internal/board"
 	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 )
 
 func upCommand() *cobra.Command {
-	var agent string
+	var agent, name string
+	var create bool
 	cmd := &cobra.Command{
 		ValidArgsFunction: completeDirs,
 
-		Use:   "up [DIR…] [--agent LABEL [-- CMD ARG…]]",
+		Use:   "up [--name N] [--create] [DIR…] [--agent LABEL [-- CMD ARG…]]",
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
 		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory\n" +
-			"DIR, registered under the directory's name, or the repository's for …/.huskies/work and …/work. DIR may\n" +
-			"also be the repository. In a DIR that is empty or does not exist, stage directories are created. If no\n" +
-			"DIR is given and no project is registered, a sample board is served. With --agent, a build agent runs as\n" +
-			"well, and runs CMD while it is assigned to a project. If SWITCHYARD_PROJECT_TOKEN is set, the project\n" +
-			"servers require that token, and the gateway uses it.",
+			"DIR, registered under the directory's name, or the repository's for …/.huskies/work and …/work; a second\n" +
+			"one of the same name has the folder above in front. DIR may also be the repository. In a single DIR that\n" +
+			"is empty, stage directories are created, and with --create in one that does not exist. Without DIR those of\n" +
+			"the last start are served, and at first a sample board. With --agent, a build agent runs as well, assigned\n" +
+			"to the first project, and runs CMD. If SWITCHYARD_PROJECT_TOKEN is set, the project servers require that\n" +
+			"token, and the gateway uses it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {
@@ -49,9 +50,21 @@ func upCommand() *cobra.Command {
 			case cmd.Flags().Changed("agent") && err != nil:
 				return usagef("--agent: %s", domain.MessageOf(err))
 			}
-			boards, err := boardsOf(dirs)
+			if cmd.Flags().Changed("name") {
+				if len(dirs) != 1 {
+					return usagef("--name names a single DIR")
+				}
+				name = strings.TrimSpace(name)
+				if err := domain.CheckProjectName(name); err != nil {
+					return usagef("--name: as a project's %s", domain.MessageOf(err))
+				}
+			}
+			boards, err := boardsOf(dirs, create, cmd.ErrOrStderr())
 			if err != nil {
 				return err
+			}
+			if name != "" {
+				boards[0].name, boards[0].named = name, true
 			}
 			token, err := config.ProjectToken(os.Getenv)
 			if err != nil {
@@ -63,7 +76,13 @@ func upCommand() *cobra.Command {
 			if err != nil {
 				return supervise.UnlessEnded(cmd.Context(), err)
 			}
-			g.prepare = func(ctx context.Context, out io.Writer) error { return g.addBoards(ctx, boards, token, out) }
+			g.prepare = func(ctx context.Context, out io.Writer) error {
+				boards, err := g.boardsOfStart(ctx, boards, create, out)
+				if err != nil {
+					return err
+				}
+				return g.addBoards(ctx, boards, token, out)
+			}
 			if agent != "" {
 				err = g.runWithAgent(cmd.Context(), cmd.OutOrStdout(), agent, command)
 			} else {
@@ -73,7 +92,9 @@ func upCommand() *cobra.Command {
 		},
 	}
 	config.AddFlags(cmd.Flags())
-	cmd.Flags().StringVar(&agent, "agent", "", "also run a build agent named `LABEL`")
+	cmd.Flags().StringVar(&agent, "agent", "", "also run a build agent named `LABEL`, assigned to the first project")
+	cmd.Flags().StringVar(&name, "name", "", "register a single DIR as the project `N`")
+	cmd.Flags().BoolVar(&create, "create", false, "make a DIR that does not exist, with stage directories")
 	return cmd
 }
 
@@ -89,7 +110,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 		Gateway: baseURL(g.config.Listen, g.listeners), Label: label, Version: version(),
 		StateFile: filepath.Join(g.config.Data, agentStateName(label)),
 		Token: func(ctx context.Context) (domain.Secret, error) {
-			token, _, err := g.service.Agents.CreateJoinToken(ctx, "")
+			token, _, err := g.service.Agents.CreateJoinToken(ctx, g.first)
 			return token, err
 		},
 		Rejoin:  true,
@@ -99,6 +120,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 	ended.Go(func() {
 		select {
 		case <-g.begun:
+			g.assign(ctx, label)
 		case <-ctx.Done():
 		}
 		supervise.Run(ctx, g.log, "agent", func(ctx context.Context) error {
@@ -134,7 +156,7 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 			g.handler.Watched = sync.OnceFunc(func() { close(watched) })
 			g.loops = append(g.loops, loop{sampleName, func(ctx context.Context) error { return playSample(ctx, dir, watched) }})
 		}
-		boards = append(boards, workBoard{sampleName, dir})
+		boards = append(boards, workBoard{name: sampleName, dir: dir})
 		fmt.Fprintf(out, "The sample board is %s: move a story to another stage and watch\n", dir)
 	}
 	for _, b := range boards {
@@ -144,10 +166,24 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 		}
 		fmt.Fprintf(out, "Project %s is served at %s from %s\n", b.name, address, b.dir)
 	}
-	if len(boards) > 0 && g.service.Projects.Registry().Active == "" {
-		return g.service.Projects.Switch(ctx, boards[0].name)
+	if len(boards) == 0 {
+		return nil
+	}
+	if g.first = boards[0].name; g.service.Projects.Registry().Active == "" {
+		return g.service.Projects.Switch(ctx, g.first)
 	}
 	return nil
+}
+
+// assign assigns the agent of an earlier start to the first project, unless it has one. A new agent is when it joins.
+func (g *gateway) assign(ctx context.Context, label string) {
+	for _, agent := range g.service.Agents.All() {
+		if agent.Label == label && agent.Project == "" && g.first != "" {
+			if _, err := g.service.Agents.Assign(ctx, agent.ID, g.first); err != nil {
+				g.log.WarnContext(ctx, "the agent could not be assigned", "agent", label, "error", err)
+			}
+		}
+	}
 }
 
 func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret) (address string, err error) {
@@ -170,48 +206,4 @@ func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret
 		func(ctx context.Context) error { return server.run(ctx, listeners) },
 	})
 	return address, nil
-}
-
-// workBoard is a work directory that is served as a project.
-type workBoard struct{ name, dir string }
-
-// boardsOf finds the work directories and their projects' names. It returns a usage error when two have the same name
-// or a name is not valid for a project.
-func boardsOf(dirs []string) ([]workBoard, error) {
-	var boards []workBoard
-	taken := map[string]string{}
-	for _, dir := range dirs {
-		dir, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, err
-		}
-		if dir, err = board.Locate(dir); err != nil {
-			return nil, err
-		}
-		name := strings.TrimSpace(boardName(dir))
-		if err := domain.CheckProjectName(name); err != nil {
-			return nil, usagef("%s: as a project's %s", dir, domain.MessageOf(err))
-		}
-		if other, ok := taken[name]; ok {
-			return nil, usagef("%s and %s would both be the project %q", other, dir, name)
-		}
-		taken[name] = dir
-		boards = append(boards, workBoard{name, dir})
-	}
-	return boards, nil
-}
-
-// boardName returns the name of the directory, or for …/work and …/.huskies/work that of the repository above it.
-func boardName(dir string) string {
-	above := filepath.Dir(dir)
-	if filepath.Base(dir) != "work" {
-		return filepath.Base(dir)
-	}
-	if filepath.Base(above) == ".huskies" {
-		above = filepath.Dir(above)
-	}
-	if above == filepath.Dir(above) { // the root has no name
-		return filepath.Base(dir)
-	}
-	return filepath.Base(above)
 }

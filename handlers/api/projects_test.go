@@ -52,6 +52,7 @@ func TestLifeOfProjects(t *testing.T) {
 		{"GET", "/api/gateway", "", 200, asJSON, `{"active":"beta","projects":[{"name":"alpha","url":"http://a/2"},{"name":"beta","url":"http://b/x/"}]}`},
 		{"DELETE", "/api/gateway/projects/beta", "", 204, "", ""},
 		{"GET", "/api/gateway", "", 200, asJSON, `{"active":null,"projects":[{"name":"alpha","url":"http://a/2"}]}`},
+		{"GET", "/api/gateway/projects", "", 200, asJSON, `{"projects":[{"name":"alpha","url":"http://a/2"}]}`},
 	} {
 		got := s.Send(step.method, step.path, step.body)
 		if got.StatusCode != step.status || got.Media() != step.media || got.Text != step.want {
@@ -201,7 +202,7 @@ func TestWrongMethodsAndUnknownPaths(t *testing.T) {
 		{"DELETE", "/gateway/mode", 405, "GET, HEAD"},
 		{"OPTIONS", "/gateway/mode", 405, "GET, HEAD"},
 		{"GET", "/api/gateway/switch", 405, "POST"},
-		{"GET", "/api/gateway/projects", 405, "POST"},
+		{"DELETE", "/api/gateway/projects", 405, "GET, HEAD, POST"},
 		{"POST", "/api/gateway/projects/a%2Fb", 405, "PUT, DELETE"},
 		{"PUT", "/api/gateway/pipeline", 405, "GET, HEAD"},
 		{"HEAD", "/oauth/status", 405, "GET"},

@@ -59,7 +59,7 @@ package() { # ARCHITECTURE BINARY
   local stage=$work/package-$1
   local share=$stage/usr/share
   install -D -m 0755 "$2" "$stage/usr/bin/switchyard"
-  for unit in switchyard.service switchyard-project@.service; do # without how to install it
+  for unit in switchyard.service switchyard-project@.service switchyard-backup.service switchyard-backup.timer; do # without how to install it
     install -d "$stage/usr/lib/systemd/system"
     sed -n 's#/usr/local/bin/#/usr/bin/#; /^\[Unit\]/,$p' "contrib/$unit" >"$stage/usr/lib/systemd/system/$unit"
   done

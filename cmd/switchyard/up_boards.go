@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"switchyard/internal/board"
+	"switchyard/internal/domain"
+)
+
+// workBoard is a work directory that is served as a project.
+type workBoard struct {
+	name, dir string
+	named     bool // by --name
+}
+
+// boardsOf finds the work directories and their projects' names, which need not differ. A single one may be empty; of
+// several, each that has no board is named on warnings. The error is a usage error when a name is not valid for a
+// project.
+func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, error) {
+	var boards []workBoard
+	for _, dir := range dirs {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		found, err := locate(dir, create, len(dirs) > 1)
+		if err != nil && len(dirs) > 1 {
+			fmt.Fprintf(warnings, "Not served: %s\n", err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		name := strings.TrimSpace(boardName(found))
+		if err := domain.CheckProjectName(name); err != nil {
+			return nil, usagef("%s: as a project's %s", found, domain.MessageOf(err))
+		}
+		if !slices.ContainsFunc(boards, func(b workBoard) bool { return b.dir == found }) {
+			boards = append(boards, workBoard{name: name, dir: found})
+		}
+	}
+	if len(dirs) > 0 && len(boards) == 0 {
+		return nil, errors.New("none of the directories has a board")
+	}
+	return boards, nil
+}
+
+// locate returns the work directory for dir. It is an error if there is none: with create only if one cannot be made,
+// and among several also if it is empty.
+func locate(dir string, create, several bool) (string, error) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !create:
+		return "", fmt.Errorf("%s does not exist; with --create it is made", dir)
+	case err == nil && len(entries) == 0 && several && !create:
+		return "", fmt.Errorf("%s is empty: it has no board", dir)
+	}
+	return board.Locate(dir)
+}
+
+// served is what the database knows of earlier starts of up.
+type served struct {
+	Names map[string]string `json:"names"` // of projects, by directory
+	Last  []string          `json:"last"`  // the directories of the last start
+}
+
+// servedKey is its key in the state table.
+const servedKey = "up"
+
+// boardsOfStart names the boards: one that was served before keeps its name, and where a name stands for another
+// directory, the folder above goes in front, then a number behind. Without boards it returns those of the last start, and
+// says so.
+func (g *gateway) boardsOfStart(ctx context.Context, boards []workBoard, create bool, out io.Writer) ([]workBoard, error) {
+	text, err := g.state.State(ctx, servedKey)
+	if err != nil {
+		return nil, err
+	}
+	var before served
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &before); err != nil {
+			return nil, fmt.Errorf("what the last start served cannot be read: %w", err)
+		}
+	}
+	if len(boards) == 0 {
+		if len(before.Last) == 0 {
+			return nil, nil
+		}
+		fmt.Fprintf(out, "Serving what the last start served: %s\n", strings.Join(before.Last, " "))
+		if boards, err = boardsOf(before.Last, create, out); err != nil {
+			return nil, err
+		}
+	}
+	now := served{Names: map[string]string{}}
+	registry := g.service.Projects.Registry()
+	for dir, name := range before.Names {
+		if _, registered := registry.Find(name); registered {
+			now.Names[dir] = name
+		}
+	}
+	for i := range boards {
+		b := &boards[i]
+		if known := now.Names[b.dir]; known != "" && !b.named {
+			b.name = known
+		} else if b.name, err = freeName(b, now.Names); err != nil {
+			return nil, err
+		}
+		now.Names[b.dir] = b.name
+		now.Last = append(now.Last, b.dir)
+	}
+	stored, err := json.Marshal(now)
+	if err != nil {
+		return nil, err
+	}
+	return boards, g.state.SetState(ctx, servedKey, string(stored))
+}
+
+// freeName returns a name for the board that stands for no other directory.
+func freeName(b *workBoard, names map[string]string) (string, error) {
+	taken := func(name string) bool {
+		for dir, other := range names {
+			if other == name && dir != b.dir {
+				return true
+			}
+		}
+		return false
+	}
+	if !taken(b.name) {
+		return b.name, nil
+	}
+	if b.named {
+		return "", usagef("--name: %q stands for another directory", b.name)
+	}
+	long := filepath.Base(filepath.Dir(repositoryOf(b.dir))) + "/" + b.name
+	if domain.CheckProjectName(long) != nil {
+		long = b.name
+	}
+	name := long
+	for n := 2; taken(name); n++ {
+		name = long + "-" + strconv.Itoa(n)
+	}
+	return name, domain.CheckProjectName(name)
+}
+
+// boardName returns the name of the directory, or for …/work and …/.huskies/work that of the repository above it.
+func boardName(dir string) string { return filepath.Base(repositoryOf(dir)) }
+
+// repositoryOf returns the directory whose name a board has.
+func repositoryOf(dir string) string {
+	above := filepath.Dir(dir)
+	if filepath.Base(dir) != "work" {
+		return dir
+	}
+	if filepath.Base(above) == ".huskies" {
+		above = filepath.Dir(above)
+	}
+	if above == filepath.Dir(above) { // the root has no name
+		return dir
+	}
+	return above
+}
