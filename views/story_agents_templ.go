@@ -17,7 +17,7 @@ import (
 // StoryAgent is an agent that works on a story, or at least on its project.
 type StoryAgent struct {
 	domain.KnownAgent
-	OnStory bool // its output mentions the story
+	OnStory bool // it owns the story, or its output mentions it
 }
 
 func storyAgents(agents []StoryAgent, now time.Time) templ.Component {

@@ -41,8 +41,9 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 		return p, err
 	}
 	p = views.StoryProps{
-		Story: found.Story, Alert: found.Alert, Usual: found.Charts.Stages, Agents: storyAgents(found.Agents, id), Now: now(),
-		Owner: found.Owners.Of(name, id), Reader: domain.ActorOf(r.Context()).Holder(),
+		Story: found.Story, Alert: found.Alert, Usual: found.Charts.Stages, Now: now(),
+		Agents: storyAgents(found.Agents, found.Owners, name, id),
+		Owner:  found.Owners.Of(name, id), Reader: domain.ActorOf(r.Context()).Holder(),
 	}
 	p.Story.Visits = slices.Clone(p.Story.Visits) // other readers share the slice
 	for i := range p.Story.Visits {
@@ -55,11 +56,13 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	return p, nil
 }
 
-// storyAgents returns those of a project's agents whose output mentions the story, or else all of them.
-func storyAgents(agents []domain.KnownAgent, id string) []views.StoryAgent {
+// storyAgents returns those of a project's agents that work on the story: the one that owns it, and those whose output
+// mentions it; or else all of them.
+func storyAgents(agents []domain.KnownAgent, owners *domain.Owners, project, id string) []views.StoryAgent {
+	owner := owners.Of(project, id).AgentID
 	shown := make([]views.StoryAgent, len(agents))
 	for i, a := range agents {
-		shown[i] = views.StoryAgent{KnownAgent: a, OnStory: domain.Mentions(a.Detail, id)}
+		shown[i] = views.StoryAgent{KnownAgent: a, OnStory: a.ID == owner || domain.Mentions(a.Detail, id)}
 	}
 	if slices.ContainsFunc(shown, func(a views.StoryAgent) bool { return a.OnStory }) {
 		return slices.DeleteFunc(shown, func(a views.StoryAgent) bool { return !a.OnStory })
