@@ -55,6 +55,9 @@ func agentCommand() *cobra.Command {
 					return err
 				}
 			}
+			if args, err = askingCommand(args, filepath.Dir(state)); err != nil {
+				return err
+			}
 			log := newLogger(cmd.ErrOrStderr(), "text", "info")
 			options := agentrun.Options{
 				Gateway: address, Label: label, StateFile: state, Version: version(),

@@ -103,7 +103,8 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(unknownFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), mcpCommand(), backupCommand(), migrateCommand(),
+		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), mcpCommand(), hookCommand(),
+		backupCommand(), migrateCommand(),
 		healthCommand(), doctorCommand(), versionCommand(), completionCommand(),
 	)
 	completePaths(root)

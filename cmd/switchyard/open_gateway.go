@@ -136,7 +136,8 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	chat := bot.New(chatOptions)
 	options := service.Options{
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents,
-		JoinTokenTTL: c.JoinTokenTTL, Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat,
+		PermissionRole: domain.Role(c.PermissionRole),
+		JoinTokenTTL:   c.JoinTokenTTL, Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat,
 		Credentials: credentials, Provider: signin.New(signInOptions, log),
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
@@ -203,8 +204,8 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 
 func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
 	return handlers.Gateway{
-		Log: log, Version: version(), Revision: revision(), AdminToken: c.AdminToken, AllowHosts: c.AllowHosts, PublicURL: c.PublicURL,
-		TrustedProxies: c.Login.TrustedProxies,
+		Log: log, Version: version(), Revision: revision(), AdminToken: c.AdminToken, AllowHosts: c.AllowHosts,
+		PublicURL: c.PublicURL, TrustedProxies: c.Login.TrustedProxies,
 		ProxyLogin: handlers.ProxyLogin{
 			UserHeader: c.Login.UserHeader, GroupsHeader: c.Login.GroupsHeader, Roles: c.Login.Roles,
 		},

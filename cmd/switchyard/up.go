@@ -101,6 +101,10 @@ func upCommand() *cobra.Command {
 // runWithAgent runs the gateway together with a build agent that joins it automatically. The agent ends first, so that
 // it can tell the gateway that it stops.
 func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string, command []string) error {
+	command, err := askingCommand(command, g.config.Data)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	serving, stop := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -131,7 +135,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 		})
 		stop(stoppedAt{<-asked})
 	})
-	err := g.run(serving, out)
+	err = g.run(serving, out)
 	cancel()
 	ended.Wait()
 	return err

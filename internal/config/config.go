@@ -26,6 +26,7 @@ type Config struct {
 	LogLevel    string // debug, info, warn or error
 
 	PollInterval    time.Duration
+	PermissionRole  string        // who may answer questions for a permission
 	KeepEvents      time.Duration // 0: forever
 	UpstreamTimeout time.Duration
 	ToolTimeout     time.Duration

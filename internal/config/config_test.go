@@ -51,6 +51,7 @@ func TestDefaults(t *testing.T) {
 		LogLevel:        "info",
 		PollInterval:    2 * time.Second,
 		KeepEvents:      180 * 24 * time.Hour,
+		PermissionRole:  "operator",
 		UpstreamTimeout: 2 * time.Second,
 		ToolTimeout:     time.Minute,
 		AgentTimeout:    45 * time.Second,

@@ -93,7 +93,7 @@ func (d *document) key(prefix string, node *unstable.Node) (string, given) {
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // sections are the tables that a file may have.
-var sections = []string{"gateway", "sign_in", "login", "bot", "metrics"}
+var sections = []string{"gateway", "sign_in", "login", "questions", "bot", "metrics"}
 
 func (d *document) table(key string, at given, kind unstable.Kind) error {
 	switch {

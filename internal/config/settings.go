@@ -138,6 +138,7 @@ func (c *Config) settings() []setting {
 		{key: "login.trusted_proxies", kind: commaList, set: each(&c.Login.TrustedProxies, parseNetwork)},
 		{key: "login.user_header", set: one(&c.Login.UserHeader, parseHeaderName)},
 		{key: "login.groups_header", set: one(&c.Login.GroupsHeader, parseHeaderName)},
+		{key: "questions.permission_role", fallback: "operator", set: one(&c.PermissionRole, oneOf("operator", "admin"))},
 		{key: "bot.operators", kind: commaList, set: each(&c.Bot.Operators, parseText)},
 		{key: "bot.team_api_url", fallback: "https://slack.com/api/", set: one(&c.Bot.TeamAPIURL, parsePlainURL)},
 	}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/files"
+	"switchyard/internal/neterr"
+)
+
+func hookCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "hook",
+		Short: "Answer a coding agent's hook, read from stdin, by asking people at a gateway",
+		Long: "Answer a hook of Claude Code or Codex: a PermissionRequest, read from stdin, is asked at the gateway, and\n" +
+			"the decision is written to stdout as soon as somebody has made it. Other hooks get no answer.\n" +
+			"SWITCHYARD_GATEWAY_URL and SWITCHYARD_API_TOKEN, which an agent's command has, say where and as whom.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			address, err := gatewayAddress(os.Getenv("SWITCHYARD_GATEWAY_URL"))
+			if err != nil {
+				return errors.New("SWITCHYARD_GATEWAY_URL must be the address of the gateway")
+			}
+			event, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxMCPMessage+1))
+			if err != nil {
+				return err
+			}
+			answer, err := askHook(cmd.Context(), address, event)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(answer)
+			return err
+		},
+	}
+}
+
+// askHook passes a hook's event on and returns the answer, which may take as long as people do.
+func askHook(ctx context.Context, gateway string, event []byte) ([]byte, error) {
+	address := strings.TrimRight(gateway, "/") + "/api/hooks/claude-code"
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(event))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if token := domain.Secret(os.Getenv("SWITCHYARD_API_TOKEN")); token != "" && token.FitsHeader() {
+		r.Header.Set("Authorization", "Bearer "+token.Reveal())
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("the gateway does not answer: %s", neterr.Describe(err, 0))
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxMCPMessage))
+	if err != nil {
+		return nil, fmt.Errorf("the gateway does not answer: %s", neterr.Describe(err, 0))
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the gateway refused: %s", domain.CutText(strings.TrimSpace(string(body))))
+	}
+	return body, nil
+}
+
+// askingCommand adds to the command of Claude Code what makes it ask at the gateway: an MCP server for permissions
+// without a terminal, and a hook for those with one. Both are in files of their own in dir, without secrets: the
+// command's environment has them.
+func askingCommand(args []string, dir string) ([]string, error) {
+	if len(args) == 0 || strings.TrimSuffix(filepath.Base(args[0]), ".exe") != "claude" {
+		return args, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if err := files.MakePrivateDir(dir); err != nil {
+		return nil, err
+	}
+	type object = map[string]any
+	mcp := object{"mcpServers": object{"switchyard": object{
+		"type": "http", "url": "${SWITCHYARD_MCP_URL}",
+		"headers": object{"Authorization": "Bearer ${SWITCHYARD_API_TOKEN}"},
+	}}}
+	hook := object{"type": "command", "command": shellQuoted(self) + " hook", "timeout": 24 * 60 * 60}
+	settings := object{"hooks": object{"PermissionRequest": []any{object{"hooks": []any{hook}}}}}
+	paths := map[string]string{}
+	for name, content := range map[string]object{"claude-mcp.json": mcp, "claude-settings.json": settings} {
+		text, err := json.MarshalIndent(content, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		paths[name] = filepath.Join(dir, name)
+		if err := files.WriteAtomic(paths[name], append(text, '\n')); err != nil {
+			return nil, err
+		}
+	}
+	return append(args[:len(args):len(args)], "--mcp-config", paths["claude-mcp.json"],
+		"--permission-prompt-tool", "mcp__switchyard__permission", "--settings", paths["claude-settings.json"]), nil
+}
+
+// shellQuoted returns a word as a shell takes it.
+func shellQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
