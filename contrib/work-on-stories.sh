@@ -129,8 +129,14 @@ stories=/projects/$(uri "$SWITCHYARD_PROJECT")/stories
 while :; do
 	board
 	id=$(mine)
-	if [ -z "$id" ]; then
-		api POST "$stories/claim" '{"wait": "20s"}'
+	if [ -n "$id" ]; then
+		api POST "$stories/claim" "$(jq --null-input --arg id "$id" '{story_id: $id}')"
+		if [ "$status" != 200 ]; then # somebody has just taken it over
+			sleep 1
+			continue
+		fi
+	else
+		api POST "$stories/claim" '{"wait": "10s"}'
 		[ "$status" = 204 ] && continue
 		if [ "$status" != 200 ]; then
 			echo "cannot claim a story: $answer" >&2

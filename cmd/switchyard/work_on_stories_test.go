@@ -11,13 +11,14 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// workCommand is what the agents run for each story: it blocks one until a file is there.
-const workCommand = `echo "$SWITCHYARD_STORY_ID $(cat)" >> "$0/worked"
+// workCommand is what the agents run for each story: it asks about one, and blocks another until a file is there.
+const workCommand = `if [ "$SWITCHYARD_STORY_ID" = 11_story ] && [ -z "${SWITCHYARD_ANSWER-}" ]; then echo 'painting'; echo 'which "colour"?'; exit 3; fi
+echo "$SWITCHYARD_STORY_ID ${SWITCHYARD_ANSWER-} $(cat)" >> "$0/worked"
 if [ "$SWITCHYARD_STORY_ID" = 7_story ] && ! [ -e "$0/key" ]; then printf 'looking\nneeds "a key" & more'; exit 1; fi
 echo done`
 
-// TestThreeAgentsWorkOnABoard: three that run contrib/work-on-stories.sh finish 30 stories. One of these is blocked, and goes on once
-// it is unblocked.
+// TestThreeAgentsWorkOnABoard: three that run contrib/work-on-stories.sh finish 30 stories. About one of these they ask, and another is
+// blocked, and goes on once it is unblocked.
 func TestThreeAgentsWorkOnABoard(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
 		const count = 30
@@ -58,6 +59,7 @@ func TestThreeAgentsWorkOnABoard(t *testing.T) {
 			files, _ := filepath.Glob(filepath.Join(c.stories.dir, "5_done", "*.md"))
 			return len(files)
 		}
+		c.answer("11_story", `which "colour"?`, "dark blue")
 		waittest.Until(t, "all stories but one done", func() bool { return done() == count-1 })
 		blocked := c.story(c.gateways[0], "7_story")
 		if blocked.Stage != "2_current" || blocked.Blocked != `needs "a key" & more` || blocked.Claim == nil || !strings.HasPrefix(blocked.Claim.By, "builder-") {
@@ -66,13 +68,16 @@ func TestThreeAgentsWorkOnABoard(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "key"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c.wantStatus(c.gateways[0], "PATCH", "/7_story", fmt.Sprintf(`{"version":%q,"blocked":null,"take_over":true}`, blocked.Version), 200, "")
-		c.wantStatus(c.gateways[0], "DELETE", "/7_story/claim", "", 204, "")
-		c.wantStatus(c.gateways[0], "PATCH", "/7_story", fmt.Sprintf(`{"version":%q,"stage":"1_backlog"}`, c.story(c.gateways[0], "7_story").Version), 200, "")
+		if err := os.WriteFile(c.path("2_current", 7), []byte("# Unblocked by hand\n"), 0o600); err != nil { // its agent still has it
+			t.Fatal(err)
+		}
 		waittest.Until(t, "all stories done", func() bool { return done() == count })
 		worked, err := os.ReadFile(filepath.Join(dir, "worked"))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !strings.Contains(string(worked), "\n11_story dark blue ") {
+			t.Errorf("the answer is missing: %s", worked)
 		}
 		for i := range count {
 			want := 1
@@ -84,4 +89,34 @@ func TestThreeAgentsWorkOnABoard(t *testing.T) {
 			}
 		}
 	})
+}
+
+// answer waits for an agent's question about a story, and answers it.
+func (c *claimed) answer(story, prompt, answer string) {
+	c.Helper()
+	g, id := c.gateways[0], ""
+	waittest.Until(c.T, "a question about "+story, func() bool {
+		var open struct {
+			Questions []struct {
+				ID, Kind, Prompt string
+				StoryID          *string `json:"story_id"`
+				AskedBy          string  `json:"asked_by"`
+			}
+		}
+		_, text := g.do(c.T, "GET", "/api/gateway/questions?project=alpha", "")
+		if err := json.Unmarshal([]byte(text), &open); err != nil {
+			c.Fatalf("%v: %s", err, text)
+		}
+		for _, q := range open.Questions {
+			if q.Prompt != prompt || q.Kind != "text" || q.StoryID == nil || *q.StoryID != story || !strings.Contains(q.AskedBy, "builder-") {
+				c.Errorf("asked: %+v", q)
+			}
+			id = q.ID
+		}
+		return id != ""
+	})
+	body, _ := json.Marshal(map[string]string{"value": answer})
+	if status, text := g.do(c.T, "POST", "/api/gateway/questions/"+id+"/answer", string(body)); status != 200 {
+		c.Fatalf("answered: %d %s", status, text)
+	}
 }
