@@ -37,7 +37,7 @@ func TestBadInputIsSaidAtTheField(t *testing.T) {
 		{"/agents", "label=a|project=webshop|command=make\x1b[2J", "command", "Must not contain control characters."},
 		{"/access", "name=|role=viewer", "name", "Must not be empty."},
 		{"/access", "name=a\x01b|role=operator", "name", "Must not contain control characters."},
-		{"/access", "name=a|role=root", "role", "Must be viewer, operator or admin."},
+		{"/access", "name=a|role=root", "role", "Must be viewer, operator, admin or wall."},
 		{"/access", "name=a|role=viewer|expires_in=soon", "expires_in", "Must be a duration"},
 	} {
 		var fields []string

@@ -52,13 +52,19 @@ type Snapshot struct {
 func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	claimed := o.claims.table.current.Load()
 	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < o.age &&
-		o.acknowledged == o.alerts.acknowledged.Load() && o.claimed == o.claims.table.current.Load() {
+		o.acknowledged == o.alerts.acknowledged.Load() {
+		if o.claimed != claimed { // many may be claimed in a second; all else is shared all the same
+			next := *o.last
+			next.Owners = o.claims.Owners(next.Agents)
+			o.last, o.claimed = &next, claimed
+		}
 		return o.last
 	}
 	ctx = context.WithoutCancel(ctx) // others wait for it, too
 	takenAt, lastEvent, acknowledged, maxAge := time.Now(), o.events.LastID(), o.alerts.acknowledged.Load(), quietAge
-	o.claimed = o.claims.table.current.Load()
+	o.claimed = claimed
 	if o.last != nil && o.lastEvent != lastEvent {
 		maxAge = snapshotAge
 	}
