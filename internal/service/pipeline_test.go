@@ -49,6 +49,10 @@ func (m *memory) ObserveVisits(context.Context, int64, ...domain.Observation) ([
 func (m *memory) Acknowledgements(context.Context) ([]domain.Acknowledgement, error) {
 	return nil, nil
 }
+
+func (m *memory) RecentQuestions(context.Context, time.Time) ([]domain.Question, error) {
+	return nil, nil
+}
 func (m *memory) Claims(context.Context) ([]domain.Claim, error)           { return nil, nil }
 func (m *memory) Sessions(context.Context) ([]domain.Session, error)       { return nil, nil }
 func (m *memory) NamedTokens(context.Context) ([]domain.NamedToken, error) { return nil, nil }
