@@ -117,7 +117,7 @@ func (s *Stories) changesOf(
 	made := domain.StoryChange{
 		Project: before.Project, StoryID: before.ID, At: began, By: s.claims.agents.nameOf(actor), Via: actor.Channel,
 	}
-	if stage != before.Stage {
+	if stage != before.Stage && before.Stage != "" { // otherwise it is not known where it was
 		made.Type, made.Value = domain.StageTransition, stage
 		changes = append(changes, made)
 	}
