@@ -20,6 +20,7 @@ import (
 )
 
 func projectCommand() *cobra.Command {
+	var create bool
 	cmd := &cobra.Command{
 		Use:   "project --name N --work DIR",
 		Short: "Run a project server: watch a work directory, and serve its events, pipeline and stories",
@@ -33,7 +34,7 @@ func projectCommand() *cobra.Command {
 			for _, warning := range c.Warnings {
 				log.Warn(warning)
 			}
-			if c.Work, err = board.Locate(c.Work); err != nil {
+			if c.Work, err = locate(c.Work, create, false); err != nil {
 				return fmt.Errorf("--work: %w", err)
 			}
 			listeners, err := listen(log, c.Listen)
@@ -50,6 +51,7 @@ func projectCommand() *cobra.Command {
 		},
 	}
 	config.AddProjectFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&create, "create", false, "make a DIR that does not exist, with stage directories")
 	return cmd
 }
 

@@ -100,7 +100,7 @@ func TestAProjectServerIsWrittenToOnlyWhereThatIsAllowed(t *testing.T) {
 	t.Parallel()
 	for flag, want := range map[string]int{"--allow-writes": http.StatusCreated, "--allow-writes=false": http.StatusForbidden} {
 		dir := t.TempDir()
-		p := start(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR/work", "--listen", "127.0.0.1:0", flag))
+		p := start(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR/work", "--listen", "127.0.0.1:0", "--create", flag))
 		status, text := p.do(t, "POST", "/api/stories", `{"name":"Log in"}`)
 		_, err := os.Stat(filepath.Join(dir, "work", "1_backlog", "1_story_log_in.md"))
 		if status != want || (err == nil) != (want == http.StatusCreated) {

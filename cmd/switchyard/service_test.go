@@ -18,7 +18,7 @@ func TestAServiceManagerIsToldOfStartAndStop(t *testing.T) {
 	for name, args := range map[string][]string{
 		"gateway": {"gateway", "--listen=localhost:0", "--data=DIR/data"},
 		"up":      {"up", "--listen=localhost:0", "--data=DIR/data", "--agent=local"},
-		"project": {"project", "--listen=localhost:0", "--name=alpha", "--work=DIR/work"},
+		"project": {"project", "--listen=localhost:0", "--name=alpha", "--work=DIR/work", "--create"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -39,7 +39,7 @@ for system in linux darwin windows; do for architecture in amd64 arm64; do
   ls "$dist/switchyard_${new}_${system}_$architecture".* >/dev/null || fail "no archive for $system/$architecture"
 done; done
 cp -r "$work/a directory" "$work/before"
-(cd "$work/before" && internal/tools/release.sh $old >/dev/null)
+(cd "$work/before" && PLATFORMS=linux/amd64 internal/tools/release.sh $old >/dev/null)
 
 step "archives"
 tar -C "$work/once" -xf "$dist/switchyard_${new}_linux_$(go env GOARCH).tar.gz"
