@@ -101,8 +101,8 @@ func (d *doctor) probeLock() (unlock func(), err error) {
 	return files.TryLock(path)
 }
 
-// addresses checks that the address to listen on is free, or has the gateway of this data directory, and that the public
-// address leads to a gateway.
+// addresses checks that the address to listen on is free, or has the gateway of this data directory, and that the
+// public address leads to a gateway.
 func (d *doctor) addresses(ctx context.Context) (string, error) {
 	says := d.Listen + " is free"
 	listeners, err := listen(newLogger(io.Discard, "text", "error"), d.Listen)

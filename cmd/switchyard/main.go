@@ -144,8 +144,8 @@ func didYouMean(word, prefix string, names []string) string {
 	return "; did you mean " + prefix + strings.Join(similar, " or "+prefix) + "?"
 }
 
-// completePaths makes shells complete files and directories only where a flag takes one. Commands whose arguments are paths
-// say so themselves.
+// completePaths makes shells complete files and directories only where a flag takes one. Commands whose arguments are
+// paths say so themselves.
 func completePaths(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	for _, command := range root.Commands() {

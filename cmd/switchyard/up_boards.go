@@ -78,9 +78,11 @@ type served struct {
 const servedKey = "up"
 
 // boardsOfStart names the boards: one that was served before keeps its name, and where a name stands for another
-// directory, the folder above goes in front, then a number behind. Without boards it returns those of the last start, and
-// says so.
-func (g *gateway) boardsOfStart(ctx context.Context, boards []workBoard, create bool, out io.Writer) ([]workBoard, error) {
+// directory, the folder above goes in front, then a number behind. Without boards it returns those of the last start,
+// and says so.
+func (g *gateway) boardsOfStart(
+	ctx context.Context, boards []workBoard, create bool, out io.Writer,
+) ([]workBoard, error) {
 	text, err := g.state.State(ctx, servedKey)
 	if err != nil {
 		return nil, err

@@ -100,6 +100,7 @@ func TestStoryPageShowsAllThatIsKnown(t *testing.T) {
 	s.says(agent, domain.AgentRunning, "2_story_audit: step 41\nstep 42")
 	page := s.Get(auditPage).WantStatus(t, http.StatusOK)
 	page.WantText(t, "<title>Audit log for administrators · Switchyard</title>", "Audit log for administrators</h1>", "Copy link", "Copy as prompt",
+		"does not allow changes", "--allow-writes",
 		"Blocked", "waiting for a key", "Journey", `title="2_current"`, "1.2\u00a0d", `aria-current="step"`, `title="3_qa"`, "blocked",
 		"2 of 3 done", "As an administrator", "<h3>Acceptance</h3>", `aria-label="open"`,
 		"builder-1", "running", "step 41\nstep 42", "History", "Blocked", "Current → QA", "after 1.2 d", "Backlog → Current",

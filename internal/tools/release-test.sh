@@ -44,10 +44,11 @@ cp -r "$work/a directory" "$work/before"
 step "archives"
 tar -C "$work/once" -xf "$dist/switchyard_${new}_linux_$(go env GOARCH).tar.gz"
 unpacked="$work/once/switchyard_${new}_linux_$(go env GOARCH)"
-"$unpacked/switchyard" version | grep -q "^switchyard $new (${commit:0:12})" || fail "$("$unpacked/switchyard" version)"
+grep -q "^switchyard $new (${commit:0:12})" <<<"$("$unpacked/switchyard" version)" || fail "$("$unpacked/switchyard" version)"
 for file in LICENSE NOTICE README.md completions/switchyard.bash man/switchyard.1.gz; do [ -s "$unpacked/$file" ] || fail "the archive lacks $file"; done
-unzip -qql "$dist/switchyard_${new}_windows_amd64.zip" | grep -q 'switchyard\.exe$' || fail "the archive for Windows lacks the program"
-! unzip -qql "$dist/switchyard_${new}_windows_amd64.zip" | grep -q '/man/' || fail "the archive for Windows has man pages"
+windows=$(unzip -qql "$dist/switchyard_${new}_windows_amd64.zip")
+grep -q 'switchyard\.exe$' <<<"$windows" || fail "the archive for Windows lacks the program"
+! grep -q '/man/' <<<"$windows" || fail "the archive for Windows has man pages"
 grep -q '"bomFormat": *"CycloneDX"' "$dist/switchyard_${new}_sbom.cdx.json" || fail "no SBOM"
 grep -q . "$dist/switchyard_${new}_notes.md" || fail "no notes"
 
@@ -82,7 +83,7 @@ start() { # the gateway as the unit starts it
   fail "the gateway does not start"
 }
 stop() { kill "$gateway" && wait "$gateway"; gateway=; }
-running() { curl -s "http://127.0.0.1:$port/metrics" | grep -q "^switchyard_build_info.*version=\"$1\"" || fail "it is not version $1 that runs"; }
+running() { grep -q "^switchyard_build_info.*version=\"$1\"" <<<"$(curl -s "http://127.0.0.1:$port/metrics")" || fail "it is not version $1 that runs"; }
 
 step "install and start $old"
 deb "$dist/../../before/dist/switchyard_${old}_amd64.deb"
@@ -97,7 +98,7 @@ deb "$dist/switchyard_${new}_amd64.deb"
 grep -qx '# edited' "$root/etc/switchyard/switchyard.toml" || fail "the upgrade has overwritten the configuration"
 start
 running $new
-curl -s "http://127.0.0.1:$port/api/gateway" | grep -q alpha || fail "the data is gone"
+grep -q alpha <<<"$(curl -s "http://127.0.0.1:$port/api/gateway")" || fail "the data is gone"
 stop
 chroot "$root" /usr/bin/env -i SWITCHYARD_DATA=/var/lib/switchyard XDG_CONFIG_HOME=/etc SWITCHYARD_BOT_CONFIG=/var/lib/switchyard/bot.toml \
   SWITCHYARD_CREDENTIALS=/var/lib/switchyard/credentials.json SWITCHYARD_LISTEN=127.0.0.1:$port /usr/bin/switchyard doctor
