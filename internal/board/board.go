@@ -1,8 +1,10 @@
-// Package board watches the work items of one project: files in stage directories. It reads them, finds what
-// changed between two scans, decides when to scan again, and changes them. It must never know who uses the results.
+// Package board watches the work items of one project, in the files that some tool keeps them in: its layout. It reads
+// them, finds what changed between two scans, decides when to scan again, and changes them. It must never know who uses
+// the results.
 package board
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -19,9 +21,13 @@ import (
 
 // Options are what a Board is built from.
 type Options struct {
-	// Dir is the work directory. If it has no stages, the default ones are created.
+	// Dir is the board's directory. In the layout of stages the default ones are created where it has none.
 	Dir string
-	Log *slog.Logger
+	// Layout is the board's, "" for stages.
+	Layout string
+	// State is where reasons are kept that the board's files have no place for, "" for nowhere.
+	State string
+	Log   *slog.Logger
 	// Record receives the notifications of each scan that found changes, in one call. View shows the changes by then.
 	Record func(...feed.Notification)
 	// AllowWrites enables Change and Create.
@@ -30,7 +36,7 @@ type Options struct {
 
 // Board is a watched work directory.
 type Board struct {
-	dir         string
+	dir, kind   string // its layout
 	log         *slog.Logger
 	record      func(...feed.Notification)
 	allowWrites bool
@@ -38,8 +44,8 @@ type Board struct {
 	instance    string        // prefix of the versions of its views
 	view        atomic.Pointer[View]
 
-	mu      sync.Mutex // guards the fields below
-	scanner scanner
+	mu      sync.Mutex // guards the fields below, and the layout's methods but lock and past
+	layout  layout
 	tracker tracker
 	views   int             // how many there have been
 	faults  map[string]bool // what failed at the last scan, as it was logged
@@ -52,22 +58,22 @@ type Board struct {
 // Open scans the work directory for the first time: what is already there causes no notifications.
 // It returns an error when the directory cannot be read or the default stages cannot be created.
 func Open(o Options) (*Board, error) {
-	if err := makeStages(o.Dir); err != nil {
-		return nil, err
-	}
 	b := &Board{
-		dir: filepath.Clean(o.Dir), log: o.Log, record: o.Record, allowWrites: o.AllowWrites, instance: rand.Text(),
+		dir: filepath.Clean(o.Dir), kind: o.Layout, log: o.Log, record: o.Record, allowWrites: o.AllowWrites, instance: rand.Text(),
 		readers: make(chan struct{}, maxReaders), faults: map[string]bool{}, openWatcher: openWatcher,
 	}
-	b.scanner = scanner{dir: b.dir, watch: b.watch}
-	if o.AllowWrites {
-		b.report("remove temporary files", sweepTemp(o.Dir))
+	var err error
+	if b.layout, err = b.open(o); err != nil {
+		return nil, err
 	}
 	if _, err := b.scan(nil); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
+
+// Layout returns the board's layout.
+func (b *Board) Layout() string { return cmp.Or(b.kind, domain.LayoutStages) }
 
 // Writable reports whether stories can be changed here.
 func (b *Board) Writable() bool { return b.allowWrites }
@@ -88,16 +94,8 @@ func (b *Board) Read(id string) (*Details, error) {
 }
 
 func (b *Board) read(id string, rescan func()) (details *Details, err error) {
-	err = b.locate(id, rescan, func(story Story, stage string) error {
-		dir, err := openStage(filepath.Join(b.dir, stage))
-		if err != nil {
-			return err
-		}
-		defer dir.Close()
-		file, err := readStory(dir, id)
-		if err == nil {
-			details = newDetails(story, stage, file)
-		}
+	err = b.locate(id, rescan, func(story Story, stage string) (err error) {
+		details, err = b.layout.read(story, stage)
 		return err
 	})
 	return details, err
@@ -136,7 +134,7 @@ func (b *Board) scan(changed fileSet) (again time.Time, err error) {
 	if changed == nil {
 		b.watched = b.watcher.add != nil
 	}
-	stages, err := b.scanner.scan(changed)
+	stages, err := b.layout.scan(changed)
 	b.report("read "+b.dir, err)
 	if err != nil {
 		if view != nil && view.Err == nil {
@@ -202,6 +200,7 @@ func (v *View) Replaced() <-chan struct{} { return v.replaced }
 // Stage is a stage of a board with its stories.
 type Stage struct {
 	Name    string
+	Label   string // the board's own word, "" if it has none
 	Stories []Story
 }
 
@@ -209,10 +208,12 @@ type Stage struct {
 type Story struct {
 	ID           string
 	Name         string
-	Blocked      string    // the reason, "" when it is not blocked
-	MergeFailure string    // the reason, "" for none
-	Since        time.Time // when it was first seen in its stage; for the first scan, when its file was modified
-	BlockedSince time.Time // when it was first seen to be blocked, likewise; zero while it is not
+	Blocked      string          // the reason, "" when it is not blocked
+	MergeFailure string          // the reason, "" for none
+	Criteria     domain.Criteria // zero for none
+	Version      string          // as in Details, when it was last read
+	Since        time.Time       // when it was first seen in its stage; for the first scan, when its file was modified
+	BlockedSince time.Time       // when it was first seen to be blocked, likewise; zero while it is not
 }
 
 // Find returns the story with that id and its stage, false if there is none.

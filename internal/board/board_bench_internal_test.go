@@ -33,7 +33,7 @@ func BenchmarkRescan10000(b *testing.B) {
 func BenchmarkOpen10000(b *testing.B) {
 	board := benchBoard(b, 10_000)
 	for b.Loop() {
-		if _, err := Open(Options{Dir: board.scanner.dir, Log: board.log}); err != nil {
+		if _, err := Open(Options{Dir: board.dir, Log: board.log}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -53,7 +53,7 @@ func BenchmarkMove(b *testing.B) {
 					b.Error(err)
 				}
 			})
-			from, to := filepath.Join(board.scanner.dir, "2_s", "1.md"), filepath.Join(board.scanner.dir, "3_s", "1.md")
+			from, to := filepath.Join(board.dir, "2_s", "1.md"), filepath.Join(board.dir, "3_s", "1.md")
 			for b.Loop() {
 				if err := os.Rename(from, to); err != nil {
 					b.Fatal(err)

@@ -266,10 +266,10 @@ func TestContentOfTheSameSizeAndTimeIsRead(t *testing.T) {
 // file is not relied upon.
 func TestAFileReadRightAfterAChangeIsReadAgain(t *testing.T) {
 	d := newFixture(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n"})
-	read := d.scanner.stage("2_current").known["a"]
+	read := d.layout.(*scanner).stage("2_current").known["a"]
 	for _, stable := range []bool{false, true} {
 		read.facts, read.stable = facts{name: "other"}, stable
-		if _, err := d.scanner.scan(nil); err != nil {
+		if _, err := d.layout.(*scanner).scan(nil); err != nil {
 			t.Fatal(err)
 		}
 		if again := read.facts.blocked == "key"; again == stable {
@@ -321,7 +321,7 @@ func TestWhatCannotBeReadStaysAsItWas(t *testing.T) {
 		d.must(os.Chmod(d.path(test.path), test.mode))
 		d.expect("")
 		d.expectStories("2_current[a b] 3_qa[c]")
-		if state := d.scanner.stage("2_current").known["a"].facts.state; strings.HasSuffix(test.path, ".md") && state != unreadable {
+		if state := d.layout.(*scanner).stage("2_current").known["a"].facts.state; strings.HasSuffix(test.path, ".md") && state != unreadable {
 			t.Errorf("%s is taken to be %d", test.path, state)
 		}
 		d.must(os.Chmod(d.path(test.path), test.back))

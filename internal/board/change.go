@@ -24,6 +24,14 @@ type Change struct {
 	Blocked *string
 	// ClearMergeFailure removes the merge failure.
 	ClearMergeFailure bool
+	// Task is a box to tick, or to clear.
+	Task *TaskChange
+}
+
+// TaskChange says whether the box on a line is ticked.
+type TaskChange struct {
+	Line int
+	Done bool
 }
 
 // ErrReadOnly is returned by Change and Create unless Options allow writes.
@@ -44,11 +52,19 @@ func (b *Board) Change(id string, c Change) (*Details, error) {
 			return nil, err
 		}
 	}
+	if c.Task != nil && (c.Stage != nil || c.Blocked != nil || c.ClearMergeFailure) {
+		return nil, domain.Errorf(domain.Invalid, "task: cannot be changed together with something else")
+	}
+	unlock, err := b.layout.lock(id)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var changed fileSet
-	err := b.locate(id, b.rescanAll, func(story Story, stage string) (err error) {
-		changed, err = c.write(b.dir, stage, id)
+	err = b.locate(id, b.rescanAll, func(story Story, stage string) (err error) {
+		changed, err = b.layout.change(story, stage, c)
 		return err
 	})
 	if err != nil {
@@ -72,34 +88,41 @@ func (b *Board) Create(name, body, stage string) (*Details, error) {
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return nil, domain.Errorf(domain.Invalid, "name: must be one line")
 	}
-	content := newStory(name, body)
-	if len(content) > maxFile {
-		return nil, domain.Errorf(domain.TooLarge, "body: the file would be larger than 1 MiB")
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, err := b.scan(nil); err != nil {
 		return nil, Unavailable(err)
 	}
-	if stages := b.View().Stages; stage == "" && len(stages) > 0 {
-		stage = stages[0].Name
-	}
-	dir, err := openTarget(b.dir, stage)
+	id, changed, err := b.layout.create(name, body, stage)
 	if err != nil {
 		return nil, writeError(err)
 	}
-	defer dir.Close()
-	id := nextNumber(b.scanner.stages) + "_story_" + slug(name)
-	if err := add(dir, id+".md", content); err != nil {
-		return nil, writeError(err)
-	}
-	_, _ = b.scan(fileSet{stage: {id: true}}) // if it fails, the view says so
+	_, _ = b.scan(changed) // if it fails, the view says so
 	return b.read(id, b.rescanAll)
 }
 
-// write makes the change to the story in that stage of the work directory, and returns the files that it affects. Its
-// error is fs.ErrNotExist when the file is not there.
-func (c Change) write(work, stage, id string) (changed fileSet, err error) {
+func (s *scanner) create(name, body, stage string) (id string, changed fileSet, err error) {
+	content := newStory(name, body)
+	if len(content) > maxFile {
+		return "", nil, domain.Errorf(domain.TooLarge, "body: the file would be larger than 1 MiB")
+	}
+	if stage == "" && len(s.stages) > 0 {
+		stage = s.stages[0].name
+	}
+	dir, err := openTarget(s.dir, stage)
+	if err != nil {
+		return "", nil, err
+	}
+	defer dir.Close()
+	id = nextNumber(s.stages) + "_story_" + slug(name)
+	return id, fileSet{stage: {id: true}}, add(dir, id+".md", content)
+}
+
+// lock does nothing: the files are replaced atomically, and no tool has a lock for them.
+func (s *scanner) lock(string) (unlock func(), err error) { return func() {}, nil }
+
+func (s *scanner) change(story Story, stage string, c Change) (changed fileSet, err error) {
+	work, id := s.dir, story.ID
 	changed = fileSet{stage: {id: true}}
 	dir, err := openStage(filepath.Join(work, stage))
 	if err != nil {
@@ -151,6 +174,9 @@ func writeError(err error) error {
 }
 
 func (c Change) apply(file *storyFile) ([]byte, error) {
+	if c.Task != nil {
+		return withTask(file.content, splitDocument(file.content).tasks(), *c.Task)
+	}
 	if c.Blocked == nil && !c.ClearMergeFailure {
 		return file.content, nil
 	}

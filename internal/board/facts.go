@@ -24,6 +24,8 @@ type facts struct {
 	name         string // "" when it says none: then the id is the name
 	blocked      string // the reason, "" when not blocked
 	mergeFailure string // the reason, "" for none
+	criteria     domain.Criteria
+	version      string
 	state        fileState
 }
 

@@ -26,10 +26,20 @@ type document struct {
 	body   []byte // what follows the closing "---" line
 	opened bool   // there is an opening line
 	closed bool   // and a closing one
+
+	bodyAt, bodyLine int // where the body begins: in bytes, and how many lines are before it
 }
 
-// splitDocument splits content at the "---" lines around its front matter. Unless it has both lines, all of it is body.
+// splitDocument splits content as split does, and says where the body is.
 func splitDocument(content []byte) document {
+	d := split(content)
+	d.bodyAt = len(content) - len(d.body)
+	d.bodyLine = bytes.Count(content[:d.bodyAt], []byte("\n"))
+	return d
+}
+
+// split splits content at the "---" lines around its front matter. Unless it has both lines, all of it is body.
+func split(content []byte) document {
 	text := bytes.TrimPrefix(content, []byte("\ufeff"))
 	mark := content[:len(content)-len(text)]
 	first, rest, _ := bytes.Cut(text, []byte("\n"))

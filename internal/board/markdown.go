@@ -1,9 +1,13 @@
 package board
 
 import (
+	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+
+	"switchyard/internal/domain"
 )
 
 // firstHeading returns the text of the first Markdown heading outside code blocks, "" if there is none.
@@ -62,8 +66,44 @@ func atxHeading(line string) (title string, ok bool) {
 	return title, true
 }
 
-// Criteria are the items of a story's task list.
-type Criteria struct{ Done, Total int }
+// Task is an item of a story's task list.
+type Task struct {
+	domain.Task
+	at int // where the byte in its box is, 0 if it cannot be ticked
+}
+
+// countTasks counts those that are not optional. It is zero for none.
+func countTasks(tasks []Task) (c domain.Criteria) {
+	for i := range tasks {
+		if tasks[i].Optional {
+			continue
+		}
+		c.Total++
+		if tasks[i].Done {
+			c.Done++
+		}
+	}
+	return c
+}
+
+// withTask returns content with one of its tasks done or not.
+func withTask(content []byte, tasks []Task, change TaskChange) ([]byte, error) {
+	i := slices.IndexFunc(tasks, func(t Task) bool { return t.Line == change.Line })
+	switch {
+	case i < 0:
+		return nil, domain.Errorf(domain.Invalid, "task: there is no box on line %d", change.Line)
+	case tasks[i].at == 0:
+		return nil, domain.Errorf(domain.Invalid, "task: the box on line %d can only be changed by hand", change.Line)
+	case tasks[i].Done == change.Done:
+		return content, nil
+	}
+	content = bytes.Clone(content)
+	content[tasks[i].at] = ' '
+	if change.Done {
+		content[tasks[i].at] = 'x'
+	}
+	return content, nil
+}
 
 var (
 	// listItem matches the marker of a list item, including those of quotes and items around it.
@@ -74,12 +114,14 @@ var (
 	taskBox = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s{0,3}\[([ \txX])\]\s+\S`) })
 )
 
-// countCriteria counts the items of Markdown task lists outside code blocks. It returns nil when there are none.
-func countCriteria(body string) *Criteria {
-	var c Criteria
+// tasks returns the items of the body's Markdown task lists outside code blocks.
+func (d document) tasks() (tasks []Task) {
 	fence, inList := "", false
-	for line := range strings.Lines(body) {
-		line := strings.TrimRight(line, " \t\r\n")
+	at, number := d.bodyAt, d.bodyLine
+	for raw := range strings.Lines(string(d.body)) {
+		start := at
+		at, number = at+len(raw), number+1
+		line := strings.TrimRight(raw, " \t\r\n")
 		text := strings.TrimLeft(line, " \t>")
 		mark := codeFence(text)
 		indented := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
@@ -103,15 +145,13 @@ func countCriteria(body string) *Criteria {
 			continue
 		}
 		inList = true
-		if box := taskBox().FindStringSubmatch(line[len(marker):]); box != nil {
-			c.Total++
-			if strings.EqualFold(box[1], "x") {
-				c.Done++
-			}
+		if box := taskBox().FindStringSubmatchIndex(line[len(marker):]); box != nil {
+			from := len(marker) + box[2]
+			tasks = append(tasks, Task{domain.Task{
+				Line: number, Text: limit(strings.TrimSpace(line[from+2:])),
+				Done: strings.EqualFold(line[from:from+1], "x"),
+			}, start + from})
 		}
 	}
-	if c.Total == 0 {
-		return nil
-	}
-	return &c
+	return tasks
 }

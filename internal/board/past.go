@@ -26,7 +26,9 @@ type Files interface {
 }
 
 // Past returns what this board was.
-func (b *Board) Past() Past { return pastOfStages }
+func (b *Board) Past() Past { return b.layout.past() }
+
+func (s *scanner) past() Past { return pastOfStages }
 
 // pastOfStages has a unit for each story's file.
 var pastOfStages = Past{

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -26,15 +27,15 @@ const maxReaders = 4
 // Details is everything that is known about a story.
 type Details struct {
 	Story
-	Stage   string
-	Path    string // the file's, relative to the work directory
-	Version string // changes with the file's content and its stage
+	Stage string
+	Label string // the stage's
+	Path  string // the file's, relative to the work directory
 
 	FrontMatter    json.RawMessage // an object, empty when there is none
 	FrontMatterErr error           // why it cannot be read
 	Body           string          // the Markdown after it without blank lines at either end, cut at maxBody
 	BodyCut        bool
-	Criteria       *Criteria // nil when it has no task list
+	Tasks          []Task // in the file at Path
 }
 
 // storyFile is a story's file as it was read.
@@ -58,6 +59,19 @@ func Unavailable(cause error) error {
 	return domain.WrapError(domain.Unavailable, cause, "the work directory cannot be read: "+reason)
 }
 
+func (s *scanner) read(story Story, stage string) (*Details, error) {
+	dir, err := openStage(filepath.Join(s.dir, stage))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	file, err := readStory(dir, story.ID)
+	if err != nil {
+		return nil, err
+	}
+	return newDetails(story, stage, file), nil
+}
+
 // newDetails combines story, which the last scan found, with the file's content, which may be newer and takes
 // precedence.
 func newDetails(story Story, stage string, file *storyFile) *Details {
@@ -67,9 +81,10 @@ func newDetails(story Story, stage string, file *storyFile) *Details {
 		front, err = noFrontMatter, errFileTooLong
 	}
 	details := &Details{
-		Story: story, Stage: stage, Path: stage + "/" + story.ID + ".md", Version: file.version(stage),
-		FrontMatter: appendJSON(nil, &front.Node), FrontMatterErr: err, Criteria: countCriteria(string(d.body)),
+		Story: story, Stage: stage, Path: stage + "/" + story.ID + ".md",
+		FrontMatter: appendJSON(nil, &front.Node), FrontMatterErr: err, Tasks: d.tasks(),
 	}
+	details.Version, details.Criteria = file.version(stage), countTasks(details.Tasks)
 	if err == nil && len(bytes.TrimSpace(file.content)) > 0 {
 		f := readFacts(front, d.body)
 		details.Name, details.Blocked, details.MergeFailure = cmp.Or(f.name, story.ID), f.blocked, f.mergeFailure

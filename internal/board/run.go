@@ -75,7 +75,7 @@ func (b *Board) Run(ctx context.Context) error {
 			timer.Reset(time.Until(next))
 			continue
 		case event, more := <-b.watcher.events:
-			if open = more; changed != nil && !changed.add(b.dir, event.Name) {
+			if open = more; changed != nil && !b.layout.touch(changed, event.Name) {
 				changed = nil
 			}
 		case _, open = <-b.watcher.errors: // mainly that events were lost

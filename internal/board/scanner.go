@@ -11,21 +11,24 @@ import (
 	"time"
 )
 
-// fileSet holds the ids of files by their stages. nil means everything.
+// fileSet holds the ids of files by their stages, in other layouts the paths of files by their units. nil means
+// everything.
 type fileSet map[string]map[string]bool
 
-// add adds the file of a work item at path. It returns false if path is not a file in a stage of dir.
-func (s fileSet) add(dir, path string) bool {
+func (s fileSet) add(group, name string) {
+	if s[group] == nil {
+		s[group] = map[string]bool{}
+	}
+	s[group][name] = true
+}
+
+func (s *scanner) touch(changed fileSet, path string) bool {
 	stage := filepath.Dir(path)
-	if filepath.Dir(stage) != dir {
+	if filepath.Dir(stage) != s.dir {
 		return false
 	}
-	name := filepath.Base(stage)
 	if id, isItem := itemID(filepath.Base(path)); isItem {
-		if s[name] == nil {
-			s[name] = map[string]bool{}
-		}
-		s[name][id] = true
+		changed.add(filepath.Base(stage), id)
 	}
 	return true
 }
@@ -42,9 +45,12 @@ type scanner struct {
 // stage is a stage directory as a scan found it.
 type stage struct {
 	name  string
-	files []*file          // ordered by compareNumbered
-	known map[string]*file // the same by id
-	err   error            // why it could not be read; files are then from the last successful scan
+	label string // the board's own word, "" if it has none
+	// settled says that the stages are others than before: what stands here now is no news.
+	settled bool
+	files   []*file          // ordered by compareNumbered
+	known   map[string]*file // the same by id
+	err     error            // why it could not be read; files are then from the last successful scan
 }
 
 // file is a work item's file.
@@ -65,7 +71,7 @@ func (s *scanner) scan(changed fileSet) ([]*stage, error) {
 	for name, ids := range changed {
 		st := s.stage(name)
 		if st != nil {
-			st.err = s.read(st, ids)
+			st.err = s.readStage(st, ids)
 		}
 		everything = everything || st == nil || errors.Is(st.err, fs.ErrNotExist)
 	}
@@ -86,7 +92,7 @@ func (s *scanner) scan(changed fileSet) ([]*stage, error) {
 		if st == nil {
 			st = &stage{name: entry.Name(), known: map[string]*file{}}
 		}
-		if st.err = s.read(st, nil); !errors.Is(st.err, fs.ErrNotExist) { // else it was removed meanwhile
+		if st.err = s.readStage(st, nil); !errors.Is(st.err, fs.ErrNotExist) { // else it was removed meanwhile
 			stages = append(stages, st)
 		}
 	}
@@ -104,8 +110,8 @@ func (s *scanner) stage(name string) *stage {
 	return s.stages[i]
 }
 
-// read updates those files of a stage that have the ids, nil for all. On an error the stage has the files it had.
-func (s *scanner) read(st *stage, ids map[string]bool) error {
+// readStage updates those files of a stage that have the ids, nil for all. On an error the stage has the files it had.
+func (s *scanner) readStage(st *stage, ids map[string]bool) error {
 	path := filepath.Join(s.dir, st.name)
 	if ids == nil {
 		s.watch(path)
@@ -149,7 +155,7 @@ func (s *scanner) read(st *stage, ids map[string]bool) error {
 			st.known[id], changed = f, true
 		}
 		if !f.stable || f.identity != now {
-			s.load(dir, f, now)
+			s.load(dir, st.name, f, now)
 		}
 	}
 	if changed {
@@ -158,7 +164,7 @@ func (s *scanner) read(st *stage, ids map[string]bool) error {
 	return nil
 }
 
-func (s *scanner) load(dir *os.File, f *file, now identity) {
+func (s *scanner) load(dir *os.File, stage string, f *file, now identity) {
 	f.identity = now
 	f.modified = time.Unix(0, now.modified)
 	f.stable = time.Since(time.Unix(0, now.changed)) >= now.tick()
@@ -170,6 +176,10 @@ func (s *scanner) load(dir *os.File, f *file, now identity) {
 		f.facts = facts{name: firstHeading(splitDocument(content).body)}
 	default:
 		f.facts = parse(content)
+	}
+	if err == nil {
+		read := storyFile{content: content, identity: now}
+		f.facts.version, f.facts.criteria = read.version(stage), countTasks(splitDocument(content).tasks())
 	}
 }
 

@@ -25,9 +25,10 @@ type story struct {
 
 // fileCopy is a story's file in one of the stages.
 type fileCopy struct {
-	stage  string
-	number int // index of the stage when the file was entered
-	file   *file
+	stage   string
+	settled bool
+	number  int // index of the stage when the file was entered
+	file    *file
 }
 
 // update chooses the file that counts of a story that has any, takes the facts from it, adds notifications of what is
@@ -36,12 +37,12 @@ func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) (
 	was, current := *s, s.choose()
 	s.stage, s.gone = current.stage, time.Time{}
 	s.takeFacts(current.file.facts, now, c)
-	old := was.stage == "" && preexisting[current.stage]
+	old := preexisting[current.stage] && (was.stage == "" || current.settled)
 	began := now
 	if old {
 		began = current.file.modified
 	}
-	if was.stage != s.stage {
+	if was.stage != s.stage && (was.stage == "" || !old) {
 		s.since = began
 	}
 	switch {
@@ -114,7 +115,7 @@ func (s *story) takeFacts(f facts, now time.Time, c *changes) {
 	case now.Sub(s.torn) < grace:
 		c.rescanAt(s.torn.Add(grace))
 	default:
-		s.facts = facts{name: f.name}
+		s.facts = facts{name: f.name, criteria: f.criteria, version: f.version}
 	}
 }
 
@@ -124,6 +125,6 @@ func (s *story) name() string { return cmp.Or(s.facts.name, s.id) }
 func (s *story) public() Story {
 	return Story{
 		ID: s.id, Name: s.name(), Blocked: s.facts.blocked, MergeFailure: s.facts.mergeFailure,
-		Since: s.since, BlockedSince: s.blockedSince,
+		Since: s.since, BlockedSince: s.blockedSince, Criteria: s.facts.criteria, Version: s.facts.version,
 	}
 }

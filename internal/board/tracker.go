@@ -46,7 +46,7 @@ func (t *tracker) update(now time.Time, stages []*stage) changes {
 				s.scan = t.scans
 				s.previous, s.copies = s.copies, s.previous[:0]
 			}
-			s.copies = append(s.copies, fileCopy{stage.name, number, file})
+			s.copies = append(s.copies, fileCopy{stage.name, stage.settled, number, file})
 		}
 	}
 	found := 0
@@ -71,12 +71,12 @@ func (t *tracker) enterStages(stages []*stage, c *changes) (preexisting map[stri
 	if t.scans == 0 {
 		t.stories, t.unread = map[string]*story{}, map[string]bool{}
 	}
-	isNamed := func(a, b *stage) bool { return a.name == b.name }
+	isNamed := func(a, b *stage) bool { return a.name == b.name && a.label == b.label }
 	preexisting = map[string]bool{}
 	for _, st := range stages {
 		switch {
 		case st.err == nil:
-			preexisting[st.name] = t.scans == 0 || t.unread[st.name]
+			preexisting[st.name] = t.scans == 0 || t.unread[st.name] || st.settled
 			delete(t.unread, st.name)
 		case !slices.ContainsFunc(t.stages, func(known *stage) bool { return isNamed(known, st) }):
 			t.unread[st.name] = true
@@ -135,7 +135,7 @@ func (t *tracker) board() []Stage {
 			stories = append(stories, missing...)
 			slices.SortFunc(stories, func(a, b Story) int { return compareNumbered(a.ID, b.ID) })
 		}
-		stages[i] = Stage{stage.name, stories}
+		stages[i] = Stage{stage.name, stage.label, stories}
 	}
 	return stages
 }

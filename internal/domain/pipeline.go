@@ -153,11 +153,25 @@ type StoryFile struct {
 	Criteria         *Criteria // nil without a task list
 	Commits          []Commit  // nil without git
 	Writable         bool
+	Label            string // of the stage: the board's own word, "" if it has none
+	Branch           string // of the work tree, "" for none
+	Tasks            []Task // in the file
 }
 
 type Criteria struct {
 	Done  int `json:"done"`
 	Total int `json:"total"`
+}
+
+// MaxTasks is how many tasks of a story are shown.
+const MaxTasks = 2000
+
+// Task is an item of the task list in a story's file.
+type Task struct {
+	Line     int // from 1
+	Text     string
+	Done     bool
+	Optional bool // it does not count
 }
 
 type Commit struct {

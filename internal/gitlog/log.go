@@ -50,6 +50,7 @@ type Log struct {
 
 	mu      sync.RWMutex
 	commits map[string][]*Commit // by story, newest first; nil while there is no work tree
+	branch  string
 	moves   atomic.Pointer[Moves]
 
 	// Only Run uses the fields below.
@@ -82,6 +83,13 @@ func (l *Log) Commits(story string) []*Commit {
 		return list
 	}
 	return []*Commit{}
+}
+
+// Branch returns the name of the branch that is checked out, "" for none.
+func (l *Log) Branch() string {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.branch
 }
 
 // Run reads the history and then follows its changes until ctx is cancelled. It always returns nil.
@@ -220,7 +228,13 @@ func (l *Log) read(ctx context.Context, next map[string][]*Commit, ids []string,
 func (l *Log) publish(commits map[string][]*Commit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.commits = commits
+	l.commits, l.branch = commits, ""
+	if l.gitDir != "" {
+		text, _ := os.ReadFile(filepath.Join(l.gitDir, "HEAD"))
+		if branch, ok := strings.CutPrefix(string(text), "ref: refs/heads/"); ok {
+			l.branch = limit([]byte(strings.TrimSpace(branch)))
+		}
+	}
 }
 
 // signature changes when HEAD does. It covers two files: HEAD, which changes with the branch, and HEAD's reflog.

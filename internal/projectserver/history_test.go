@@ -18,6 +18,7 @@ type committed struct{ moves *gitlog.Moves }
 
 func (c committed) Commits(string) []*gitlog.Commit { return nil }
 func (c committed) Moves() *gitlog.Moves            { return c.moves }
+func (c committed) Branch() string                  { return "main" }
 
 func TestTheHistoryIsServedInParts(t *testing.T) {
 	known := &gitlog.Moves{ID: "x", Complete: true}

@@ -64,28 +64,36 @@ func (p *pipeline) encoded(view *board.View, most int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.view != view || p.most != most {
-		p.view, p.most, p.body = view, most, web.EncodeJSON(encodePipeline(p.project, view.Stages, most))
+		p.view, p.most, p.body = view, most, web.EncodeJSON(p.encode(view.Stages, most))
 	}
 	return p.body
 }
 
-// encodePipeline returns the pipeline with the first items of its stages, at most most in all.
-func encodePipeline(project string, stages []board.Stage, most int) wire.Pipeline {
-	p := wire.Pipeline{Project: project, Stages: make([]wire.Stage, len(stages))}
+// encode returns the pipeline with the first items of its stages, at most most in all.
+func (p *pipeline) encode(stages []board.Stage, most int) wire.Pipeline {
+	encoded := wire.Pipeline{Project: p.project, Layout: p.board.Layout(), Stages: make([]wire.Stage, len(stages))}
 	for i, stage := range stages {
 		items := make([]wire.Item, min(len(stage.Stories), most))
 		most -= len(items)
-		p.Left += len(stage.Stories) - len(items)
+		encoded.Left += len(stage.Stories) - len(items)
 		for j := range items {
 			s := &stage.Stories[j]
 			items[j] = wire.Item{
 				StoryID: s.ID, StoryName: s.Name, Blocked: wire.OrNull(s.Blocked), MergeFailure: wire.OrNull(s.MergeFailure),
-				SinceMS: unixMS(s.Since),
+				SinceMS: unixMS(s.Since), Criteria: criteria(s.Criteria), Version: s.Version,
 			}
 		}
-		p.Stages[i] = wire.Stage{Name: stage.Name, Items: items}
+		encoded.Stages[i] = wire.Stage{Name: stage.Name, Label: stage.Label, Items: items}
 	}
-	return p
+	return encoded
+}
+
+// criteria returns nil, which is null in JSON, for none.
+func criteria(c domain.Criteria) *domain.Criteria {
+	if c.Total == 0 {
+		return nil
+	}
+	return &c
 }
 
 // unixMS returns t in Unix milliseconds, 0 for times before 1970.

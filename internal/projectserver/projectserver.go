@@ -33,6 +33,7 @@ type Server struct {
 // Board is the board that is served.
 type Board interface {
 	View() *board.View
+	Layout() string
 	Read(id string) (*board.Details, error)
 	Writable() bool
 	Change(id string, c board.Change) (*board.Details, error)
@@ -42,6 +43,8 @@ type Board interface {
 // Commits finds the commits that mention a story, newest first; nil when it cannot know any.
 type Commits interface {
 	Commits(story string) []*gitlog.Commit
+	// Branch returns the name of the work tree's branch, "" for none.
+	Branch() string
 	// Moves returns what commits did to the stories.
 	Moves() *gitlog.Moves
 }

@@ -1,6 +1,7 @@
 package projectserver
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -35,7 +36,11 @@ func (s *server) encodeStory(d *board.Details) wire.Story {
 		Project: s.Name, StoryID: d.ID, StoryName: d.Name, Stage: &d.Stage, SinceMS: &since,
 		Blocked: wire.OrNull(d.Blocked), MergeFailure: wire.OrNull(d.MergeFailure), Path: &d.Path, Version: &d.Version,
 		FrontMatter: d.FrontMatter, Body: &d.Body, BodyCut: d.BodyCut, Writable: s.Board.Writable(),
-		Criteria: (*domain.Criteria)(d.Criteria),
+		Criteria: criteria(d.Criteria), Label: d.Label,
+		Tasks: make([]wire.Task, min(len(d.Tasks), domain.MaxTasks)),
+	}
+	for i := range story.Tasks {
+		story.Tasks[i] = wire.Task(d.Tasks[i].Task)
 	}
 	if d.Blocked != "" {
 		since := unixMS(d.BlockedSince)
@@ -45,7 +50,7 @@ func (s *server) encodeStory(d *board.Details) wire.Story {
 		story.FrontMatterError = wire.OrNull(d.FrontMatterErr.Error())
 	}
 	if s.Commits != nil {
-		story.Commits = encodeCommits(s.Commits.Commits(d.ID))
+		story.Commits, story.Branch = encodeCommits(s.Commits.Commits(d.ID)), wire.OrNull(s.Commits.Branch())
 	}
 	return story
 }
@@ -100,6 +105,16 @@ func newChange(body *web.Body) (board.Change, error) {
 			return c, domain.Errorf(domain.Invalid, "merge_failure: can only be null")
 		}
 		c.ClearMergeFailure = true
+	}
+	if raw, given := body.Raw("task"); given {
+		var task struct {
+			Line *int
+			Done *bool
+		}
+		if err := json.Unmarshal(raw, &task); err != nil || task.Line == nil || task.Done == nil {
+			return c, domain.Errorf(domain.Invalid, "task: must be an object with line, a number, and done, true or false")
+		}
+		c.Task = &board.TaskChange{Line: *task.Line, Done: *task.Done}
 	}
 	return c, nil
 }

@@ -130,9 +130,10 @@ func TestAStoryIsAnsweredInFull(t *testing.T) {
 	for _, key := range []string{"version", "since_ms", "blocked_since_ms", "commits"} {
 		delete(story, key)
 	}
-	want := `{"blocked":"key","body":"# Log in\n- [x] a\n- [ ] b","body_cut":false,"criteria":{"done":1,"total":2},` +
+	want := `{"blocked":"key","body":"# Log in\n- [x] a\n- [ ] b","body_cut":false,"branch":null,"criteria":{"done":1,"total":2},` +
 		`"front_matter":{"agent":"coder-1","blocked":true,"blocked_reason":"key","depends_on":["5_x"],"name":"Log \u003cin\u003e","qa":"human","retry_count":2,"review_hold":true},` +
-		`"front_matter_error":null,"merge_failure":null,"path":"2_current/7_login.md","project":"alpha","stage":"2_current","story_id":"7_login","story_name":"Log \u003cin\u003e","writable":false}`
+		`"front_matter_error":null,"merge_failure":null,"path":"2_current/7_login.md","project":"alpha","stage":"2_current","story_id":"7_login","story_name":"Log \u003cin\u003e",` +
+		`"tasks":[{"done":true,"line":13,"optional":false,"text":"a"},{"done":false,"line":14,"optional":false,"text":"b"}],"writable":false}`
 	if got := encode(t, story); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -184,6 +185,10 @@ func TestRequestsForStoriesThatAreRefused(t *testing.T) {
 		{open, "PATCH", "/api/stories/x", `{"version":"` + version + `","blocked":true}`, 400, ""},
 		{open, "PATCH", "/api/stories/x", `{"version":"` + version + `","blocked":" "}`, 400, ""},
 		{open, "PATCH", "/api/stories/x", `{"version":"` + version + `","merge_failure":"x"}`, 400, ""},
+		{open, "PATCH", "/api/stories/x", `{"version":"` + version + `","task":{"line":99,"done":true}}`, 400, ""},
+		{open, "PATCH", "/api/stories/x", `{"version":"` + version + `","task":{"line":1}}`, 400, ""},
+		{open, "PATCH", "/api/stories/x", `{"version":"` + version + `","task":null}`, 400, ""},
+		{open, "PATCH", "/api/stories/x", `{"version":"` + version + `","stage":"2_b","task":{"line":1,"done":true}}`, 400, ""},
 		{open, "POST", "/api/stories", `{}`, 400, ""},
 		{open, "POST", "/api/stories", `{"name":" "}`, 400, ""},
 		{open, "POST", "/api/stories", `{"name":"x","body":1}`, 400, ""},
@@ -323,5 +328,23 @@ func TestAReasonIsWholeInItsStoryAndItsEndElsewhere(t *testing.T) {
 	}
 	if _, answer, _ := s.ask("GET", "/api/pipeline", ""); !strings.Contains(answer, `"`+end+`"`) {
 		t.Error("the pipeline has something else than the end of the reason")
+	}
+}
+
+func TestABoxIsTickedAndNothingElseChanges(t *testing.T) {
+	const content = "\ufeff---\r\nname: x\r\n---\r\n- [ ] a\r\n  1. [X] b\r\n```\r\n- [ ] no task\r\n```\r\n"
+	s := newStories(t, true, map[string]string{"1_a/x.md": content})
+	for _, test := range []struct{ change, want string }{
+		{`{"line":4,"done":true}`, strings.Replace(content, "- [ ] a", "- [x] a", 1)},
+		{`{"line":4,"done":true}`, strings.Replace(content, "- [ ] a", "- [x] a", 1)},
+		{`{"line":5,"done":false}`, strings.NewReplacer("- [ ] a", "- [x] a", "[X] b", "[ ] b").Replace(content)},
+	} {
+		body := `{"version":"` + s.version("x") + `","task":` + test.change + `}`
+		if answer := s.story("PATCH", "/api/stories/x", body); answer["version"] != s.version("x") {
+			t.Errorf("%s: %v", test.change, answer)
+		}
+		if got, err := os.ReadFile(filepath.Join(s.dir, "1_a/x.md")); err != nil || string(got) != test.want {
+			t.Errorf("%s: %q, %v", test.change, got, err)
+		}
 	}
 }

@@ -118,6 +118,10 @@ type Story struct {
 	Criteria         *domain.Criteria `json:"criteria"`
 	Commits          Commits          `json:"commits"`
 	Writable         bool             `json:"writable"`
+	// Label is the stage's, Branch the one that is checked out.
+	Label  string  `json:"label,omitempty"`
+	Branch *string `json:"branch"`
+	Tasks  []Task  `json:"tasks"`
 }
 
 // Claim says who works on a story.
@@ -140,7 +144,7 @@ func NewStory(s domain.Story) Story {
 	encoded := Story{
 		Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: OrNull(s.Stage), SinceMS: TimeOrNull(s.Since),
 		Blocked: OrNull(s.Blocked), BlockedSinceMS: TimeOrNull(s.BlockedSince), MergeFailure: OrNull(s.MergeFailure),
-		FrontMatter: json.RawMessage("{}"),
+		FrontMatter: json.RawMessage("{}"), Tasks: []Task{},
 	}
 	f := s.File
 	if f == nil {
@@ -149,6 +153,7 @@ func NewStory(s domain.Story) Story {
 	encoded.Path, encoded.Version, encoded.Body, encoded.BodyCut = &f.Path, &f.Version, &f.Body, f.BodyCut
 	encoded.FrontMatter, encoded.FrontMatterError = f.FrontMatter, OrNull(f.FrontMatterError)
 	encoded.Criteria, encoded.Writable = f.Criteria, f.Writable
+	encoded.Label, encoded.Branch, encoded.Tasks = f.Label, OrNull(f.Branch), NewTasks(f.Tasks)
 	if f.Commits != nil {
 		encoded.Commits = make(Commits, len(f.Commits))
 	}
@@ -156,6 +161,22 @@ func NewStory(s domain.Story) Story {
 		encoded.Commits[i] = Commit{c.Hash, c.Author, c.At.UnixMilli(), c.Subject, c.Files, c.Added, c.Removed}
 	}
 	return encoded
+}
+
+// Task is an item of the task list in the file at a story's path.
+type Task struct {
+	Line     int    `json:"line"` // from 1
+	Text     string `json:"text"`
+	Done     bool   `json:"done"`
+	Optional bool   `json:"optional"`
+}
+
+func NewTasks(tasks []domain.Task) []Task {
+	list := make([]Task, len(tasks))
+	for i, t := range tasks {
+		list[i] = Task(t)
+	}
+	return list
 }
 
 type Commit struct {
