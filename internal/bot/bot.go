@@ -46,6 +46,12 @@ type Gateway struct {
 		Sentence(ctx context.Context, project string) (string, error)
 		Forecast(ctx context.Context, project string, items int) (string, error)
 	}
+	Questions interface {
+		Recent() []domain.Question
+		Changed() <-chan struct{}
+		Get(ctx context.Context, id int64) (domain.Question, error)
+		Answer(ctx context.Context, id int64, value, text string) (domain.Question, error)
+	}
 	Agents interface {
 		Alive() []domain.Agent
 		Assign(ctx context.Context, id, project string) (domain.Agent, error)
@@ -128,7 +134,7 @@ func (b *bot) attempt() (lived time.Duration, err error) {
 	defer cancel()
 	works := []func() error{func() error { return b.chat.Receive(ctx, b.answer) }}
 	if b.posts {
-		works = append(works, func() error { return n.run(ctx) })
+		works = append(works, func() error { return n.run(ctx) }, func() error { return b.ask(ctx) })
 	}
 	ends := make(chan error, len(works))
 	for _, work := range works {

@@ -1,12 +1,10 @@
 package bot
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"slices"
 	"strings"
-	"unicode"
 
 	"switchyard/internal/domain"
 )
@@ -14,6 +12,7 @@ import (
 // commands answers questions, the same on every chat network.
 type commands struct {
 	gateway   Gateway
+	state     State
 	operators []string
 	links     links
 	log       *slog.Logger
@@ -28,6 +27,8 @@ type command struct {
 	// after those.
 	story  func(c *commands, ctx context.Context, ref domain.StoryRef, rest []word) Message
 	follow [2]int
+	// asked replaces run in the command that answers a question, which its first word names.
+	asked func(c *commands, ctx context.Context, asked domain.Question, text string) Message
 }
 
 // list returns all commands. It is a function because help refers to it.
@@ -53,6 +54,10 @@ func list() []command {
 			changes: true, story: (*commands).move, follow: [2]int{1, maxWords},
 		},
 		{name: "unblock", arguments: "[PROJECT] ID", help: "unblock a story", changes: true, story: (*commands).unblock},
+		{
+			name: "answer", arguments: "N VALUE [TEXT]", help: "answer question N of an agent",
+			changes: true, asked: (*commands).answerQuestion,
+		},
 		{name: "switch", arguments: "NAME", help: "make a project the active one", changes: true, run: (*commands).switchTo},
 		{
 			name: "assign", arguments: "AGENT NAME|none", help: "assign an agent to a project, or to none",
@@ -84,6 +89,14 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	text, called := strings.CutPrefix(strings.TrimSpace(q.Text), "!")
 	addressed := q.Addressed || called
 	words := split(text)
+	if q.About != "" && !called && !isNumbered(words) {
+		if asked, ok := c.about(ctx, q.About); ok {
+			return c.answerThread(ctx, q, asked)
+		}
+	}
+	if q.OnlyReply && !isNumbered(words) {
+		return nil, false
+	}
 	if len(words) == 0 {
 		return c.help(ctx, nil), q.Addressed
 	}
@@ -105,20 +118,40 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 			return c.onStory(ctx, command, target)
 		}
 	}
-	if command.changes {
-		if !slices.Contains(c.operators, q.Sender) {
-			c.log.InfoContext(ctx, "bot: command refused", "command", command.name, "sender", q.Sender)
-			return say("Sorry, only operators may use %s. An administrator can add your user id, %s, to %s.",
-				Code(command.name), Code(q.Sender), Code("bot.operators")), true
+	if command.asked != nil {
+		asked, answer, err := c.numbered(ctx, text)
+		switch {
+		case err != nil && !addressed:
+			return nil, false // "answer me, please"
+		case domain.CodeOf(err) == domain.Invalid:
+			return usage(command.usage()), true
+		case err != nil:
+			return c.failed(ctx, err), true
 		}
-		c.log.InfoContext(ctx, "bot: command", "command", command.name, "sender", q.Sender)
-		ctx = domain.WithActor(ctx, &domain.Actor{
-			Who: Short(q.Sender, MaxName), Via: domain.ViaBot, Role: domain.RoleOperator,
-			Account: "chat " + q.Sender, Channel: domain.ChannelBot,
-			RequestID: domain.ActorOf(ctx).RequestID,
-		})
+		run = func(c *commands, ctx context.Context, _ []word) Message { return command.asked(c, ctx, asked, answer) }
+	}
+	if command.changes {
+		var refusal Message
+		if ctx, refusal = c.asOperator(ctx, q, command.name); refusal != nil {
+			return refusal, true
+		}
 	}
 	return run(c, ctx, words).clip(), true
+}
+
+// asOperator returns a context for what the sender changes, or the refusal if it may change nothing.
+func (c *commands) asOperator(ctx context.Context, q Question, command string) (context.Context, Message) {
+	if !slices.Contains(c.operators, q.Sender) {
+		c.log.InfoContext(ctx, "bot: command refused", "command", command, "sender", q.Sender)
+		return ctx, say("Sorry, only operators may use %s. An administrator can add your user id, %s, to %s.",
+			Code(command), Code(q.Sender), Code("bot.operators"))
+	}
+	c.log.InfoContext(ctx, "bot: command", "command", command, "sender", q.Sender)
+	return domain.WithActor(ctx, &domain.Actor{
+		Who: Short(q.Sender, MaxName), Via: domain.ViaBot, Role: domain.RoleOperator,
+		Account: "chat " + q.Sender, Channel: domain.ChannelBot,
+		RequestID: domain.ActorOf(ctx).RequestID,
+	}), nil
 }
 
 func (c *commands) help(context.Context, []word) Message {
@@ -144,114 +177,6 @@ func (c *commands) failed(ctx context.Context, err error) Message {
 		c.log.ErrorContext(ctx, "bot: command failed", "error", err)
 	}
 	return say("Failed: %s", domain.MessageOf(err))
-}
-
-const (
-	// maxWords is the most words that a command can have after a story.
-	maxWords = 20
-	// maxFound is how many results of a search for an id are considered, for stories that are on no board.
-	maxFound = 50
-)
-
-// target is the result of parsing a command about a story.
-type target struct {
-	id      string
-	stories []domain.StoryRef // more than one if the id is not enough
-	rest    []word            // the words after the story
-	fits    bool              // whether the number of words fits the command
-	err     error
-}
-
-// named reports whether the words name a story: if not, people may be talking to each other.
-func (t target) named() bool { return t.fits && len(t.stories) > 0 }
-
-// target parses [PROJECT] ID and the words after it. A project's name needs no quotes: the longest that leaves enough
-// words counts.
-func (c *commands) target(ctx context.Context, command command, words []word) target {
-	project, known := "", c.gateway.Projects.Registry()
-	for n := len(words) - 1 - command.follow[0]; n > 0; n-- {
-		if _, found := known.Find(join(words[:n])); found {
-			project, words = join(words[:n]), words[n:]
-			break
-		}
-	}
-	if len(words) == 0 {
-		return target{}
-	}
-	t := target{id: words[0].text, rest: words[1:]}
-	t.fits = len(t.rest) >= command.follow[0] && len(t.rest) <= command.follow[1]
-	if t.fits {
-		t.stories, t.err = c.findStories(ctx, project, t.id)
-	}
-	return t
-}
-
-// findStories returns the stories with an id, in one project or, for "", in all. Stories on a board come first; a
-// number matches ids that begin with it, unless it is an id itself.
-func (c *commands) findStories(ctx context.Context, project, id string) ([]domain.StoryRef, error) {
-	isOther := func(ref domain.StoryRef) bool {
-		return project != "" && ref.Project != project ||
-			ref.ID != id && !(isNumber(id) && strings.HasPrefix(ref.ID, id+"_"))
-	}
-	var board []domain.StoryRef
-	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
-	for _, p := range pipelines {
-		for _, stage := range p.Stages {
-			for _, item := range stage.Items {
-				ref := domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: stage.Name}
-				if !isOther(ref) {
-					board = append(board, ref)
-				}
-			}
-		}
-	}
-	if len(board) > 0 {
-		return exact(board, id), nil
-	}
-	gone, err := c.gateway.Search.Stories(ctx, id, maxFound)
-	if err != nil && domain.CodeOf(err) != domain.Invalid { // too long to be searched for
-		return nil, err
-	}
-	gone = exact(slices.DeleteFunc(gone, isOther), id)
-	if len(gone) == 0 && project != "" {
-		gone = []domain.StoryRef{{Project: project, ID: id}} // the project may have a story that the search does not find
-	}
-	return gone, nil
-}
-
-// exact returns the stories with exactly this id, or, if there are none, all.
-func exact(list []domain.StoryRef, id string) []domain.StoryRef {
-	isOther := func(ref domain.StoryRef) bool { return ref.ID != id }
-	if found := slices.DeleteFunc(slices.Clone(list), isOther); len(found) > 0 {
-		return found
-	}
-	return list
-}
-
-func isNumber(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsDigit(r) })
-}
-
-// onStory runs a command on the one story that its words name, or says what is wrong with them.
-func (c *commands) onStory(ctx context.Context, command command, t target) Message {
-	switch {
-	case !t.fits:
-		return usage(command.usage())
-	case t.err != nil:
-		return c.failed(ctx, t.err)
-	case len(t.stories) == 0:
-		return say("No project has a story %s.", Code(t.id))
-	case len(t.stories) > 1:
-		m := say("There are several; give the project and the full id:")
-		return appendLines(m, t.stories, len(t.stories), func(s domain.StoryRef) Line {
-			line := columns(Line{Code(s.Project), Plain(" "), Code(s.ID)})
-			if s.Name != "" {
-				line = columns(line, Line{Plain(Short(s.Name, MaxName))})
-			}
-			return columns(line, Line{Plain(cmp.Or(stageTitle(s.Stage), "not on the board"))})
-		})
-	}
-	return command.story(c, ctx, t.stories[0], t.rest)
 }
 
 // word is a part of a command; a quoted one is never a keyword.

@@ -23,14 +23,15 @@ import (
 
 // fakeGateway is the service as the bot sees it.
 type fakeGateway struct {
-	mu       sync.Mutex
-	config   domain.BotConfig
-	err      error // of Config
-	events   []domain.Event
-	changed  chan struct{}
-	active   string
-	agents   []domain.Agent
-	projects []domain.Project
+	mu        sync.Mutex
+	config    domain.BotConfig
+	err       error // of Config
+	events    []domain.Event
+	changed   chan struct{}
+	active    string
+	agents    []domain.Agent
+	projects  []domain.Project
+	questions fakeQuestions
 	fakeStories
 }
 
@@ -44,7 +45,7 @@ func newGateway() *fakeGateway {
 
 // seen is the gateway as the bot sees it.
 func (g *fakeGateway) seen() bot.Gateway {
-	return bot.Gateway{Bot: g, Events: g, Projects: g, Pipelines: g, Alerts: g, Agents: g, Stories: g, Search: g, Flow: g}
+	return bot.Gateway{Bot: g, Events: g, Projects: g, Pipelines: g, Alerts: g, Agents: g, Stories: g, Search: g, Flow: g, Questions: &g.questions}
 }
 
 // happen appends one event to the stream.

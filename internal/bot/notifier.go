@@ -101,7 +101,7 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 			return nil
 		}
 	}
-	err := n.chat.Send(ctx, room, key, m)
+	_, err := n.chat.Send(ctx, room, key, m)
 	if errors.Is(err, ErrRefused) {
 		n.Log.WarnContext(ctx, "bot: room skipped", "room", room, "error", err)
 		n.Observe(true)

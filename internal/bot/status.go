@@ -112,7 +112,7 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 		var failed []string
 		var causes []error
 		for _, room := range b.chat.Rooms() {
-			if err := b.chat.Send(ctx, room.ID, key, message); err != nil {
+			if _, err := b.chat.Send(ctx, room.ID, key, message); err != nil {
 				failed = append(failed, room.Name)
 				causes = append(causes, err)
 			}

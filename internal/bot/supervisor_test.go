@@ -86,16 +86,16 @@ func (c *fakeChat) Rooms() []bot.Room {
 	return rooms
 }
 
-func (c *fakeChat) Send(_ context.Context, room, _ string, m bot.Message) error {
+func (c *fakeChat) Send(_ context.Context, room, _ string, m bot.Message) (string, error) {
 	if c.send != nil {
 		if err := c.send(room); err != nil {
-			return err
+			return "", err
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.posts = append(c.posts, timed{time.Now(), room, m.PlainText()})
-	return nil
+	return "", nil
 }
 
 func (c *fakeChat) Posted(context.Context, string, string) (bool, error) { return false, nil }

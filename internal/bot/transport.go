@@ -27,6 +27,9 @@ type Question struct {
 	Sender    string // user id
 	Text      string // without the bot's own name before it
 	Addressed bool   // it is addressed to the bot
+	About     string // the message that it replies or reacts to, by its id as Send returns it; "" for none
+	Reaction  string // an emoji, instead of a text; "" for none
+	OnlyReply bool   // it can be nothing but a reply to a message of the bot
 }
 
 // Answer returns the reply to a question; false if there is none.
@@ -45,9 +48,10 @@ type Transport interface {
 	Refresh(ctx context.Context) error
 	// Rooms returns the rooms that the bot is known to be a member of.
 	Rooms() []Room
-	// Send posts m under a key that is the same at each attempt. It returns ErrRefused when this room does not accept
-	// the message but others may. Even if ctx ends, Send returns only after its request has ended.
-	Send(ctx context.Context, room, key string, m Message) error
+	// Send posts m under a key that is the same at each attempt, and returns the message's id. It returns ErrRefused when
+	// this room does not accept the message but others may. Even if ctx ends, Send returns only after its request has
+	// ended.
+	Send(ctx context.Context, room, key string, m Message) (id string, err error)
 	// Posted reports whether a room already has the message with this key, as far as the network can tell.
 	Posted(ctx context.Context, room, key string) (bool, error)
 	// Hint says what to do when the bot is in no room.

@@ -50,6 +50,7 @@ type Post struct {
 	Sender, Body, HTML, Kind string
 	Key                      string // the bot's transaction id
 	Thread                   string // event id of the thread's first message
+	ID                       string // event id
 }
 
 // NewHomeserver starts a homeserver that ends with the test.
@@ -183,7 +184,7 @@ func (h *Homeserver) Posts(id string) []Post {
 		}
 		post := Post{
 			Sender: BotUser, Body: text("body"), HTML: text("formatted_body"), Kind: text("msgtype"),
-			Key: text("switchyard.key"),
+			Key: text("switchyard.key"), ID: event["event_id"].(string),
 		}
 		if relation, ok := content["m.relates_to"].(map[string]any); ok && relation["rel_type"] == "m.thread" {
 			post.Thread, _ = relation["event_id"].(string)

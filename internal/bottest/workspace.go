@@ -147,7 +147,7 @@ func (s *Workspace) post(w http.ResponseWriter, form url.Values, fail func(strin
 	}
 	s.Last[channel] = time.Now()
 	s.Posts = append(s.Posts, ChannelPost{channel, form.Get("text"), form.Get("thread_ts")})
-	reply(w, map[string]any{"ok": true, "channel": channel, "ts": "1.1"})
+	reply(w, map[string]any{"ok": true, "channel": channel, "ts": "1." + strconv.Itoa(len(s.Posts))})
 }
 
 // Signature returns the headers with which Slack signs a request.

@@ -71,7 +71,7 @@ func (r *receiver) handle(ctx context.Context, room string, e roomEvent) error {
 		if e.isMembershipOf(r.now().UserID) {
 			return r.change(ctx, func(s *savedSession) { s.rename(readState(e.Content).DisplayName) })
 		}
-	case "m.room.message":
+	case "m.room.message", "m.reaction":
 		if !r.first {
 			return r.reply(ctx, room, e)
 		}
@@ -103,7 +103,7 @@ func (r *receiver) reply(ctx context.Context, room string, e roomEvent) error {
 	if !ok {
 		return nil
 	}
-	err := r.post(ctx, room, outgoing{key: key, kind: "m.notice", message: answer, replyTo: e.ID, thread: thread})
+	_, err := r.post(ctx, room, outgoing{key: key, kind: "m.notice", message: answer, replyTo: e.ID, thread: thread})
 	if errors.Is(err, bot.ErrRefused) {
 		r.log.WarnContext(ctx, "bot: reply refused", "room", room, "error", err)
 		return nil

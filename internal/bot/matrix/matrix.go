@@ -90,7 +90,7 @@ func (c *chat) Hint() string {
 }
 
 // Send posts a message for which clients show a notification.
-func (c *chat) Send(ctx context.Context, room, key string, message bot.Message) error {
+func (c *chat) Send(ctx context.Context, room, key string, message bot.Message) (id string, err error) {
 	return c.post(ctx, c.successor(room), outgoing{key: key, kind: "m.text", message: message})
 }
 

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"encoding/json"
 	"html"
 	"net/url"
@@ -70,6 +71,7 @@ type messageContent struct {
 	Relates struct {
 		Kind    string          `json:"rel_type"`
 		EventID string          `json:"event_id"`
+		Key     string          `json:"key"` // of a reaction: the emoji
 		ReplyTo json.RawMessage `json:"m.in_reply_to"`
 	} `json:"m.relates_to"`
 }
@@ -79,14 +81,26 @@ type messageContent struct {
 func (r *receiver) question(room string, e roomEvent) (q bot.Question, thread string, ok bool) {
 	saved := r.now()
 	var content messageContent
-	if json.Unmarshal(e.Content, &content) != nil || content.Kind != "m.text" || content.Relates.Kind == "m.replace" ||
-		e.Sender == saved.UserID || e.Unsigned.Age > maxQuestionAge.Milliseconds() {
+	if json.Unmarshal(e.Content, &content) != nil || e.Sender == saved.UserID ||
+		e.Unsigned.Age > maxQuestionAge.Milliseconds() {
+		return bot.Question{}, "", false
+	}
+	q.Sender = e.Sender
+	if e.Type == "m.reaction" {
+		q.About, q.Reaction, q.OnlyReply = content.Relates.EventID, content.Relates.Key, true
+		return q, q.About, q.Reaction != ""
+	}
+	if content.Kind != "m.text" || content.Relates.Kind == "m.replace" {
 		return bot.Question{}, "", false
 	}
 	if content.Relates.Kind == "m.thread" {
 		thread = content.Relates.EventID
 	}
-	q.Sender = e.Sender
+	var reply struct {
+		EventID string `json:"event_id"`
+	}
+	_ = json.Unmarshal(content.Relates.ReplyTo, &reply) // many messages reply to none
+	q.About = cmp.Or(thread, reply.EventID)
 	q.Text, q.Addressed = content.text(saved.UserID, saved.Names)
 	q.Addressed = q.Addressed || saved.Rooms[room].isDirect()
 	return q, thread, true

@@ -87,7 +87,7 @@ func (c *chat) leaveEncrypted(ctx context.Context, room string) error {
 	c.news.Store("It left the last room because it is encrypted; invite it to one without encryption.")
 	notice := bot.Message{{bot.Plain("This room is encrypted, which I do not support, so I am leaving. " +
 		"Please invite me to a room without encryption.")}}
-	err := c.post(ctx, room, outgoing{key: "encrypted-" + rand.Text(), kind: "m.notice", message: notice})
+	_, err := c.post(ctx, room, outgoing{key: "encrypted-" + rand.Text(), kind: "m.notice", message: notice})
 	if err != nil && !errors.Is(err, bot.ErrRefused) {
 		return err
 	}
@@ -102,30 +102,34 @@ func (c *chat) leave(ctx context.Context, room string) error {
 	return c.forget(ctx, room) // refused: the bot has already left it
 }
 
-// post sends a message event, to the room that replaces this one if it has been upgraded. It returns ErrRefused when
-// the bot may not post there.
-func (c *chat) post(ctx context.Context, room string, p outgoing) error {
-	err := c.call(ctx, apiCall{
+// post sends a message event, to the room that replaces this one if it has been upgraded, and returns the event's id.
+// It returns ErrRefused when the bot may not post there.
+func (c *chat) post(ctx context.Context, room string, p outgoing) (id string, err error) {
+	var sent struct {
+		ID string `json:"event_id"`
+	}
+	err = c.call(ctx, apiCall{
 		method: http.MethodPut, path: roomPath(room, "send/m.room.message/"+url.PathEscape(p.key)), body: p.content(),
+		answer: &sent,
 	})
 	refused := asRefusal(err)
 	switch {
 	case err == nil:
-		return c.setMuted(ctx, room, false)
+		return sent.ID, c.setMuted(ctx, room, false)
 	case !refused.isRefusedByRoom():
-		return err
+		return "", err
 	}
 	if followed, err := c.followTombstone(ctx, room); err != nil {
-		return err
+		return "", err
 	} else if followed {
 		return c.post(ctx, c.successor(room), p)
 	}
 	if refused.code == "M_FORBIDDEN" {
 		if err := c.setMuted(ctx, room, true); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return fmt.Errorf("%w: %w", bot.ErrRefused, err)
+	return "", fmt.Errorf("%w: %w", bot.ErrRefused, err)
 }
 
 // maxMoved is how many upgrades are remembered, for messages that were on their way to the old room.

@@ -25,7 +25,7 @@ const (
 const syncFilter = `{"presence":{"types":[]},"account_data":{"types":[]},` +
 	`"room":{"ephemeral":{"types":[]},"account_data":{"types":[]},` +
 	`"state":{"types":[` + stateTypes + `],"lazy_load_members":true},` +
-	`"timeline":{"types":["m.room.message","m.room.member",` + stateTypes + `],"limit":50}}}`
+	`"timeline":{"types":["m.room.message","m.reaction","m.room.member",` + stateTypes + `],"limit":50}}}`
 
 const stateTypes = `"m.room.encryption","m.room.name","m.room.power_levels","m.room.tombstone"`
 
@@ -132,7 +132,7 @@ func (r *receiver) applyRoom(ctx context.Context, room string, joined joinedRoom
 		if !r.isMember(room) {
 			return nil
 		}
-		if e.Type == "m.room.message" && i < len(joined.State.Events)+joins {
+		if (e.Type == "m.room.message" || e.Type == "m.reaction") && i < len(joined.State.Events)+joins {
 			continue // sent before the bot joined
 		}
 		if err := r.handle(ctx, room, e); err != nil {

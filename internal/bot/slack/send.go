@@ -22,14 +22,17 @@ import (
 )
 
 // Send posts a message. Slack has no keys by which it would recognize a repeated one.
-func (t *chat) Send(ctx context.Context, room, _ string, message bot.Message) error {
+func (t *chat) Send(ctx context.Context, room, _ string, message bot.Message) (id string, err error) {
 	return t.post(ctx, room, "", message)
 }
 
 // Posted returns false: Slack's messages have no keys.
 func (t *chat) Posted(context.Context, string, string) (bool, error) { return false, nil }
 
-func (t *chat) post(ctx context.Context, channel, thread string, message bot.Message) error {
+// messageID returns the id of a message, whose time is unique in its channel.
+func messageID(channel, time string) string { return channel + "/" + time }
+
+func (t *chat) post(ctx context.Context, channel, thread string, message bot.Message) (id string, err error) {
 	options := []slack.MsgOption{
 		slack.MsgOptionText(Mrkdwn(message), false), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(),
 	}
@@ -39,21 +42,25 @@ func (t *chat) post(ctx context.Context, channel, thread string, message bot.Mes
 	slot := t.slot(channel)
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return "", ctx.Err()
 	case free := <-slot:
 		defer func() { slot <- time.Now().Add(channelPause) }()
 		if !supervise.Sleep(ctx, time.Until(free)) {
-			return ctx.Err()
+			return "", ctx.Err()
 		}
 	}
-	err := t.waitOut(ctx, func() error {
+	err = t.waitOut(ctx, func() error {
 		return bot.Finish(ctx, func(ctx context.Context) error {
-			_, _, err := t.api.PostMessageContext(ctx, channel, options...)
+			to, time, err := t.api.PostMessageContext(ctx, channel, options...)
+			id = messageID(to, time)
 			return err
 		})
 	})
 	t.setMuted(channel, errors.Is(err, bot.ErrRefused))
-	return err
+	if err != nil {
+		return "", err
+	}
+	return id, nil
 }
 
 func (t *chat) setMuted(channel string, muted bool) {

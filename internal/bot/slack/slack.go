@@ -135,13 +135,17 @@ func (t *chat) Receive(ctx context.Context, answer bot.Answer) error {
 			}
 		case m := <-t.mentions:
 			t.mu.Lock()
-			m.Text = typed(m.Text, t.user) // which is known only now
+			user := t.user // which is known only now
 			t.mu.Unlock()
+			if !m.Addressed && strings.Contains(m.Text, "<@"+user+">") {
+				continue // Slack sends a mention as an event of its own, too
+			}
+			m.Text = typed(m.Text, user)
 			reply, ok := answer(ctx, m.Question)
 			if !ok {
 				continue
 			}
-			if err := t.post(ctx, m.channel, m.thread, reply); errors.Is(err, bot.ErrRefused) {
+			if _, err := t.post(ctx, m.channel, m.thread, reply); errors.Is(err, bot.ErrRefused) {
 				t.log.WarnContext(ctx, "bot: reply refused", "channel", m.channel, "error", err)
 			} else if err != nil {
 				return err

@@ -91,7 +91,7 @@ func (t *chat) isSigned(r *http.Request, body []byte) bool {
 	return t.secret != "" && timely && hmac.Equal([]byte(signature), []byte(r.Header.Get("X-Slack-Signature")))
 }
 
-// event answers Slack's verification of the address, and accepts a mention of the bot.
+// event answers Slack's verification of the address, and accepts a mention of the bot or a reply in a thread.
 func (t *chat) event(w http.ResponseWriter, r *http.Request, body []byte) {
 	var call struct {
 		Type      string `json:"type"`
@@ -99,6 +99,7 @@ func (t *chat) event(w http.ResponseWriter, r *http.Request, body []byte) {
 		EventID   string `json:"event_id"`
 		Event     struct {
 			Type    string `json:"type"`
+			Subtype string `json:"subtype"`
 			User    string `json:"user"`
 			BotID   string `json:"bot_id"`
 			Text    string `json:"text"`
@@ -111,15 +112,20 @@ func (t *chat) event(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	e := call.Event
+	mentioned := e.Type == "app_mention"
+	replied := e.Type == "message" && e.Subtype == "" && e.Thread != "" // to whatever message began the thread
 	switch {
 	case call.Type == "url_verification":
 		bot.PlainText(w, http.StatusOK, call.Challenge)
 		return
-	case call.Type != "event_callback" || e.Type != "app_mention" || e.BotID != "" || e.User == "":
+	case call.Type != "event_callback" || !mentioned && !replied || e.BotID != "" || e.User == "":
 		w.WriteHeader(http.StatusOK) // not for the bot; Slack need not send it again
 		return
 	}
-	question := bot.Question{Sender: e.User, Text: e.Text, Addressed: true}
+	question := bot.Question{Sender: e.User, Text: e.Text, Addressed: mentioned, OnlyReply: replied}
+	if e.Thread != "" {
+		question.About = messageID(e.Channel, e.Thread)
+	}
 	if err := t.accept(r.Context(), call.EventID, mention{question, e.Channel, e.Thread}); err != nil {
 		t.log.ErrorContext(r.Context(), "bot: event not accepted", "error", err)
 		bot.PlainText(w, http.StatusServiceUnavailable, "try again later")

@@ -1,0 +1,114 @@
+package bot
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"switchyard/internal/domain"
+)
+
+// about returns the open or just ended question that a message asks, false if it asks none.
+func (c *commands) about(ctx context.Context, message string) (asked domain.Question, ok bool) {
+	known, err := loadPosted(ctx, c.state)
+	if err != nil {
+		c.log.ErrorContext(ctx, "bot: which question a message asks", "error", err)
+		return asked, false
+	}
+	i := slices.IndexFunc(known.Messages, func(m postedMessage) bool { return m.ID == message })
+	if i < 0 {
+		return asked, false
+	}
+	asked, err = c.gateway.Questions.Get(ctx, known.Messages[i].Question)
+	return asked, err == nil
+}
+
+// answerThread answers a question by a reply to the message that asks it, or by a reaction.
+func (c *commands) answerThread(ctx context.Context, q Question, asked domain.Question) (Message, bool) {
+	text, recognized := q.Text, true
+	if q.Reaction != "" {
+		text, recognized = reactionValue(asked, q.Reaction)
+	} else if _, _, isAnswer := asked.ParseAnswer(text); !q.Addressed {
+		// People talk in threads: what is no answer, or comes from somebody who may not answer, is not for the bot.
+		recognized = isAnswer && slices.Contains(c.operators, q.Sender) &&
+			(asked.State == domain.QuestionOpen || asked.Kind != domain.QuestionText)
+	}
+	if !recognized {
+		return nil, false
+	}
+	ctx, refusal := c.asOperator(ctx, q, "answer")
+	if refusal != nil {
+		return refusal, true
+	}
+	return c.answerQuestion(ctx, asked, text).clip(), true
+}
+
+// reactionValue returns the value that a reaction stands for: 👍 and 👎 for a permission, a digit for an option.
+func reactionValue(asked domain.Question, reaction string) (value string, ok bool) {
+	reaction = strings.Map(func(r rune) rune {
+		if r == '\ufe0f' || r == '\u20e3' || r >= 0x1f3fb && r <= 0x1f3ff { // forms of an emoji, tones of skin
+			return -1
+		}
+		return r
+	}, reaction)
+	switch {
+	case reaction == "👍" && asked.Kind == domain.QuestionPermission:
+		return domain.Allow, true
+	case reaction == "👎" && asked.Kind == domain.QuestionPermission:
+		return domain.Deny, true
+	case len(reaction) == 1 && reaction[0] >= '1' && int(reaction[0]-'0') <= len(asked.Options):
+		return asked.Options[reaction[0]-'1'], true
+	}
+	return "", false
+}
+
+// isNumbered reports whether words begin with the command that answers a question by its number.
+func isNumbered(words []word) bool {
+	return len(words) > 1 && strings.EqualFold(words[0].text, "answer") && isNumber(words[1].text)
+}
+
+// numbered reads answer N VALUE [TEXT], where the answer is as it was written. It returns Invalid without a number, and
+// NotFound.
+func (c *commands) numbered(ctx context.Context, text string) (asked domain.Question, answer string, err error) {
+	_, text = cutWord(text)
+	number, answer := cutWord(text)
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return asked, "", domain.Errorf(domain.Invalid, "a question has a number")
+	}
+	asked, err = c.gateway.Questions.Get(ctx, id)
+	return asked, answer, err
+}
+
+func cutWord(text string) (word, rest string) {
+	text = strings.TrimSpace(text)
+	end := strings.IndexFunc(text, unicode.IsSpace)
+	if end < 0 {
+		return text, ""
+	}
+	return text[:end], strings.TrimSpace(text[end:])
+}
+
+// answerQuestion answers a question for the actor of ctx. Nobody allows what was not shown here.
+func (c *commands) answerQuestion(ctx context.Context, asked domain.Question, text string) Message {
+	value, rest, ok := asked.ParseAnswer(text)
+	if !ok {
+		m := say("That is no answer to question %s. It may be:", strconv.FormatInt(asked.ID, 10))
+		if asked.Kind == domain.QuestionText {
+			return usage("answer " + strconv.FormatInt(asked.ID, 10) + " TEXT")
+		}
+		for i, option := range asked.Options {
+			m = append(m, Line{Plain(strconv.Itoa(i+1) + " "), Code(option)})
+		}
+		return m
+	}
+	if _, whole := c.links.asks(asked); !whole && asked.Kind == domain.QuestionPermission && value == domain.Allow {
+		return say("Not allowed: this is too long to be shown here. Read it in the console, and allow it there.")
+	}
+	if _, err := c.gateway.Questions.Answer(ctx, asked.ID, value, rest); err != nil {
+		return c.failed(ctx, err)
+	}
+	return say("Question %s is answered: %s.", strconv.FormatInt(asked.ID, 10), Code(value))
+}
