@@ -56,9 +56,9 @@ func readInto(buffer []byte, fd, size int) ([]byte, error) {
 	return buffer, nil
 }
 
-// readStory reads a story's file. Its error is fs.ErrNotExist when there is none in dir.
-func readStory(dir *os.File, id string) (*storyFile, error) {
-	fd, err := openFile(dir, id+".md")
+// readRegular reads a regular file, up to most bytes of it. Its error is fs.ErrNotExist when there is none in dir.
+func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
+	fd, err := openFile(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func readStory(dir *os.File, id string) (*storyFile, error) {
 		identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777), owner: int(info.Uid),
 		group: int(info.Gid),
 	}
-	file.content, err = readInto(nil, fd, int(min(info.Size, maxFile)))
+	file.content, err = readInto(nil, fd, int(min(info.Size, most)))
 	return file, err
 }
 

@@ -46,9 +46,9 @@ func readFile(dir *os.File, name string, buffer []byte, size int) ([]byte, error
 	return buffer[:n], err
 }
 
-// readStory reads a story's file. Its error is fs.ErrNotExist when there is none in dir.
-func readStory(dir *os.File, id string) (*storyFile, error) {
-	info, err := os.Lstat(filepath.Join(dir.Name(), id+".md"))
+// readRegular reads a regular file, up to most bytes of it. Its error is fs.ErrNotExist when there is none in dir.
+func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
+	info, err := os.Lstat(filepath.Join(dir.Name(), name))
 	if err == nil && !info.Mode().IsRegular() {
 		err = fs.ErrNotExist
 	}
@@ -56,7 +56,7 @@ func readStory(dir *os.File, id string) (*storyFile, error) {
 		return nil, err
 	}
 	file := &storyFile{identity: identityOf(info), mode: info.Mode().Perm()}
-	file.content, err = readFile(dir, id+".md", nil, int(min(info.Size(), maxFile)))
+	file.content, err = readFile(dir, name, nil, int(min(info.Size(), most)))
 	return file, err
 }
 

@@ -1,6 +1,14 @@
 package board
 
-import "switchyard/internal/domain"
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"switchyard/internal/domain"
+)
 
 // layout is how a tool keeps a board in files. It remembers what it has read, so that only changed files are read again.
 type layout interface {
@@ -21,16 +29,72 @@ type layout interface {
 	past() Past
 }
 
+// kinds are the layouts in other files than those of stage directories, in the order in which they are looked for.
+var kinds = []struct {
+	name  string
+	files []string // patterns that find it, nil for one that is only used when it is asked for
+	open  func(Files) (*rules, error)
+}{
+	{domain.LayoutOpenSpec, []string{"openspec/changes"}, openSpec.open},
+	{domain.LayoutSpecKit, []string{"specs/[0-9][0-9][0-9]*-*/spec.md"}, specKit.open},
+	{domain.LayoutKiro, []string{".kiro/specs"}, kiro.open},
+}
+
 // open returns the layout of the board.
 func (b *Board) open(o Options) (layout, error) {
-	if o.Layout != "" && o.Layout != domain.LayoutStages {
-		return nil, domain.Errorf(domain.Invalid, "there is no layout %q", limit(o.Layout))
+	if b.Layout() == domain.LayoutStages {
+		if err := makeStages(o.Dir); err != nil {
+			return nil, err
+		}
+		if o.AllowWrites {
+			b.report("remove temporary files", sweepTemp(o.Dir))
+		}
+		return &scanner{dir: b.dir, watch: b.watch}, nil
 	}
-	if err := makeStages(o.Dir); err != nil {
-		return nil, err
+	for _, kind := range kinds {
+		if kind.name == o.Layout {
+			notes, err := openNotes(o.State, o.Dir, o.Layout)
+			return &units{
+				dir: b.dir, watch: b.watch, open: kind.open, log: o.Log, notes: notes, units: map[string]*unit{},
+			}, err
+		}
 	}
-	if o.AllowWrites {
-		b.report("remove temporary files", sweepTemp(o.Dir))
+	return nil, domain.Errorf(domain.Invalid, "there is no layout %q", limit(o.Layout))
+}
+
+// Found is a board in a directory.
+type Found struct{ Layout, Dir string }
+
+// Find returns the boards in a directory, or the one that the directory is of.
+func Find(dir string) (found []Found) {
+	if work, err := Locate(dir); err == nil && hasStages(work) {
+		found = append(found, Found{domain.LayoutStages, work})
 	}
-	return &scanner{dir: b.dir, watch: b.watch}, nil
+	exists := func(dir, pattern string) bool {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return false
+		}
+		defer root.Close()
+		matches, _ := fs.Glob(root.FS(), pattern)
+		return len(matches) > 0
+	}
+	for _, kind := range kinds {
+		for _, pattern := range kind.files {
+			top, _, _ := strings.Cut(pattern, "/")
+			if exists(dir, pattern) {
+				found = append(found, Found{kind.name, dir})
+				break
+			} else if above := filepath.Dir(dir); filepath.Base(dir) == top && exists(above, pattern) {
+				found = append(found, Found{kind.name, above})
+				break
+			}
+		}
+	}
+	return found
+}
+
+func hasStages(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, isStage)
 }

@@ -10,8 +10,13 @@ import (
 	"switchyard/internal/domain"
 )
 
+// topHeading returns the text of the first Markdown heading of level 1 outside code blocks, "" if there is none.
+func topHeading(body []byte) string { return heading(body, 1) }
+
 // firstHeading returns the text of the first Markdown heading outside code blocks, "" if there is none.
-func firstHeading(body []byte) string {
+func firstHeading(body []byte) string { return heading(body, 6) }
+
+func heading(body []byte, lowest int) string {
 	fence, above := "", ""
 	for line := range strings.Lines(string(body)) {
 		indented := strings.TrimRight(line, " \t\r\n")
@@ -28,11 +33,11 @@ func firstHeading(body []byte) string {
 			}
 		case mark != "":
 			fence, above = mark, ""
-		case above != "" && line != "" && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == ""):
+		case above != "" && line != "" && (strings.Trim(line, "=") == "" || lowest > 1 && strings.Trim(line, "-") == ""):
 			return limit(above)
 		default:
 			if title, ok := atxHeading(line); ok {
-				if title != "" {
+				if title != "" && (lowest > 1 || !strings.HasPrefix(line, "##")) {
 					return limit(title)
 				}
 				line = ""

@@ -1,0 +1,82 @@
+package board
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"switchyard/internal/domain"
+)
+
+// notes are the reasons why stories are blocked where the board's files have no place for them.
+type notes struct {
+	path string // "" for nowhere
+	list map[string]string
+}
+
+// openNotes reads the notes of a board from the directory of the project server's state.
+func openNotes(state, board, layout string) (notes, error) {
+	n := notes{list: map[string]string{}}
+	if state == "" {
+		return n, nil
+	}
+	board, err := filepath.Abs(board)
+	if err != nil {
+		return n, err
+	}
+	sum := sha256.Sum256([]byte(board + "\x00" + layout))
+	n.path = filepath.Join(state, hex.EncodeToString(sum[:12])+".json")
+	text, err := os.ReadFile(n.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &n.list)
+	}
+	if n.list == nil {
+		n.list = map[string]string{}
+	}
+	return n, err
+}
+
+func (n *notes) blocked(id string) string { return n.list[id] }
+
+// set keeps a reason for a story, "" for none, and forgets those of stories that are gone.
+func (n *notes) set(id, reason string, exists func(id string) bool) error {
+	if n.path == "" {
+		return domain.Errorf(domain.Invalid, "blocked: this board has no place for it, and the project server no state directory")
+	}
+	list := map[string]string{}
+	for known, reason := range n.list {
+		if exists(known) {
+			list[known] = reason
+		}
+	}
+	if delete(list, id); reason != "" {
+		list[id] = reason
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(n.path), 0o700); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(n.path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	temp, err := writeTemp(dir, text, nil)
+	if err == nil {
+		err = replaceAt(dir, temp, filepath.Base(n.path))
+	}
+	if err == nil {
+		n.list = list
+	}
+	return err
+}

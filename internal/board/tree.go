@@ -1,0 +1,200 @@
+package board
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	maxJSON  = 16 << 20
+	maxFiles = 200_000
+)
+
+// tree reads files below a directory, and none that a symbolic link leads to from there.
+type tree struct {
+	root    *os.Root
+	name    string // of the directory that is open, in which several files are read in turn
+	dir     *os.File
+	newest  time.Time // the last change of a file that was read
+	times   map[string]time.Time
+	content []byte // of each file, if not nil
+}
+
+func openTree(dir string) (*tree, error) {
+	root, err := os.OpenRoot(dir)
+	return &tree{root: root, times: map[string]time.Time{}}, err
+}
+
+func (t *tree) close() {
+	if t.dir != nil {
+		t.dir.Close()
+	}
+	t.root.Close()
+}
+
+// open returns a directory, which must not be a symbolic link. It is valid until the next call.
+func (t *tree) open(name string) (*os.File, error) {
+	if t.dir != nil && t.name == name {
+		return t.dir, nil
+	}
+	if t.dir != nil {
+		t.dir.Close()
+		t.dir = nil
+	}
+	info, err := t.root.Lstat(name)
+	if err == nil && !info.IsDir() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir, err := t.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	t.name, t.dir = name, dir
+	return dir, nil
+}
+
+// identify returns the identity of a regular file, zero if there is none.
+func (t *tree) identify(name string) (identity, error) {
+	dir, err := t.open(path.Dir(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return identity{}, nil
+	}
+	if err != nil {
+		return identity{}, err
+	}
+	if path.Base(name) == "." {
+		return identity{inode: 1}, nil
+	}
+	return identify(dir, path.Base(name))
+}
+
+func (t *tree) Has(name string) bool {
+	now, err := t.identify(name)
+	return err == nil && now != identity{}
+}
+
+// Read returns nil for a file that is too large, too.
+func (t *tree) Read(name string) []byte {
+	if t.content != nil {
+		return t.content
+	}
+	file, err := t.file(name)
+	if err != nil || file.identity.size > maxSize(name) {
+		return nil
+	}
+	return append([]byte{}, file.content...)
+}
+
+func (t *tree) file(name string) (*storyFile, error) {
+	dir, err := t.open(path.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	file, err := readRegular(dir, path.Base(name), maxSize(name))
+	if err == nil {
+		t.times[name] = time.Unix(0, file.identity.modified)
+		if changed := time.Unix(0, file.identity.changed); changed.After(t.newest) {
+			t.newest = changed
+		}
+	}
+	return file, err
+}
+
+func maxSize(name string) int64 {
+	if strings.HasSuffix(name, ".json") {
+		return maxJSON
+	}
+	return maxFile
+}
+
+// modified returns when a file that was read was modified.
+func (t *tree) modified(name string) time.Time { return t.times[name] }
+
+// settled reports whether any change since then shows in the identity of the files that were read until now.
+func (t *tree) settled(now time.Time) bool { return now.Sub(t.newest) >= coarseTick }
+
+// walk returns the identities of the board's files.
+func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity, err error) {
+	files = map[string]identity{}
+	var visit func(name string) error
+	visit = func(name string) error {
+		watch(filepath.Join(t.root.Name(), filepath.FromSlash(name)))
+		dir, err := t.open(name)
+		if err != nil {
+			return err
+		}
+		entries, err := dir.ReadDir(-1)
+		if err != nil {
+			return err
+		}
+		if rules.unit(name+"/.") != "" {
+			files[name+"/."] = identity{inode: 1}
+		}
+		var below []string
+		for _, entry := range entries {
+			child := path.Join(name, entry.Name())
+			switch {
+			case len(files) >= maxFiles:
+				return errors.New("the board has more than 200,000 files")
+			case entry.IsDir() && rules.descend(child):
+				below = append(below, child)
+			case entry.Type().IsRegular() && rules.unit(child) != "":
+				if files[child], err = identify(dir, entry.Name()); err != nil {
+					return err
+				}
+			}
+		}
+		t.name = "" // it was read to its end
+		for _, child := range below {
+			if err := visit(child); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		return nil
+	}
+	missing := 0
+	for _, name := range rules.paths {
+		now, err := t.identify(name)
+		if err == nil && now != (identity{}) {
+			files[name] = now
+			watch(filepath.Join(t.root.Name(), filepath.FromSlash(path.Dir(name))))
+			continue
+		}
+		if err = visit(name); errors.Is(err, fs.ErrNotExist) {
+			missing++
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if missing == len(rules.paths) {
+		return nil, &fs.PathError{Op: "open", Path: rules.paths[0], Err: fs.ErrNotExist}
+	}
+	return files, nil
+}
+
+// compareNatural orders texts by the numbers in them, and by the bytes between these.
+func compareNatural(a, b string) int {
+	for a != "" && b != "" {
+		x, y := number(a), number(b)
+		if x != "" && y != "" {
+			if order := compareNumbered(x, y); order != 0 {
+				return order
+			}
+			a, b = a[len(x):], b[len(y):]
+			continue
+		}
+		if a[0] != b[0] {
+			return int(a[0]) - int(b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) - len(b)
+}

@@ -1,0 +1,394 @@
+package board
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
+
+	"switchyard/internal/domain"
+)
+
+// rules are what is particular to a layout whose files fall into units, each with some of the stories.
+type rules struct {
+	paths  []string // where the files are, below the board's directory
+	config string   // differs when the same files mean something else
+	stages []stageRule
+	// descend reports whether there are files of the board in a directory.
+	descend func(dir string) bool
+	// unit and stories are as in Past, but a directory that exists has a file ".". Stories may return errTorn with what is
+	// there so far; after any other error, what was there before still counts.
+	unit    func(path string) string
+	stories func(unit string, files Files) ([]entry, error)
+	// source, if not nil, is where the content of the files is from.
+	source func() ([]byte, error)
+	// lock returns the lock directory of the tool for a story, move the content of the file at its path when it is in
+	// another stage. Both are nil where no story can be moved; refusal then says why.
+	lock    func(id string) string
+	move    func(id string, r *record, content []byte, to stageRule) ([]byte, error)
+	refusal string
+}
+
+// stageRule is a stage: the key that stories have, and the board's word, "" for the key.
+type stageRule struct {
+	key, label string
+	refusal    string // why nobody but the tool moves a story to or from here, "" if it is possible
+}
+
+var errTorn = errors.New("a file is being written")
+
+// entry is a story in a unit.
+type entry struct {
+	id, stage string // the stage's key, "" for where it was before
+	record    func() *record
+}
+
+// record is what the files say about a story.
+type record struct {
+	name    string // "" for the id in words
+	path    string
+	blocked string
+	tasks   []Task
+	done    domain.Criteria // where there are no tasks
+	version []byte          // changes with the story
+	body    string
+	front   json.RawMessage
+	err     error
+}
+
+// units is a board in other files than those of stage directories.
+type units struct {
+	dir    string
+	watch  func(string)
+	open   func(Files) (*rules, error)
+	log    *slog.Logger
+	notes  notes
+	files  map[string]identity
+	units  map[string]*unit
+	order  []string // of units
+	others []string // stages met that the rules do not have
+	stages []*stage
+	index  atomic.Pointer[index] // for readers
+}
+
+// index says where the stories are. It is immutable.
+type index struct {
+	rules  *rules
+	stages []stageRule
+	units  map[string]string // by story
+}
+
+// unit is what was last read of one.
+type unit struct {
+	files  []*file
+	stages []string // the files' stages
+	stable bool
+	torn   time.Time // when it was first found torn
+	fault  string
+}
+
+func (s *units) touch(changed fileSet, path string) bool {
+	name, err := filepath.Rel(s.dir, path)
+	if err != nil {
+		return false
+	}
+	name = filepath.ToSlash(name)
+	if _, known := s.files[name]; !known {
+		return false
+	}
+	changed.add(s.index.Load().rules.unit(name), name)
+	return true
+}
+
+func (s *units) scan(changed fileSet) ([]*stage, error) {
+	tree, err := openTree(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.close()
+	known := s.index.Load()
+	settled := false
+	dirty := map[string]bool{}
+	if changed == nil || known == nil {
+		rules, err := s.open(tree)
+		if err != nil {
+			return nil, err
+		}
+		settled = known != nil && known.rules.config != rules.config
+		known = &index{rules: rules}
+		files, err := tree.walk(rules, s.watch)
+		if err != nil {
+			return nil, err
+		}
+		for path, now := range files {
+			if s.files[path] != now || settled {
+				dirty[rules.unit(path)] = true
+			}
+		}
+		for path := range s.files {
+			if _, exists := files[path]; !exists {
+				dirty[rules.unit(path)] = true
+			}
+		}
+		s.files = files
+	}
+	for name, paths := range changed {
+		for path := range paths {
+			now, err := tree.identify(path)
+			if err != nil {
+				return nil, err
+			}
+			if s.files[path] = now; now == (identity{}) {
+				delete(s.files, path)
+			}
+		}
+		dirty[name] = true
+	}
+	if known.rules.source != nil {
+		if tree.content, err = known.rules.source(); err != nil {
+			return nil, err
+		}
+	}
+	added := false
+	for name, u := range s.units {
+		dirty[name] = dirty[name] || !u.torn.IsZero() || !u.stable && changed == nil
+	}
+	delete(dirty, "")
+	for name, is := range dirty {
+		if !is {
+			continue
+		}
+		if s.units[name] == nil {
+			s.units[name], added = &unit{}, true
+		}
+		s.load(s.units[name], name, known.rules, tree)
+	}
+	if added || len(s.order) != len(s.units) {
+		s.order = slices.SortedFunc(maps.Keys(s.units), compareNatural)
+	}
+	s.build(known, settled)
+	return s.stages, nil
+}
+
+// load reads the stories of a unit.
+func (s *units) load(u *unit, name string, rules *rules, tree *tree) {
+	now := time.Now()
+	entries, err := rules.stories(name, tree)
+	switch {
+	case errors.Is(err, errTorn) && len(u.files) > 0 && (u.torn.IsZero() || now.Sub(u.torn) < grace):
+		if u.torn.IsZero() {
+			u.torn = now
+		}
+		for i, f := range u.files {
+			f := *f
+			f.facts.state, u.files[i] = torn, &f
+		}
+		return
+	case err != nil && !errors.Is(err, errTorn):
+		if u.fault != err.Error() {
+			s.log.Warn("board: cannot read "+name, "error", err)
+		}
+		u.fault = err.Error()
+		return
+	case len(entries) == 0:
+		delete(s.units, name)
+		return
+	}
+	*u = unit{stable: tree.settled(now)}
+	for _, e := range entries {
+		r := e.record()
+		f := &file{id: e.id, modified: cmp.Or(tree.modified(r.path), now), facts: facts{
+			name: limit(cmp.Or(r.name, words(e.id))), blocked: domain.CutReason(r.blocked), criteria: r.criteria(),
+			version: r.hash(e.stage),
+		}}
+		u.files, u.stages = append(u.files, f), append(u.stages, e.stage)
+	}
+}
+
+// build puts the stories into stages. Of a story that is in several units the first counts.
+func (s *units) build(known *index, settled bool) {
+	before := s.index.Load()
+	ruled := map[string]int{}
+	stages := slices.Clone(known.rules.stages)
+	for _, key := range s.others {
+		stages = append(stages, stageRule{key: key})
+	}
+	for i, rule := range stages {
+		if _, twice := ruled[fold(rule.key)]; !twice {
+			ruled[fold(rule.key)] = i
+		}
+	}
+	next := &index{rules: known.rules, units: make(map[string]string, len(s.files))}
+	lists := make([][]*file, len(stages))
+	for _, name := range s.order {
+		u := s.units[name]
+		if u == nil {
+			continue
+		}
+		for i, f := range u.files {
+			if _, twice := next.units[f.id]; twice {
+				continue
+			}
+			next.units[f.id] = name
+			key := u.stages[i]
+			if key == "" { // where it was
+				key = stages[0].key
+				if f.story == nil && before != nil {
+					key = cmp.Or(s.lastKey(before, f.id), key)
+				}
+				u.stages[i] = key
+			}
+			at, exists := ruled[fold(key)]
+			if !exists {
+				at = len(stages)
+				ruled[fold(key)] = at
+				s.others = append(s.others, key)
+				stages, lists = append(stages, stageRule{key: key}), append(lists, nil)
+			}
+			if f.facts.blocked == "" {
+				f.facts.blocked = s.notes.blocked(f.id)
+			}
+			lists[at] = append(lists[at], f)
+		}
+	}
+	next.stages = stages
+	s.stages = make([]*stage, len(stages))
+	for i, rule := range stages {
+		s.stages[i] = &stage{name: rule.name(i), label: cmp.Or(rule.label, rule.key), settled: settled, files: lists[i]}
+	}
+	s.index.Store(next)
+}
+
+// lastKey returns the key of the stage that a story was last in, "" if it is new.
+func (s *units) lastKey(before *index, id string) string {
+	for i, st := range s.stages {
+		if slices.ContainsFunc(st.files, func(f *file) bool { return f.id == id }) {
+			return before.stages[i].key
+		}
+	}
+	return ""
+}
+
+func (x *index) stage(key string) int {
+	return slices.IndexFunc(x.stages, func(r stageRule) bool { return fold(r.key) == fold(key) })
+}
+
+// name returns the name of the stage with that index.
+func (r stageRule) name(index int) string { return fmt.Sprintf("%d_%s", index+1, stageSlug(r.key)) }
+
+// stageSlug returns the letters and digits of a word in lower case, with "_" for what is between.
+func stageSlug(word string) string {
+	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	parts := strings.FieldsFunc(strings.ToLower(domain.CutText(word)), isOther)
+	return cmp.Or(strings.Join(parts, "_"), "other")
+}
+
+// fold returns a stage's key for comparison: without case and blanks.
+func fold(key string) string { return strings.ToLower(strings.Join(strings.Fields(key), "")) }
+
+// words returns an id in words.
+func words(id string) string {
+	text := strings.NewReplacer("-", " ", "_", " ").Replace(id)
+	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+}
+
+func (r *record) criteria() domain.Criteria {
+	if len(r.tasks) > 0 {
+		return countTasks(r.tasks)
+	}
+	return r.done
+}
+
+// hash identifies the story's record and its stage.
+func (r *record) hash(stage string) string {
+	sum := sha256.Sum256(append([]byte(stage+"\x00"), r.version...))
+	return hex.EncodeToString(sum[:16])
+}
+
+// find reads a story again.
+func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
+	known := s.index.Load()
+	if known.rules.source != nil {
+		if tree.content, err = known.rules.source(); err != nil {
+			return e, 0, err
+		}
+	}
+	entries, err := known.rules.stories(known.units[id], tree)
+	if err != nil && !errors.Is(err, errTorn) {
+		return e, 0, domain.WrapError(domain.Unavailable, err, "the story's file cannot be read: "+err.Error())
+	}
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.id == id })
+	if i < 0 {
+		return e, 0, fs.ErrNotExist
+	}
+	return entries[i], known.stage(entries[i].stage), nil
+}
+
+func (s *units) read(story Story, stage string) (*Details, error) {
+	tree, err := openTree(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.close()
+	e, rule, err := s.find(tree, story.ID)
+	if err != nil {
+		return nil, err
+	}
+	r, known := e.record(), s.index.Load()
+	if rule >= 0 {
+		stage = known.stages[rule].name(rule)
+	} else {
+		rule = slices.IndexFunc(known.stages, func(r stageRule) bool { return strings.HasSuffix(stage, "_"+stageSlug(r.key)) })
+	}
+	details := &Details{
+		Story: story, Stage: stage, Path: r.path, FrontMatter: r.front, FrontMatterErr: r.err, Tasks: r.tasks,
+	}
+	if rule >= 0 {
+		details.Label = cmp.Or(known.stages[rule].label, known.stages[rule].key)
+	}
+	if r.front == nil {
+		details.FrontMatter = json.RawMessage("{}")
+	}
+	details.Name, details.Version, details.Criteria = limit(cmp.Or(r.name, words(e.id))), r.hash(e.stage), r.criteria()
+	if r.blocked != "" {
+		details.Blocked = r.blocked
+		if details.BlockedSince.IsZero() {
+			details.BlockedSince = tree.modified(r.path)
+		}
+	}
+	details.Body, details.BodyCut = cutBody([]byte(r.body))
+	return details, nil
+}
+
+func (s *units) create(string, string, string) (id string, changed fileSet, err error) {
+	return "", nil, domain.Errorf(domain.Invalid, "stories of this board are added by its own tool, not by Switchyard")
+}
+
+// past follows the same rules as the present, but for files that are being written.
+func (s *units) past() Past {
+	known := s.index.Load()
+	return Past{
+		Paths: known.rules.paths, Config: known.rules.config, Unit: known.rules.unit,
+		Stories: func(unit string, files Files) map[string]string {
+			entries, _ := known.rules.stories(unit, files)
+			stages := make(map[string]string, len(entries))
+			for _, e := range entries {
+				if i := known.stage(e.stage); i >= 0 && stages[e.id] == "" {
+					stages[e.id] = known.stages[i].name(i)
+				}
+			}
+			return stages
+		},
+	}
+}
