@@ -103,7 +103,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(unknownFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), mcpCommand(), hookCommand(),
+		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), layoutsCommand(), mcpCommand(), hookCommand(),
 		backupCommand(), migrateCommand(),
 		healthCommand(), doctorCommand(), versionCommand(), completionCommand(),
 	)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ import (
 
 func projectCommand() *cobra.Command {
 	var create bool
+	var layout string
 	cmd := &cobra.Command{
 		Use:   "project --name N --work DIR",
 		Short: "Run a project server: watch a work directory, and serve its events, pipeline and stories",
@@ -34,9 +36,11 @@ func projectCommand() *cobra.Command {
 			for _, warning := range c.Warnings {
 				log.Warn(warning)
 			}
-			if c.Work, err = locate(c.Work, create, false); err != nil {
+			found, err := locate(c.Work, layout, create, false)
+			if err != nil {
 				return fmt.Errorf("--work: %w", err)
 			}
+			c.Work, c.Layout = found[0].Dir, found[0].Layout
 			listeners, err := listen(log, c.Listen)
 			if err != nil {
 				return err
@@ -51,6 +55,8 @@ func projectCommand() *cobra.Command {
 		},
 	}
 	config.AddProjectFlags(cmd.Flags())
+	cmd.Flags().StringVar(&layout, "layout", "", "read a board of the layout `NAME`, not the first that is found: "+
+		strings.Join(board.Layouts(), ", "))
 	cmd.Flags().BoolVar(&create, "create", false, "make a DIR that does not exist, with stage directories")
 	return cmd
 }
@@ -71,7 +77,13 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	}
 	log = log.With("project", c.Name)
 	ring := feed.New(time.Now)
-	work, err := board.Open(board.Options{Dir: c.Work, Log: log, Record: ring.Record, AllowWrites: c.AllowWrites})
+	state, ok := config.Expand("$XDG_STATE_HOME/switchyard/boards", os.Getenv)
+	if !ok {
+		state = "" // then reasons cannot be kept
+	}
+	work, err := board.Open(board.Options{
+		Dir: c.Work, Layout: c.Layout, State: state, Log: log, Record: ring.Record, AllowWrites: c.AllowWrites,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/internal/agentrun"
+	"switchyard/internal/board"
 	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
@@ -65,6 +66,9 @@ func upCommand() *cobra.Command {
 			}
 			if name != "" {
 				boards[0].name, boards[0].named = name, true
+				for i := range boards[1:] {
+					boards[i+1].name = name + "-" + boards[i+1].Layout
+				}
 			}
 			token, err := config.ProjectToken(os.Getenv)
 			if err != nil {
@@ -160,7 +164,7 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 			g.handler.Watched = sync.OnceFunc(func() { close(watched) })
 			g.loops = append(g.loops, loop{sampleName, func(ctx context.Context) error { return playSample(ctx, dir, watched) }})
 		}
-		boards = append(boards, workBoard{name: sampleName, dir: dir})
+		boards = append(boards, workBoard{board.Found{Layout: domain.LayoutStages, Dir: dir}, sampleName, false})
 		fmt.Fprintf(out, "The sample board is %s: move a story to another stage and watch\n", dir)
 	}
 	for _, b := range boards {
@@ -168,7 +172,7 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 		if err != nil {
 			return fmt.Errorf("project %s: %w", b.name, err)
 		}
-		fmt.Fprintf(out, "Project %s is served at %s from %s\n", b.name, address, b.dir)
+		fmt.Fprintf(out, "Project %s is served at %s from %s (%s)\n", b.name, address, b.Dir, b.Layout)
 	}
 	if len(boards) == 0 {
 		return nil
@@ -191,7 +195,9 @@ func (g *gateway) assign(ctx context.Context, label string) {
 }
 
 func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret) (address string, err error) {
-	server, err := openProject(&config.Project{Name: b.name, Work: b.dir, Token: token, AllowWrites: true}, g.log)
+	server, err := openProject(&config.Project{
+		Name: b.name, Work: b.Dir, Layout: b.Layout, Token: token, AllowWrites: true,
+	}, g.log)
 	if err != nil {
 		return "", err
 	}

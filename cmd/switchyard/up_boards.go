@@ -17,15 +17,24 @@ import (
 	"switchyard/internal/domain"
 )
 
-// workBoard is a work directory that is served as a project.
+// workBoard is a board that is served as a project.
 type workBoard struct {
-	name, dir string
-	named     bool // by --name
+	board.Found
+	name  string
+	named bool // by --name
 }
 
-// boardsOf finds the work directories and their projects' names, which need not differ. A single one may be empty; of
-// several, each that has no board is named on warnings. The error is a usage error when a name is not valid for a
-// project.
+// key identifies the board among what was served.
+func (b *workBoard) key() string {
+	if b.Layout == domain.LayoutStages {
+		return b.Dir
+	}
+	return b.Dir + " (" + b.Layout + ")"
+}
+
+// boardsOf finds the boards in directories and their projects' names, which need not differ. A single directory may be
+// empty; of several, each that has no board is named on warnings. The error is a usage error when a name is not valid for
+// a project.
 func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, error) {
 	var boards []workBoard
 	for _, dir := range dirs {
@@ -33,7 +42,7 @@ func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, erro
 		if err != nil {
 			return nil, err
 		}
-		found, err := locate(dir, create, len(dirs) > 1)
+		found, err := locate(dir, "", create, len(dirs) > 1)
 		if err != nil && len(dirs) > 1 {
 			fmt.Fprintf(warnings, "Not served: %s\n", err)
 			continue
@@ -41,12 +50,17 @@ func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, erro
 		if err != nil {
 			return nil, err
 		}
-		name := strings.TrimSpace(boardName(found))
-		if err := domain.CheckProjectName(name); err != nil {
-			return nil, usagef("%s: as a project's %s", found, domain.MessageOf(err))
-		}
-		if !slices.ContainsFunc(boards, func(b workBoard) bool { return b.dir == found }) {
-			boards = append(boards, workBoard{name: name, dir: found})
+		for i, f := range found {
+			name := strings.TrimSpace(boardName(f.Dir))
+			if i > 0 {
+				name += "-" + f.Layout
+			}
+			if err := domain.CheckProjectName(name); err != nil {
+				return nil, usagef("%s: as a project's %s", f.Dir, domain.MessageOf(err))
+			}
+			if !slices.ContainsFunc(boards, func(b workBoard) bool { return b.Found == f }) {
+				boards = append(boards, workBoard{f, name, false})
+			}
 		}
 	}
 	if len(dirs) > 0 && len(boards) == 0 {
@@ -55,22 +69,30 @@ func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, erro
 	return boards, nil
 }
 
-// locate returns the work directory for dir. It is an error if there is none: with create only if one cannot be made,
-// and among several also if it is empty.
-func locate(dir string, create, several bool) (string, error) {
+// locate returns the boards of dir, at least one, with a layout only that. It is an error if there is none: with create
+// only if one cannot be made, and among several also if it is empty.
+func locate(dir, layout string, create, several bool) (found []board.Found, err error) {
+	found, err = board.Find(dir, layout)
+	if len(found) > 0 || err != nil {
+		return found, err
+	}
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !create:
-		return "", fmt.Errorf("%s does not exist; with --create it is made", dir)
+		return nil, fmt.Errorf("%s does not exist; with --create it is made", dir)
 	case err == nil && len(entries) == 0 && several && !create:
-		return "", fmt.Errorf("%s is empty: it has no board", dir)
+		return nil, fmt.Errorf("%s is empty: it has no board", dir)
 	}
-	return board.Locate(dir)
+	work, err := board.Locate(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w, nor a board of %s", err, strings.Join(board.Layouts(), ", "))
+	}
+	return []board.Found{{Layout: domain.LayoutStages, Dir: work}}, nil
 }
 
 // served is what the database knows of earlier starts of up.
 type served struct {
-	Names map[string]string `json:"names"` // of projects, by directory
+	Names map[string]string `json:"names"` // of projects, by the keys of boards
 	Last  []string          `json:"last"`  // the directories of the last start
 }
 
@@ -111,13 +133,15 @@ func (g *gateway) boardsOfStart(
 	}
 	for i := range boards {
 		b := &boards[i]
-		if known := now.Names[b.dir]; known != "" && !b.named {
+		if known := now.Names[b.key()]; known != "" && !b.named {
 			b.name = known
 		} else if b.name, err = freeName(b, now.Names); err != nil {
 			return nil, err
 		}
-		now.Names[b.dir] = b.name
-		now.Last = append(now.Last, b.dir)
+		now.Names[b.key()] = b.name
+		if !slices.Contains(now.Last, b.Dir) {
+			now.Last = append(now.Last, b.Dir)
+		}
 	}
 	stored, err := json.Marshal(now)
 	if err != nil {
@@ -130,7 +154,7 @@ func (g *gateway) boardsOfStart(
 func freeName(b *workBoard, names map[string]string) (string, error) {
 	taken := func(name string) bool {
 		for dir, other := range names {
-			if other == name && dir != b.dir {
+			if other == name && dir != b.key() {
 				return true
 			}
 		}
@@ -142,7 +166,7 @@ func freeName(b *workBoard, names map[string]string) (string, error) {
 	if b.named {
 		return "", usagef("--name: %q stands for another directory", b.name)
 	}
-	long := filepath.Base(filepath.Dir(repositoryOf(b.dir))) + "/" + b.name
+	long := filepath.Base(filepath.Dir(repositoryOf(b.Dir))) + "/" + b.name
 	if domain.CheckProjectName(long) != nil {
 		long = b.name
 	}

@@ -213,7 +213,7 @@ func TestUpFindsTheWorkOfARepository(t *testing.T) {
 	p := start(t, cmd)
 	_, urls := p.registry(t)
 	for name, work := range map[string]string{"alpha": "alpha/.huskies/work", "beta": "beta/work", "empty": "empty", "gamma": "new/gamma"} {
-		if line := fmt.Sprintf("Project %s is served at %s from %s\n", name, urls[name], filepath.Join(dir, work)); urls[name] == "" || !strings.Contains(p.said, line) {
+		if line := fmt.Sprintf("Project %s is served at %s from %s (stages)\n", name, urls[name], filepath.Join(dir, work)); urls[name] == "" || !strings.Contains(p.said, line) {
 			t.Errorf("%q is not in %q", line, p.said)
 		}
 	}

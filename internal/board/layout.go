@@ -29,12 +29,15 @@ type layout interface {
 	past() Past
 }
 
-// kinds are the layouts in other files than those of stage directories, in the order in which they are looked for.
-var kinds = []struct {
+// kind is a layout: patterns that find it, nil for one that is only used when it is asked for, and its rules.
+type kind struct {
 	name  string
-	files []string // patterns that find it, nil for one that is only used when it is asked for
+	files []string
 	open  func(Files) (*rules, error)
-}{
+}
+
+// kinds are the layouts in other files than those of stage directories, in the order in which they are looked for.
+var kinds = []kind{
 	{domain.LayoutOpenSpec, []string{"openspec/changes"}, openSpec.open},
 	{domain.LayoutSpecKit, []string{"specs/[0-9][0-9][0-9]*-*/spec.md"}, specKit.open},
 	{domain.LayoutKiro, []string{".kiro/specs"}, kiro.open},
@@ -65,8 +68,36 @@ func (b *Board) open(o Options) (layout, error) {
 // Found is a board in a directory.
 type Found struct{ Layout, Dir string }
 
-// Find returns the boards in a directory, or the one that the directory is of.
-func Find(dir string) (found []Found) {
+// Layouts returns the names of all layouts, in the order in which they are looked for.
+func Layouts() []string {
+	names := []string{domain.LayoutStages}
+	for _, kind := range kinds {
+		names = append(names, kind.name)
+	}
+	return names
+}
+
+// Find returns the boards in a directory, or those that the directory is a part of; with a layout only that one. It is
+// an error if that is not there.
+func Find(dir, layout string) ([]Found, error) {
+	if layout == "" {
+		return find(dir), nil
+	}
+	if !slices.Contains(Layouts(), layout) {
+		return nil, domain.Errorf(domain.Invalid, "there is no layout %q, but %s", limit(layout), strings.Join(Layouts(), ", "))
+	}
+	found := slices.DeleteFunc(find(dir), func(f Found) bool { return f.Layout != layout })
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == layout })
+	switch {
+	case len(found) > 0 || i < 0: // stages may be made
+		return found, nil
+	case kinds[i].files == nil:
+		return []Found{{layout, dir}}, nil
+	}
+	return nil, domain.Errorf(domain.Invalid, "%s has no board of %s: no %s", dir, layout, strings.Join(kinds[i].files, " or "))
+}
+
+func find(dir string) (found []Found) {
 	if work, err := Locate(dir); err == nil && hasStages(work) {
 		found = append(found, Found{domain.LayoutStages, work})
 	}

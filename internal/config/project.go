@@ -14,6 +14,7 @@ import (
 type Project struct {
 	Name        string
 	Work        string // absolute path of the work directory
+	Layout      string // of the board, "" for the first that is found
 	Listen      string // HOST:PORT
 	AllowHosts  []string
 	AllowWrites bool          // stories can be changed

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/internal/board"
+	"switchyard/internal/domain"
+	"switchyard/internal/feed"
+)
+
+func layoutsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "layouts DIR…",
+		Short: "Say what boards are in directories: layout, path, stories by stage",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			if len(dirs) == 0 {
+				return usagef("missing DIR")
+			}
+			any := false
+			for _, dir := range dirs {
+				dir, err := filepath.Abs(dir)
+				if err != nil {
+					return err
+				}
+				found, err := board.Find(dir, "")
+				if err != nil {
+					return err
+				}
+				for _, f := range found {
+					b, err := board.Open(board.Options{
+						Dir: f.Dir, Layout: f.Layout, Log: slog.New(slog.DiscardHandler), Record: func(...feed.Notification) {},
+					})
+					if err != nil {
+						fmt.Fprintf(cmd.ErrOrStderr(), "%s %s: %s\n", f.Layout, f.Dir, err)
+						continue
+					}
+					any = true
+					fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", f.Layout, f.Dir, countStories(b.View()))
+				}
+				if len(found) == 0 {
+					fmt.Fprintf(cmd.ErrOrStderr(), "No board in %s\n", dir)
+				}
+			}
+			if !any {
+				return errors.New("none of the directories has a board; looked for " + strings.Join(board.Layouts(), ", "))
+			}
+			return nil
+		},
+	}
+}
+
+// countStories returns how many stories are in each stage, in the board's own words.
+func countStories(view *board.View) string {
+	counts := make([]string, len(view.Stages))
+	for i, s := range view.Stages {
+		stage := domain.Stage{Name: s.Name, Label: s.Label}
+		counts[i] = fmt.Sprintf("%s %d", stage.Title(), len(s.Stories))
+	}
+	return strings.Join(counts, ", ")
+}

@@ -1,0 +1,243 @@
+package board
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"switchyard/internal/feed"
+	"switchyard/internal/waittest"
+)
+
+// layoutBoard is a board of any layout in a directory of its own.
+type layoutBoard struct {
+	*Board
+	t   *testing.T
+	dir string
+
+	mu    sync.Mutex
+	moves []string
+}
+
+func writeTree(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// openLayout finds and opens the only board of files, and follows it until the test ends.
+func openLayout(t *testing.T, layout string, files map[string]string) *layoutBoard {
+	t.Helper()
+	b := &layoutBoard{t: t, dir: t.TempDir()}
+	writeTree(t, b.dir, files)
+	found, err := Find(b.dir, layout)
+	if err != nil || len(found) != 1 || found[0].Dir != b.dir {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	b.Board, err = Open(Options{
+		Dir: b.dir, Layout: layout, State: t.TempDir(), Log: slog.New(slog.DiscardHandler), AllowWrites: true,
+		Record: func(list ...feed.Notification) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			for _, n := range list {
+				b.moves = append(b.moves, strings.TrimSpace(fmt.Sprint(n.StoryID, " ", n.FromStage, " ", n.ToStage, " ", n.Reason)))
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = b.Run(t.Context())
+	}()
+	t.Cleanup(func() { <-ended })
+	return b
+}
+
+// shows returns the stories as "stage: id (name) done/total".
+func (b *layoutBoard) shows() string {
+	var lines []string
+	for _, stage := range b.View().Stages {
+		for _, s := range stage.Stories {
+			line := fmt.Sprintf("%s: %s (%s)", stage.Name, s.ID, s.Name)
+			if s.Criteria.Total > 0 {
+				line += fmt.Sprintf(" %d/%d", s.Criteria.Done, s.Criteria.Total)
+			}
+			if s.Blocked != "" {
+				line += " blocked: " + s.Blocked
+			}
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (b *layoutBoard) moved() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Join(b.moves, "\n")
+}
+
+func (b *layoutBoard) write(name, content string) {
+	writeTree(b.t, b.dir, map[string]string{name: content})
+}
+
+func (b *layoutBoard) content(name string) string {
+	b.t.Helper()
+	text, err := os.ReadFile(filepath.Join(b.dir, name))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func (b *layoutBoard) change(id string, c Change) error {
+	b.t.Helper()
+	d, err := b.Read(id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if c.Version == "" {
+		c.Version = d.Version
+	}
+	after, err := b.Change(id, c)
+	if err == nil {
+		if again, err := b.Read(id); err != nil || again.Version != after.Version {
+			b.t.Errorf("after the change: %v, %v", again, err)
+		}
+	}
+	return err
+}
+
+var folderBoards = map[string]struct {
+	files map[string]string
+	want  string
+}{
+	"openspec": {
+		map[string]string{
+			"openspec/changes/add-dark/proposal.md":          "# Change: Add **dark** mode\n",
+			"openspec/changes/b/tasks.md":                    "```\n- [ ] in a fence\n```\n  1) [x] nested\r\n+ [~] begun\r\n- [](x)\n- [ ](y)\n- [A](z)\n",
+			"openspec/changes/c/tasks.md":                    "- [x] a\n* [X]b\n",
+			"openspec/changes/d/tasks.md":                    "- [ ] a\n",
+			"openspec/changes/empty/specs/a.md":              "",
+			"openspec/changes/archive/2025-01-02-c/tasks.md": "- [ ] a\n",
+			"openspec/changes/archive/2025-01-02-e/tasks.md": "- [ ] a\n",
+			"openspec/changes/ORDER.md":                      "",
+		},
+		"1_draft: add-dark (Add **dark** mode)\n1_draft: empty (Empty)\n2_planned: d (D) 0/1\n3_doing: b (B) 1/4\n4_done: c (C) 2/2\n" +
+			"5_archived: e (E) 0/1",
+	},
+	"spec-kit": {
+		map[string]string{
+			"specs/001-a/spec.md": "## No\n# Feature Specification: Log in\n", "specs/002-b/spec.md": "", "specs/002-b/plan.md": "",
+			"specs/003-c/spec.md": "", "specs/003-c/tasks.md": "- [X] T001 a\n```\n- [ ] none\n```\n- [ ] T002 b\n",
+			"specs/004-d/plan.md": "", "specs/x/spec.md": "", "specs/010-z/spec.md": "", "specs/010-z/tasks.md": "- [x] a\n",
+		},
+		"1_draft: 001-a (Log in)\n2_planned: 002-b (002 b)\n3_doing: 003-c (003 c) 1/2\n4_done: 010-z (010 z) 1/1",
+	},
+	"kiro": {
+		map[string]string{
+			".kiro/specs/a/requirements.md": "# Requirements Document\n", ".kiro/specs/b/design.md": "",
+			".kiro/specs/c/tasks.md": "- [-] 1. a\n- [ ]* 2. b\n", ".kiro/specs/d/tasks.md": "- [x] 1. a\n- [ ]* 2. b\n- [x]* 3. c\n",
+			".kiro/specs/_old/e/tasks.md": "- [x] a\n", ".kiro/specs/README.md": "",
+		},
+		"1_draft: a (A)\n2_planned: b (B)\n3_doing: c (C) 0/1\n4_done: d (D) 1/1",
+	},
+}
+
+func TestFoldersAreStoriesWhoseBoxesSayHowFarTheyAre(t *testing.T) {
+	for layout, test := range folderBoards {
+		t.Run(layout, func(t *testing.T) {
+			if got := openLayout(t, layout, test.files).shows(); got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAFolderMovesWithItsBoxes(t *testing.T) {
+	b := openLayout(t, "openspec", map[string]string{"openspec/changes/a/tasks.md": "- [ ] one\n- [ ] two\n"})
+	d, err := b.Read("a")
+	if err != nil || d.Path != "openspec/changes/a/tasks.md" || len(d.Tasks) != 2 || d.Tasks[1].Line != 2 || d.Label != "Planned" {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if err := b.change("a", Change{Task: &TaskChange{2, true}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.content("openspec/changes/a/tasks.md"); got != "- [ ] one\n- [x] two\n" {
+		t.Errorf("%q", got)
+	}
+	b.write("openspec/changes/a/tasks.md", "") // half written
+	waittest.Until(t, "the torn file to be seen", func() bool { return b.layout.(*units).seesTorn(b.Board) })
+	b.write("openspec/changes/a/tasks.md", "- [x] one\n- [x] two\n")
+	waittest.Until(t, "done", func() bool { return strings.HasSuffix(b.moved(), "4_done") })
+	from, to := filepath.Join(b.dir, "openspec/changes/a"), filepath.Join(b.dir, "openspec/changes/archive/2026-01-02-a")
+	if err := os.Mkdir(filepath.Dir(to), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "archived", func() bool { return strings.HasSuffix(b.moved(), "5_archived") })
+	if want := "a 2_planned 3_doing\na 3_doing 4_done\na 4_done 5_archived"; b.moved() != want {
+		t.Errorf("moves\n%s", b.moved())
+	}
+	stage, none, why := "3_doing", "", "key"
+	for _, test := range []struct {
+		change Change
+		want   string
+	}{
+		{Change{Stage: &stage}, "tasks.md"}, {Change{Version: "old"}, "changed"}, {Change{Task: &TaskChange{9, true}}, "line 9"},
+		{Change{Blocked: &why}, ""}, {Change{Blocked: &none}, ""},
+	} {
+		if err := b.change("a", test.change); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v", test.change, err)
+		}
+	}
+	if _, err := b.Create("x", "", ""); err == nil {
+		t.Error("a story was created")
+	}
+}
+
+func (s *units) seesTorn(b *Board) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, u := range s.units {
+		if !u.torn.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAHostileTreeOfFoldersIsHarmless(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	writeTree(t, outside, map[string]string{"tasks.md": "- [x] secret\n", "proposal.md": "# Secret\n"})
+	b := openLayout(t, "openspec", map[string]string{
+		"openspec/changes/many/tasks.md": strings.Repeat("- [ ] x\n", 50_000),
+		"openspec/changes/big/tasks.md":  strings.Repeat("- [x] x\n", 200_000),
+	})
+	for name, target := range map[string]string{"link": outside, "many/proposal.md": filepath.Join(outside, "proposal.md")} {
+		if err := os.Symlink(target, filepath.Join(b.dir, "openspec/changes", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.write("openspec/changes/new/tasks.md", "- [ ] x\n")
+	waittest.Until(t, "the new story", func() bool { return strings.Contains(b.shows(), "new") })
+	if got, want := b.shows(), "1_draft: big (Big)\n2_planned: many (Many) 0/50000\n2_planned: new (New) 0/1"; got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
