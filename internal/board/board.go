@@ -59,7 +59,8 @@ type Board struct {
 // It returns an error when the directory cannot be read or the default stages cannot be created.
 func Open(o Options) (*Board, error) {
 	b := &Board{
-		dir: filepath.Clean(o.Dir), kind: o.Layout, log: o.Log, record: o.Record, allowWrites: o.AllowWrites, instance: rand.Text(),
+		dir: filepath.Clean(o.Dir), kind: o.Layout, log: o.Log, record: o.Record, allowWrites: o.AllowWrites,
+		instance: rand.Text(),
 		readers: make(chan struct{}, maxReaders), faults: map[string]bool{}, openWatcher: openWatcher,
 	}
 	var err error
