@@ -61,7 +61,7 @@ func Open(o Options) (*Board, error) {
 	b := &Board{
 		dir: filepath.Clean(o.Dir), kind: o.Layout, log: o.Log, record: o.Record, allowWrites: o.AllowWrites,
 		instance: rand.Text(),
-		readers: make(chan struct{}, maxReaders), faults: map[string]bool{}, openWatcher: openWatcher,
+		readers:  make(chan struct{}, maxReaders), faults: map[string]bool{}, openWatcher: openWatcher,
 	}
 	var err error
 	if b.layout, err = b.open(o); err != nil {

@@ -44,11 +44,15 @@ var (
 
 // folderStages are derived from the boxes.
 var folderStages = []stageRule{
-	{key: "draft", label: "Draft"}, {key: "planned", label: "Planned"}, {key: "doing", label: "Doing"},
+	{key: "draft", label: "Draft"},
+	{key: "planned", label: "Planned"},
+	{key: "doing", label: "Doing"},
 	{key: "done", label: "Done"},
 }
 
-var archiveDate = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)`) })
+var archiveDate = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)`)
+})
 
 func (f folderRules) open(Files) (*rules, error) {
 	r := &rules{
@@ -147,9 +151,16 @@ func (f folderRules) title(text []byte) string {
 // the mark is one of its characters.
 var boxLine = sync.OnceValue(func() *regexp.Regexp {
 	const space = `[\s\v\p{Z}\x{feff}]`
-	return regexp.MustCompile(`^` + space + `*(?:[-*+]|[0-9]{1,9}[.)])` + space + `*\[(` + space + `*)([^\]\s\v\p{Z}\x{feff}\x{10000}-\x{10ffff}]?)(` +
+	const mark = `[^\]\s\v\p{Z}\x{feff}\x{10000}-\x{10ffff}]`
+	return regexp.MustCompile(`^` + space + `*(?:[-*+]|[0-9]{1,9}[.)])` + space + `*\[(` + space + `*)(` + mark + `?)(` +
 		space + `*)\](.*)`)
 })
+
+// lines returns the boxes of a checklist.
+func (f folderRules) lines(content []byte) []Task {
+	tasks, _ := f.boxes(content)
+	return tasks
+}
 
 // boxes returns the boxes of a checklist, and whether one of them says that it is being worked on.
 func (f folderRules) boxes(content []byte) (tasks []Task, doing bool) {
@@ -176,7 +187,8 @@ func (f folderRules) boxes(content []byte) (tasks []Task, doing bool) {
 			continue
 		}
 		mark, rest := text[box[4]:box[5]], text[box[8]:]
-		if isLink := strings.HasPrefix(rest, "(") || strings.HasPrefix(rest, "["); isLink && (mark != "" || box[2] == box[7]) {
+		isLink := strings.HasPrefix(rest, "(") || strings.HasPrefix(rest, "[")
+		if isLink && (mark != "" || box[2] == box[7]) {
 			continue
 		}
 		task := Task{Task: domain.Task{Line: line, Done: strings.EqualFold(mark, "x")}}

@@ -200,8 +200,11 @@ func TestAFolderMovesWithItsBoxes(t *testing.T) {
 		change Change
 		want   string
 	}{
-		{Change{Stage: &stage}, "tasks.md"}, {Change{Version: "old"}, "changed"}, {Change{Task: &TaskChange{9, true}}, "line 9"},
-		{Change{Blocked: &why}, ""}, {Change{Blocked: &none}, ""},
+		{Change{Stage: &stage}, "tasks.md"},
+		{Change{Version: "old"}, "changed"},
+		{Change{Task: &TaskChange{9, true}}, "line 9"},
+		{Change{Blocked: &why}, ""},
+		{Change{Blocked: &none}, ""},
 	} {
 		if err := b.change("a", test.change); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v", test.change, err)

@@ -41,6 +41,9 @@ var kinds = []kind{
 	{domain.LayoutOpenSpec, []string{"openspec/changes"}, openSpec.open},
 	{domain.LayoutSpecKit, []string{"specs/[0-9][0-9][0-9]*-*/spec.md"}, specKit.open},
 	{domain.LayoutKiro, []string{".kiro/specs"}, kiro.open},
+	{
+		domain.LayoutBacklog, []string{"backlog/config.yml", "backlog.config.yml", ".backlog/config.yml"}, openBacklog,
+	},
 }
 
 // open returns the layout of the board.

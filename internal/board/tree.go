@@ -162,10 +162,10 @@ func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity
 	}
 	missing := 0
 	for _, name := range rules.paths {
+		watch(filepath.Join(t.root.Name(), filepath.FromSlash(path.Dir(name)))) // it may come, or the configuration change
 		now, err := t.identify(name)
 		if err == nil && now != (identity{}) {
 			files[name] = now
-			watch(filepath.Join(t.root.Name(), filepath.FromSlash(path.Dir(name))))
 			continue
 		}
 		if err = visit(name); errors.Is(err, fs.ErrNotExist) {

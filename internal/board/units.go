@@ -104,6 +104,9 @@ func (s *units) touch(changed fileSet, path string) bool {
 		return false
 	}
 	name = filepath.ToSlash(name)
+	if strings.HasPrefix(filepath.Base(name), tempPrefix) {
+		return true
+	}
 	if _, known := s.files[name]; !known {
 		return false
 	}
