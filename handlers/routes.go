@@ -178,6 +178,8 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.page(viewer, "GET "+views.SearchURL, c.Search)
 	t.page(viewer, "GET "+views.FlowURL, c.Flow)
 	t.page(viewer, "GET "+views.FlowURL+".csv", c.FlowCSV)
+	t.page(viewer, "GET "+views.QuestionsURL, c.Questions)
+	t.form(operator, "POST "+views.QuestionsURL+"/{id}/answer", c.AnswerQuestion)
 	t.page(viewer, "GET "+views.WaitingURL, c.Waiting)
 	t.page(wall, "GET "+views.WallURL, c.Wall, secretAddress)
 	t.page(admin, "GET "+views.BotConfigURL, c.Bot)

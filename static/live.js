@@ -234,6 +234,14 @@
     count.textContent = open === '0' ? '' : open
     count.parentElement.title = open === '0' ? '' : open + (open === '1' ? ' needs attention' : ' need attention')
   })
+  // Likewise the number of open questions.
+  document.addEventListener('htmx:afterRequest', (event) => {
+    const open = event.detail.xhr.getResponseHeader('Asking')
+    const link = document.querySelector('[data-asking]')
+    if (open === null || !link) return
+    link.hidden = open === '0'
+    link.querySelector('b').textContent = open
+  })
   document.addEventListener('htmx:afterSettle', () => {
     const titled = document.querySelector('[data-title]') // a part may have a newer title than its page
     if (titled) document.title = titled.dataset.title

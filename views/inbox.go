@@ -44,6 +44,8 @@ func newInbox(a domain.Alerts) inbox {
 
 func alertTitle(a domain.Alert) string {
 	switch {
+	case a.Kind == domain.AlertQuestion:
+		return visible(domain.Cut(a.Reason, 120))
 	case a.Story != nil:
 		return domain.Cut(cmp.Or(a.Story.StoryName, a.Story.StoryID), 80)
 	case a.Kind == domain.AlertBot:
@@ -58,6 +60,11 @@ func alertTitle(a domain.Alert) string {
 func alertWhere(a domain.Alert) string {
 	word := upper(a.Kind.Word())
 	switch {
+	case a.Kind == domain.AlertQuestion && a.Story != nil:
+		return visible(domain.Cut(a.Agent, 60)) + " asks · " + domain.Cut(a.Project, 40) + " · " +
+			visible(domain.Cut(a.Story.StoryID, 60))
+	case a.Kind == domain.AlertQuestion:
+		return visible(domain.Cut(a.Agent, 60)) + " asks"
 	case a.Story != nil:
 		return word + " in " + domain.Cut(a.Project, 40) + " · " + domain.StageTitle(a.Stage)
 	case a.Agent != "" && a.Project != "":

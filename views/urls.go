@@ -31,6 +31,7 @@ const (
 	SearchURL       = "/search"
 	WaitingURL      = "/waiting"
 	FlowURL         = "/flow"
+	QuestionsURL    = "/questions"
 	WallURL         = "/wall" // see web.WallLink
 	AcknowledgeURL  = "/attention/acknowledge"
 	ReopenURL       = "/attention/reopen"

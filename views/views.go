@@ -53,6 +53,7 @@ type Frame struct {
 	Notice      Notice
 	Scripts     []string // files of package static that only this page needs
 	Bare        bool     // without navigation: the reader has not logged in
+	Asking      int      // how many questions are open
 	Wall        bool     // for a wall display: without anything around the content
 	Session     bool     // the reader can log out
 	Version     string   // the program's

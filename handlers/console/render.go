@@ -67,6 +67,7 @@ func (c *Console) writePart(w http.ResponseWriter, r *http.Request, p *part) {
 	header := w.Header()
 	setDefault(header, "Cache-Control", "no-store")
 	header.Set("Attention", strconv.Itoa(c.service.Overview.OpenAlerts())) // shown in the page's header, outside the part
+	header.Set("Asking", strconv.Itoa(c.service.Questions.Open()))         // likewise
 	if r.URL.Query().Get("v") == p.version {
 		delete(header, "Content-Security-Policy") // it applies only to pages
 		delete(header, "Referrer-Policy")

@@ -23,7 +23,7 @@ func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.S
 		return err
 	}
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: p.Title(), Page: views.PageProjects},
+		frame:      views.Frame{Title: p.Title(), Page: views.PageProjects, Scripts: []string{"questions.js"}},
 		part:       views.StoryPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Story(form, part) },
 		status:     status,
@@ -44,6 +44,10 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 		Story: found.Story, Alert: found.Alert, Usual: found.Charts.Stages, Now: now(),
 		Agents: storyAgents(found.Agents, found.Owners, name, id),
 		Owner:  found.Owners.Of(name, id), Reader: domain.ActorOf(r.Context()).Holder(),
+	}
+	about := func(q domain.Question) bool { return q.Project == name && q.StoryID == id }
+	if p.Asks, _, err = c.recentQuestions(r, about, storyQuestions, views.StoryURL(name, id)); err != nil {
+		return p, err
 	}
 	p.Story.Visits = slices.Clone(p.Story.Visits) // other readers share the slice
 	for i := range p.Story.Visits {

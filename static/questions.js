@@ -1,0 +1,21 @@
+// Keys answer the question that has the focus: a allows, d denies, 1 to 9 choose. A text that is folded unfolds first.
+(() => {
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, textarea, select')) return
+    if (localStorage.getItem('keys') === 'off') return
+    const question = event.target.closest('[data-question]')
+    if (!question) return
+    const key = event.key.toLowerCase()
+    const answer = (selector) => {
+      const button = question.querySelector(selector)
+      if (!button) return
+      event.preventDefault()
+      button.click()
+    }
+    const folded = question.querySelector('details.middle:not([open])')
+    if (key === 'a' && folded) folded.open = true
+    else if (key === 'a') answer('button[value="allow"]')
+    else if (key === 'd') answer('button[value="deny"]')
+    else if (/^[1-9]$/.test(key)) answer(`button[data-option="${key}"]`)
+  })
+})()
