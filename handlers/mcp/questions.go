@@ -42,13 +42,13 @@ func (s *Server) addQuestions() {
 
 // hold counts a call that waits for people, and tells the client now and then that it goes on.
 func (s *Server) hold(ctx context.Context) (held context.Context, release func(), err error) {
-	held, release, err = s.held.Hold(requestOf(ctx))
+	held, leave, err := s.held.Hold(requestOf(ctx))
 	if err != nil {
 		return nil, nil, err
 	}
 	tell, _ := ctx.Value(progressKey{}).(func(json.RawMessage))
 	if tell == nil {
-		return held, release, nil
+		return held, leave, nil
 	}
 	ticker, done := time.NewTicker(progressInterval), make(chan struct{})
 	supervise.Go(s.Log, "progress of a question", func() {
@@ -64,7 +64,7 @@ func (s *Server) hold(ctx context.Context) (held context.Context, release func()
 	return held, func() {
 		ticker.Stop()
 		close(done)
-		release()
+		leave()
 	}, nil
 }
 

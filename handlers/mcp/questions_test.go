@@ -18,7 +18,9 @@ func TestPermissionAnswersAsClaudeCodeReadsIt(t *testing.T) {
 	call := func(name string, arguments any) <-chan string {
 		done := make(chan string, 1)
 		go func() {
-			result, err := s.session.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: arguments})
+			params := &sdk.CallToolParams{Name: name, Arguments: arguments}
+			params.SetProgressToken(name) // as Claude Code does
+			result, err := s.session.CallTool(t.Context(), params)
 			if err != nil {
 				done <- err.Error()
 				return
