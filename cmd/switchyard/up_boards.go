@@ -33,8 +33,8 @@ func (b *workBoard) key() string {
 }
 
 // boardsOf finds the boards in directories and their projects' names, which need not differ. A single directory may be
-// empty; of several, each that has no board is named on warnings. The error is a usage error when a name is not valid for
-// a project.
+// empty; of several, each that has no board is named on warnings. The error is a usage error when a name is not
+// valid for a project.
 func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, error) {
 	var boards []workBoard
 	for _, dir := range dirs {

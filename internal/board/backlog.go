@@ -139,7 +139,8 @@ var criteriaHeading = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^##\s+acceptance criteria(?:\s*\(optional\))?\s*$`)
 })
 
-// backlogCriteria returns the boxes between the marks around the acceptance criteria; without marks, those of the section.
+// backlogCriteria returns the boxes between the marks around the acceptance criteria; without marks, those of the
+// section.
 func backlogCriteria(d document) (tasks []Task) {
 	from, to := bytes.Index(d.body, []byte("<!-- AC:BEGIN -->")), bytes.Index(d.body, []byte("<!-- AC:END -->"))
 	if from < 0 || to < from {
@@ -179,7 +180,8 @@ func (f backlogRules) move(_ string, _ *record, content []byte, to stageRule) ([
 	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 	status := to.key
 	var value any
-	if err := yaml.Unmarshal([]byte(status), &value); err != nil || value != any(status) || !plainYAML().MatchString(status) {
+	err := yaml.Unmarshal([]byte(status), &value)
+	if err != nil || value != any(status) || !plainYAML().MatchString(status) {
 		status = quote(status)
 	}
 	lines := bytes.SplitAfter(d.head, []byte("\n"))

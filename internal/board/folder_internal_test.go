@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"switchyard/internal/feed"
 	"switchyard/internal/waittest"
@@ -195,7 +196,7 @@ func TestAFolderMovesWithItsBoxes(t *testing.T) {
 	if want := "a 2_planned 3_doing\na 3_doing 4_done\na 4_done 5_archived"; b.moved() != want {
 		t.Errorf("moves\n%s", b.moved())
 	}
-	stage, none, why := "3_doing", "", "key"
+	stage := "3_doing"
 	for _, test := range []struct {
 		change Change
 		want   string
@@ -203,8 +204,6 @@ func TestAFolderMovesWithItsBoxes(t *testing.T) {
 		{Change{Stage: &stage}, "tasks.md"},
 		{Change{Version: "old"}, "changed"},
 		{Change{Task: &TaskChange{9, true}}, "line 9"},
-		{Change{Blocked: &why}, ""},
-		{Change{Blocked: &none}, ""},
 	} {
 		if err := b.change("a", test.change); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v", test.change, err)
@@ -213,6 +212,36 @@ func TestAFolderMovesWithItsBoxes(t *testing.T) {
 	if _, err := b.Create("x", "", ""); err == nil {
 		t.Error("a story was created")
 	}
+}
+
+// TestABlockBesideTheFilesComesAndGoes although no file of an old story changes with it.
+func TestABlockBesideTheFilesComesAndGoes(t *testing.T) {
+	const tasks = "openspec/changes/a/tasks.md"
+	b := openLayout(t, "openspec", map[string]string{tasks: "- [ ] one\n"})
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(b.dir, tasks), old, old); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "the old file to be known", func() bool {
+		return b.View().Stages[1].Stories[0].ID == "a" && b.layout.(*units).isStable(b.Board)
+	})
+	for _, reason := range []string{"key", "other key", ""} {
+		if err := b.change("a", Change{Blocked: &reason}); err != nil {
+			t.Fatal(err)
+		}
+		waittest.Until(t, "the block "+reason, func() bool { return b.View().Stages[1].Stories[0].Blocked == reason })
+	}
+}
+
+func (s *units) isStable(b *Board) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, u := range s.units {
+		if !u.stable {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *units) seesTorn(b *Board) bool {

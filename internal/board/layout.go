@@ -10,7 +10,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// layout is how a tool keeps a board in files. It remembers what it has read, so that only changed files are read again.
+// layout is how a tool keeps a board in files. It remembers what it has read, so that only changed files are read
+// again.
 type layout interface {
 	// scan reads the files that changed, all if that is nil, and returns all stages in order. An error means that none of
 	// them could be read.
@@ -21,8 +22,8 @@ type layout interface {
 	read(story Story, stage string) (*Details, error)
 	// lock waits until no other tool writes the story. It is called without the board's mutex.
 	lock(id string) (unlock func(), err error)
-	// change makes the change, or says why not, and returns the files that it affects. Its error is fs.ErrNotExist when the
-	// story is not there.
+	// change makes the change, or says why not, and returns the files that it affects. Its error is fs.ErrNotExist
+	// when the story is not there.
 	change(story Story, stage string, c Change) (changed fileSet, err error)
 	// create adds a story to a stage, "" for the first one, and returns its id.
 	create(name, body, stage string) (id string, changed fileSet, err error)
@@ -87,7 +88,8 @@ func Find(dir, layout string) ([]Found, error) {
 		return find(dir), nil
 	}
 	if !slices.Contains(Layouts(), layout) {
-		return nil, domain.Errorf(domain.Invalid, "there is no layout %q, but %s", limit(layout), strings.Join(Layouts(), ", "))
+		return nil, domain.Errorf(domain.Invalid, "there is no layout %q, but %s",
+			limit(layout), strings.Join(Layouts(), ", "))
 	}
 	found := slices.DeleteFunc(find(dir), func(f Found) bool { return f.Layout != layout })
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == layout })
@@ -97,7 +99,8 @@ func Find(dir, layout string) ([]Found, error) {
 	case kinds[i].files == nil:
 		return []Found{{layout, dir}}, nil
 	}
-	return nil, domain.Errorf(domain.Invalid, "%s has no board of %s: no %s", dir, layout, strings.Join(kinds[i].files, " or "))
+	return nil, domain.Errorf(domain.Invalid, "%s has no board of %s: no %s",
+		dir, layout, strings.Join(kinds[i].files, " or "))
 }
 
 func find(dir string) (found []Found) {

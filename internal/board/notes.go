@@ -48,7 +48,8 @@ func (n *notes) blocked(id string) string { return n.list[id] }
 // set keeps a reason for a story, "" for none, and forgets those of stories that are gone.
 func (n *notes) set(id, reason string, exists func(id string) bool) error {
 	if n.path == "" {
-		return domain.Errorf(domain.Invalid, "blocked: this board has no place for it, and the project server no state directory")
+		return domain.Errorf(domain.Invalid,
+			"blocked: this board has no place for it, and the project server no state directory")
 	}
 	list := map[string]string{}
 	for known, reason := range n.list {

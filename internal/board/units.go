@@ -2,12 +2,7 @@ package board
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -15,57 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"switchyard/internal/domain"
 )
-
-// rules are what is particular to a layout whose files fall into units, each with some of the stories.
-type rules struct {
-	paths  []string // where the files are, below the board's directory
-	config string   // differs when the same files mean something else
-	stages []stageRule
-	// descend reports whether there are files of the board in a directory.
-	descend func(dir string) bool
-	// unit and stories are as in Past, but a directory that exists has a file ".". Stories may return errTorn with what is
-	// there so far; after any other error, what was there before still counts.
-	unit    func(path string) string
-	stories func(unit string, files Files) ([]entry, error)
-	// source, if not nil, is where the content of the files is from.
-	source func() ([]byte, error)
-	// lock returns the lock directory of the tool for a story, move the content of the file at its path when it is in
-	// another stage. Both are nil where no story can be moved; refusal then says why.
-	lock    func(id string) string
-	move    func(id string, r *record, content []byte, to stageRule) ([]byte, error)
-	refusal string
-}
-
-// stageRule is a stage: the key that stories have, and the board's word, "" for the key.
-type stageRule struct {
-	key, label string
-	refusal    string // why nobody but the tool moves a story to or from here, "" if it is possible
-}
-
-var errTorn = errors.New("a file is being written")
-
-// entry is a story in a unit.
-type entry struct {
-	id, stage string // the stage's key, "" for where it was before
-	record    func() *record
-}
-
-// record is what the files say about a story.
-type record struct {
-	name    string // "" for the id in words
-	path    string
-	blocked string
-	tasks   []Task
-	done    domain.Criteria // where there are no tasks
-	version []byte          // changes with the story
-	body    string
-	front   json.RawMessage
-	err     error
-}
 
 // units is a board in other files than those of stage directories.
 type units struct {
@@ -93,6 +40,7 @@ type index struct {
 type unit struct {
 	files  []*file
 	stages []string // the files' stages
+	blocks []string // why the files themselves say that they are blocked
 	stable bool
 	torn   time.Time // when it was first found torn
 	fault  string
@@ -215,7 +163,7 @@ func (s *units) load(u *unit, name string, rules *rules, tree *tree) {
 			name: limit(cmp.Or(r.name, words(e.id))), blocked: domain.CutReason(r.blocked), criteria: r.criteria(),
 			version: r.hash(e.stage),
 		}}
-		u.files, u.stages = append(u.files, f), append(u.stages, e.stage)
+		u.files, u.stages, u.blocks = append(u.files, f), append(u.stages, e.stage), append(u.blocks, f.facts.blocked)
 	}
 }
 
@@ -259,9 +207,7 @@ func (s *units) build(known *index, settled bool) {
 				s.others = append(s.others, key)
 				stages, lists = append(stages, stageRule{key: key}), append(lists, nil)
 			}
-			if f.facts.blocked == "" {
-				f.facts.blocked = s.notes.blocked(f.id)
-			}
+			f.facts.blocked = cmp.Or(u.blocks[i], s.notes.blocked(f.id))
 			lists[at] = append(lists[at], f)
 		}
 	}
@@ -285,93 +231,6 @@ func (s *units) lastKey(before *index, id string) string {
 
 func (x *index) stage(key string) int {
 	return slices.IndexFunc(x.stages, func(r stageRule) bool { return fold(r.key) == fold(key) })
-}
-
-// name returns the name of the stage with that index.
-func (r stageRule) name(index int) string { return fmt.Sprintf("%d_%s", index+1, stageSlug(r.key)) }
-
-// stageSlug returns the letters and digits of a word in lower case, with "_" for what is between.
-func stageSlug(word string) string {
-	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	parts := strings.FieldsFunc(strings.ToLower(domain.CutText(word)), isOther)
-	return cmp.Or(strings.Join(parts, "_"), "other")
-}
-
-// fold returns a stage's key for comparison: without case and blanks.
-func fold(key string) string { return strings.ToLower(strings.Join(strings.Fields(key), "")) }
-
-// words returns an id in words.
-func words(id string) string {
-	text := strings.NewReplacer("-", " ", "_", " ").Replace(id)
-	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
-}
-
-func (r *record) criteria() domain.Criteria {
-	if len(r.tasks) > 0 {
-		return countTasks(r.tasks)
-	}
-	return r.done
-}
-
-// hash identifies the story's record and its stage.
-func (r *record) hash(stage string) string {
-	sum := sha256.Sum256(append([]byte(stage+"\x00"), r.version...))
-	return hex.EncodeToString(sum[:16])
-}
-
-// find reads a story again.
-func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
-	known := s.index.Load()
-	if known.rules.source != nil {
-		if tree.content, err = known.rules.source(); err != nil {
-			return e, 0, err
-		}
-	}
-	entries, err := known.rules.stories(known.units[id], tree)
-	if err != nil && !errors.Is(err, errTorn) {
-		return e, 0, domain.WrapError(domain.Unavailable, err, "the story's file cannot be read: "+err.Error())
-	}
-	i := slices.IndexFunc(entries, func(e entry) bool { return e.id == id })
-	if i < 0 {
-		return e, 0, fs.ErrNotExist
-	}
-	return entries[i], known.stage(entries[i].stage), nil
-}
-
-func (s *units) read(story Story, stage string) (*Details, error) {
-	tree, err := openTree(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.close()
-	e, rule, err := s.find(tree, story.ID)
-	if err != nil {
-		return nil, err
-	}
-	r, known := e.record(), s.index.Load()
-	if rule >= 0 {
-		stage = known.stages[rule].name(rule)
-	} else {
-		rule = slices.IndexFunc(known.stages, func(r stageRule) bool { return strings.HasSuffix(stage, "_"+stageSlug(r.key)) })
-	}
-	details := &Details{
-		Story: story, Stage: stage, Path: r.path, FrontMatter: r.front, FrontMatterErr: r.err, Tasks: r.tasks,
-	}
-	if rule >= 0 {
-		details.Label = cmp.Or(known.stages[rule].label, known.stages[rule].key)
-	}
-	if r.front == nil {
-		details.FrontMatter = json.RawMessage("{}")
-	}
-	details.Name, details.Version, details.Criteria = limit(cmp.Or(r.name, words(e.id))), r.hash(e.stage), r.criteria()
-	if r.blocked != "" {
-		details.Blocked = r.blocked
-		if details.BlockedSince.IsZero() {
-			details.BlockedSince = tree.modified(r.path)
-		}
-	}
-	details.Body, details.BodyCut = cutBody([]byte(r.body))
-	return details, nil
 }
 
 func (s *units) create(string, string, string) (id string, changed fileSet, err error) {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// lockWait is how long a lock of another tool is waited for, lockPoll how often it is tried, and lockAge when it counts
-	// as left behind: tools touch theirs.
+	// lockWait is how long a lock of another tool is waited for, lockPoll how often it is tried, and lockAge when it
+	// counts as left behind: tools touch theirs.
 	lockWait = 5 * time.Second
 	lockPoll = 20 * time.Millisecond
 	lockAge  = 10 * time.Second

@@ -190,7 +190,9 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 		Criteria: s.Criteria, Writable: s.Writable, Label: domain.CutText(s.Label), Branch: text(s.Branch),
 	}
 	for _, t := range s.Tasks[:min(len(s.Tasks), domain.MaxTasks)] {
-		file.Tasks = append(file.Tasks, domain.Task{Line: t.Line, Text: domain.CutText(t.Text), Done: t.Done, Optional: t.Optional})
+		file.Tasks = append(file.Tasks, domain.Task{
+			Line: t.Line, Text: domain.CutText(t.Text), Done: t.Done, Optional: t.Optional,
+		})
 	}
 	if len(file.Body) > maxStoryBody {
 		file.Body, file.BodyCut = domain.CutBytes(file.Body, maxStoryBody), true

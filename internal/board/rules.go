@@ -1,0 +1,93 @@
+package board
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"switchyard/internal/domain"
+)
+
+// rules are what is particular to a layout whose files fall into units, each with some of the stories.
+type rules struct {
+	paths  []string // where the files are, below the board's directory
+	config string   // differs when the same files mean something else
+	stages []stageRule
+	// descend reports whether there are files of the board in a directory.
+	descend func(dir string) bool
+	// unit and stories are as in Past, but a directory that exists has a file ".". Stories may return errTorn with what is
+	// there so far; after any other error, what was there before still counts.
+	unit    func(path string) string
+	stories func(unit string, files Files) ([]entry, error)
+	// source, if not nil, is where the content of the files is from.
+	source func() ([]byte, error)
+	// lock returns the lock directory of the tool for a story, move the content of the file at its path when it is in
+	// another stage. Both are nil where no story can be moved; refusal then says why.
+	lock    func(id string) string
+	move    func(id string, r *record, content []byte, to stageRule) ([]byte, error)
+	refusal string
+}
+
+// stageRule is a stage: the key that stories have, and the board's word, "" for the key.
+type stageRule struct {
+	key, label string
+	refusal    string // why nobody but the tool moves a story to or from here, "" if it is possible
+}
+
+var errTorn = errors.New("a file is being written")
+
+// entry is a story in a unit.
+type entry struct {
+	id, stage string // the stage's key, "" for where it was before
+	record    func() *record
+}
+
+// record is what the files say about a story.
+type record struct {
+	name    string // "" for the id in words
+	path    string
+	blocked string
+	tasks   []Task
+	done    domain.Criteria // where there are no tasks
+	version []byte          // changes with the story
+	body    string
+	front   json.RawMessage
+	err     error
+}
+
+// name returns the name of the stage with that index.
+func (r stageRule) name(index int) string { return fmt.Sprintf("%d_%s", index+1, stageSlug(r.key)) }
+
+// stageSlug returns the letters and digits of a word in lower case, with "_" for what is between.
+func stageSlug(word string) string {
+	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	parts := strings.FieldsFunc(strings.ToLower(domain.CutText(word)), isOther)
+	return cmp.Or(strings.Join(parts, "_"), "other")
+}
+
+// fold returns a stage's key for comparison: without case and blanks.
+func fold(key string) string { return strings.ToLower(strings.Join(strings.Fields(key), "")) }
+
+// words returns an id in words.
+func words(id string) string {
+	text := strings.NewReplacer("-", " ", "_", " ").Replace(id)
+	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+}
+
+func (r *record) criteria() domain.Criteria {
+	if len(r.tasks) > 0 {
+		return countTasks(r.tasks)
+	}
+	return r.done
+}
+
+// hash identifies the story's record and its stage.
+func (r *record) hash(stage string) string {
+	sum := sha256.Sum256(append([]byte(stage+"\x00"), r.version...))
+	return hex.EncodeToString(sum[:16])
+}

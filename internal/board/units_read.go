@@ -1,0 +1,69 @@
+package board
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// find reads a story again.
+func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
+	known := s.index.Load()
+	if known.rules.source != nil {
+		if tree.content, err = known.rules.source(); err != nil {
+			return e, 0, err
+		}
+	}
+	entries, err := known.rules.stories(known.units[id], tree)
+	if err != nil && !errors.Is(err, errTorn) {
+		return e, 0, domain.WrapError(domain.Unavailable, err, "the story's file cannot be read: "+err.Error())
+	}
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.id == id })
+	if i < 0 {
+		return e, 0, fs.ErrNotExist
+	}
+	return entries[i], known.stage(entries[i].stage), nil
+}
+
+func (s *units) read(story Story, stage string) (*Details, error) {
+	tree, err := openTree(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.close()
+	e, rule, err := s.find(tree, story.ID)
+	if err != nil {
+		return nil, err
+	}
+	r, known := e.record(), s.index.Load()
+	if rule >= 0 {
+		stage = known.stages[rule].name(rule)
+	} else {
+		rule = slices.IndexFunc(known.stages, func(r stageRule) bool {
+			return strings.HasSuffix(stage, "_"+stageSlug(r.key))
+		})
+	}
+	details := &Details{
+		Story: story, Stage: stage, Path: r.path, FrontMatter: r.front, FrontMatterErr: r.err, Tasks: r.tasks,
+	}
+	if rule >= 0 {
+		details.Label = cmp.Or(known.stages[rule].label, known.stages[rule].key)
+	}
+	if r.front == nil {
+		details.FrontMatter = json.RawMessage("{}")
+	}
+	details.Name, details.Version, details.Criteria = limit(cmp.Or(r.name, words(e.id))), r.hash(e.stage), r.criteria()
+	if r.blocked != "" {
+		details.Blocked = r.blocked
+		if details.BlockedSince.IsZero() {
+			details.BlockedSince = tree.modified(r.path)
+		}
+	}
+	details.Body, details.BodyCut = cutBody([]byte(r.body))
+	return details, nil
+}
