@@ -203,6 +203,25 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("POST /api/gateway/projects/{name}/stories", "/api/gateway/projects/alpha/stories", `{"name":"New"}`, "story.created", "alpha/8_new")
 	a.change("POST /projects/{name}/stories", "/projects/alpha/stories", form("name", "New"), "story.created", "alpha/8_new")
 
+	question := func() string {
+		asked := a.change("POST /api/gateway/questions", "/api/gateway/questions", `{"kind":"text","prompt":"Which table?","project":"alpha","story_id":"7_pay"}`,
+			"question.asked", "alpha/7_pay", "Which table?")
+		return field(t, asked.Text, "id")
+	}
+	a.change("POST /api/gateway/questions/{id}/answer", "/api/gateway/questions/"+question()+"/answer", `{"value":"carts"}`, "question.answered", "alpha/7_pay", "Which table?", "answer: carts")
+	a.change("POST /questions/{id}/answer", "/questions/"+question()+"/answer", form("value", "orders"), "question.answered", "alpha/7_pay", "answer: orders")
+	a.change("DELETE /api/gateway/questions/{id}", "/api/gateway/questions/"+question(), "", "question.withdrawn", "alpha/7_pay", "Which table?")
+
+	const hook = `{"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"ls"}}`
+	decided := make(chan gatewaytest.Answer, 1)
+	go func() { decided <- a.Send("POST", "/api/hooks/claude-code", hook, "Authorization", "Bearer "+a.zoe) }()
+	waittest.Until(t, "the hook asks", func() bool { return a.last().Action == "question.asked" })
+	a.change("POST /api/gateway/questions/{id}/answer", "/api/gateway/questions/4/answer", `{"value":"deny"}`, "question.answered", "", "answer: deny")
+	if got := <-decided; got.StatusCode != 200 || !strings.Contains(got.Text, `"deny"`) {
+		t.Errorf("the hook: %d %s", got.StatusCode, got.Text)
+	}
+	a.tried["POST /api/hooks/claude-code"] = true
+
 	waittest.Until(t, "beta is known to be unreachable", func() bool {
 		return strings.Contains(a.Send("GET", "/api/gateway/attention", "", "Authorization", "Bearer "+a.zoe).Text, `"unreachable/beta"`)
 	})
