@@ -53,7 +53,7 @@
       going = event.timeStamp
       return
     } else if (going && event.timeStamp - going < 1500) {
-      document.querySelector(`nav a[data-key="${CSS.escape(event.key)}"]`)?.click()
+      document.querySelector(`header a[data-key="${CSS.escape(event.key)}"]`)?.click()
     }
     going = 0
   })

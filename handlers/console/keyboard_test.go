@@ -16,6 +16,9 @@ import (
 const operable = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, [tabindex="0"]')]
 	.filter(e => !e.disabled && e.checkVisibility({visibilityProperty: true}))`
 
+// partsOfADate is how many times more than once Tab stops within a field for a date and time.
+const partsOfADate = 6
+
 // TestTabReachesEverything walks through each page by Tab: every control is reached, in the order of the page, and shows that it
 // has the focus.
 func TestTabReachesEverything(t *testing.T) {
@@ -34,7 +37,8 @@ func TestTabReachesEverything(t *testing.T) {
 		browsertest.Eval[bool](tab, `(window.reached = [], addEventListener('focusin', ({ target }) => {
 			reached.push(things.indexOf(target) + (getComputedStyle(target).outlineStyle === 'none' ? ' without a visible focus' : ''))
 		}), true)`)
-		tab.Keys(strings.Repeat(kb.Tab, things))
+		dates := browsertest.Eval[int](tab, `document.querySelectorAll('[type=datetime-local]').length`)
+		tab.Keys(strings.Repeat(kb.Tab, things+partsOfADate*dates))
 		reached := browsertest.Eval[[]string](tab, `reached.map(String)`)
 		for i := range things {
 			if i >= len(reached) || reached[i] != fmt.Sprint(i) {

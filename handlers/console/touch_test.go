@@ -11,7 +11,7 @@ import (
 // tooSmall lists controls that a thumb would miss: those less than 44 px high, or less than 24 px wide. Links within a text
 // are as high as the text.
 const tooSmall = `(() => {
-	if (e.closest('.sr-only, p:not(:has(> .link:only-child)), dd, .markdown, [popover], .tokens') || getComputedStyle(e).pointerEvents === 'none') return false
+	if (e.closest('.sr-only, svg, p:not(:has(> .link:only-child)), dd, .markdown, [popover], .tokens') || getComputedStyle(e).pointerEvents === 'none') return false
 	const target = e.matches('[type=checkbox]') ? e.labels[0] : e
 	target.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'})
 	const box = target.getClientRects()[0]
