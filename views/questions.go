@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"switchyard/internal/domain"
 )
@@ -111,7 +110,7 @@ func pieces(text string) (list []piece) {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
 	start := 0
 	for i, r := range text {
-		if r == '\t' || r == '\n' || !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) {
+		if !domain.IsHidden(r) {
 			continue
 		}
 		if i > start {
@@ -128,11 +127,8 @@ func pieces(text string) (list []piece) {
 
 // visible is a text with codes in place of what would not be seen, for attributes and short lines.
 func visible(text string) string {
-	var b strings.Builder
-	for _, p := range pieces(text) {
-		b.WriteString(p.text + p.code)
-	}
-	return b.String()
+	shown, _ := domain.Expose(text)
+	return shown
 }
 
 // hidden counts the characters of a question that would not be seen.

@@ -52,7 +52,7 @@ func Expose(text string) (shown string, hidden int) {
 }
 
 // IsHidden reports whether a character shows nothing of its own: a control or format character, or a separator of
-// lines that is not usual.
+// lines that is not usual, or one for private use.
 func IsHidden(r rune) bool {
-	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 }
