@@ -135,6 +135,11 @@ while :; do
 			sleep 1
 			continue
 		fi
+		api GET "$stories/$(uri "$id")"
+		if [ "$(field .blocked)" != null ]; then # the board is a moment older than the story
+			sleep 1
+			continue
+		fi
 	else
 		api POST "$stories/claim" '{"wait": "10s"}'
 		[ "$status" = 204 ] && continue
