@@ -47,10 +47,14 @@ func (p QuestionsProps) open() int {
 
 func (p QuestionsProps) facts() []fact {
 	list := []fact{{name: "Open", value: thousands(p.open())}}
+	oldest := p.Now
 	for _, q := range p.Questions {
-		if q.State == domain.QuestionOpen {
-			return append(list, fact{name: "Longest waits", value: ageAt(p.Now, q.AskedAt)})
+		if q.State == domain.QuestionOpen && q.AskedAt.Before(oldest) {
+			oldest = q.AskedAt
 		}
+	}
+	if oldest != p.Now {
+		list = append(list, fact{name: "Longest waits", value: ageAt(p.Now, oldest)})
 	}
 	return list
 }
