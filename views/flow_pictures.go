@@ -15,7 +15,6 @@ import (
 type flowPoint struct {
 	x, y  float64 // percent, pixels
 	story *domain.FlowStory
-	loud  bool // it took longer than 85 % of all
 }
 
 const (

@@ -117,17 +117,22 @@ func (c chances) reached(level int) int {
 	return c.first
 }
 
+// widest is up to how many finished items sums are told apart: 16 MiB while they are made. A day counts as at most its
+// share of these, 5,825 in a forecast of half a year: more is a board that was moved, not work.
+const widest = 1<<20 - 1
+
 // over returns the distribution of what is finished in some days: the power of the daily one under convolution, which
 // is the power of its Fourier transform.
 func (d daily) over(days int) chances {
-	last := d.values[len(d.values)-1] * days
+	most := widest / days
+	last := min(most, d.values[len(d.values)-1]) * days
 	size := 1
 	for size <= last {
 		size *= 2
 	}
 	waves := make([]complex128, size)
 	for i, value := range d.values {
-		waves[value] = complex(d.of[i], 0)
+		waves[min(most, value)] += complex(d.of[i], 0)
 	}
 	transform(waves)
 	for i, w := range waves {

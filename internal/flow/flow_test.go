@@ -3,6 +3,8 @@ package flow_test
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,6 +27,21 @@ func TestForecastsArePublishedOnes(t *testing.T) {
 	}
 	if got := flow.Chance(lighthouse, 28, 30); math.Abs(got-0.664) > 0.0005 {
 		t.Errorf("28 items within 30 days: %.4f, want 0.664", got)
+	}
+}
+
+// TestADayOnWhichABoardWasMovedCostsNoMore: it does not raise what is promised either.
+func TestADayOnWhichABoardWasMovedCostsNoMore(t *testing.T) {
+	sample := append([]int{200_000, 100_000}, slices.Repeat([]int{1, 0, 2}, 59)...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := flow.HowMany(sample, 180)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
+		t.Errorf("a forecast takes %d MiB", used>>20)
+	}
+	if usual := flow.HowMany(sample[2:], 180); got[3] < usual[3] || got[3] > 2*usual[3]+5825 {
+		t.Errorf("%v with the moves, %v without", got, usual)
 	}
 }
 

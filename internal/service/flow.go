@@ -31,15 +31,22 @@ type Flow struct {
 
 	mu       sync.Mutex // held while a report is made: others wait for the same work
 	projects map[string]*flowProject
-	reports  map[string]*domain.FlowReport
+	reports  map[string]madeReport
 	promises map[uint64]int // forecasts for flow.Grade, by the hash of their samples
+}
+
+// madeReport is a report that is kept, and what it was made of: as long as that is held, no other board is at its
+// address.
+type madeReport struct {
+	report *domain.FlowReport
+	boards []*domain.PipelineSummary
 }
 
 const (
 	// flowPast is how long ago visits may have ended that count: the window, and as many days before it for grading.
 	flowPast = 2 * domain.MaxFlowDays * 24 * time.Hour
-	// maxFlowVisits is how many visits of a project count, the first ones of its stories.
-	maxFlowVisits = 200_000
+	// maxFlowVisits is how many visits of a project count: all that are kept, and those since these were last counted.
+	maxFlowVisits = maxKeptVisits + 50_000
 	// maxReports and maxPromises limit what is kept; when there are more, all are made again.
 	maxReports, maxPromises = 32, 20_000
 	// warmProjects is up to how many projects are read before anybody asks.
@@ -49,7 +56,7 @@ const (
 func newFlow(store flowStore, visits *Visits, pipelines *Pipelines) *Flow {
 	return &Flow{
 		store: store, visits: visits, pipelines: pipelines, projects: map[string]*flowProject{},
-		reports: map[string]*domain.FlowReport{}, promises: map[uint64]int{},
+		reports: map[string]madeReport{}, promises: map[uint64]int{},
 	}
 }
 
@@ -90,19 +97,19 @@ func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowRepo
 	now := clock.Now().In(q.Zone)
 	key := strings.Builder{}
 	fmt.Fprintf(&key, "%d %d %d %t %s %d", q.Days, q.Ahead, q.Items, q.All, q.Zone, flow.Day(now))
-	projects := make([]flowBoard, len(chosen))
+	projects, made := make([]flowBoard, len(chosen)), make([]*domain.PipelineSummary, len(chosen))
 	for i, at := range chosen {
 		p := &boards.Pipelines[at]
 		known, err := f.project(ctx, p.Project)
 		if err != nil {
 			return nil, err
 		}
-		projects[i] = flowBoard{p, known}
+		projects[i], made[i] = flowBoard{p, known}, p.Summarized
 		// What is derived from a board is replaced when that changes.
 		fmt.Fprintf(&key, " %s %d %p", p.Project, known.version, p.Summarized)
 	}
-	if report, known := f.reports[key.String()]; known {
-		return report, nil
+	if kept, known := f.reports[key.String()]; known {
+		return kept.report, nil
 	}
 	c := newFlowCount(q, now)
 	for _, p := range projects {
@@ -112,10 +119,13 @@ func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowRepo
 	if err := f.name(ctx, c, report); err != nil {
 		return nil, err
 	}
+	if q.All { // it may be large, and is asked for once
+		return report, nil
+	}
 	if len(f.reports) >= maxReports {
 		clear(f.reports)
 	}
-	f.reports[key.String()] = report
+	f.reports[key.String()] = madeReport{report, made}
 	return report, nil
 }
 
