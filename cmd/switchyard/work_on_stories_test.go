@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"switchyard/internal/waittest"
@@ -36,8 +37,14 @@ func TestThreeAgentsWorkOnABoard(t *testing.T) {
 			if err := json.Unmarshal([]byte(text), &join); err != nil {
 				t.Fatal(err)
 			}
-			launch(t, switchyard(t, filepath.Join(dir, label), "agent", "--gateway", g.url, "--label", label, "--state", "DIR/state",
+			agent := launch(t, switchyard(t, filepath.Join(dir, label), "agent", "--gateway", g.url, "--label", label, "--state", "DIR/state",
 				"--token", join.Token, "--", "sh", script, "sh", "-c", workCommand, dir))
+			t.Cleanup(func() { // killed, it would leave its command running
+				if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Error(err)
+				}
+				<-agent.ended
+			})
 		}
 		waittest.Until(t, "three agents", func() bool {
 			var agents []struct {

@@ -75,7 +75,7 @@ func (b *Board) Run(ctx context.Context) error {
 			timer.Reset(time.Until(next))
 			continue
 		case event, more := <-b.watcher.events:
-			if open = more; changed != nil && !b.layout.touch(changed, event.Name) {
+			if open = more; changed != nil && !b.touch(changed, event.Name) {
 				changed = nil
 			}
 		case _, open = <-b.watcher.errors: // mainly that events were lost
@@ -90,6 +90,12 @@ func (b *Board) Run(ctx context.Context) error {
 			timer.Reset(debounce)
 		}
 	}
+}
+
+func (b *Board) touch(changed fileSet, path string) bool {
+	b.mu.Lock() // what the layout knows changes with writes, too
+	defer b.mu.Unlock()
+	return b.layout.touch(changed, path)
 }
 
 // rescan scans, and returns when to scan again (zero for never), and how long to wait for events before scanning
