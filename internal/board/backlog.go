@@ -2,12 +2,16 @@ package board
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -119,57 +123,121 @@ func (f backlogRules) stories(unit string, files Files) ([]entry, error) {
 	return []entry{e}, nil
 }
 
+var assignee = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(\s*(?:assignee|reporter):[ \t]*)([^\s\['"-].*?)[ \t]*(\r?)$`)
+})
+
 var (
-	assignee = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^((?:assignee|reporter)\s*:|\s*-)([ \t]+)(@[^\s'"#]+)[ \t]*\r?$`)
+	assignees = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^\s*(?:assignee|reporter):[ \t]*\[.*$`)
 	})
-	assignees = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^assignee\s*:[ \t]*\[.*$`) })
-	handle    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([\[,]\s*)(@[^\s,\]'"]+)`) })
+	handle = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([\[,]\s*)(@[^,\]'"]*[^\s,\]'"])`) })
 )
 
 // repairAssignees puts names that begin with "@" in quotes, without which they are no YAML, as Backlog.md does.
 func repairAssignees(head []byte) []byte {
-	head = assignee().ReplaceAll(head, []byte("$1$2'$3'"))
+	head = assignee().ReplaceAllFunc(head, func(line []byte) []byte {
+		found := assignee().FindSubmatch(line)
+		return slices.Concat(found[1], []byte(strconv.Quote(string(found[2]))), found[3])
+	})
 	return assignees().ReplaceAllFunc(head, func(line []byte) []byte {
-		return handle().ReplaceAll(line, []byte("$1'$2'"))
+		return handle().ReplaceAll(line, []byte(`$1"$2"`))
 	})
 }
 
-var criteriaHeading = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^##\s+acceptance criteria(?:\s*\(optional\))?\s*$`)
+// mark matches a line that begins or ends a part of a task.
+var mark = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^<!-- (SECTION:[A-Z][A-Z0-9_]*|COMMENTS?|AC|DOD):(BEGIN|END) -->[\t ]*$`)
 })
 
 // backlogCriteria returns the boxes between the marks around the acceptance criteria; without marks, those of the
-// section.
-func backlogCriteria(d document) (tasks []Task) {
-	from, to := bytes.Index(d.body, []byte("<!-- AC:BEGIN -->")), bytes.Index(d.body, []byte("<!-- AC:END -->"))
-	if from < 0 || to < from {
-		from, to = -1, len(d.body)
-		at := 0
-		for line := range bytes.Lines(d.body) {
-			if from < 0 && criteriaHeading().Match(bytes.TrimRight(line, "\r\n")) {
-				from = at
-			} else if from >= 0 && bytes.HasPrefix(line, []byte("## ")) {
-				to = at
-				break
+// section. Like Backlog.md it returns none where a mark is missing, and takes no others for boxes than those that it
+// writes.
+func backlogCriteria(d document) []Task {
+	var marked, section []Task
+	marks, inMarks, inSection := 0, false, false
+	until, open := "", map[string]bool{} // the end of another part, and parts that have none
+	at, number := d.bodyAt, d.bodyLine
+	for raw := range bytes.Lines(d.body) {
+		start := at
+		at, number = at+len(raw), number+1
+		line := strings.TrimRight(string(raw), "\r\n")
+		found := mark().FindStringSubmatch(line)
+		switch {
+		case until != "":
+			if strings.HasPrefix(line, until) {
+				until = ""
 			}
-			at += len(line)
+		case found != nil && found[1] == "AC":
+			if inMarks = !inMarks; inMarks != (found[2] == "BEGIN") {
+				return nil
+			}
+			marks++
+		case found != nil && found[2] == "BEGIN" && !open[found[1]]:
+			until = "<!-- " + found[1] + ":END -->"
+			if !bytes.Contains(d.body[at-d.bodyAt:], []byte("\n"+until)) {
+				until, open[found[1]] = "", true
+			}
+		case strings.HasPrefix(line, "## ") || strings.HasPrefix(line, "##\t"):
+			inSection = strings.EqualFold(strings.Trim(line, "# \t"), "Acceptance Criteria")
+		case (inMarks || inSection) && len(line) > len("- [ ] ") &&
+			(strings.HasPrefix(line, "- [ ] ") || strings.HasPrefix(line, "- [x] ")):
+			task := Task{domain.Task{Line: number, Text: limit(strings.TrimSpace(line[6:])), Done: line[3] == 'x'}, start + 3}
+			if inMarks {
+				marked = append(marked, task)
+			} else {
+				section = append(section, task)
+			}
 		}
 	}
-	if from < 0 {
+	switch {
+	case inMarks:
 		return nil
+	case marks > 0:
+		return marked
 	}
-	for _, task := range (folderRules{fences: true}).lines(d.body[from:to]) {
-		task.Line += d.bodyLine + bytes.Count(d.body[:from], []byte("\n"))
-		if task.at > 0 {
-			task.at += d.bodyAt + from
-		}
-		tasks = append(tasks, task)
-	}
-	return tasks
+	return section
 }
 
-var plainYAML = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL][\pL\pN ./_-]*[\pL\pN]$`) })
+// plainText matches texts that need no quotes in YAML unless they mean something else than a text.
+var plainText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[^\s?:,\[\]{}#&*!|=>'"%@` + "`" + `-][^:,\[\]{}]*$`)
+})
+
+// backlogText returns text in YAML as Backlog.md writes it.
+func backlogText(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r > 0xffff || !unicode.IsPrint(r) && r != '\u00a0' }) {
+		return escapedText(text)
+	}
+	var node yaml.Node
+	var is bool
+	plain := plainText().MatchString(text) && !strings.Contains(text, " #")
+	if plain && yaml.Unmarshal([]byte(text), &node) == nil && len(node.Content) == 1 {
+		if value := node.Content[0]; value.Value == text && value.ShortTag() == "!!str" && value.Decode(&is) != nil {
+			return text
+		}
+	}
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
+
+func escapedText(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08X`, r)
+		case !unicode.IsPrint(r) && r != '\u00a0':
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return `"` + b.String() + `"`
+}
 
 // move changes the two lines that "backlog task edit --status" changes.
 func (f backlogRules) move(_ string, _ *record, content []byte, to stageRule) ([]byte, error) {
@@ -177,32 +245,32 @@ func (f backlogRules) move(_ string, _ *record, content []byte, to stageRule) ([
 	if !d.closed {
 		return nil, errChanged
 	}
-	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-	status := to.key
-	var value any
-	err := yaml.Unmarshal([]byte(status), &value)
-	if err != nil || value != any(status) || !plainYAML().MatchString(status) {
-		status = quote(status)
-	}
 	lines := bytes.SplitAfter(d.head, []byte("\n"))
-	set := func(key, value string) bool {
-		for i, line := range lines {
-			if !bytes.HasPrefix(line, []byte(key+":")) {
-				continue
-			}
-			end := line[len(bytes.TrimRight(line, "\r\n")):]
-			lines[i] = append([]byte(key+": "+value), end...)
-			return true
-		}
-		return false
+	find := func(key string) int {
+		return slices.IndexFunc(lines, func(line []byte) bool { return bytes.HasPrefix(line, []byte(key+":")) })
 	}
-	if !set("status", status) {
+	set := func(at int, key, value string) {
+		end := lines[at][len(bytes.TrimRight(lines[at], "\r\n")):]
+		lines[at] = append([]byte(key+": "+value), end...)
+	}
+	at := find("status")
+	if at < 0 {
 		return nil, domain.Errorf(domain.Conflict, "the front matter has no line with the status")
 	}
-	updated := quote(time.Now().UTC().Format("2006-01-02 15:04"))
-	if !set("updated_date", updated) {
-		lines = append(lines[:len(lines)-1], []byte("updated_date: "+updated+lineEnd(content)), lines[len(lines)-1])
+	set(at, "status", backlogText(to.key))
+	updated := "'" + time.Now().UTC().Format("2006-01-02 15:04") + "'"
+	if at = find("updated_date"); at >= 0 {
+		set(at, "updated_date", updated)
+	} else {
+		if at = find("created_date") + 1; at == 0 {
+			at = len(lines) - 1
+		}
+		lines = slices.Insert(lines, at, []byte("updated_date: "+updated+lineEnd(content)))
 	}
 	head := bytes.Join(lines, nil)
-	return bytes.Join([][]byte{content[:len(d.before)], head, content[len(d.before)+len(d.head):]}, nil), nil
+	front, err := parseFrontMatter(document{head: repairAssignees(head), opened: true, closed: true})
+	if err != nil || text(front.get("status")) != to.key {
+		return nil, domain.Errorf(domain.Conflict, "the status is written in a way that can only be changed by hand")
+	}
+	return slices.Concat(content[:len(d.before)], head, content[len(d.before)+len(d.head):]), nil
 }

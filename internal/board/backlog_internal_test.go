@@ -1,6 +1,7 @@
 package board
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -52,6 +53,22 @@ func TestBacklogTasksStandWhereTheirStatusSays(t *testing.T) {
 	waittest.Until(t, "the move", func() bool { return b.moved() != "" })
 	if b.moved() != "BACK-9 4_in_progress 5_done" {
 		t.Errorf("moves: %s", b.moved())
+	}
+}
+
+func TestCriteriaAreBetweenTheirMarks(t *testing.T) {
+	for body, want := range map[string]string{
+		"<!-- AC:BEGIN -->\n- [x] a\n<!-- AC:END -->\n- [ ] b\n":                                "1/1",
+		"## Acceptance Criteria\n- [x] a\n- [ ] b\n":                                            "1/2",
+		"## Acceptance Criteria\n- [x] a\n<!-- AC:BEGIN -->\n- [ ] b\n":                         "0/0",
+		"<!-- COMMENTS:BEGIN -->\n<!-- AC:BEGIN -->\n- [ ] b\n<!-- COMMENTS:END -->\n":          "0/0",
+		"<!-- COMMENTS:BEGIN -->\n<!-- AC:BEGIN -->\n- [ ] b\n<!-- AC:END -->\n":                "0/1",
+		strings.Repeat("<!-- COMMENTS:BEGIN -->\n", 40_000) + "## acceptance criteria\n- [ ] b": "0/1",
+	} {
+		count := countTasks(backlogCriteria(splitDocument([]byte(body))))
+		if got := fmt.Sprintf("%d/%d", count.Done, count.Total); got != want {
+			t.Errorf("%.60q: %s, want %s", body, got, want)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func (f folderRules) unit(file string) string {
 	}
 	above, name := path.Dir(dir), path.Base(dir)
 	switch {
-	case name == f.archive && above == f.root || strings.HasPrefix(name, ".") || !f.is(name):
+	case name == f.archive && above == f.root || !f.is(name):
 		return ""
 	case above == f.root:
 		return "1 " + dir
@@ -155,12 +155,6 @@ var boxLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^` + space + `*(?:[-*+]|[0-9]{1,9}[.)])` + space + `*\[(` + space + `*)(` + mark + `?)(` +
 		space + `*)\](.*)`)
 })
-
-// lines returns the boxes of a checklist.
-func (f folderRules) lines(content []byte) []Task {
-	tasks, _ := f.boxes(content)
-	return tasks
-}
 
 // boxes returns the boxes of a checklist, and whether one of them says that it is being worked on.
 func (f folderRules) boxes(content []byte) (tasks []Task, doing bool) {

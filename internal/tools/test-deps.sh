@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Go (axe-core; a browser; PostgreSQL; a C compiler for the race detector) where that is
+# Installs what the tests need beyond Go (axe-core; the tools of boards; a browser; PostgreSQL; a C compiler for the race detector) where that is
 # missing and can be installed; says what to install where it cannot.
 set -euo pipefail
 
@@ -7,6 +7,13 @@ pages=$(dirname "$0")/../browsertest
 if ! cmp -s "$pages/package-lock.json" "$pages/node_modules/installed"; then
   npm ci --prefix "$pages" --silent --no-audit --no-fund
   cp "$pages/package-lock.json" "$pages/node_modules/installed"
+fi
+
+# npm ci refuses where the registry does not have the tools' programs for other systems.
+boards=$(dirname "$0")/../boardtools
+if ! cmp -s "$boards/package-lock.json" "$boards/node_modules/installed"; then
+  npm install --prefix "$boards" --no-save --silent --no-audit --no-fund
+  cp "$boards/package-lock.json" "$boards/node_modules/installed"
 fi
 
 missing=()
