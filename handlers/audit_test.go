@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -265,6 +266,17 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 		"bot.configured", "team", "transport: matrix → team", "password: removed", "bot token: set")
 	a.change("POST /api/gateway/bot/test", "/api/gateway/bot/test", "", "bot.tested", "matrix")
 
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer receiver.Close()
+	target := field(t, a.change("POST /api/gateway/targets", "/api/gateway/targets", `{"name":"hook","url":"`+receiver.URL+`/canary-path","events":["story_blocked"]}`,
+		"target.created", "hook", "url: "+receiver.URL+"/…", "story_blocked").Text, "id")
+	hooks := "/api/gateway/targets/" + target
+	a.change("PUT /api/gateway/targets/{id}", hooks, `{"name":"hooked","url":"`+receiver.URL+`/canary-other"}`, "target.changed", "hooked", "name: hook → hooked", "address: changed", "rules: ")
+	a.change("POST /api/gateway/targets/{id}/test", hooks+"/test", "", "target.tested", "hooked", target)
+	rotated := a.change("POST /api/gateway/targets/{id}/secret", hooks+"/secret", "", "target.secret_changed", "hooked", "the former secret signs")
+	a.change("POST /api/gateway/targets/{id}/resend", hooks+"/resend", "", "target.resent", "hooked", target)
+	a.change("DELETE /api/gateway/targets/{id}", hooks, "", "target.removed", "hooked", target)
+
 	a.change("POST /sign-in", "/sign-in", form("callback", a.callback()), "sign_in.completed", "identity provider")
 	a.change("POST /sign-out", "/sign-out", "x=", "sign_in.removed", "identity provider")
 	a.change("POST /oauth/sign-out", "/oauth/sign-out", "", "sign_in.removed", "identity provider")
@@ -315,7 +327,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 
 	all, _ := a.entries("?limit=200")
 	text, _ := json.Marshal(all)
-	for _, secret := range []string{"canary", "correct-horse", a.zoe, a.viewer, secret, ci, field(t, token.Text, "token"), signintest.AccessToken} {
+	for _, secret := range []string{"canary", field(t, rotated.Text, "secret"), "correct-horse", a.zoe, a.viewer, secret, ci, field(t, token.Text, "token"), signintest.AccessToken} {
 		if strings.Contains(string(text), secret) || strings.Contains(a.log.String(), secret) {
 			t.Errorf("the audit or the log has the secret %q", secret)
 		}

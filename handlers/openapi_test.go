@@ -260,6 +260,24 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	get("/api/gateway/bot", "", 200)
 	post("/api/gateway/bot/test", "", 200)
 
+	made := post("/api/gateway/targets", `{"name":"hook","url":"https://hooks.example/x","events":["story_blocked"],"quiet":{"from":"22:00","to":"07:00"}}`, 201)
+	post("/api/gateway/targets", `{"name":"hook","url":"sms://1"}`, 400)
+	get("/api/gateway/targets", "", 200)
+	target := func(method, call, body string, status int) {
+		t.Helper()
+		check(exchange{method: method, pattern: "/api/gateway/targets/{id}" + call, path: "/api/gateway/targets/" + field(t, made, "id") + call, body: body, status: status})
+	}
+	target("PUT", "", `{"name":"hook","projects":["alpha"]}`, 200)
+	target("PUT", "", `{"name":"hook","alerts":["boredom"]}`, 400)
+	target("POST", "/test", "", 502)
+	target("POST", "/secret", "", 200)
+	target("POST", "/resend", "", 200)
+	check(exchange{method: "GET", pattern: "/api/gateway/targets/{id}/deliveries", path: "/api/gateway/targets/" + field(t, made, "id") + "/deliveries?limit=1", status: 200})
+	target("DELETE", "", "", 204)
+	target("DELETE", "", "", 404)
+	target("POST", "/test", "", 404)
+	checked["testTarget"] = true // success needs a receiver; the tests of targets cover it
+
 	given := post("/api/gateway/tokens", `{"name":"ci","role":"operator","expires_in":"1h"}`, 201)
 	post("/api/gateway/tokens", `{"name":"ci","role":"root"}`, 400)
 	get("/api/gateway/tokens", "", 200)

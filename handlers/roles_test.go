@@ -42,6 +42,9 @@ var neededRole = map[string]domain.Role{
 
 	"DELETE /gateway/agents/{id}": "admin", "POST /api/gateway/projects": "admin", "PUT /api/gateway/projects/{name}": "admin",
 	"DELETE /api/gateway/projects/{name}": "admin", "GET /api/gateway/bot-config": "admin", "POST /api/gateway/bot-config": "admin",
+	"GET /api/gateway/targets": "admin", "POST /api/gateway/targets": "admin", "PUT /api/gateway/targets/{id}": "admin",
+	"DELETE /api/gateway/targets/{id}": "admin", "POST /api/gateway/targets/{id}/test": "admin", "POST /api/gateway/targets/{id}/secret": "admin",
+	"POST /api/gateway/targets/{id}/resend": "admin", "GET /api/gateway/targets/{id}/deliveries": "admin",
 	"GET /api/gateway/tokens": "admin", "POST /api/gateway/tokens": "admin", "DELETE /api/gateway/tokens/{id}": "admin",
 	"GET /api/gateway/sessions": "admin", "DELETE /api/gateway/sessions/{id}": "admin",
 	"GET /api/gateway/audit": "admin", "GET /oauth/authorize": "admin", "HEAD /oauth/authorize": "admin", "POST /oauth/sign-out": "admin",
@@ -54,7 +57,7 @@ var neededRole = map[string]domain.Role{
 // okFalseRoutes are the routes whose failures have the form {"ok":false,"error":…}.
 var okFalseRoutes = map[string]bool{
 	"POST /api/gateway/switch": true, "POST /api/gateway/attention/acknowledge": true, "POST /api/gateway/attention/reopen": true,
-	"POST /api/gateway/bot-config": true, "POST /api/gateway/bot/test": true,
+	"POST /api/gateway/bot-config": true, "POST /api/gateway/bot/test": true, "POST /api/gateway/targets/{id}/test": true,
 }
 
 // namedToken issues a token with a role.

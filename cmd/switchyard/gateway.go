@@ -90,7 +90,7 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 	address := baseURL(g.config.Listen, g.listeners)
 	g.start.started(address, g.config)
 	fmt.Fprintf(out, "Switchyard serves %s\n", address)
-	notify(ready)
+	tellService(ready)
 	err := serve(ctx, g.log, g.listeners, handler)
 	cancel(nil)
 	await(g.log, loops)

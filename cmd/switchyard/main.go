@@ -35,7 +35,7 @@ func main() {
 	}
 	go func() {
 		<-signals
-		notify(stopping)
+		tellService(stopping)
 		cancel()
 		<-signals // a second signal ends the process without draining
 		os.Exit(exitFailure)

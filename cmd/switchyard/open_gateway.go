@@ -18,6 +18,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/login"
 	"switchyard/internal/metrics"
+	"switchyard/internal/notify"
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
@@ -134,10 +135,18 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		}
 	}
 	chat := bot.New(chatOptions)
+	n := c.Notifications
+	messenger := notify.New(notify.Options{
+		Guard: notify.Guard{Private: n.AllowPrivate, Loopback: n.AllowPrivate || c.OnLoopback()}, Version: version(),
+		Mail: notify.Mail{
+			Host: n.SMTPHost, Port: n.SMTPPort, From: n.SMTPFrom, Username: n.SMTPUsername, Password: n.SMTPPassword,
+			TLS: n.SMTPTLS,
+		},
+	})
 	options := service.Options{
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents,
-		PermissionRole: domain.Role(c.PermissionRole),
-		JoinTokenTTL:   c.JoinTokenTTL, Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat,
+		PermissionRole: domain.Role(c.PermissionRole), PublicURL: c.PublicURL, Messenger: messenger,
+		JoinTokenTTL: c.JoinTokenTTL, Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat,
 		Credentials: credentials, Provider: signin.New(signInOptions, log),
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
@@ -198,7 +207,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		g.handler.Login = login.New(loginOptions)
 	}
 	g.handler.Service, g.handler.Chat, g.handler.Metrics = g.service, chat, counts
-	g.addCloser(func() error { projects.Close(); return nil })
+	g.addCloser(func() error { projects.Close(); messenger.Close(); return nil })
 	return nil
 }
 

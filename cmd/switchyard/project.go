@@ -50,7 +50,7 @@ func projectCommand() *cobra.Command {
 				return fmt.Errorf("--work: %w", err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Switchyard serves %s\n", baseURL(c.Listen, listeners))
-			notify(ready)
+			tellService(ready)
 			return p.run(cmd.Context(), listeners)
 		},
 	}

@@ -168,8 +168,9 @@ const (
 	stopping = "STOPPING=1\n"
 )
 
-// notify sends message to the service manager (systemd's Type=notify). It does nothing without one, and ignores errors.
-func notify(message string) {
+// tellService sends message to the service manager (systemd's Type=notify). It does nothing without one, and ignores
+// errors.
+func tellService(message string) {
 	address := os.Getenv("NOTIFY_SOCKET")
 	if address == "" {
 		return

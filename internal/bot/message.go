@@ -126,6 +126,9 @@ func columns(columns ...Line) Line {
 	return line
 }
 
+// Describe returns an event as one line, without links.
+func Describe(e domain.Event) Message { return Message{links("").describe(e)} }
+
 func (l links) describe(e domain.Event) Line {
 	kind, d := e.Type.Kind(), e.Details()
 	line, text := Line{Bold(e.Project)}, Short(kind.Says(d), 3*MaxName)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -118,6 +119,21 @@ func parseDurationOrZero(text string) (time.Duration, error) {
 		return 0, nil
 	}
 	return parseDuration(text)
+}
+
+func parsePort(text string) (int, error) {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || port == 0 {
+		return 0, errors.New("must be a port, a number from 1 to 65535")
+	}
+	return int(port), nil
+}
+
+func parseMailbox(text string) (string, error) {
+	if _, err := mail.ParseAddress(text); err != nil {
+		return "", fmt.Errorf("%q is not a mail address, such as switchyard@example.org", text)
+	}
+	return parseText(text)
 }
 
 func oneOf(words ...string) func(string) (string, error) {

@@ -43,6 +43,8 @@ type Config struct {
 	Login  Login
 	Bot    Bot
 
+	Notifications Notifications
+
 	// Projects are registered when the gateway starts with an empty registry; the first becomes the active one.
 	Projects []domain.Project
 
@@ -71,6 +73,22 @@ type Bot struct {
 	Operators  []string // user ids
 	TeamAPIURL string
 }
+
+// Notifications says where messages may be sent, and by which server mail is.
+type Notifications struct {
+	AllowPrivate bool // addresses of private networks
+	SMTPHost     string
+	SMTPPort     int
+	SMTPFrom     string
+	SMTPUsername string // "" to send without
+	SMTPPassword domain.Secret
+	SMTPTLS      string // starttls, implicit or none
+
+	smtpPasswordFile string
+}
+
+// OnLoopback reports whether only this machine can reach the gateway.
+func (c *Config) OnLoopback() bool { return onLoopback(c.Listen) }
 
 // FlagError is a mistake in a flag.
 type FlagError struct{ error }

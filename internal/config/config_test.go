@@ -63,6 +63,8 @@ func TestDefaults(t *testing.T) {
 		},
 		Login: config.Login{RolesClaim: "groups"},
 		Bot:   config.Bot{TeamAPIURL: "https://slack.com/api/"},
+
+		Notifications: config.Notifications{SMTPPort: 587, SMTPTLS: "starttls"},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Load = %+v, %v; want %+v", got, err, want)
@@ -258,7 +260,7 @@ func TestTheExampleFile(t *testing.T) {
 		t.Errorf("as it is: %+v, %v", plain, err)
 	}
 	all := regexp.MustCompile(`(?m)^# ([a-z_]+ = |\[\[)`).ReplaceAllString(string(data), "$1")
-	got, err := load(t, all, []string{"SWITCHYARD_ADMIN_TOKEN=x", "SWITCHYARD_LOGIN_CLIENT_SECRET=x"}, nil)
+	got, err := load(t, all, []string{"SWITCHYARD_ADMIN_TOKEN=x", "SWITCHYARD_LOGIN_CLIENT_SECRET=x", "SWITCHYARD_NOTIFICATIONS_SMTP_PASSWORD=x"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,6 +284,27 @@ func TestTheExampleFile(t *testing.T) {
 	}
 	if got.SignIn.AuthorizeURL == "" || got.SignIn.TokenURL == "" || got.SignIn.ClientID == "" || got.SignIn.Product == "" || len(got.SignIn.Scopes) == 0 || len(got.Bot.Operators) == 0 {
 		t.Errorf("the example lacks something: %+v", got)
+	}
+}
+
+func TestMailNeedsASenderAndReadsItsPassword(t *testing.T) {
+	path := tokenFile(t, "two words\nmore", 0o600)
+	got, err := load(t, "[notifications]\nsmtp_host = 'mail.example'\nsmtp_port = 465\nsmtp_from = 'Yard <y@example.org>'\nsmtp_password_file = '"+path+"'", []string{"SWITCHYARD_NOTIFICATIONS_SMTP_TLS=implicit", "SWITCHYARD_NOTIFICATIONS_ALLOW_PRIVATE=true"}, nil)
+	if n := got.Notifications; err != nil || n.SMTPPort != 465 || n.SMTPPassword.Reveal() != "two words" || n.SMTPTLS != "implicit" || !n.AllowPrivate {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for file, says := range map[string]string{
+		"notifications.smtp_host = 'mail.example'": ":1: notifications.smtp_host: needs notifications.smtp_from",
+		"notifications.smtp_port = 0":              ":1: notifications.smtp_port: must be a port",
+		"notifications.smtp_port = true":           ":1: notifications.smtp_port: must be a string",
+		"notifications.smtp_from = 'nobody'":       ":1: notifications.smtp_from: ",
+		"notifications.smtp_tls = 'perhaps'":       ":1: notifications.smtp_tls: must be one of",
+		"notifications.allow_private = 'yes'":      ":1: notifications.allow_private: must be true or false",
+		"[notifications]\nsmtp_from = 'a@b.example'\nsmtp_password_file = '/nonexistent/password'": ":3: notifications.smtp_password_file: ",
+	} {
+		if _, err := load(t, file, nil, nil); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", file, err, says)
+		}
 	}
 }
 

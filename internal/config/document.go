@@ -93,7 +93,7 @@ func (d *document) key(prefix string, node *unstable.Node) (string, given) {
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // sections are the tables that a file may have.
-var sections = []string{"gateway", "sign_in", "login", "questions", "bot", "metrics"}
+var sections = []string{"gateway", "sign_in", "login", "questions", "bot", "metrics", "notifications"}
 
 func (d *document) table(key string, at given, kind unstable.Kind) error {
 	switch {
@@ -174,6 +174,7 @@ func (d *document) leaf(key string, at given, value *unstable.Node) error {
 			return at.fail(errors.New("must be true or false"))
 		}
 	case s != nil && s.kind == zeroKind && value.Kind == unstable.Integer && string(value.Data) == "0":
+	case s != nil && s.kind == numberKind && value.Kind == unstable.Integer:
 	case value.Kind != unstable.String:
 		return at.fail(errors.New("must be a string"))
 	}

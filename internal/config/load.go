@@ -50,6 +50,9 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	if err == nil {
 		err = c.readLogin(last, getenv)
 	}
+	if err == nil {
+		err = c.readMail(last, getenv)
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -207,10 +210,43 @@ func ReadTokenFile(path string, getenv func(string) string) (token domain.Secret
 	if token, err = parseToken(string(data)); err != nil {
 		return "", "", fmt.Errorf("%s: %w", path, err)
 	}
-	if info.Mode().Perm()&0o044 != 0 && !isServiceCredential(path, getenv) {
-		warning = fmt.Sprintf("other users can read the token in %s; protect it with chmod 600", path)
+	return token, readableByOthers("token", path, info, getenv), nil
+}
+
+// readableByOthers returns a warning if other users can read the file of a secret, else "".
+func readableByOthers(what, path string, info fs.FileInfo, getenv func(string) string) string {
+	if info.Mode().Perm()&0o044 == 0 || isServiceCredential(path, getenv) {
+		return ""
 	}
-	return token, warning, nil
+	return fmt.Sprintf("other users can read the %s in %s; protect it with chmod 600", what, path)
+}
+
+const mailPasswordVariable = "SWITCHYARD_NOTIFICATIONS_SMTP_PASSWORD"
+
+// readMail reads the password for the mail server, from the variable or the first line of its file, and checks the
+// settings that depend on each other.
+func (c *Config) readMail(last map[string]given, getenv func(string) string) error {
+	n := &c.Notifications
+	if host := last["notifications.smtp_host"]; n.SMTPHost != "" && n.SMTPFrom == "" {
+		return host.fail(errors.New("needs notifications.smtp_from, the sender's address"))
+	}
+	n.SMTPPassword = domain.Secret(getenv(mailPasswordVariable))
+	if n.smtpPasswordFile == "" || n.SMTPPassword != "" {
+		return nil
+	}
+	from := last["notifications.smtp_password_file"]
+	data, info, err := files.ReadInfo(n.smtpPasswordFile)
+	if err != nil {
+		return from.fail(err)
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	if n.SMTPPassword = domain.Secret(strings.TrimRight(line, "\r")); n.SMTPPassword == "" {
+		return from.fail(fmt.Errorf("%s: holds no password", n.smtpPasswordFile))
+	}
+	if warning := readableByOthers("password", n.smtpPasswordFile, info, getenv); warning != "" {
+		c.Warnings = append(c.Warnings, warning)
+	}
+	return nil
 }
 
 // isServiceCredential reports whether the file at path is a systemd credential, which no other user can read whatever

@@ -19,11 +19,12 @@ type setting struct {
 type kind int
 
 const (
-	textKind  kind = iota
-	zeroKind       // a text, or the number 0
-	boolKind       // true or false; its flag needs no value
-	commaList      // an array in the file, in its variable with commas between
-	spaceList      // an array in the file, in its variable with spaces between
+	textKind   kind = iota
+	zeroKind        // a text, or the number 0
+	numberKind      // a number, or the same as a text
+	boolKind        // true or false; its flag needs no value
+	commaList       // an array in the file, in its variable with commas between
+	spaceList       // an array in the file, in its variable with spaces between
 )
 
 func (k kind) list() bool { return k == commaList || k == spaceList }
@@ -139,6 +140,34 @@ func (c *Config) settings() []setting {
 		{key: "login.user_header", set: one(&c.Login.UserHeader, parseHeaderName)},
 		{key: "login.groups_header", set: one(&c.Login.GroupsHeader, parseHeaderName)},
 		{key: "questions.permission_role", fallback: "operator", set: one(&c.PermissionRole, oneOf("operator", "admin"))},
+		{
+			env: "SWITCHYARD_NOTIFICATIONS_ALLOW_PRIVATE", key: "notifications.allow_private", fallback: "false",
+			kind: boolKind, set: one(&c.Notifications.AllowPrivate, parseBool),
+		},
+		{
+			env: "SWITCHYARD_NOTIFICATIONS_SMTP_HOST", key: "notifications.smtp_host",
+			set: one(&c.Notifications.SMTPHost, parseHost),
+		},
+		{
+			env: "SWITCHYARD_NOTIFICATIONS_SMTP_PORT", key: "notifications.smtp_port", kind: numberKind, fallback: "587",
+			set: one(&c.Notifications.SMTPPort, parsePort),
+		},
+		{
+			env: "SWITCHYARD_NOTIFICATIONS_SMTP_FROM", key: "notifications.smtp_from",
+			set: one(&c.Notifications.SMTPFrom, parseMailbox),
+		},
+		{
+			env: "SWITCHYARD_NOTIFICATIONS_SMTP_USERNAME", key: "notifications.smtp_username",
+			set: one(&c.Notifications.SMTPUsername, parseText),
+		},
+		{
+			env: "SWITCHYARD_NOTIFICATIONS_SMTP_PASSWORD_FILE", key: "notifications.smtp_password_file",
+			set: one(&c.Notifications.smtpPasswordFile, parsePath),
+		},
+		{
+			env: "SWITCHYARD_NOTIFICATIONS_SMTP_TLS", key: "notifications.smtp_tls", fallback: "starttls",
+			set: one(&c.Notifications.SMTPTLS, oneOf("starttls", "implicit", "none")),
+		},
 		{key: "bot.operators", kind: commaList, set: each(&c.Bot.Operators, parseText)},
 		{key: "bot.team_api_url", fallback: "https://slack.com/api/", set: one(&c.Bot.TeamAPIURL, parsePlainURL)},
 	}

@@ -213,6 +213,13 @@ const (
 	BotConfigured Action = "bot.configured"
 	BotTested     Action = "bot.tested"
 
+	TargetCreated       Action = "target.created"
+	TargetChanged       Action = "target.changed"
+	TargetRemoved       Action = "target.removed"
+	TargetTested        Action = "target.tested"
+	TargetSecretChanged Action = "target.secret_changed"
+	TargetResent        Action = "target.resent" // its last messages were sent again
+
 	SignedIn  Action = "sign_in.completed" // the credentials have been stored
 	SignedOut Action = "sign_in.removed"
 
@@ -228,6 +235,7 @@ var Actions = []Action{
 	QuestionWasAsked, QuestionWasAnswered, QuestionWasWithdrawn,
 	StoryCreated, StoryChanged, StoryClaimed, StoryReleased, AlertAcknowledged, AlertReopened,
 	JoinTokenCreated, JoinTokenRevoked, AgentJoined, AgentAssigned, AgentLabelled, AgentRemoved,
+	TargetCreated, TargetChanged, TargetRemoved, TargetTested, TargetSecretChanged, TargetResent,
 	BotConfigured, BotTested, SignedIn, SignedOut, TokenCreated, TokenRevoked, SessionBegan, SessionEnded,
 }
 

@@ -13,25 +13,27 @@ import (
 type AlertKind string
 
 const (
-	AlertBlocked     AlertKind = "blocked"      // a story is blocked
-	AlertMerge       AlertKind = "merge_failed" // a story's merge failed
-	AlertStuck       AlertKind = "stuck"        // a story has been in one stage of work for longer than is usual there
-	AlertUnreachable AlertKind = "unreachable"  // a project server cannot be reached
-	AlertAgentLost   AlertKind = "agent_lost"   // an agent has fallen silent
-	AlertAgentFailed AlertKind = "agent_failed" // an agent's command keeps failing
-	AlertBot         AlertKind = "bot_failed"   // the chat bot has failed
-	AlertClockAhead  AlertKind = "clock_ahead"  // a project's feed has timestamps far ahead of the gateway's clock
-	AlertStore       AlertKind = "store_failed" // the last write to the store failed
-	AlertQuestion    AlertKind = "question"     // somebody asks and waits for an answer
+	AlertBlocked     AlertKind = "blocked"       // a story is blocked
+	AlertMerge       AlertKind = "merge_failed"  // a story's merge failed
+	AlertStuck       AlertKind = "stuck"         // a story has been in one stage of work for longer than is usual there
+	AlertUnreachable AlertKind = "unreachable"   // a project server cannot be reached
+	AlertAgentLost   AlertKind = "agent_lost"    // an agent has fallen silent
+	AlertAgentFailed AlertKind = "agent_failed"  // an agent's command keeps failing
+	AlertBot         AlertKind = "bot_failed"    // the chat bot has failed
+	AlertClockAhead  AlertKind = "clock_ahead"   // a project's feed has timestamps far ahead of the gateway's clock
+	AlertStore       AlertKind = "store_failed"  // the last write to the store failed
+	AlertQuestion    AlertKind = "question"      // somebody asks and waits for an answer
+	AlertTarget      AlertKind = "target_failed" // messages do not reach a target of notifications
 )
 
 // Alert is something that needs attention. Story is set if it is about one.
 type Alert struct {
 	Kind     AlertKind
 	Project  string // "" if it is about none
-	Agent    string // the label of the agent that it is about
+	Agent    string // the label of the agent, or the name of the target, that it is about
 	AgentID  string
-	Question int64 // the id of the question that it is, 0 for none
+	Question int64  // the id of the question that it is, 0 for none
+	Target   string // the id of the target that it is about, "" for none
 	Story    *Item
 	Stage    string    // of the story
 	Reason   string    // "" if the kind says it all
@@ -165,6 +167,7 @@ var alertKinds = []struct {
 	{AlertBlocked, "blocked", SignalStop},
 	{AlertMerge, "merge failed", SignalCaution},
 	{AlertBot, "bot failed", SignalStop},
+	{AlertTarget, "notifications failed", SignalCaution},
 	{AlertAgentFailed, "agent failed", SignalCaution},
 	{AlertAgentLost, "agent lost", SignalCaution},
 	{AlertClockAhead, "clock ahead", SignalCaution},
@@ -173,6 +176,14 @@ var alertKinds = []struct {
 
 // Signal returns SignalStop if alerts of this kind mean that work has stopped; others ask for caution.
 func (k AlertKind) Signal() Signal { return alertKinds[k.rank()].signal }
+
+// AlertKinds returns all kinds, most serious first.
+func AlertKinds() (kinds []AlertKind) {
+	for _, k := range alertKinds {
+		kinds = append(kinds, k.kind)
+	}
+	return kinds
+}
 
 func (k AlertKind) Word() string { return alertKinds[k.rank()].word }
 
@@ -185,41 +196,13 @@ func (k AlertKind) rank() int {
 	panic("unknown kind of alert: " + string(k))
 }
 
-// Acknowledgement records that somebody is taking care of an alert. It ends with the alert, or when the alert's text
-// changes.
-type Acknowledgement struct {
-	Key     string // of the alert
-	Project string // that the alert is about, "" for none
-	Text    string // of the alert at that time
-	By      string
-	At      time.Time
-	Until   time.Time // zero: until the alert ends
-	Since   time.Time // when the alert began; zero if unknown
-}
-
-// Ends reports whether alert is no longer the one that was acknowledged: its text differs, or its story has been
-// blocked or has failed to merge again.
-func (a Acknowledgement) Ends(alert Alert) bool {
-	again := (alert.Kind == AlertBlocked || alert.Kind == AlertMerge) && !a.Since.IsZero() && alert.Since.After(a.Since)
-	return again || alert.Text() != a.Text
-}
-
-// ParseAcknowledgedFor parses the duration of an acknowledgement. It returns Invalid for an unknown one.
-func ParseAcknowledgedFor(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, Errorf(Invalid, "for: must be a duration, such as 4h or 1h30m")
-	}
-	return d, nil
-}
-
 // Key identifies the alert for as long as it lasts, even if its text changes.
 func (a Alert) Key() string {
 	if a.Kind == AlertQuestion {
 		return string(a.Kind) + "/" + strconv.FormatInt(a.Question, 10)
 	}
 	parts := []string{string(a.Kind)}
-	for _, part := range []string{a.Project, a.AgentID, a.storyID()} {
+	for _, part := range []string{a.Project, a.AgentID, a.Target, a.storyID()} {
 		if part != "" {
 			parts = append(parts, url.PathEscape(part))
 		}
@@ -238,6 +221,8 @@ func (a Alert) Link() string {
 		return "/bot-config"
 	case a.Kind == AlertStore:
 		return "/"
+	case a.Kind == AlertTarget:
+		return "/notifications"
 	case a.Kind == AlertQuestion:
 		return "/questions#question-" + strconv.FormatInt(a.Question, 10)
 	case a.AgentID != "":
@@ -281,6 +266,8 @@ func (a Alert) Text() string {
 		text = "the clock of project " + a.Project + " is more than a day ahead"
 	case AlertStore:
 		text = "the last write to the database failed"
+	case AlertTarget:
+		text = "notifications do not reach " + a.Agent
 	}
 	if a.Reason != "" {
 		text += ": " + a.Reason

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/notify"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/store/storetest"
@@ -42,6 +43,9 @@ func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
 	}
 	if o.Bot == nil {
 		o.Bot = &Bot{}
+	}
+	if o.Messenger == nil {
+		o.Messenger = notify.New(notify.Options{Guard: notify.Guard{Loopback: true}})
 	}
 	if o.AgentTimeout == 0 {
 		o.AgentTimeout = 45 * time.Second

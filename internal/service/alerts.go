@@ -27,6 +27,7 @@ type Alerts struct {
 	events    *Events
 	bot       *Bot
 	questions *Questions
+	targets   *Targets
 
 	leader    Leadership
 	pipelines *Pipelines
@@ -78,7 +79,7 @@ func (s *Alerts) others() (found []domain.Alert) {
 	if bot := s.bot.Status(); bot.State == domain.BotFailed {
 		found = append(found, domain.Alert{Kind: domain.AlertBot, Reason: bot.Detail, Since: bot.Since})
 	}
-	return slices.Concat(found, s.questions.alerts(), s.leaderAlerts())
+	return slices.Concat(found, s.questions.alerts(), s.targets.failing(), s.leaderAlerts())
 }
 
 // acknowledge marks the acknowledged alerts. It returns the acknowledgements that have ended: they have expired, or

@@ -23,6 +23,7 @@ type Store interface {
 	historyStore
 	flowStore
 	questionStore
+	targetStore
 	acknowledgementStore
 	auditStore
 	claimStore
@@ -43,16 +44,19 @@ type Options struct {
 	JoinTokenTTL time.Duration // how long a join token is valid
 	// PermissionRole is who may answer questions for a permission; operators by default.
 	PermissionRole domain.Role
-	Projects       ProjectServers
-	Stories        StoryServers
-	Tools          ToolServers
-	BotFile        BotFile
-	Bot            BotRunner
-	SharedBot      *SharedBot                 // to share the bot with other gateways, nil if there are none
-	Observe        func(added []domain.Event) // unless nil, is called with the events that this gateway has stored
-	Provider       SignInProvider             // nil if sign-in is not set up
-	Credentials    CredentialsFile            // nil only then
-	SignInSetup    SignInSetup
+	// PublicURL is the console's address in messages, "" for messages without links.
+	PublicURL   string
+	Messenger   Messenger
+	Projects    ProjectServers
+	Stories     StoryServers
+	Tools       ToolServers
+	BotFile     BotFile
+	Bot         BotRunner
+	SharedBot   *SharedBot                 // to share the bot with other gateways, nil if there are none
+	Observe     func(added []domain.Event) // unless nil, is called with the events that this gateway has stored
+	Provider    SignInProvider             // nil if sign-in is not set up
+	Credentials CredentialsFile            // nil only then
+	SignInSetup SignInSetup
 }
 
 // Service combines the gateway's rules, with a type for each noun. All are safe for concurrent use.
@@ -71,6 +75,7 @@ type Service struct {
 	Search    *Search
 	Flow      *Flow
 	Questions *Questions
+	Targets   *Targets
 	Bot       *Bot
 	SignIn    *SignIn
 	Access    *Access
@@ -152,11 +157,16 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := s.Questions.load(ctx); err != nil {
 		return nil, err
 	}
+	s.Targets = newTargets(o, audit, events)
+	if err := s.Targets.load(ctx); err != nil {
+		return nil, err
+	}
 	s.Alerts = &Alerts{
-		questions: s.Questions,
-		store:     o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, bot: s.Bot,
+		questions: s.Questions, targets: s.Targets,
+		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, bot: s.Bot,
 		pipelines: s.Pipelines, leader: o.Leadership,
 	}
+	s.Targets.alerts, s.Targets.pipelines = s.Alerts, s.Pipelines
 	s.Alerts.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.loadAcknowledgements)
 	if err := s.Alerts.loadAcknowledgements(ctx); err != nil {
 		return nil, err
@@ -164,6 +174,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	visited := newReloader(o.Changes, domain.TopicVisits, visits.follow)
 	s.reloaders = []*reloader{
 		projects.stored, table.stored, access.stored, s.Alerts.stored, s.Questions.stored, claims.stored, visited,
+		s.Targets.stored,
 	}
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: s.Pipelines, events: events, visits: visits,

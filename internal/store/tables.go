@@ -27,6 +27,7 @@ type Tables struct {
 	acknowledgements
 	claims
 	questions
+	targets
 	state
 }
 
@@ -45,6 +46,7 @@ func NewTables(engine Engine) *Tables {
 		acknowledgements{c},
 		claims{c},
 		questions{c},
+		targets{c},
 		state{c},
 	}
 }
@@ -60,6 +62,7 @@ type (
 	acknowledgements struct{ *conn }
 	claims           struct{ *conn }
 	questions        struct{ *conn }
+	targets          struct{ *conn }
 	state            struct{ *conn }
 )
 

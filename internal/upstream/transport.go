@@ -84,7 +84,7 @@ func allowAddress(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return fmt.Errorf("address %s: %w", address, err)
 	}
-	if kind := forbidden(target.Addr()); kind != "" {
+	if kind, _ := CheckAddress(target.Addr()); kind != "" {
 		return addressError{kind}
 	}
 	return nil
@@ -103,22 +103,23 @@ var metadata = []netip.Prefix{
 // thisNetwork is 0.0.0.0/8, part of which Linux treats as this host.
 var thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 
-// forbidden returns the kind of a forbidden address, "" for any other.
-func forbidden(a netip.Addr) string {
+// CheckAddress returns the kind of an address to which no request may go, "" for any other, and the address that is
+// meant: an IPv6 address may contain an IPv4 one.
+func CheckAddress(a netip.Addr) (kind string, meant netip.Addr) {
 	a = embedded(a.WithZone("").Unmap())
 	switch {
 	case a.IsUnspecified() || thisNetwork.Contains(a):
-		return "unspecified"
+		kind = "unspecified"
 	case slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(a) }):
-		return "cloud metadata"
+		kind = "cloud metadata"
 	case a.IsLinkLocalUnicast():
-		return "link-local"
+		kind = "link-local"
 	case a.IsMulticast():
-		return "multicast"
+		kind = "multicast"
 	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return "broadcast"
+		kind = "broadcast"
 	}
-	return ""
+	return kind, a
 }
 
 // carriers are the IPv6 networks whose addresses contain an IPv4 address, and the byte at which it begins.

@@ -137,6 +137,7 @@ var versions = map[domain.Topic]string{
 		FROM stage_visits`,
 	domain.TopicAcknowledgements: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM acknowledgements`,
 	domain.TopicClaims:           `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM claims`,
+	domain.TopicTargets:          `SELECT concat_ws(' ', count(*), sum(revision), sum(enabled)) FROM targets`,
 }
 
 // Version returns a value that differs after each change of a topic.

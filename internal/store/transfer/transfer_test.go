@@ -61,6 +61,12 @@ func filled(t *testing.T, dir string) (events int) {
 	check(err)
 	check(db.RecordStoryChanges(ctx, nil, []domain.StoryChange{{Project: "alpha", StoryID: "1_ü", Type: domain.StageTransition, Value: "2_current", At: now, By: "label", Via: domain.ChannelMCP}}))
 	check(db.SetState(ctx, "bot", "x\x00y"))
+	check(db.AddTarget(ctx, nil, domain.Target{ID: "t", Name: "hook", URL: "https://hooks.example/", Enabled: true, Progress: domain.TargetProgress{Position: 4, Told: map[string]int64{"k": 1}}}))
+	check(db.SaveTargets(ctx, 0, []domain.TargetSave{{
+		Target: "t", Progress: domain.TargetProgress{Position: 5}, Queued: []domain.QueuedMessage{{After: 5, Message: domain.Message{ID: "m", At: now, Data: []byte(`"\u0000"`)}}},
+		Delivery: &domain.Delivery{At: now, MessageID: "m", Attempt: 1, Status: 500, Error: "500"},
+		Digest:   &domain.DigestRecord{ID: "d", Target: "t", At: now, DigestContent: domain.DigestContent{Text: "2 blocked"}},
+	}}))
 	reads := generate.Reads(0, 500, 3)
 	for _, text := range storetest.Strange {
 		reads = append(reads, storetest.Read("Ärger", storetest.Record(t, text)))
@@ -106,6 +112,16 @@ func contents(t *testing.T, db service.Store) map[string]any {
 	add("sessions", sessions, err)
 	questions, err := db.Questions(ctx, "", false, time.UnixMilli(1), 10)
 	add("questions", questions, err)
+	targets, err := db.Targets(ctx)
+	add("targets", targets, err)
+	queued, err := db.QueuedMessages(ctx, "t", 10)
+	add("queued", queued, err)
+	deliveries, err := db.Deliveries(ctx, "t", 10)
+	add("deliveries", deliveries, err)
+	hours, err := db.DeliveryHours(ctx, time.UnixMilli(0))
+	add("hours", hours, err)
+	digest, err := db.Digest(ctx, "d")
+	add("digest", digest, err)
 	acknowledgements, err := db.Acknowledgements(ctx)
 	add("acknowledgements", acknowledgements, err)
 	past, err := db.Past(ctx, "Ärger")

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+	"switchyard/internal/wire"
+)
+
+type targetJSON struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	URL  string `json:"url"` // without its secrets
+	domain.TargetRules
+	Enabled bool   `json:"enabled"`
+	Secret  string `json:"secret,omitempty"` // of a webhook, when it is new
+}
+
+func (a *API) encodeTarget(t domain.Target, secret domain.Secret) targetJSON {
+	t.Rules.Events = append([]domain.EventType{}, t.Rules.Events...)
+	t.Rules.Alerts = append([]domain.AlertKind{}, t.Rules.Alerts...)
+	return targetJSON{t.ID, t.Name, a.service.Targets.Shown(t.URL), t.Rules, t.Enabled, secret.Reveal()}
+}
+
+// ListTargets lists the targets of notifications, by name.
+func (a *API) ListTargets(w http.ResponseWriter, r *http.Request) error {
+	found, err := a.service.Targets.List(r.Context())
+	list := []targetJSON{}
+	for _, t := range found {
+		list = append(list, a.encodeTarget(t, ""))
+	}
+	return answer(w, http.StatusOK, struct {
+		Targets []targetJSON `json:"targets"`
+	}{list}, err)
+}
+
+// CreateTarget adds a target. A webhook's secret is shown only in this answer.
+func (a *API) CreateTarget(w http.ResponseWriter, r *http.Request) error {
+	b := web.DecodeJSON(w, r, web.MaxBody)
+	t, err := targetFields(b)
+	t.URL = domain.Secret(b.Text("url"))
+	if err == nil {
+		err = b.Err()
+	}
+	if err != nil {
+		return err
+	}
+	t, err = a.service.Targets.Add(r.Context(), t)
+	return answer(w, http.StatusCreated, a.encodeTarget(t, t.Secret), err)
+}
+
+// ChangeTarget replaces what a target gets; without url it keeps its address.
+func (a *API) ChangeTarget(w http.ResponseWriter, r *http.Request) error {
+	b := web.DecodeJSON(w, r, web.MaxBody)
+	t, err := targetFields(b)
+	t.URL = domain.Secret(wire.Text(b.OptionalText("url")))
+	if err == nil {
+		err = b.Err()
+	}
+	if err != nil {
+		return err
+	}
+	t, secret, err := a.service.Targets.Change(r.Context(), web.PathParam(r, "id"), t)
+	return answer(w, http.StatusOK, a.encodeTarget(t, secret), err)
+}
+
+// targetFields reads all of a target but its address. What is absent has its default.
+func targetFields(b *web.Body) (t domain.Target, err error) {
+	t.Name = b.Text("name")
+	for _, kind := range b.OptionalTexts("events") {
+		t.Rules.Events = append(t.Rules.Events, domain.EventType(kind))
+	}
+	for _, kind := range b.OptionalTexts("alerts") {
+		t.Rules.Alerts = append(t.Rules.Alerts, domain.AlertKind(kind))
+	}
+	if raw, given := b.Raw("projects"); given && string(raw) != "null" {
+		t.Rules.Projects = append([]string{}, b.OptionalTexts("projects")...)
+	}
+	text := func(name, absent string) string {
+		if value := b.OptionalText(name); value != nil {
+			return *value
+		}
+		return absent
+	}
+	t.Rules.Digest = domain.Digesting(text("digest", string(domain.NoDigest)))
+	t.Rules.DigestAt, t.Rules.TimeZone = text("digest_at", "08:00"), text("time_zone", "UTC")
+	t.Enabled = b.OptionalBool("enabled")
+	if raw, given := b.Raw("enabled"); !given || string(raw) == "null" {
+		t.Enabled = true
+	}
+	if raw, given := b.Raw("quiet"); given && json.Unmarshal(raw, &t.Rules.Quiet) != nil {
+		return t, domain.Errorf(domain.Invalid, "quiet: must be null or an object with from, to and perhaps days")
+	}
+	return t, b.Err()
+}
+
+// RemoveTarget removes a target with all that waits for it.
+func (a *API) RemoveTarget(w http.ResponseWriter, r *http.Request) error {
+	return noContent(w, a.service.Targets.Remove(r.Context(), web.PathParam(r, "id")))
+}
+
+// TestTarget sends a test message to a target.
+func (a *API) TestTarget(w http.ResponseWriter, r *http.Request) error {
+	return ok(w, a.service.Targets.Test(r.Context(), web.PathParam(r, "id")))
+}
+
+// NewTargetSecret gives a webhook another secret.
+func (a *API) NewTargetSecret(w http.ResponseWriter, r *http.Request) error {
+	secret, err := a.service.Targets.NewSecret(r.Context(), web.PathParam(r, "id"))
+	return answer(w, http.StatusOK, struct {
+		Secret string `json:"secret"`
+	}{secret.Reveal()}, err)
+}
+
+// ResendToTarget sends the last ten messages of a target again.
+func (a *API) ResendToTarget(w http.ResponseWriter, r *http.Request) error {
+	return ok(w, a.service.Targets.Resend(r.Context(), web.PathParam(r, "id")))
+}
+
+type deliveryJSON struct {
+	AtMS    int64   `json:"at_ms"`
+	ID      string  `json:"id"`
+	Attempt int     `json:"attempt"`
+	Status  *int    `json:"status"` // null without an answer
+	Error   *string `json:"error"`  // null if it was accepted
+	MS      int64   `json:"ms"`
+}
+
+// ListDeliveries lists the last attempts to send messages to a target, newest first.
+func (a *API) ListDeliveries(w http.ResponseWriter, r *http.Request) error {
+	query := web.ParseQuery(r)
+	limit := query.Number("limit", 50, 1, domain.MaxDeliveries)
+	if err := query.Err(); err != nil {
+		return err
+	}
+	found, err := a.service.Targets.Deliveries(r.Context(), web.PathParam(r, "id"), int(limit))
+	list := []deliveryJSON{}
+	for _, d := range found {
+		list = append(list, deliveryJSON{
+			d.At.UnixMilli(), d.MessageID, d.Attempt, wire.OrNull(d.Status), wire.OrNull(d.Error), d.Took.Milliseconds(),
+		})
+	}
+	return answer(w, http.StatusOK, struct {
+		Deliveries []deliveryJSON `json:"deliveries"`
+	}{list}, err)
+}

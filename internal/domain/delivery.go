@@ -1,0 +1,175 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// TargetProgress is how far a target is. It is stored with each delivery.
+type TargetProgress struct {
+	// Position is the id of an event: those up to it have been told, or do not concern the target.
+	Position int64 `json:"-"`
+	// Told holds the alerts that stand and have been told or are queued: when each began in Unix milliseconds, by key.
+	Told map[string]int64 `json:"-"`
+
+	Attempts   int       `json:"attempts,omitempty"` // of the next message
+	Parts      int       `json:"parts,omitempty"`    // how many of the requests for it were accepted
+	FirstAt    time.Time `json:"first_at,omitzero"`  // of the first attempt
+	NextAt     time.Time `json:"next_at,omitzero"`   // of the next one
+	FailingAt  time.Time `json:"failing_at,omitzero"`
+	Error      string    `json:"error,omitempty"` // of the last attempt
+	Gone       bool      `json:"gone,omitempty"`  // the receiver wants no more messages, and nobody has enabled it since
+	Skipped    int       `json:"skipped,omitempty"`
+	SentAt     time.Time `json:"sent_at,omitzero"` // when the last message was accepted
+	SentMS     int64     `json:"sent_ms,omitempty"`
+	DigestedAt time.Time `json:"digested_at,omitzero"` // until when digests are settled
+	HeldAt     time.Time `json:"held_at,omitzero"`     // since when something has been held back by quiet hours
+}
+
+// Message is what a target is told at once.
+type Message struct {
+	ID   string          `json:"id"` // the same at each attempt
+	Type string          `json:"type"`
+	At   time.Time       `json:"at"`
+	Data json.RawMessage `json:"data"`
+	// Title and Text are for people, without markup; Text may have several lines.
+	Title  string `json:"title"`
+	Text   string `json:"text"`
+	Link   string `json:"link,omitempty"` // an absolute address, "" for none
+	Signal Signal `json:"signal,omitempty"`
+}
+
+// QueuedMessage is a message that waits until the events up to After have been told.
+type QueuedMessage struct {
+	ID    int64 // increasing
+	After int64
+	Message
+}
+
+// Sent is the result of an attempt to send a message.
+type Sent struct {
+	Status     int // of the answer, 0 without one
+	Took       time.Duration
+	RetryAfter time.Duration
+	Parts      int   // how many of the message's requests have been accepted so far
+	Err        error // nil once all were accepted
+}
+
+// Gone reports whether the receiver wants no more messages.
+func (s Sent) Gone() bool { return s.Err != nil && s.Status == 410 }
+
+// Refused reports whether the receiver refused this very message.
+func (s Sent) Refused() bool {
+	return s.Err != nil && (s.Status == 400 || s.Status == 413 || s.Status == 422)
+}
+
+// retries are the pauses after failed attempts; the last one repeats.
+var retries = []time.Duration{
+	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour,
+}
+
+const (
+	// maxRetryAfter is the longest pause that a receiver may ask for.
+	maxRetryAfter = time.Hour
+	// SkipAfter is how long a message is tried that is refused as such.
+	SkipAfter = 24 * time.Hour
+	// FailingFor is how long a target fails before that is an alert.
+	FailingFor = 10 * time.Minute
+)
+
+// Apply brings p up to date after an attempt to send a message. It reports whether that is done with: accepted, or
+// skipped.
+func (p *TargetProgress) Apply(s Sent, now time.Time) (done bool) {
+	if s.Err == nil {
+		*p = TargetProgress{
+			Position: p.Position, Told: p.Told, SentAt: now, SentMS: s.Took.Milliseconds(), DigestedAt: p.DigestedAt,
+			HeldAt: p.HeldAt,
+		}
+		return true
+	}
+	if p.Attempts++; p.Attempts == 1 {
+		p.FirstAt = now
+	}
+	if p.FailingAt.IsZero() {
+		p.FailingAt = now
+	}
+	p.Parts, p.Error, p.Gone = s.Parts, MessageOf(s.Err), s.Gone()
+	p.NextAt = now.Add(max(retries[min(p.Attempts, len(retries))-1], min(s.RetryAfter, maxRetryAfter)))
+	if !s.Refused() {
+		return false
+	}
+	skip := p.FirstAt.Add(SkipAfter)
+	if now.Before(skip) {
+		if p.NextAt.After(skip) {
+			p.NextAt = skip
+		}
+		return false
+	}
+	p.Skipped, p.Attempts, p.Parts, p.NextAt = p.Skipped+1, 0, 0, now
+	return true
+}
+
+// Delivery is an attempt to send a message, in the log of its target.
+type Delivery struct {
+	At        time.Time
+	MessageID string
+	What      string // what the message is about
+	Attempt   int    // 1 for the first
+	Status    int    // of the answer, 0 without one
+	Error     string // "" if it was accepted
+	Took      time.Duration
+	// Message is what was sent, nil unless the receiver has accepted it.
+	Message *Message
+}
+
+// DeliveryHour counts attempts of an hour.
+type DeliveryHour struct {
+	Target       string
+	Hour         time.Time
+	Sent, Failed int
+}
+
+// DigestRecord is what a target was told at once: events of the stream, and alerts that stood then.
+type DigestRecord struct {
+	ID          string
+	Target      string
+	Name        string // of the target
+	At          time.Time
+	After, Upto int64 // the events with ids over After, up to and with Upto
+	DigestContent
+}
+
+// DigestContent is what a page shows of a digest. Its JSON form is stored.
+type DigestContent struct {
+	Text   string         `json:"text"`
+	Counts map[string]int `json:"counts"`
+	Rules  TargetRules    `json:"rules"` // which of the events it is about
+	Alerts []DigestAlert  `json:"alerts"`
+}
+
+type DigestAlert struct {
+	Key   string    `json:"key"`
+	Text  string    `json:"text"`
+	Link  string    `json:"link"`
+	Since time.Time `json:"since"`
+}
+
+// TargetSave is what the leader stores of a target at once.
+type TargetSave struct {
+	Target   string // its id
+	Progress TargetProgress
+	// Disable disables the target, unless people have changed it since this revision.
+	Disable  bool
+	Revision int64
+	Queued   []QueuedMessage // further messages
+	Done     int64           // the queued message that is done with, 0 for none
+	Delivery *Delivery       // an attempt
+	Digest   *DigestRecord
+	News     bool // other gateways should know
+}
+
+// MaxDeliveries is how many attempts of a target are kept, and MaxResent how many of its messages can be sent again.
+const (
+	MaxDeliveries = 200
+	MaxResent     = 10
+)

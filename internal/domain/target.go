@@ -1,0 +1,178 @@
+package domain
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Target is where messages about events and alerts go.
+type Target struct {
+	ID    string
+	Owner string // the account of whose device it is, "" for an administrator's target
+	Name  string
+	URL   Secret
+	// Secret signs webhooks; Former signs beside it until FormerUntil. Both are "" for other kinds.
+	Secret, Former Secret
+	FormerUntil    time.Time
+	Rules          TargetRules
+	Enabled        bool
+	CreatedAt      time.Time
+	// Revision increases when people change the target.
+	Revision int64
+	Progress TargetProgress
+}
+
+// TargetRules say what a target gets, and when. Their JSON form is the API's.
+type TargetRules struct {
+	Events   []EventType `json:"events"`
+	Alerts   []AlertKind `json:"alerts"`
+	Projects []string    `json:"projects"` // nil for all
+	Digest   Digesting   `json:"digest"`
+	DigestAt string      `json:"digest_at"` // HH:MM, for a daily one
+	Quiet    *Quiet      `json:"quiet"`     // nil for never
+	TimeZone string      `json:"time_zone"` // an IANA name
+}
+
+// Digesting is how often a target gets everything in one message.
+type Digesting string
+
+const (
+	NoDigest     Digesting = "none"
+	HourlyDigest Digesting = "hourly"
+	DailyDigest  Digesting = "daily"
+)
+
+// Quiet are hours in which a target gets nothing, by the clock of its zone; they may end on the next day.
+type Quiet struct {
+	From string   `json:"from"` // HH:MM
+	To   string   `json:"to"`
+	Days []string `json:"days,omitempty"` // on which they begin, mon to sun; every day without any
+}
+
+// Limits of what a target may be.
+const (
+	MaxTargets      = 1000
+	MaxTargetURL    = 4000
+	maxTargetEvents = 100
+	maxTargetNames  = 1000
+)
+
+var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+// Check returns Invalid with the name of the field that is wrong.
+func (r *TargetRules) Check() error {
+	if len(r.Events) > maxTargetEvents || len(r.Projects) > maxTargetNames {
+		return Errorf(Invalid, "events, projects: must be at most %d and %d", maxTargetEvents, maxTargetNames)
+	}
+	for _, kind := range r.Events {
+		if kind == "" || utf8.RuneCountInString(string(kind)) > MaxFilter {
+			return Errorf(Invalid, "events: each must have 1 to %d characters", MaxFilter)
+		}
+	}
+	for _, kind := range r.Alerts {
+		if !slices.Contains(AlertKinds(), kind) {
+			return Errorf(Invalid, "alerts: there is no kind %q", First(string(kind), MaxFilter))
+		}
+	}
+	for _, name := range r.Projects {
+		if err := CheckProjectName(name); err != nil {
+			return Errorf(Invalid, "projects: %s", MessageOf(err))
+		}
+	}
+	if !slices.Contains([]Digesting{NoDigest, HourlyDigest, DailyDigest}, r.Digest) {
+		return Errorf(Invalid, "digest: must be none, hourly or daily")
+	}
+	if _, ok := clockMinutes(r.DigestAt); !ok {
+		return Errorf(Invalid, "digest_at: must be a time such as 08:00")
+	}
+	if _, err := time.LoadLocation(r.TimeZone); err != nil || r.TimeZone == "" || r.TimeZone == "Local" {
+		return Errorf(Invalid, "time_zone: must be the name of a time zone, such as Europe/Vienna")
+	}
+	if r.Quiet == nil {
+		return nil
+	}
+	from, fromOK := clockMinutes(r.Quiet.From)
+	to, toOK := clockMinutes(r.Quiet.To)
+	if !fromOK || !toOK || from == to {
+		return Errorf(Invalid, "quiet: from and to must be two times, such as 22:00 and 07:00")
+	}
+	for _, day := range r.Quiet.Days {
+		if !slices.Contains(weekdays, day) {
+			return Errorf(Invalid, "quiet: days must be among mon, tue, wed, thu, fri, sat, sun")
+		}
+	}
+	return nil
+}
+
+// clockMinutes reads HH:MM as minutes since midnight.
+func clockMinutes(text string) (minutes int, ok bool) {
+	t, err := time.Parse("15:04", text)
+	return t.Hour()*60 + t.Minute(), err == nil && len(text) == len("15:04")
+}
+
+func (r *TargetRules) in(t time.Time) time.Time {
+	zone, err := time.LoadLocation(r.TimeZone)
+	if err != nil { // the zones of this machine lack it
+		zone = time.UTC
+	}
+	return t.In(zone)
+}
+
+// IsQuiet reports whether the clock of the target's zone shows a time in its quiet hours.
+func (r *TargetRules) IsQuiet(t time.Time) bool {
+	if r.Quiet == nil {
+		return false
+	}
+	t = r.in(t)
+	from, _ := clockMinutes(r.Quiet.From)
+	to, _ := clockMinutes(r.Quiet.To)
+	now := t.Hour()*60 + t.Minute()
+	begins := func(day time.Weekday) bool {
+		return len(r.Quiet.Days) == 0 || slices.Contains(r.Quiet.Days, weekdays[day])
+	}
+	if from < to {
+		return from <= now && now < to && begins(t.Weekday())
+	}
+	return now >= from && begins(t.Weekday()) || now < to && begins((t.Weekday()+6)%7)
+}
+
+// LastDigest returns when a digest was due last, at t or before.
+func (r *TargetRules) LastDigest(t time.Time) time.Time {
+	t = r.in(t)
+	if r.Digest == HourlyDigest {
+		return t.Add(-time.Duration(t.Minute())*time.Minute - time.Duration(t.Second())*time.Second -
+			time.Duration(t.Nanosecond()))
+	}
+	at, _ := clockMinutes(r.DigestAt)
+	due := time.Date(t.Year(), t.Month(), t.Day(), at/60, at%60, 0, 0, t.Location())
+	if due.After(t) {
+		due = time.Date(t.Year(), t.Month(), t.Day()-1, at/60, at%60, 0, 0, t.Location())
+	}
+	return due
+}
+
+// WantsEvent reports whether events of this project and type concern the target.
+func (r *TargetRules) WantsEvent(project string, kind EventType) bool {
+	return slices.Contains(r.Events, kind) && r.hasProject(project)
+}
+
+// Wants reports whether an alert concerns the target t. One that is about no project concerns it whatever its projects
+// are, but no target is told that it fails itself.
+func (t *Target) Wants(a Alert) bool {
+	return slices.Contains(t.Rules.Alerts, a.Kind) && (a.Project == "" || t.Rules.hasProject(a.Project)) &&
+		a.Target != t.ID
+}
+
+func (r *TargetRules) hasProject(name string) bool {
+	return r.Projects == nil || slices.Contains(r.Projects, name)
+}
+
+// CheckTargetName returns Invalid unless a target may have the name.
+func CheckTargetName(name string) error {
+	if err := CheckProjectName(strings.TrimSpace(name)); err != nil {
+		return Errorf(Invalid, "name: %s", strings.TrimPrefix(MessageOf(err), "name: "))
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/textproto"
+
+	"github.com/wneessen/go-mail"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/neterr"
+)
+
+// Mail is the server by which mail is sent; Host is "" for none.
+type Mail struct {
+	Host     string
+	Port     int
+	From     string
+	Username string // "" to send without
+	Password domain.Secret
+	TLS      string // starttls, implicit or none
+}
+
+func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Sent {
+	if s.Host == "" || s.From == "" {
+		return domain.Sent{Err: domain.Errorf(domain.BadGateway,
+			"mail is not set up: it needs notifications.smtp_host and notifications.smtp_from")}
+	}
+	message := mail.NewMsg(mail.WithNoDefaultUserAgent())
+	if err := errors.Join(message.From(s.From), message.To(to...)); err != nil {
+		return domain.Sent{Err: domain.Errorf(domain.BadGateway, "the address of the sender or a recipient is malformed")}
+	}
+	message.Subject(m.Title)
+	message.SetMessageIDWithValue(m.ID + "@switchyard")
+	message.SetGenHeader("Auto-Submitted", "auto-generated")
+	message.SetDateWithValue(m.At)
+	message.SetBodyString(mail.TypeTextPlain, withLink(m.Text, m.Link)+"\n")
+	options := []mail.Option{mail.WithPort(s.Port), mail.WithTimeout(attemptLimit), mail.WithoutNoop()}
+	auth := mail.SMTPAuthAutoDiscover
+	switch s.TLS {
+	case "implicit":
+		options = append(options, mail.WithSSL())
+	case "none":
+		options, auth = append(options, mail.WithTLSPolicy(mail.NoTLS)), mail.SMTPAuthPlainNoEnc
+	default:
+		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
+	}
+	if s.Username != "" {
+		options = append(options, mail.WithSMTPAuth(auth), mail.WithUsername(s.Username),
+			mail.WithPassword(s.Password.Reveal()))
+	}
+	client, err := mail.NewClient(s.Host, options...)
+	if err == nil {
+		err = client.DialAndSendWithContext(ctx, message)
+	}
+	return domain.Sent{Parts: 1, Status: mailStatus(err), Err: mailFailure(err)}
+}
+
+func mailStatus(err error) int {
+	reply, _ := errors.AsType[*textproto.Error](err)
+	failed, _ := errors.AsType[*mail.SendError](err)
+	switch {
+	case err == nil:
+		return 250
+	case reply != nil:
+		return reply.Code
+	case failed != nil:
+		return failed.ErrorCode()
+	}
+	return 0
+}
+
+func mailFailure(err error) error {
+	var network net.Error
+	switch status := mailStatus(err); {
+	case err == nil:
+		return nil
+	case status > 0:
+		return domain.WrapError(domain.BadGateway, err, "the mail server refused the message: "+
+			domain.Cut(err.Error(), maxExcerpt))
+	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
+		return domain.WrapError(domain.BadGateway, err, "mail server: "+neterr.Describe(err, attemptLimit))
+	}
+	return domain.WrapError(domain.BadGateway, err, "mail server: "+domain.Cut(err.Error(), maxExcerpt))
+}

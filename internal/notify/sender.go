@@ -1,0 +1,175 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchyard/internal/bot"
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+	"switchyard/internal/neterr"
+)
+
+const (
+	// attemptLimit is how long an attempt to send a message may take.
+	attemptLimit = 10 * time.Second
+	// maxAnswer is how much of an answer is read, in bytes.
+	maxAnswer = 64 << 10
+	// maxExcerpt is how much of an answer a log shows, in characters.
+	maxExcerpt = 200
+)
+
+// Options are what a Sender is made from.
+type Options struct {
+	Guard Guard
+	Mail  Mail
+	// Version is that of the program.
+	Version string
+	// Roots are the certificates that are trusted, nil for the system's.
+	Roots *x509.CertPool
+	// Dial connects to receivers, nil for the network with the guard.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Sender sends messages. It is safe for concurrent use.
+type Sender struct {
+	guard     Guard
+	mail      Mail
+	agent     string
+	transport *http.Transport
+}
+
+// New returns a Sender; nothing is connected before a message is sent.
+func New(o Options) *Sender {
+	s := &Sender{guard: o.Guard, mail: o.Mail, agent: "switchyard/" + o.Version}
+	dial := func(plain bool) func(ctx context.Context, network, address string) (net.Conn, error) {
+		if o.Dial != nil {
+			return o.Dial
+		}
+		return (&net.Dialer{Control: s.guard.control(plain), Timeout: attemptLimit}).DialContext
+	}
+	secure := dial(false)
+	s.transport = &http.Transport{
+		Proxy:       nil,
+		DialContext: dial(true),
+		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			plain, err := secure(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			host, _, _ := net.SplitHostPort(address)
+			c := tls.Client(plain, &tls.Config{ServerName: host, RootCAs: o.Roots, MinVersion: tls.VersionTLS12})
+			if err := c.HandshakeContext(ctx); err != nil {
+				plain.Close()
+				return nil, err
+			}
+			return c, nil
+		},
+		MaxIdleConnsPerHost: 2, MaxIdleConns: 200, IdleConnTimeout: 30 * time.Second,
+		MaxResponseHeaderBytes: maxAnswer, DisableCompression: true,
+	}
+	return s
+}
+
+// Close closes idle connections.
+func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+
+// Send sends a message, or the rest of its requests, to a target. It takes at most 10 s.
+func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (sent domain.Sent) {
+	began := time.Now()
+	defer func() { sent.Took = time.Since(began) }()
+	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
+	defer cancel()
+	r, _, err := parse(t.URL.Reveal())
+	if err != nil {
+		return domain.Sent{Err: err}
+	}
+	m = literal(m, t.Progress.Skipped, r.limit)
+	if r.mail != nil {
+		return s.mail.send(ctx, r.mail, m)
+	}
+	requests := r.requests(&t, m, clock.Now())
+	sent.Parts = min(t.Progress.Parts, len(requests))
+	for _, request := range requests[sent.Parts:] {
+		if sent.Status, sent.RetryAfter, sent.Err = s.post(ctx, request); sent.Err != nil {
+			return sent
+		}
+		sent.Parts++
+	}
+	return sent
+}
+
+// post sends one request. It uses the transport itself: a client would follow redirects.
+func (s *Sender) post(ctx context.Context, r request) (status int, retryAfter time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(r.body))
+	if err != nil {
+		return 0, 0, domain.Errorf(domain.BadGateway, "the address cannot be used")
+	}
+	request.Header = r.header
+	request.Header.Set("User-Agent", s.agent)
+	if user := request.URL.User; user != nil {
+		password, _ := user.Password()
+		request.Header.Set("Authorization", basicAuth(user.Username(), password))
+		request.URL.User = nil
+	}
+	response, err := s.transport.RoundTrip(request)
+	if err != nil {
+		return 0, 0, failure(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // the rest is not read
+	switch status = response.StatusCode; {
+	case status >= 200 && status < 300:
+		if err != nil {
+			return 0, 0, failure(err)
+		}
+		return status, 0, nil
+	case status >= 300 && status < 400:
+		err = domain.Errorf(domain.BadGateway, "%d: redirects are not followed", status)
+	default:
+		err = domain.Errorf(domain.BadGateway, "%d %s%s", status, http.StatusText(status), excerpt(body, r))
+	}
+	return status, pause(response.Header.Get("Retry-After")), err
+}
+
+func failure(err error) error {
+	if refused, is := errors.AsType[guardError](err); is {
+		return domain.WrapError(domain.BadGateway, err, refused.Error())
+	}
+	return domain.WrapError(domain.BadGateway, err, neterr.Describe(err, attemptLimit))
+}
+
+// excerpt returns the beginning of an answer, unless that repeats where the request went.
+func excerpt(body []byte, r request) string {
+	text := bot.Short(string(body[:min(len(body), 4*maxExcerpt)]), maxExcerpt)
+	for part := range strings.FieldsFuncSeq(r.url, func(r rune) bool { return strings.ContainsRune("/?&=:@", r) }) {
+		if len(part) > 6 && strings.Contains(text, part) {
+			return ""
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf(": %s", text)
+}
+
+// pause reads Retry-After: seconds or a date.
+func pause(text string) time.Duration {
+	if seconds, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return at.Sub(clock.Now())
+	}
+	return 0
+}

@@ -1,0 +1,83 @@
+package notify
+
+import (
+	"encoding/base64"
+	"mime"
+	"strings"
+	"unicode"
+
+	"switchyard/internal/bot"
+	"switchyard/internal/domain"
+)
+
+// Describe returns an event as one line of plain text, as the chat bot does.
+func Describe(e domain.Event) string { return bot.Describe(e).PlainText() }
+
+// Describe is the function.
+func (s *Sender) Describe(e domain.Event) string { return Describe(e) }
+
+// literal returns a message whose texts have no control and direction characters, within the limit of its kind.
+func literal(m domain.Message, skipped, limit int) domain.Message {
+	m.Title = bot.Short(m.Title, 2*bot.MaxName)
+	var lines []string
+	for line := range strings.Lines(m.Text) {
+		lines = append(lines, bot.Short(line, limit))
+	}
+	if skipped > 0 {
+		lines = append(lines, domain.Count(skipped, "earlier message was", "earlier messages were")+
+			" refused for 24 hours and skipped.")
+	}
+	m.Text = domain.Cut(strings.Join(lines, "\n"), limit)
+	return m
+}
+
+// blank separates characters that mean something together; it has no width.
+const blank = "\u200b"
+
+// inert makes mentions, tags, commands, emojis and addresses in text mean nothing.
+func inert(text string) string {
+	var b strings.Builder
+	runes := []rune(text)
+	for i, r := range runes {
+		b.WriteRune(r)
+		begins := i == 0 || unicode.IsSpace(runes[i-1])
+		ends := i+1 == len(runes) || unicode.IsSpace(runes[i+1])
+		if !ends && (r == '@' || r == '#' || r == ':' || r == '/' && begins) {
+			b.WriteString(blank)
+		}
+	}
+	return b.String()
+}
+
+// markdown escapes text so that it formats nothing.
+func markdown(text string) string {
+	var b strings.Builder
+	first := true
+	for _, r := range inert(text) {
+		if first && r < unicode.MaxASCII && !unicode.IsLetter(r) {
+			b.WriteString(blank) // lists, headings and quotations begin a line
+		}
+		if strings.ContainsRune("\\*_~`|[]()<>", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+		first = r == '\n'
+	}
+	return b.String()
+}
+
+// slackEscaper escapes the characters that Slack's mentions and links consist of.
+var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+func withLink(text, link string) string {
+	if link == "" {
+		return text
+	}
+	return text + "\n" + link
+}
+
+func encodedHeader(text string) string { return mime.QEncoding.Encode("utf-8", text) }
+
+func basicAuth(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+}

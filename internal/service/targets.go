@@ -1,0 +1,345 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+)
+
+type targetStore interface {
+	Targets(ctx context.Context) ([]domain.Target, error)
+	AddTarget(ctx context.Context, e *domain.AuditEntry, t domain.Target) error
+	// ChangeTarget changes what people may change of a target, and stores the entry that change returns.
+	ChangeTarget(ctx context.Context, id string, change func(t *domain.Target) (*domain.AuditEntry, error)) (
+		domain.Target, error)
+	RemoveTarget(ctx context.Context, e *domain.AuditEntry, id string) error
+	ResendLast(ctx context.Context, e *domain.AuditEntry, id string, name func() string) error
+	QueuedMessages(ctx context.Context, target string, limit int) ([]domain.QueuedMessage, error)
+	CountQueued(ctx context.Context) (map[string]int, error)
+	SaveTargets(ctx context.Context, token int64, saves []domain.TargetSave) error
+	AddDelivery(ctx context.Context, target string, d domain.Delivery) error
+	Deliveries(ctx context.Context, target string, limit int) ([]domain.Delivery, error)
+	DeliveryHours(ctx context.Context, since time.Time) ([]domain.DeliveryHour, error)
+	Digest(ctx context.Context, id string) (domain.DigestRecord, error)
+	Digests(ctx context.Context, target string, limit int) ([]domain.DigestRecord, error)
+	RemoveDigests(ctx context.Context, token int64, hours, digests time.Time) error
+	OldestEventID(ctx context.Context) (int64, error)
+	// Identity returns a text that a new or restored database has anew.
+	Identity(ctx context.Context) (string, error)
+}
+
+// Messenger sends messages to targets.
+type Messenger interface {
+	// Check returns whether an address is a webhook's, which signs. It returns Invalid for one that is no target's, or to
+	// which nothing may be sent.
+	Check(ctx context.Context, address domain.Secret) (signs bool, err error)
+	// Shown returns an address without its secrets.
+	Shown(address domain.Secret) string
+	// Send sends the rest of a message. It takes at most 10 s.
+	Send(ctx context.Context, t domain.Target, m domain.Message) domain.Sent
+	// Describe returns an event as one line of text.
+	Describe(e domain.Event) string
+}
+
+// Targets are where messages about events and alerts go.
+type Targets struct {
+	store     targetStore
+	audit     *Audit
+	log       *slog.Logger
+	events    *Events
+	alerts    *Alerts
+	pipelines *Pipelines
+	leader    Leadership
+	messenger Messenger
+	publicURL string        // "" for messages without links
+	keep      time.Duration // of digests, 0: forever
+	stored    *reloader
+
+	// current are the targets as last read. It is replaced, never changed.
+	current atomic.Pointer[[]domain.Target]
+	mu      sync.Mutex
+	changed chan struct{} // closed when current is replaced
+}
+
+func newTargets(o Options, audit *Audit, events *Events) *Targets {
+	s := &Targets{
+		store: o.Store, audit: audit, log: o.Log, events: events, leader: o.Leadership, messenger: o.Messenger,
+		publicURL: strings.TrimRight(o.PublicURL, "/"), keep: o.KeepEvents, changed: make(chan struct{}),
+	}
+	s.stored = newReloader(o.Changes, domain.TopicTargets, s.load)
+	return s
+}
+
+func (s *Targets) load(ctx context.Context) error {
+	all, err := s.store.Targets(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current.Store(&all)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
+}
+
+// hasChanged returns a channel that is closed when targets may have changed. Call it before reading.
+func (s *Targets) hasChanged() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// List returns the administrators' targets, ordered by name.
+func (s *Targets) List(ctx context.Context) ([]domain.Target, error) {
+	all, err := s.store.Targets(ctx)
+	return slices.DeleteFunc(all, func(t domain.Target) bool { return t.Owner != "" }), err
+}
+
+// Get returns an administrators' target. It returns NotFound.
+func (s *Targets) Get(ctx context.Context, id string) (domain.Target, error) {
+	all, err := s.List(ctx)
+	if err != nil {
+		return domain.Target{}, err
+	}
+	i := slices.IndexFunc(all, func(t domain.Target) bool { return t.ID == id })
+	if i < 0 {
+		return domain.Target{}, targetNotFound()
+	}
+	return all[i], nil
+}
+
+func targetNotFound() error { return domain.Errorf(domain.NotFound, "there is no such target") }
+
+// Shown returns an address without its secrets.
+func (s *Targets) Shown(address domain.Secret) string { return s.messenger.Shown(address) }
+
+// Add stores a target with the owner, name, address, rules and state of t, which begins at now, and returns it with its
+// secret. It returns Invalid, and Conflict when there are too many.
+func (s *Targets) Add(ctx context.Context, t domain.Target) (domain.Target, error) {
+	t.Name = strings.TrimSpace(t.Name)
+	signs, err := s.messenger.Check(ctx, t.URL)
+	if err == nil {
+		err = domain.CheckTargetName(t.Name)
+	}
+	if err == nil {
+		err = t.Rules.Check()
+	}
+	if err != nil {
+		return t, err
+	}
+	if t.ID = newTargetID(); signs {
+		t.Secret = newWebhookSecret()
+	}
+	t.CreatedAt = time.UnixMilli(clock.Now().UnixMilli())
+	t.Progress = domain.TargetProgress{
+		Position: s.events.LastID(), Told: map[string]int64{}, DigestedAt: t.CreatedAt,
+	}
+	for _, a := range s.alerts.find(s.pipelines.Boards(ctx, quietAge)) {
+		if t.Wants(a) {
+			t.Progress.Told[a.Key()] = a.Since.UnixMilli()
+		}
+	}
+	change := domain.Change{Action: domain.TargetCreated, Subject: t.Name, Detail: s.detail(t)}
+	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.AddTarget(ctx, e, t) })
+	if err != nil {
+		return t, err
+	}
+	return t, s.load(context.WithoutCancel(ctx))
+}
+
+func newTargetID() string { return strings.ToLower(rand.Text()[:12]) }
+
+func newWebhookSecret() domain.Secret {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return domain.Secret("whsec_" + base64.StdEncoding.EncodeToString(key))
+}
+
+// Change changes the name, rules and state of an administrators' target and, unless it is "" or as List shows it, its
+// address; a webhook with another address gets another secret, which is returned, else "". It returns Invalid and
+// NotFound.
+func (s *Targets) Change(ctx context.Context, id string, now domain.Target) (
+	t domain.Target, secret domain.Secret, err error,
+) {
+	now.Name = strings.TrimSpace(now.Name)
+	if err := domain.CheckTargetName(now.Name); err != nil {
+		return t, "", err
+	}
+	if err := now.Rules.Check(); err != nil {
+		return t, "", err
+	}
+	signs := false
+	before, err := s.Get(ctx, id)
+	if err != nil {
+		return t, "", err
+	}
+	keep := now.URL == "" || now.URL == before.URL || now.URL.Reveal() == s.Shown(before.URL)
+	if !keep {
+		if signs, err = s.messenger.Check(ctx, now.URL); err != nil {
+			return t, "", err
+		}
+	}
+	t, err = s.change(ctx, id, domain.TargetChanged, func(t *domain.Target) string {
+		old := *t
+		t.Name, t.Rules, t.Enabled = now.Name, now.Rules, now.Enabled
+		if !keep {
+			t.URL, t.Secret, t.Former = now.URL, "", ""
+			if signs {
+				secret = newWebhookSecret()
+				t.Secret = secret
+			}
+		}
+		return details(was("name", old.Name, t.Name), was("url", s.Shown(old.URL), s.Shown(t.URL)),
+			secretWas("address", old.URL, t.URL), was("rules", ruleText(old), ruleText(*t)))
+	})
+	return t, secret, err
+}
+
+// change changes a target; edit returns what is new, without secrets. It returns NotFound.
+func (s *Targets) change(
+	ctx context.Context, id string, action domain.Action, edit func(t *domain.Target) (detail string),
+) (t domain.Target, err error) {
+	c := domain.Change{Action: action}
+	err = s.audit.change(ctx, c, func(e *domain.AuditEntry) (err error) {
+		t, err = s.store.ChangeTarget(ctx, id, func(t *domain.Target) (*domain.AuditEntry, error) {
+			e.Detail = domain.CutText(edit(t))
+			e.Subject = domain.CutText(t.Name)
+			return e, nil
+		})
+		return err
+	})
+	if domain.CodeOf(err) == domain.NotFound {
+		return t, targetNotFound()
+	}
+	if err != nil {
+		return t, err
+	}
+	return t, s.load(context.WithoutCancel(ctx))
+}
+
+func (s *Targets) detail(t domain.Target) string {
+	return details(is("id", t.ID), is("url", s.Shown(t.URL)), is("rules", ruleText(t)))
+}
+
+func ruleText(t domain.Target) string {
+	text, _ := json.Marshal(struct {
+		Enabled bool `json:"enabled"`
+		domain.TargetRules
+	}{t.Enabled, t.Rules})
+	return string(text)
+}
+
+// Remove removes an administrators' target. It returns NotFound.
+func (s *Targets) Remove(ctx context.Context, id string) error {
+	t, err := s.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	change := domain.Change{Action: domain.TargetRemoved, Subject: t.Name, Detail: s.detail(t)}
+	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.RemoveTarget(ctx, e, id) })
+	if domain.CodeOf(err) == domain.NotFound {
+		return targetNotFound()
+	}
+	if err != nil {
+		return err
+	}
+	return s.load(context.WithoutCancel(ctx))
+}
+
+// formerLife is how long a webhook's former secret signs beside the new one.
+const formerLife = 24 * time.Hour
+
+// NewSecret gives a webhook another secret. It returns NotFound, and Invalid for a target without one.
+func (s *Targets) NewSecret(ctx context.Context, id string) (secret domain.Secret, err error) {
+	t, err := s.Get(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if t.Secret == "" {
+		return "", domain.Errorf(domain.Invalid, "only webhooks have a secret")
+	}
+	secret = newWebhookSecret()
+	_, err = s.change(ctx, id, domain.TargetSecretChanged, func(t *domain.Target) string {
+		t.Former, t.Secret, t.FormerUntil = t.Secret, secret, clock.Now().Add(formerLife)
+		return "the former secret signs beside it until " + exactTime(t.FormerUntil)
+	})
+	return secret, err
+}
+
+// Resend sends the last messages of a target again, under other ids. It returns NotFound.
+func (s *Targets) Resend(ctx context.Context, id string) error {
+	t, err := s.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	change := domain.Change{Action: domain.TargetResent, Subject: t.Name, Detail: is("id", id)}
+	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+		return s.store.ResendLast(ctx, e, id, newMessageID)
+	})
+	if domain.CodeOf(err) == domain.NotFound {
+		return targetNotFound()
+	}
+	if err != nil {
+		return err
+	}
+	return s.load(context.WithoutCancel(ctx))
+}
+
+func newMessageID() string { return "msg_" + strings.ToLower(rand.Text()) }
+
+// Test sends a test message at once. It returns NotFound, and BadGateway with the reason when it was not accepted.
+func (s *Targets) Test(ctx context.Context, id string) error {
+	t, err := s.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := domain.ActorOf(ctx).CheckScope(""); err != nil {
+		return err
+	}
+	const text = "This is a test message of Switchyard."
+	m := domain.Message{
+		ID: newMessageID(), Type: "test", At: clock.Now(), Title: "Switchyard", Text: text, Link: s.link("/notifications"),
+	}
+	m.Data, _ = json.Marshal(map[string]string{"text": text, "link": m.Link})
+	t.Progress.Parts = 0
+	sent := s.messenger.Send(ctx, t, m)
+	d := delivery(m, sent, 1, clock.Now())
+	d.Message = nil // a test is not sent again
+	if err := s.store.AddDelivery(context.WithoutCancel(ctx), id, d); err != nil {
+		s.log.WarnContext(ctx, "cannot store a delivery", "error", err)
+	}
+	if sent.Err != nil {
+		return domain.WrapError(domain.BadGateway, sent.Err, domain.MessageOf(sent.Err))
+	}
+	s.audit.changed(ctx, domain.Change{Action: domain.TargetTested, Subject: t.Name, Detail: is("id", id)})
+	return nil
+}
+
+func delivery(m domain.Message, sent domain.Sent, attempt int, at time.Time) domain.Delivery {
+	d := domain.Delivery{At: at, MessageID: m.ID, What: m.Title, Attempt: attempt, Status: sent.Status, Took: sent.Took}
+	if sent.Err != nil {
+		d.Error = domain.MessageOf(sent.Err)
+	} else {
+		d.Message = &m
+	}
+	return d
+}
+
+// link returns the address of a page for people, "" if the gateway's own is not known.
+func (s *Targets) link(path string) string {
+	if s.publicURL == "" {
+		return ""
+	}
+	return s.publicURL + path
+}
