@@ -34,6 +34,9 @@ func TestLogin(t *testing.T) {
 		}
 	}
 
+	if answer := g.logIn(here, " \t"+gatewaytest.AdminToken+"\n", ""); answer.StatusCode != 303 {
+		t.Errorf("a token with blanks around it: %d", answer.StatusCode)
+	}
 	answer := g.logIn(here, "wrong", "/agents")
 	text := bodyOf(answer)
 	if answer.StatusCode != 401 || len(answer.Cookies()) > 0 || !strings.Contains(text, "neither the admin token") || !strings.Contains(text, `value="/agents"`) {
@@ -144,7 +147,7 @@ func TestBrowsersWithoutASessionAreRedirectedToTheLogin(t *testing.T) {
 		t.Errorf("a part: %d, HX-Refresh %q; the page around it must be loaded again", part.StatusCode, part.Header.Get("HX-Refresh"))
 	}
 	form := g.send(here, "POST", "/theme", "theme=dark", "Accept", "text/html,*/*", "Content-Type", "application/x-www-form-urlencoded")
-	if text := bodyOf(form); form.StatusCode != 401 || !strings.Contains(text, "Admin token") {
+	if text := bodyOf(form); form.StatusCode != 401 || !strings.Contains(text, ">Token<") {
 		t.Errorf("a form: %d %s", form.StatusCode, text)
 	}
 	api := g.send(here, "GET", "/api/gateway", "")

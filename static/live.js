@@ -234,6 +234,12 @@
     count.textContent = open === '0' ? '' : open
     count.parentElement.title = open === '0' ? '' : open + (open === '1' ? ' needs attention' : ' need attention')
   })
+  // The tab's icon has the worst signal.
+  document.addEventListener('htmx:afterRequest', (event) => {
+    const worst = event.detail.xhr.getResponseHeader('Worst-Signal')
+    const icon = document.querySelector('link[rel=icon]')
+    if (worst !== null && icon.getAttribute('href') !== icon.dataset[worst]) icon.href = icon.dataset[worst]
+  })
   // Likewise the number of open questions.
   document.addEventListener('htmx:afterRequest', (event) => {
     const open = event.detail.xhr.getResponseHeader('Asking')

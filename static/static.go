@@ -17,7 +17,7 @@ import (
 // Prefix is the path below which the files are served.
 const Prefix = "/static/"
 
-//go:embed app.css pages.css icon.svg *.js vendor/*.js
+//go:embed app.css pages.css icon*.svg *.js vendor/*.js
 var files embed.FS
 
 // File is an embedded file.

@@ -26,6 +26,21 @@ func viaWords(v domain.Via) string {
 	return strings.ReplaceAll(string(v), "_", " ")
 }
 
+// readerName returns the name of whoever reads the page.
+func readerName(a domain.Actor) string {
+	if a.Via == domain.ViaOpen {
+		return "Everybody"
+	}
+	return domain.Cut(a.Who, 60)
+}
+
+func roleName(r domain.Role) string {
+	if r == domain.RoleAdmin {
+		return "administrator"
+	}
+	return string(r)
+}
+
 func methodAndRole(e domain.AuditEntry) string {
 	if e.Role == "" {
 		return viaWords(e.Via)

@@ -86,10 +86,11 @@ type EventsProps struct {
 }
 
 func (p EventsProps) Title() string {
-	if p.Filter.Text != "" {
-		return "Events with " + domain.Cut(p.Filter.Text, 40)
+	title := "Events"
+	if p.Filter.Project != "" {
+		title += " of " + domain.Cut(p.Filter.Project, 40)
 	}
-	return "Events"
+	return TitleWith(title, p.Filter.Text)
 }
 
 // KeepSince drops the events before p.Since. It reports whether the others may go on between it and the last one.

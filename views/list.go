@@ -26,6 +26,14 @@ func newList(url, filter string, page, rows, all, found int) (l List, from, to i
 	return l, from, min(from+rows, found)
 }
 
+// TitleWith names what was searched for in the title of a page.
+func TitleWith(title, query string) string {
+	if query = strings.TrimSpace(query); query == "" {
+		return title
+	}
+	return title + " with " + domain.Cut(query, 40)
+}
+
 func (l List) address(page int) string {
 	number := ""
 	if page > 1 {

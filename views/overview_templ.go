@@ -45,7 +45,7 @@ func (p OverviewProps) Title() string {
 	if p.Alerts.Open == 0 {
 		return "Overview"
 	}
-	return "(" + strconv.Itoa(p.Alerts.Open) + ") Overview"
+	return "(" + thousands(p.Alerts.Open) + ") Overview"
 }
 
 // address returns the address of a page of the grid.

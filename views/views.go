@@ -46,6 +46,7 @@ type Frame struct {
 	Active   string // "" for none
 	// OpenAlerts is the number of alerts that have not been acknowledged.
 	OpenAlerts int
+	Worst      domain.Signal // of these
 	SignIn     domain.SignInStatus
 	// SignInSetUp says that an identity provider is configured.
 	SignInSetUp bool
@@ -108,6 +109,14 @@ const htmxConfig = `{"allowEval":false,"allowScriptTags":false,"includeIndicator
 	`"scrollIntoViewOnBoost":false,"timeout":10000,` +
 	`"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},` +
 	`{"code":"[45]..","swap":true,"error":true}]}`
+
+// iconFile returns the file of the tab's icon, whose dot has the colour and shape of the worst signal.
+func iconFile(worst domain.Signal) string {
+	if worst == domain.SignalStop || worst == domain.SignalCaution {
+		return "icon-" + string(worst) + ".svg"
+	}
+	return "icon.svg"
+}
 
 func pageTitle(title string) string { return title + " · Switchyard" }
 

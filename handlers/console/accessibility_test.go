@@ -67,7 +67,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	check("/login")
 	refused("/callback?error=access_denied")
 	tab.Goto(s.URL + "/login")
-	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken)
+	tab.Find("textbox", "Token").Type(gatewaytest.AdminToken)
 	tab.Find("button", "Log in").Click()
 	tab.Find("heading", "Overview")
 	refused("/no-such-page")

@@ -140,7 +140,8 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 		registry := c.service.Projects.Registry()
 		f.Projects, f.Active = registry.Projects, registry.Active
 		f.SignIn, f.SignInSetUp = c.service.SignIn.Status(), c.service.SignIn.Configured()
-		f.OpenAlerts, f.Asking = c.service.Overview.OpenAlerts(), c.service.Questions.Open()
+		f.OpenAlerts, f.Worst = c.service.Overview.OpenAlerts()
+		f.Asking = c.service.Questions.Open()
 	}
 	f.Theme = theme(r)
 	f.Version = c.Version

@@ -279,3 +279,31 @@ func TestEveryFileOfTheConsoleIsUsed(t *testing.T) {
 		page.WantText(t, static.Path(name))
 	}
 }
+
+func TestPagesNameWhoReadsThem(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	s.Get("/").WantText(t, "Everybody", "administrator, without login")
+}
+
+func TestTitlesNameWhatWasSearchedFor(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	for path, title := range map[string]string{
+		"/search?q=needle": "Search with needle", "/projects?q=shop": "Projects with shop", "/agents?q=mac": "Agents with mac",
+		"/events?project=shop&q=key": "Events of shop with key", "/projects?q=+": "Projects",
+	} {
+		s.Get(path).WantText(t, "<title>"+title+" · Switchyard</title>")
+	}
+}
+
+func TestTheIconOfTheTabShowsTheWorstSignal(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	s.Get("/").WantText(t, `<link rel="icon" href="/static/icon.`)
+	if _, err := s.Projects.Add(t.Context(), "shop", "http://127.0.0.1:3001", nil); err != nil { // its server does not answer
+		t.Fatal(err)
+	}
+	s.Get("/")
+	s.Get("/").WantText(t, `<link rel="icon" href="/static/icon-stop.`)
+}

@@ -26,7 +26,7 @@ func TestTabReachesEverything(t *testing.T) {
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/login")
-	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken + kb.Enter)
+	tab.Find("textbox", "Token").Type(gatewaytest.AdminToken + kb.Enter)
 	tab.Find("heading", "Overview")
 	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/bot-config", "/sign-in"} {
 		tab.Goto(s.URL + path)

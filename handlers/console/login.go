@@ -31,7 +31,7 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next := form.Get("next")
-	switch err := c.sessions.LogIn(w, r, domain.Secret(form.Get("token"))); domain.CodeOf(err) {
+	switch err := c.sessions.LogIn(w, r, domain.Secret(strings.TrimSpace(form.Get("token")))); domain.CodeOf(err) {
 	case "":
 	case domain.Unauthorized:
 		return c.askForToken(w, r, http.StatusUnauthorized,

@@ -45,7 +45,7 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 		})
 	}
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: "Projects", Page: views.PageProjects},
+		frame:      views.Frame{Title: views.TitleWith("Projects", list.Filter), Page: views.PageProjects},
 		part:       views.ProjectsPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Projects(form, list, part) },
 		status:     web.StatusOf(refused),

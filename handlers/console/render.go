@@ -66,8 +66,10 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 func (c *Console) writePart(w http.ResponseWriter, r *http.Request, p *part) {
 	header := w.Header()
 	setDefault(header, "Cache-Control", "no-store")
-	header.Set("Attention", strconv.Itoa(c.service.Overview.OpenAlerts())) // shown in the page's header, outside the part
-	header.Set("Asking", strconv.Itoa(c.service.Questions.Open()))         // likewise
+	open, worst := c.service.Overview.OpenAlerts()
+	header.Set("Attention", strconv.Itoa(open)) // shown in the page's header, outside the part
+	header.Set("Worst-Signal", string(worst))   // shown in the tab's icon
+	header.Set("Asking", strconv.Itoa(c.service.Questions.Open()))
 	if r.URL.Query().Get("v") == p.version {
 		delete(header, "Content-Security-Policy") // it applies only to pages
 		delete(header, "Referrer-Policy")

@@ -139,12 +139,12 @@ func TestAFormAfterTheSessionEndedAsksToLogIn(t *testing.T) {
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/login?next=/sign-in")
-	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken + kb.Enter)
+	tab.Find("textbox", "Token").Type(gatewaytest.AdminToken + kb.Enter)
 	tab.Find("heading", "Paste code")
 	browsertest.Eval[int](tab, `fetch("/logout", {method: "POST"}).then(response => response.status)`)
 	press(tab, tab.Find("button", "Switch"), kb.Enter)
 	tab.Find("heading", "Log in")
-	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken + kb.Enter)
+	tab.Find("textbox", "Token").Type(gatewaytest.AdminToken + kb.Enter)
 	tab.Find("heading", "Overview")
 	tab.Complaints() // of the refusal
 }

@@ -38,5 +38,7 @@ func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 	if first := p.First(); first != "" && query.Get("open") == "1" {
 		return seeOther(w, r, first)
 	}
-	return c.render(w, r, view{frame: views.Frame{Title: "Search"}, page: views.Search(p), fragment: views.Found(p)})
+	return c.render(w, r, view{
+		frame: views.Frame{Title: views.TitleWith("Search", p.Text)}, page: views.Search(p), fragment: views.Found(p),
+	})
 }

@@ -21,7 +21,7 @@ func loggedInTab(t *testing.T, s *consoleSite) *browsertest.Tab {
 	t.Helper()
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/login")
-	tab.Find("textbox", "Admin token").Type(gatewaytest.AdminToken + kb.Enter)
+	tab.Find("textbox", "Token").Type(gatewaytest.AdminToken + kb.Enter)
 	tab.Find("heading", "Overview")
 	return tab
 }

@@ -47,7 +47,7 @@ func TestSigningInAfterLoggingIn(t *testing.T) {
 	s := newGuardedSignInSite(t, signintest.New(t), "the admin token")
 	tab := browsertest.Open(t)
 	tab.Goto("http://localhost:" + s.port + "/oauth/authorize")
-	tab.Find("textbox", "Admin token").Type("the admin token")
+	tab.Find("textbox", "Token").Type("the admin token")
 	tab.Find("button", "Log in").Click()
 	tab.WaitText("Logged in.")
 	tab.Find("button", "Sign in").Click()

@@ -27,7 +27,7 @@ type Overview struct {
 	agents    *Agents
 	events    *Events
 
-	openAlerts atomic.Int64
+	open atomic.Pointer[openAlerts]
 
 	mu        sync.Mutex
 	last      *Snapshot // nil before the first
@@ -75,7 +75,13 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	o.last.Owners = o.claims.Owners(o.last.Agents)
 	o.takenAt, o.lastEvent, o.acknowledged = takenAt, lastEvent, acknowledged
 	o.age = min(max(snapshotAge, snapshotShare*(boards.took+time.Since(began))), maxSnapshotAge)
-	o.openAlerts.Store(int64(alerts.Open))
+	open := openAlerts{alerts.Open, domain.SignalCaution}
+	for _, alert := range alerts.Items[:min(alerts.Open, len(alerts.Items))] {
+		if alert.Kind.Signal() == domain.SignalStop {
+			open.worst = domain.SignalStop
+		}
+	}
+	o.open.Store(&open)
 	return o.last
 }
 
@@ -97,8 +103,19 @@ func (o *Overview) Run(ctx context.Context) error {
 	}
 }
 
-// OpenAlerts returns the number of alerts in the last snapshot that nobody has acknowledged. It never waits.
-func (o *Overview) OpenAlerts() int { return int(o.openAlerts.Load()) }
+type openAlerts struct {
+	number int
+	worst  domain.Signal
+}
+
+// OpenAlerts returns the number of alerts in the last snapshot that nobody has acknowledged, and the worst of their
+// signals. It never waits.
+func (o *Overview) OpenAlerts() (int, domain.Signal) {
+	if open := o.open.Load(); open != nil && open.number > 0 {
+		return open.number, open.worst
+	}
+	return 0, domain.SignalNone
+}
 
 type ProjectSnapshot struct {
 	Project  domain.Project
