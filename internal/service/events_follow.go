@@ -93,8 +93,6 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 		}
 		return nil
 	})
-	tick := time.NewTicker(followInterval)
-	defer tick.Stop()
 	for {
 		news := changed()
 		s.tail.publishing.Lock()
@@ -102,7 +100,7 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 		s.tail.publishing.Unlock()
 		select {
 		case <-news:
-		case <-tick.C:
+		case <-time.After(followInterval): // since the last read: a read at a fixed pace would hold up news at times
 		case <-ctx.Done():
 			return nil
 		}
