@@ -25,6 +25,8 @@ func (m *memory) Registry(context.Context) (string, []domain.Project, error) {
 	return "", m.projects, nil
 }
 
+func (m *memory) Targets(context.Context) ([]domain.Target, error) { return nil, nil }
+
 func (m *memory) UpdateProject(context.Context, *domain.AuditEntry, domain.Project, domain.Project) error {
 	return nil
 }
