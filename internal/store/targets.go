@@ -10,8 +10,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-const targetColumns = "id, owner, name, url, secret, former, former_until_ms, rules, enabled, created_at_ms, revision," +
-	" position, told, progress"
+const targetColumns = "id, owner, name, url, secret, former, former_until_ms, rules, enabled, created_at_ms," +
+	" revision, position, told, progress"
 
 func scanTarget(row Row) (t domain.Target, err error) {
 	var rules, told, progress, url, secret, former string
