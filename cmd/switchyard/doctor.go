@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"switchyard/internal/config"
 	"switchyard/internal/domain"
@@ -33,11 +34,7 @@ func doctorCommand() *cobra.Command {
 			"changed, and no secret is shown.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd.Flags(), os.Getenv)
-			if err != nil {
-				return asUsage(err)
-			}
-			return (&doctor{Config: c}).run(cmd.Context(), cmd.OutOrStdout())
+			return checkUp(cmd.Context(), cmd.Flags(), cmd.OutOrStdout())
 		},
 	}
 	config.AddFlags(cmd.Flags())
@@ -45,34 +42,42 @@ func doctorCommand() *cobra.Command {
 }
 
 // doctor checks the surroundings of the gateway with this configuration.
-type doctor struct {
-	*config.Config
-	running bool // a gateway holds the data directory
+type doctor struct{ *config.Config }
+
+// checks are what the doctor checks, each with the settings that it needs.
+var checks = []struct {
+	word     string
+	run      func(*doctor, context.Context) (string, error)
+	settings []string
+}{
+	{"addresses", (*doctor).addresses, []string{"gateway.listen", "gateway.public_url", "gateway.data"}},
+	{"clock", (*doctor).clock, []string{"gateway.data", "gateway.database"}},
+	{"disk", (*doctor).disk, []string{"gateway.data"}},
+	{"permissions", (*doctor).permissions, []string{"gateway.data", "gateway.bot_config", "sign_in.credentials"}},
+	{"database", (*doctor).database, []string{"gateway.data", "gateway.database"}},
+	{"login", (*doctor).login, []string{"gateway.admin_token_file", "login."}},
+	{"bot", (*doctor).bot, []string{"gateway.data", "gateway.database", "gateway.bot_config", "bot."}},
+	{"targets", (*doctor).targets, []string{"gateway.data", "gateway.database", "notifications."}},
 }
 
-// run prints a line for each check, and returns an error if any found something bad.
-func (d *doctor) run(ctx context.Context, out io.Writer) error {
-	unlock, err := d.probeLock()
-	if d.running = errors.Is(err, files.ErrLocked); err == nil {
-		unlock()
-	}
+// checkUp prints a line for each check, and returns an error if any found something bad. If the gateway would not start
+// with its configuration, the line of its addresses says so; the other checks need only what they look at.
+func checkUp(ctx context.Context, flags *pflag.FlagSet, out io.Writer) error {
+	whole, mistake := config.Load(flags, os.Getenv)
 	bad := 0
-	for _, check := range []struct {
-		word string
-		run  func(context.Context) (string, error)
-	}{
-		{"addresses", d.addresses},
-		{"clock", d.clock},
-		{"disk", d.disk},
-		{"permissions", func(context.Context) (string, error) { return d.permissions() }},
-		{"database", d.database},
-		{"login", d.login},
-		{"bot", d.bot},
-		{"targets", d.targets},
-	} {
-		limited, cancel := context.WithTimeout(ctx, checkLimit)
-		says, err := check.run(limited)
-		cancel()
+	for _, check := range checks {
+		c, err, says := whole, error(nil), ""
+		if mistake != nil {
+			c, err = config.LoadSome(flags, os.Getenv, check.settings...)
+		}
+		if mistake != nil && check.word == "addresses" {
+			err = fmt.Errorf("the gateway does not start: %w", mistake)
+		}
+		if err == nil {
+			limited, cancel := context.WithTimeout(ctx, checkLimit)
+			says, err = check.run(&doctor{c}, limited)
+			cancel()
+		}
 		state := "ok "
 		if err != nil {
 			bad++
@@ -92,25 +97,29 @@ func (d *doctor) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// probeLock tries the lock of the data directory, if there is one. It makes no file.
-func (d *doctor) probeLock() (unlock func(), err error) {
+// isRunning reports whether a gateway holds the lock of the data directory. It makes no file.
+func (d *doctor) isRunning() bool {
 	path := filepath.Join(d.Data, lockName)
 	if _, err := os.Stat(path + ".lock"); err != nil {
-		return nil, err
+		return false
 	}
-	return files.TryLock(path)
+	unlock, err := files.TryLock(path)
+	if err == nil {
+		unlock()
+	}
+	return errors.Is(err, files.ErrLocked)
 }
 
 // addresses checks that the address to listen on is free, or has the gateway of this data directory, and that the
 // public address leads to a gateway.
 func (d *doctor) addresses(ctx context.Context) (string, error) {
-	says := d.Listen + " is free"
+	says, running := d.Listen+" is free", d.isRunning()
 	listeners, err := listen(newLogger(io.Discard, "text", "error"), d.Listen)
 	closeAll(listeners)
 	switch {
-	case err == nil && d.running:
+	case err == nil && running:
 		says = d.Listen + " is free; the gateway of this data directory listens elsewhere"
-	case err != nil && !d.running:
+	case err != nil && !running:
 		return "", fmt.Errorf("%s: %s, and not by the gateway of this data directory", d.Listen, causeOf(err))
 	case err != nil:
 		if err := askGateway(ctx, localURL(d.Listen)); err != nil {
@@ -122,7 +131,7 @@ func (d *doctor) addresses(ctx context.Context) (string, error) {
 		return says, nil
 	}
 	err = askGateway(ctx, strings.TrimSuffix(d.PublicURL, "/"))
-	if err != nil && !d.running {
+	if err != nil && !running {
 		return says + "; " + d.PublicURL + " is not checked while the gateway is not running", nil
 	}
 	return says + "; " + d.PublicURL + " leads to a gateway", err
@@ -188,7 +197,7 @@ func existing(dir string) string {
 }
 
 // permissions checks that the data directory can be written to, and that nobody else reads what is private.
-func (d *doctor) permissions() (string, error) {
+func (d *doctor) permissions(context.Context) (string, error) {
 	for _, dir := range []string{d.Data, filepath.Dir(d.BotConfig), filepath.Dir(d.Credentials)} {
 		if err := writable(existing(dir)); err != nil {
 			return "", fmt.Errorf("%s cannot be written to: %s", dir, causeOf(err))
@@ -203,7 +212,7 @@ func (d *doctor) permissions() (string, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil && othersRead(info) {
+		if err == nil && files.OthersMay(info, 0o7) {
 			err = fmt.Errorf("%s can be read by others (mode %o)", path, info.Mode().Perm())
 		}
 		if err == nil {

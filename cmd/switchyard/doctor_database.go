@@ -145,13 +145,19 @@ func (d *doctor) botConfig(ctx context.Context) (domain.BotConfig, error) {
 	return botfile.File{Path: d.BotConfig}.Load()
 }
 
-// targets counts what notifications go to.
+// targets counts what notifications go to, and looks whether the last message to each was accepted.
 func (d *doctor) targets(ctx context.Context) (string, error) {
 	var count int
 	if err := d.askTable(ctx, "targets", &count, "SELECT count(*) FROM targets"); err != nil || count == 0 {
 		return "not set up", err
 	}
-	return fmt.Sprintf("%d set up", count), nil
+	var failing sql.NullString
+	err := d.askTable(ctx, "targets", &failing, `SELECT min(name) FROM targets WHERE enabled = 1
+		AND (SELECT error FROM deliveries WHERE target = targets.id ORDER BY id DESC LIMIT 1) <> ''`)
+	if err == nil && failing.Valid {
+		err = fmt.Errorf("the last message to %q was not accepted", failing.String)
+	}
+	return fmt.Sprintf("%d set up", count), err
 }
 
 // askTable is ask about a table that there may not be yet.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +12,6 @@ import (
 	"testing"
 
 	"switchyard/internal/pgtest"
-	"switchyard/internal/waittest"
 )
 
 // checkup runs the doctor and returns the state and the text of each check, by its word.
@@ -64,10 +64,93 @@ func TestTheDoctorIsContentBeforeAStartAndBesideTheGateway(t *testing.T) {
 	if !strings.Contains(texts["addresses"], "this gateway") {
 		t.Errorf("addresses: %s", texts["addresses"])
 	}
-	waittest.Until(t, "the version is in the database", func() bool {
-		_, texts := checkup(t, dir, 0, "--listen="+address)
-		return strings.Contains(texts["database"], "last written by "+version())
-	})
+	if !strings.Contains(texts["database"], "last written by "+version()) {
+		t.Errorf("database: %s", texts["database"])
+	}
+	p.stop(t, os.Interrupt)
+}
+
+func TestTheDoctorChecksWhatItCanDespiteAMistakeInTheConfiguration(t *testing.T) {
+	t.Parallel()
+	const secret = "postgres://me:hidden@db.example/x"
+	tests := map[string]struct {
+		file string
+		args []string
+		bad  []string
+		says string // of the addresses
+	}{
+		"of a setting that no check needs": {file: "gateway.poll_interval = 'soon'", bad: []string{"addresses"}, says: ":1: "},
+		"of a flag":                        {args: []string{"--tool-timeout=x"}, bad: []string{"addresses"}, says: "--tool-timeout"},
+		"of a setting of some checks": {
+			file: "gateway.data = ''", bad: []string{"addresses", "clock", "disk", "permissions", "database", "bot", "targets"},
+			says: "gateway.data",
+		},
+		"of a secret's file": {
+			file: "gateway.admin_token_file = '/none'", bad: []string{"addresses", "login"}, says: "/none",
+		},
+		"of the login":      {file: "login.issuer = 'https://id.example'", bad: []string{"addresses", "login"}, says: "login.client_id"},
+		"of a notification": {file: "notifications.smtp_port = 0", bad: []string{"addresses", "targets"}, says: "smtp_port"},
+		"an open address": {
+			args: []string{"--listen=0.0.0.0:3000"}, bad: []string{"addresses"}, says: "can be reached from other machines",
+		},
+		"syntax": {
+			file: "gateway.database = '" + secret,
+			bad:  []string{"addresses", "clock", "disk", "permissions", "database", "login", "bot", "targets"}, says: "switchyard.toml:1",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "switchyard.toml"), []byte(test.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			args := append([]string{"--listen=" + freeAddress(t), "--config=DIR/switchyard.toml"}, test.args...)
+			if strings.HasPrefix(test.file, "gateway.data ") {
+				args = append(args, "--data=") // a flag is stronger than the file
+			}
+			states, texts := checkup(t, dir, 1, args...)
+			wantChecks(t, states, test.bad...)
+			if !strings.Contains(texts["addresses"], test.says) {
+				t.Errorf("addresses: %s", texts["addresses"])
+			}
+			for word, text := range texts {
+				if strings.Contains(text, "hidden") {
+					t.Errorf("%s: %s", word, text)
+				}
+			}
+		})
+	}
+}
+
+func TestTheDoctorNamesATargetThatAcceptsNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, switchyard(t, dir, "gateway", "--data=DIR/data", "--bot-config=DIR/bot.toml", "--listen=127.0.0.1:0"))
+	refuses := httptest.NewServer(http.NotFoundHandler())
+	defer refuses.Close()
+	status, text := p.do(t, http.MethodPost, "/api/gateway/targets",
+		`{"name":"Night shift","url":"ntfy://`+strings.TrimPrefix(refuses.URL, "http://")+`/topic?scheme=http"}`)
+	if status != http.StatusOK && status != http.StatusCreated {
+		t.Fatalf("%d %s", status, text)
+	}
+	address := freeAddress(t)
+	_, texts := checkup(t, dir, 0, "--listen="+address)
+	if texts["targets"] != "1 set up" {
+		t.Errorf("targets: %s", texts["targets"])
+	}
+	var target struct{ ID string }
+	if err := json.Unmarshal([]byte(text), &target); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := p.do(t, http.MethodPost, "/api/gateway/targets/"+target.ID+"/test", ""); status != http.StatusBadGateway {
+		t.Fatalf("%d %s", status, text)
+	}
+	states, texts := checkup(t, dir, 1, "--listen="+address)
+	wantChecks(t, states, "targets")
+	if !strings.Contains(texts["targets"], "Night shift") {
+		t.Errorf("targets: %s", texts["targets"])
+	}
 	p.stop(t, os.Interrupt)
 }
 

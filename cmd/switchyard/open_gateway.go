@@ -103,6 +103,9 @@ var chatTransports = map[domain.BotTransport]func(bot.Options, map[string]domain
 // other gateway shares the database.
 func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase) (err error) {
 	c, log := g.config, g.log
+	if err := recordVersion(ctx, db); err != nil {
+		return err
+	}
 	botFile := botfile.File{Path: c.BotConfig}
 	credentials := signin.NewFile(c.Credentials)
 	for _, err := range []error{
@@ -185,7 +188,6 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	}
 	g.loops = append(
 		shared.followers(g.service),
-		loop{"version", recordVersion(db)},
 		loop{"feeds", feeds.Run},
 		loop{"pipelines", g.service.Overview.Run},
 		loop{"agents", g.service.Agents.Run},

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"io/fs"
 	"math"
 	"syscall"
 
@@ -28,6 +27,3 @@ func freeSpace(dir string) (uint64, error) {
 
 // writable returns an error unless this user may create files in dir.
 func writable(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
-
-// othersRead reports whether anybody but the owner may read the file.
-func othersRead(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"math"
 	"os"
 
@@ -29,6 +28,3 @@ func writable(dir string) error {
 	}
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
-
-// othersRead returns false: who may read a file follows from its directory here.
-func othersRead(fs.FileInfo) bool { return false }

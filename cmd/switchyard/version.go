@@ -64,12 +64,10 @@ func versionCommand() *cobra.Command {
 const writtenByKey = "written_by"
 
 // recordVersion stores in the database that this version writes it.
-func recordVersion(db database) func(context.Context) error {
-	return func(ctx context.Context) error {
-		before, err := db.State(ctx, writtenByKey)
-		if err != nil || before == version() {
-			return err
-		}
-		return db.SetState(ctx, writtenByKey, version())
+func recordVersion(ctx context.Context, db database) error {
+	before, err := db.State(ctx, writtenByKey)
+	if err != nil || before == version() {
+		return err
 	}
+	return db.SetState(ctx, writtenByKey, version())
 }

@@ -88,6 +88,13 @@ func TestXDGDirectories(t *testing.T) {
 	}
 }
 
+func TestTheHomeDirectoryIsFoundOnWindows(t *testing.T) {
+	got, err := load(t, "", []string{"HOME=", "USERPROFILE=/Users/me", "SWITCHYARD_CONFIG="}, nil)
+	if err != nil || got.Data != "/Users/me/.local/share/switchyard" {
+		t.Errorf("Load = %+v, %v", got, err)
+	}
+}
+
 func TestTheStandardFileIsReadIfItExists(t *testing.T) {
 	dir := t.TempDir()
 	os.Mkdir(filepath.Join(dir, "switchyard"), 0o700)

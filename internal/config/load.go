@@ -40,19 +40,7 @@ func AddFlags(flags *pflag.FlagSet, names ...string) {
 // one line that names the flag (it is a FlagError then), the variable, or the file with line and key.
 func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	c := &Config{}
-	last, err := c.read(c.settings(), flags, getenv)
-	if err != nil {
-		return nil, err
-	}
-	var tokenFrom given
-	c.AdminToken, tokenFrom, err = c.readSecret(adminTokenVariable, c.adminTokenFile, last["gateway.admin_token_file"],
-		getenv)
-	if err == nil {
-		err = c.readLogin(last, getenv)
-	}
-	if err == nil {
-		err = c.readMail(last, getenv)
-	}
+	last, tokenFrom, err := c.load(flags, getenv, nil)
 	switch {
 	case err != nil:
 		return nil, err
@@ -82,18 +70,44 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
-// LoadSome is Load for the settings with the given keys only, whose flags were applied. Nothing else is checked.
+// LoadSome is Load for the settings with the given keys only, or below a table such as "login.", whose flags were
+// applied. Nothing else is checked.
 func LoadSome(flags *pflag.FlagSet, getenv func(string) string, keys ...string) (*Config, error) {
 	c := &Config{}
-	_, err := c.read(c.settings(), flags, getenv, keys...)
+	_, _, err := c.load(flags, getenv, keys)
 	return c, err
+}
+
+// load reads the settings with these keys and the secrets that belong to them, or all when there are no keys. It returns
+// by key the source that won, and that of the admin token.
+func (c *Config) load(flags *pflag.FlagSet, getenv func(string) string, keys []string) (
+	last map[string]given, tokenFrom given, err error,
+) {
+	const adminTokenFile = "gateway.admin_token_file"
+	last, err = c.read(c.settings(), flags, getenv, keys)
+	if err == nil && wanted(keys, adminTokenFile) {
+		c.AdminToken, tokenFrom, err = c.readSecret(adminTokenVariable, c.adminTokenFile, last[adminTokenFile], getenv)
+	}
+	if err == nil && wanted(keys, "login.client_secret_file") {
+		err = c.readLogin(last, getenv)
+	}
+	if err == nil && wanted(keys, "notifications.smtp_password_file") {
+		err = c.readMail(last, getenv)
+	}
+	return last, tokenFrom, err
+}
+
+// wanted reports whether the setting with this key is among those with the keys that LoadSome takes.
+func wanted(keys []string, key string) bool {
+	table, _, _ := strings.Cut(key, ".")
+	return len(keys) == 0 || slices.Contains(keys, key) || slices.Contains(keys, table+".")
 }
 
 // read sets the settings with the given keys, or all when there are none, from defaults, file, environment and flags.
 // It returns by key the source that won.
-func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(string) string,
-	keys ...string,
-) (map[string]given, error) {
+func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(string) string, keys []string) (
+	map[string]given, error,
+) {
 	path, from, err := filePath(flags, getenv)
 	if err != nil {
 		return nil, err
@@ -112,7 +126,7 @@ func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(stri
 	}
 	last := map[string]given{}
 	for _, s := range settings {
-		if len(keys) > 0 && !slices.Contains(keys, s.key) {
+		if !wanted(keys, s.key) {
 			continue
 		}
 		for _, g := range s.layers(flags, getenv, file) {
@@ -165,6 +179,9 @@ func Expand(path string, getenv func(string) string) (string, bool) {
 			return dir
 		}
 		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			home = getenv("USERPROFILE") // what Windows has
+		}
 		ok = filepath.IsAbs(home)
 		return filepath.Join(home, map[string]string{
 			"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share",
@@ -215,7 +232,7 @@ func ReadTokenFile(path string, getenv func(string) string) (token domain.Secret
 
 // readableByOthers returns a warning if other users can read the file of a secret, else "".
 func readableByOthers(what, path string, info fs.FileInfo, getenv func(string) string) string {
-	if info.Mode().Perm()&0o044 == 0 || isServiceCredential(path, getenv) {
+	if !files.OthersMay(info, 0o4) || isServiceCredential(path, getenv) {
 		return ""
 	}
 	return fmt.Sprintf("other users can read the %s in %s; protect it with chmod 600", what, path)

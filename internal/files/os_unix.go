@@ -76,3 +76,8 @@ func SyncDir(dir string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
+
+// OthersMay reports whether anybody but the owner has one of these permissions (4 to read, 2 to write) on a file.
+func OthersMay(info fs.FileInfo, what fs.FileMode) bool {
+	return info.Mode().Perm()&(what<<3|what) != 0
+}

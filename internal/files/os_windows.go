@@ -50,3 +50,6 @@ func openRead(path string) (*os.File, error) { return os.Open(path) }
 
 // SyncDir does nothing: directories cannot be synced here.
 func SyncDir(string) error { return nil }
+
+// OthersMay returns false: what others may do with a file follows from its directory here.
+func OthersMay(fs.FileInfo, fs.FileMode) bool { return false }
