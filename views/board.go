@@ -1,7 +1,10 @@
 package views
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"switchyard/internal/domain"
 )
@@ -31,8 +34,9 @@ func StoryChoice(name string) ShowStories {
 	return ShowEvery
 }
 
-func showStoriesURL(project string, show ShowStories) string {
-	return withQuery(ProjectURL(project), "show", string(show))
+// boardURL returns the address of a project's page with a choice of stories and a stage unfolded.
+func boardURL(project string, show ShowStories, open string) string {
+	return withQuery(ProjectURL(project), "show", string(show), "open", open)
 }
 
 // chosen returns those of the items that the reader wants to see.
@@ -51,4 +55,131 @@ func (p ProjectProps) chosen(items []domain.Item) []domain.Item {
 		_, state := storyState(item, p.Stuck)
 		return state == ""
 	})
+}
+
+// boardColumn is a stage on a board.
+type boardColumn struct {
+	domain.Stage
+	title     string
+	fold      int  // how many stories are in sight
+	aside     bool // only the board's own tool moves stories here, or they are done with
+	narrow    bool // only a strip of it is shown
+	unknown   bool // nobody has configured it
+	finishing bool // stories are finished here
+}
+
+// columns returns a board's stages as it shows them.
+func (p ProjectProps) columns() []boardColumn {
+	stages := p.Pipeline.Stages
+	_, done := domain.WorkStages(stages)
+	isFixed := func(s domain.Stage) bool { return s.Fixed != "" }
+	allFixed := !slices.ContainsFunc(stages, func(s domain.Stage) bool { return !isFixed(s) })
+	columns := make([]boardColumn, len(stages))
+	for i, stage := range stages {
+		c := boardColumn{Stage: stage, title: stage.Title(), fold: foldWork, finishing: i == done}
+		c.Items = p.chosen(stage.Items)
+		c.aside = i > done || isFixed(stage) && !allFixed
+		c.narrow = c.aside && stage.Name != p.Open
+		c.unknown = i > done && !isFixed(stage) && addsStatuses[p.Pipeline.Board.Layout]
+		switch {
+		case c.aside:
+			c.Items = newestFirst(c.Items)
+		case i == done:
+			c.Items, c.fold = newestFirst(c.Items), foldDone
+		case len(c.Items) > c.fold:
+			c.Items = p.troubledFirst(c.Items)
+		}
+		columns[i] = c
+	}
+	return columns
+}
+
+// addsStatuses are the layouts that have a column for each status that a story has, whether it is configured or not.
+var addsStatuses = map[string]bool{domain.LayoutBacklog: true, domain.LayoutBMAD: true}
+
+// what says what a strip is, for those who cannot see it.
+func (c boardColumn) what() string {
+	words := domain.Count(len(c.Items), "story", "stories") + ", folded"
+	switch {
+	case c.unknown:
+		words += "; this status is not in the board's configuration"
+	case c.Fixed != "":
+		words += "; " + c.Fixed
+	}
+	return words
+}
+
+var (
+	tasksBox     = []string{"a box in `tasks.md`"}
+	followsBoxes = "a stage, for it follows from the boxes"
+)
+
+// layoutWords are what a board says of a layout: its name, what is written when people move or tick, and what never is.
+var layoutWords = map[string]struct {
+	name           string
+	written, never []string
+}{
+	domain.LayoutStages: {
+		"Stage folders",
+		[]string{"the story's file, moved", "`blocked`", "`merge_failure`", "a box"},
+		[]string{"the rest of a file"},
+	},
+	domain.LayoutOpenSpec: {"OpenSpec", tasksBox, []string{followsBoxes, "the archive"}},
+	domain.LayoutSpecKit:  {"Spec Kit", tasksBox, []string{followsBoxes}},
+	domain.LayoutKiro:     {"Kiro", tasksBox, []string{followsBoxes}},
+	domain.LayoutBacklog: {
+		"Backlog.md", []string{"`status`", "`updated_date`", "a box"}, []string{"drafts", "completed", "archived"},
+	},
+	domain.LayoutTaskMaster: {
+		"Task Master", []string{"`status`", "`updatedAt`", "`lastModified`"}, []string{"the rest of `tasks.json`"},
+	},
+	domain.LayoutBMAD:  {"BMAD", []string{"the status", "`last_updated`", "a box"}, []string{"the rest of a file"}},
+	domain.LayoutBeads: {"beads", []string{"by `bd update`"}, []string{"its files"}},
+}
+
+func layoutName(layout string) string {
+	if words, known := layoutWords[layout]; known {
+		return words.name
+	}
+	return domain.Cut(layout, 40)
+}
+
+// storyLabel returns what a story is called beside its name: its number, or, where ids are not made of names, its id.
+func (p ProjectProps) storyLabel(item domain.Item) string {
+	digits := number(item.StoryID, item.StoryName)
+	isStages := p.Pipeline.Board.Layout == "" || p.Pipeline.Board.Layout == domain.LayoutStages
+	if digits != "" || isStages || item.StoryID == item.StoryName {
+		return digits
+	}
+	return domain.Cut(item.StoryID, 60)
+}
+
+// criteriaText returns "3/7".
+func criteriaText(c *domain.Criteria) string { return fmt.Sprintf("%d/%d", c.Done, c.Total) }
+
+// criteriaPaths returns the shapes of the criteria that are done and of the others: a piece for each, or, of more than
+// twelve, one bar.
+func criteriaPaths(c *domain.Criteria) (done, open string) {
+	const width, gap, most = 56.0, 1.5, 12
+	total := max(1, c.Total)
+	finished := min(max(0, c.Done), total)
+	bar := func(from, to float64) string {
+		number := func(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
+		return "M" + number(from) + " 0H" + number(to) + "V6H" + number(from) + "z"
+	}
+	if total > most {
+		at := width * float64(finished) / float64(total)
+		return bar(0, at), bar(at, width)
+	}
+	piece := (width - gap*float64(total-1)) / float64(total)
+	var parts [2]strings.Builder
+	for i := range total {
+		from := float64(i) * (piece + gap)
+		part := &parts[1]
+		if i < finished {
+			part = &parts[0]
+		}
+		part.WriteString(bar(from, from+piece))
+	}
+	return parts[0].String(), parts[1].String()
 }

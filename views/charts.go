@@ -67,6 +67,12 @@ func pastText(past domain.Past, days []domain.DayCount) string {
 	return text
 }
 
+// pastFrom says since when git knows a project's past, "" if it does not.
+func pastFrom(c domain.Charts) string {
+	past, _, _ := strings.Cut(pastText(c.Past, c.Days), ";")
+	return past
+}
+
 // summary is for readers who cannot see the chart.
 func (c dayChart) summary() string {
 	return fmt.Sprintf("%s finished in %d days, most of them, %d, on %s", domain.Count(c.total, "story", "stories"),
@@ -121,8 +127,7 @@ func facts(working int, charts domain.Charts, agents []domain.Agent) []fact {
 	}
 	list = append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(len(agents))})
 	if charts.ToDone.Visits > 0 {
-		past, _, _ := strings.Cut(pastText(charts.Past, charts.Days), ";")
-		list = append(list, fact{"Median to done", duration(charts.ToDone.Median), past})
+		list = append(list, fact{"Median to done", duration(charts.ToDone.Median), pastFrom(charts)})
 	}
 	return list
 }

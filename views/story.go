@@ -138,6 +138,7 @@ func fieldWords(value json.RawMessage) string {
 
 type step struct {
 	stage  string
+	title  string
 	past   bool // the story is beyond it
 	been   bool // it was in this stage
 	here   bool
@@ -150,7 +151,10 @@ type step struct {
 // journey returns a story's steps through the stages of its project, and through those that only its history has.
 func journey(p StoryProps) []step {
 	s := p.Story
-	stages := slices.Clone(p.Stages)
+	var stages []string
+	for _, stage := range p.Stages {
+		stages = append(stages, stage.Name)
+	}
 	spent, blocked, live := map[string]time.Duration{}, map[string]time.Duration{}, map[string]bool{}
 	for _, visit := range s.Visits {
 		live[visit.Stage] = live[visit.Stage] || visit.Source != domain.FromGit
@@ -198,6 +202,7 @@ func journey(p StoryProps) []step {
 		if st.text = strings.Join(words, " · "); st.text != "" && !st.since.IsZero() {
 			st.text = " · " + st.text
 		}
+		st.title = p.stageTitle(stage)
 		steps[i] = st
 	}
 	return steps
@@ -236,7 +241,8 @@ func author(e domain.PastEvent) string {
 	return "by " + domain.Cut(e.By, 60) + how
 }
 
-func timeline(s domain.Story) []entry {
+func timeline(p StoryProps) []entry {
+	s := p.Story
 	var entries []entry
 	moved := map[int64]bool{}
 	for _, e := range s.History {
@@ -256,7 +262,7 @@ func timeline(s domain.Story) []entry {
 	}
 	for _, visit := range s.Visits {
 		if !moved[visit.From.UnixMilli()] && !visit.From.IsZero() {
-			came := entry{signal: SignalNone, title: "Came to " + domain.StageTitle(visit.Stage), at: visit.From}
+			came := entry{signal: SignalNone, title: "Came to " + p.stageTitle(visit.Stage), at: visit.From}
 			if visit.Source == domain.FromGit {
 				came.text = "from git"
 			}

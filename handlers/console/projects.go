@@ -176,7 +176,8 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	p := views.ProjectProps{
 		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck,
 		Agents: found.Agents, Owners: found.Owners, Charts: found.Charts, Now: now(),
-		Show: views.StoryChoice(r.URL.Query().Get("show")), Reader: domain.ActorOf(r.Context()).Holder(),
+		Show: views.StoryChoice(r.URL.Query().Get("show")), Open: r.URL.Query().Get("open"),
+		Reader: domain.ActorOf(r.Context()).Holder(),
 	}
 	form := views.ProjectForm{URL: p.Project.URL}
 	if forms.settings != nil {
@@ -204,7 +205,8 @@ const storyPatience = 250 * time.Millisecond
 // takesStories reports whether stories can be added to a project: if its first story can be changed, or if the board is
 // empty, where only trying would show it.
 func (c *Console) takesStories(ctx context.Context, p domain.ProjectPipeline) bool {
-	if !p.Reachable || len(p.Stages) == 0 {
+	isStages := p.Board.Layout == "" || p.Board.Layout == domain.LayoutStages
+	if !p.Reachable || len(p.Stages) == 0 || !isStages { // other boards' own tools add stories
 		return false
 	}
 	for _, stage := range p.Stages {

@@ -54,9 +54,7 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 		// It grows all the time; cut to the minute, unchanged content renders to the same bytes.
 		p.Story.Visits[i].Blocked = p.Story.Visits[i].Blocked.Truncate(time.Minute)
 	}
-	for _, stage := range found.Pipeline.Stages {
-		p.Stages = append(p.Stages, stage.Name)
-	}
+	p.Stages, p.Layout = found.Pipeline.Stages, found.Pipeline.Board.Layout
 	return p, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"switchyard/internal/domain"
@@ -17,9 +18,11 @@ import (
 type storyChange struct {
 	Version string `json:"version"`
 	Do      string `json:"do"`
-	// Value is the stage to move to or the reason for a block, and Was the value before.
+	// Value is the stage to move to or the reason for a block, and Was the value before. Of a box they are "true" or
+	// "false", and its text.
 	Value string `json:"value,omitempty"`
 	Was   string `json:"was,omitempty"`
+	Line  int    `json:"line,omitempty"` // of the box
 	// TakeOver is whether it is made although somebody else has claimed the story.
 	TakeOver bool `json:"-"`
 }
@@ -30,6 +33,7 @@ const (
 	doBlock   = "block"
 	doUnblock = "unblock"
 	doRetry   = "retry" // clears the failed merge
+	doTick    = "tick"  // a box, or clears it
 
 	doClaim    = "claim"
 	doTakeOver = "take_over"
@@ -53,6 +57,9 @@ func readStoryChange(fields url.Values) (change storyChange, err error) {
 			change.Value = fields.Get("stage")
 		case doBlock:
 			change.Value = strings.TrimSpace(fields.Get("reason"))
+		case doTick:
+			change.Value = strconv.FormatBool(fields.Get("done") == "true")
+			change.Line, _ = strconv.Atoi(fields.Get("line")) // the project server refuses line 0
 		}
 	}
 	switch {
@@ -81,6 +88,8 @@ func (s storyChange) body() []byte {
 		fields["blocked"] = nil
 	case doRetry:
 		fields["merge_failure"] = nil
+	case doTick:
+		fields["task"] = map[string]any{"line": s.Line, "done": s.Value == "true"}
 	}
 	body, _ := json.Marshal(fields) // strings always encode
 	return body
@@ -97,6 +106,8 @@ func (s storyChange) said() string {
 		return "No longer blocked."
 	case doRetry:
 		return "The failed merge is cleared, so the merge will be tried again."
+	case doTick:
+		return views.Ticked(s.Was, s.Value == "true")
 	}
 	return ""
 }
@@ -105,6 +116,8 @@ func (s storyChange) said() string {
 func (s storyChange) undo(version string) (back storyChange, ok bool) {
 	back = storyChange{Version: version, Do: s.Do, Value: s.Was, Was: s.Value}
 	switch {
+	case s.Do == doTick:
+		back.Line, back.Value, back.Was = s.Line, strconv.FormatBool(s.Value != "true"), s.Was
 	case s.Do == doBlock && s.Was == "":
 		back.Do = doUnblock
 	case s.Do == doUnblock:
@@ -209,7 +222,7 @@ func refusal(status int, body []byte, err error) string {
 	case http.StatusNotFound:
 		return "Not done: the project server no longer has this story."
 	}
-	for _, field := range []string{"name: ", "blocked: ", "stage: "} { // the form has only one field
+	for _, field := range []string{"name: ", "blocked: ", "stage: ", "task: "} { // the form has only one field
 		if reason, ok := strings.CutPrefix(text, field); ok {
 			return views.Sentence(reason)
 		}

@@ -41,14 +41,35 @@ func newStorySite(t testing.TB, allowWrites bool, files map[string]string) *stor
 			t.Fatal(err)
 		}
 	}
-	for path, text := range files {
-		if err := os.WriteFile(filepath.Join(s.dir, path), []byte(text), 0o600); err != nil {
+	s.serve(t, "", allowWrites, files)
+	return s
+}
+
+// newLayoutSite is a storySite whose board has another layout.
+func newLayoutSite(t testing.TB, layout string, files map[string]string) *storySite {
+	t.Helper()
+	s := &storySite{dir: t.TempDir()}
+	s.serve(t, layout, true, files)
+	return s
+}
+
+// serve starts the project server, and the gateway.
+func (s *storySite) serve(t testing.TB, layout string, allowWrites bool, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(s.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
 	ring := feed.New(time.Now)
-	work, err := workboard.Open(workboard.Options{Dir: s.dir, Log: log, Record: ring.Record, AllowWrites: allowWrites})
+	work, err := workboard.Open(workboard.Options{
+		Dir: s.dir, Layout: layout, State: t.TempDir(), Log: log, Record: ring.Record, AllowWrites: allowWrites,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +87,6 @@ func newStorySite(t testing.TB, allowWrites bool, files map[string]string) *stor
 	waittest.Until(t, "the gateway knows the board", func() bool { // until then, pages say that there is no answer yet
 		return s.Pipelines.Boards(t.Context(), time.Minute).Pipelines[0].Reachable
 	})
-	return s
 }
 
 // file returns the content of the story's file, "" if there is none.
@@ -102,7 +122,7 @@ func TestStoryPageShowsAllThatIsKnown(t *testing.T) {
 	page.WantText(t, "<title>Audit log for administrators · Switchyard</title>", "Audit log for administrators</h1>", "Copy link", "Copy as prompt",
 		"does not allow changes", "--allow-writes",
 		"Blocked", "waiting for a key", "Journey", `title="2_current"`, "1.2\u00a0d", `aria-current="step"`, `title="3_qa"`, "blocked",
-		"2 of 3 done", "As an administrator", "<h3>Acceptance</h3>", `aria-label="open"`,
+		">2/3<", "As an administrator", "<h3>Acceptance</h3>", `aria-label="open"`,
 		"builder-1", "running", "step 41\nstep 42", "History", "Blocked", "Current → QA", "after 1.2 d", "Backlog → Current",
 		"3_qa/2_story_audit.md", "depends_on", "1_story_login", "retry_count", "3")
 	page.WantNoText(t, "Unblock", "Move to", ">Came to")

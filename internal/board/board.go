@@ -9,8 +9,10 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"path"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +77,26 @@ func Open(o Options) (*Board, error) {
 
 // Layout returns the board's layout.
 func (b *Board) Layout() string { return cmp.Or(b.kind, domain.LayoutStages) }
+
+// Path returns where the board is, for display: in a repository, below its directory.
+func (b *Board) Path() string {
+	paths := b.Past().Paths
+	dir := paths[0]
+	for _, p := range paths[1:] {
+		for dir != "." && !strings.HasPrefix(p+"/", dir+"/") {
+			dir = path.Dir(dir)
+		}
+	}
+	if dir != "." {
+		return dir
+	}
+	for _, work := range workDirs {
+		if strings.HasSuffix(b.dir, string(filepath.Separator)+work) {
+			return filepath.ToSlash(work)
+		}
+	}
+	return filepath.Base(b.dir)
+}
 
 // Writable reports whether stories can be changed here.
 func (b *Board) Writable() bool { return b.allowWrites }
@@ -202,6 +224,7 @@ func (v *View) Replaced() <-chan struct{} { return v.replaced }
 type Stage struct {
 	Name    string
 	Label   string // the board's own word, "" if it has none
+	Fixed   string // why no story is moved to or from here but by the board's own tool, "" if it can be moved
 	Stories []Story
 }
 

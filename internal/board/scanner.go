@@ -46,6 +46,7 @@ type scanner struct {
 type stage struct {
 	name  string
 	label string // the board's own word, "" if it has none
+	fixed string // as in Stage
 	// settled says that the stages are others than before: what stands here now is no news.
 	settled bool
 	files   []*file          // ordered by compareNumbered

@@ -71,7 +71,7 @@ func (t *tracker) enterStages(stages []*stage, c *changes) (preexisting map[stri
 	if t.scans == 0 {
 		t.stories, t.unread = map[string]*story{}, map[string]bool{}
 	}
-	isNamed := func(a, b *stage) bool { return a.name == b.name && a.label == b.label }
+	isNamed := func(a, b *stage) bool { return a.name == b.name && a.label == b.label && a.fixed == b.fixed }
 	preexisting = map[string]bool{}
 	for _, st := range stages {
 		switch {
@@ -135,7 +135,7 @@ func (t *tracker) board() []Stage {
 			stories = append(stories, missing...)
 			slices.SortFunc(stories, func(a, b Story) int { return compareNumbered(a.ID, b.ID) })
 		}
-		stages[i] = Stage{stage.name, stage.label, stories}
+		stages[i] = Stage{stage.name, stage.label, stage.fixed, stories}
 	}
 	return stages
 }

@@ -214,7 +214,10 @@ func (s *units) build(known *index, settled bool) {
 	next.stages = stages
 	s.stages = make([]*stage, len(stages))
 	for i, rule := range stages {
-		s.stages[i] = &stage{name: rule.name(i), label: cmp.Or(rule.label, rule.key), settled: settled, files: lists[i]}
+		s.stages[i] = &stage{
+			name: rule.name(i), label: cmp.Or(rule.label, rule.key), fixed: cmp.Or(rule.refusal, known.rules.refusal),
+			settled: settled, files: lists[i],
+		}
 	}
 	s.index.Store(next)
 }

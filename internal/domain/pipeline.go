@@ -33,8 +33,16 @@ func (i *Item) TroubleSince() time.Time {
 type Stage struct {
 	Name    string // such as 2_current
 	Label   string // the board's own word for it, "" if it has none
+	Fixed   string // why only the board's own tool moves stories to or from here, "" if people can
 	Waiting bool   // work waits here until somebody begins: see WorkStages
 	Items   []Item
+}
+
+// BoardPlace says what a board is and where. Its texts are "" where the server does not say.
+type BoardPlace struct {
+	Layout string
+	Path   string // within its repository
+	Branch string // that is checked out there
 }
 
 // PipelineAnswer is a good response of a project server at /api/pipeline. It is shared and must not be changed.
@@ -42,7 +50,7 @@ type PipelineAnswer struct {
 	ETag       string // "" if the server sends none
 	Digest     uint64 // a hash of the whole response, to detect changes
 	EventsOnly bool   // the server has a feed, but no pipeline
-	Layout     string // of the board, "" if the server does not say
+	Board      BoardPlace
 	Stages     []Stage
 	Raw        json.RawMessage // Stages as the project server sent them, or re-encoded if they were cut
 	Note       string          // a description of what was cut from Stages, "" for nothing
@@ -57,7 +65,7 @@ type ProjectPipeline struct {
 	Reachable  bool
 	Stale      bool // older than requested; a fetch is in progress
 	FetchedAt  time.Time
-	Layout     string // as in PipelineAnswer
+	Board      BoardPlace
 	Stages     []Stage
 	Summarized *PipelineSummary // of Stages, made once for all readers; may be nil
 	// Limits are how long stories may be in each stage of work, from Summary().From on, before they count as stuck.

@@ -2,6 +2,8 @@ package markdown
 
 import (
 	"net/url"
+	"regexp"
+	"sync"
 
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
@@ -36,8 +38,16 @@ func rawHTML(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.Wa
 	return ast.WalkSkipChildren, nil
 }
 
+// toolMark matches what Backlog.md puts around a part of a text. It says nothing to readers; other comments may.
+var toolMark = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*<!-- (?:AC|DOD|COMMENTS?|SECTION:[A-Z][A-Z0-9_]*):(?:BEGIN|END) -->\s*$`)
+})
+
 func htmlBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	block := n.(*ast.HTMLBlock)
+	if lines := block.Lines(); lines.Len() == 1 && toolMark().Match(lines.Value(source)) {
+		return ast.WalkContinue, nil
+	}
 	if entering {
 		_, _ = w.WriteString("<pre tabindex=\"0\">")
 		writeLines(w, source, n)

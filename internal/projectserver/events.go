@@ -25,7 +25,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	head, tail := snapshot.After(q.Since)
 	header.Set("Content-Length", strconv.Itoa(len(head)+len(tail)))
 	header.Set("Feed-Sequence", snapshot.SequenceText)
-	header.Set("Pipeline-Version", s.Board.View().Version)
+	header.Set("Pipeline-Version", s.version(s.Board.View()))
 	header["Content-Type"], header["Cache-Control"] = web.JSONType, web.NoStore
 	_, _ = w.Write(head) // the client may be gone
 	_, _ = w.Write(tail)
@@ -43,7 +43,7 @@ func (s *server) await(r *http.Request, q web.FeedQuery) *feed.Snapshot {
 		var replaced <-chan struct{}
 		if q.Pipeline != "" {
 			view := s.Board.View()
-			if view.Version != q.Pipeline {
+			if s.version(view) != q.Pipeline {
 				return s.Feed.Snapshot()
 			}
 			replaced = view.Replaced() // after the events that led to it were recorded

@@ -18,10 +18,12 @@ import (
 type pipeline struct {
 	project string
 	board   Board
+	version func(*board.View) string
+	branch  func() string
 
 	mu   sync.Mutex
-	view *board.View // that body shows
-	most int         // how many of its stories
+	tag  string // of what body shows
+	most int    // how many stories
 	body []byte
 }
 
@@ -39,7 +41,7 @@ func (p *pipeline) serve(w http.ResponseWriter, r *http.Request) error {
 	if view.Err != nil {
 		return board.Unavailable(view.Err)
 	}
-	tag := `"` + view.Version + `"`
+	tag := `"` + p.version(view) + `"`
 	header := w.Header()
 	header.Set("ETag", tag)
 	header.Set("Cache-Control", "no-cache")
@@ -47,7 +49,7 @@ func (p *pipeline) serve(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	body := p.encoded(view, most)
+	body := p.encoded(view, tag, most)
 	header["Content-Type"] = web.JSONType
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // the client may be gone
@@ -55,7 +57,7 @@ func (p *pipeline) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // encoded returns the encoded pipeline, which the caller must not change.
-func (p *pipeline) encoded(view *board.View, most int) []byte {
+func (p *pipeline) encoded(view *board.View, tag string, most int) []byte {
 	stories := 0
 	for _, stage := range view.Stages {
 		stories += len(stage.Stories)
@@ -63,15 +65,18 @@ func (p *pipeline) encoded(view *board.View, most int) []byte {
 	most = min(most, stories)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.view != view || p.most != most {
-		p.view, p.most, p.body = view, most, web.EncodeJSON(p.encode(view.Stages, most))
+	if p.tag != tag || p.most != most {
+		p.tag, p.most, p.body = tag, most, web.EncodeJSON(p.encode(view.Stages, most))
 	}
 	return p.body
 }
 
 // encode returns the pipeline with the first items of its stages, at most most in all.
 func (p *pipeline) encode(stages []board.Stage, most int) wire.Pipeline {
-	encoded := wire.Pipeline{Project: p.project, Layout: p.board.Layout(), Stages: make([]wire.Stage, len(stages))}
+	encoded := wire.Pipeline{
+		Project: p.project, Layout: p.board.Layout(), Path: p.board.Path(), Branch: p.branch(),
+		Stages: make([]wire.Stage, len(stages)),
+	}
 	for i, stage := range stages {
 		items := make([]wire.Item, min(len(stage.Stories), most))
 		most -= len(items)
@@ -83,7 +88,7 @@ func (p *pipeline) encode(stages []board.Stage, most int) wire.Pipeline {
 				SinceMS: unixMS(s.Since), Criteria: criteria(s.Criteria), Version: s.Version,
 			}
 		}
-		encoded.Stages[i] = wire.Stage{Name: stage.Name, Label: stage.Label, Items: items}
+		encoded.Stages[i] = wire.Stage{Name: stage.Name, Label: stage.Label, Fixed: stage.Fixed, Items: items}
 	}
 	return encoded
 }

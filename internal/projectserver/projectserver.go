@@ -3,6 +3,8 @@
 package projectserver
 
 import (
+	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -34,6 +36,7 @@ type Server struct {
 type Board interface {
 	View() *board.View
 	Layout() string
+	Path() string
 	Read(id string) (*board.Details, error)
 	Writable() bool
 	Change(id string, c board.Change) (*board.Details, error)
@@ -65,7 +68,7 @@ func (s Server) Handler() http.Handler {
 // routes is the whole route table: the handlers of each path by method. GET answers HEAD as well.
 func (s *server) routes() http.Handler {
 	handler := func(h web.HandlerFunc) http.HandlerFunc { return s.Errors.Handler(web.Plain, h) }
-	pipeline := &pipeline{project: s.Name, board: s.Board}
+	pipeline := &pipeline{project: s.Name, board: s.Board, version: s.version, branch: s.branch}
 	routes := map[string]map[string]http.HandlerFunc{
 		healthPath:      {"GET": func(w http.ResponseWriter, _ *http.Request) { web.Plain(w, http.StatusOK, "ok") }},
 		"/api/events":   {"GET": handler(s.events)},
@@ -96,6 +99,23 @@ func (s *server) routes() http.Handler {
 		w.Header().Set("Allow", strings.Replace(methods, "GET", "GET, HEAD", 1))
 		web.Plain(w, http.StatusMethodNotAllowed, "method not allowed")
 	})
+}
+
+// branch returns the name of the work tree's branch, "" for none.
+func (s *server) branch() string {
+	if s.Commits == nil {
+		return ""
+	}
+	return s.Commits.Branch()
+}
+
+// version identifies a state of the board on the work tree's branch.
+func (s *server) version(view *board.View) string {
+	version := view.Version
+	if branch := s.branch(); branch != "" {
+		version += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(branch)))
+	}
+	return version
 }
 
 // healthPath says that the process serves requests. It needs no token: it reveals nothing about the project.

@@ -35,6 +35,7 @@ type standing struct {
 func (s *standing) View() *workboard.View { return s.view.Load() }
 
 func (s *standing) Layout() string { return "stages" }
+func (s *standing) Path() string   { return "work" }
 
 func (s *standing) set(stages ...workboard.Stage) {
 	s.view.Store(&workboard.View{Stages: stages, Version: rand.Text()})
@@ -250,7 +251,7 @@ func TestThePipelineShowsTheBoardAndRevalidates(t *testing.T) {
 		{ID: "7_login", Name: "Log in", Blocked: reason, Since: time.UnixMilli(5)},
 	}})
 	w := p.ask("GET", "/api/pipeline")
-	want := `{"project":"alpha","layout":"stages","stages":[{"name":"1_backlog","items":[]},{"name":"2_current","items":[` +
+	want := `{"project":"alpha","layout":"stages","path":"work","stages":[{"name":"1_backlog","items":[]},{"name":"2_current","items":[` +
 		`{"story_id":"7_login","story_name":"Log in","blocked":"waiting: <key> & more","merge_failure":null,"since_ms":5,"criteria":null}]}]}`
 	if w.Code != 200 || w.Body.String() != want || w.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("%d %s", w.Code, w.Body)

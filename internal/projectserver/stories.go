@@ -50,7 +50,7 @@ func (s *server) encodeStory(d *board.Details) wire.Story {
 		story.FrontMatterError = wire.OrNull(d.FrontMatterErr.Error())
 	}
 	if s.Commits != nil {
-		story.Commits, story.Branch = encodeCommits(s.Commits.Commits(d.ID)), wire.OrNull(s.Commits.Branch())
+		story.Commits, story.Branch = encodeCommits(s.Commits.Commits(d.ID)), wire.OrNull(s.branch())
 	}
 	return story
 }

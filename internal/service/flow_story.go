@@ -37,7 +37,7 @@ type flowPlaces struct {
 func newFlowPlaces(p flowBoard) flowPlaces {
 	places := flowPlaces{
 		waiting: domain.WaitingStage(p.Stages), done: domain.DoneStage(p.Stages),
-		openSpec: p.Layout == domain.LayoutOpenSpec, of: make([]int, len(p.known.names)),
+		openSpec: p.Board.Layout == domain.LayoutOpenSpec, of: make([]int, len(p.known.names)),
 	}
 	for i, name := range p.known.names {
 		places.of[i] = slices.IndexFunc(p.Stages, func(s domain.Stage) bool { return s.Name == name })

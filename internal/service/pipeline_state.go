@@ -88,7 +88,7 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 	if k := state.known; k != nil {
 		shown.Stages, shown.Summarized, shown.Raw, shown.FetchedAt = k.stages, &k.summary, k.raw, state.seen
 		shown.Limits = k.limits
-		shown.EventsOnly, shown.Layout, shown.Note = k.answer.EventsOnly, k.answer.Layout, k.answer.Note
+		shown.EventsOnly, shown.Board, shown.Note = k.answer.EventsOnly, k.answer.Board, k.answer.Note
 	}
 	switch {
 	case shown.Reachable:

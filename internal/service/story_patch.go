@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"switchyard/internal/clock"
@@ -36,7 +37,20 @@ func (p patch) values(before domain.Story) (set []fieldChange, known bool) {
 			set = append(set, field)
 		}
 	}
+	var task struct {
+		Line int
+		Done bool
+	}
+	if raw, given := p.fields["task"]; given && json.Unmarshal(raw, &task) == nil {
+		set = append(set, taskChange(task.Line, task.Done))
+	}
 	return set, len(set) == len(p.fields)
+}
+
+func taskChange(line int, done bool) fieldChange {
+	words := map[bool]string{true: "done", false: "open"}
+	at := "line " + strconv.Itoa(line) + " "
+	return fieldChange{"task", at + words[!done], at + words[done]}
 }
 
 type fieldChange struct{ name, before, after string }

@@ -44,6 +44,8 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	}
 	var outer struct {
 		Layout json.RawMessage `json:"layout"`
+		Path   json.RawMessage `json:"path"`
+		Branch json.RawMessage `json:"branch"`
 		Stages json.RawMessage `json:"stages"`
 		Left   json.RawMessage `json:"left"`
 	}
@@ -59,11 +61,15 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	}
 	left, _ := strconv.Atoi(string(outer.Left)) // a server that is not ours may mean something else by it
 	stages, raw, note := limit(stages, outer.Stages, max(left, 0))
-	var layout string
-	_ = json.Unmarshal(outer.Layout, &layout) // likewise
-	layout = domain.CutText(layout)
+	var place domain.BoardPlace
+	_ = json.Unmarshal(outer.Layout, &place.Layout) // likewise
+	_ = json.Unmarshal(outer.Path, &place.Path)
+	_ = json.Unmarshal(outer.Branch, &place.Branch)
+	for _, text := range []*string{&place.Layout, &place.Path, &place.Branch} {
+		*text = domain.CutText(*text)
+	}
 	return &domain.PipelineAnswer{
-		ETag: etag, Digest: digest, Layout: layout, Stages: wire.Stages(layout, stages), Raw: raw, Note: note,
+		ETag: etag, Digest: digest, Board: place, Stages: wire.Stages(place.Layout, stages), Raw: raw, Note: note,
 	}, nil
 }
 
@@ -139,7 +145,7 @@ func limit(
 			stage.Items = stage.Items[:left]
 		}
 		left -= len(stage.Items)
-		for _, text := range []*string{&stage.Name, &stage.Label} {
+		for _, text := range []*string{&stage.Name, &stage.Label, &stage.Fixed} {
 			changed = cut(text, domain.CutText) || changed
 		}
 		for j := range stage.Items {

@@ -46,6 +46,8 @@ func Text(text *string) string {
 type Pipeline struct {
 	Project string  `json:"project"`
 	Layout  string  `json:"layout,omitempty"`
+	Path    string  `json:"path,omitempty"`   // where the board is
+	Branch  string  `json:"branch,omitempty"` // that is checked out there
 	Stages  []Stage `json:"stages"`
 	Left    int     `json:"left,omitempty"` // how many more items it has than requested
 }
@@ -53,6 +55,7 @@ type Pipeline struct {
 type Stage struct {
 	Name  string `json:"name"`
 	Label string `json:"label,omitempty"` // the board's own word
+	Fixed string `json:"fixed,omitempty"` // why only the board's own tool moves stories to or from here
 	Items []Item `json:"items"`
 }
 
@@ -81,7 +84,7 @@ func Stages(layout string, list []Stage) []domain.Stage {
 				Criteria:     item.Criteria, Version: item.Version,
 			}
 		}
-		stages[i] = domain.Stage{Name: stage.Name, Label: stage.Label, Items: items}
+		stages[i] = domain.Stage{Name: stage.Name, Label: stage.Label, Fixed: stage.Fixed, Items: items}
 	}
 	domain.MarkWaiting(layout, stages)
 	return stages
