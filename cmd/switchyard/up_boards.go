@@ -32,17 +32,25 @@ func (b *workBoard) key() string {
 	return b.Dir + " (" + b.Layout + ")"
 }
 
+// errNoBoard is returned for one of several directories that has no board.
+var errNoBoard = errors.New("no board")
+
 // boardsOf finds the boards in directories and their projects' names, which need not differ. A single directory may be
-// empty; of several, each that has no board is named on warnings. The error is a usage error when a name is not
-// valid for a project.
+// empty; of several, those that have no board are named on warnings, and none is made in them. The error is a usage
+// error when a name is not valid for a project.
 func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, error) {
 	var boards []workBoard
+	var without []string
 	for _, dir := range dirs {
 		dir, err := filepath.Abs(dir)
 		if err != nil {
 			return nil, err
 		}
 		found, err := locate(dir, "", create, len(dirs) > 1)
+		if errors.Is(err, errNoBoard) {
+			without = append(without, dir)
+			continue
+		}
 		if err != nil && len(dirs) > 1 {
 			fmt.Fprintf(warnings, "Not served: %s\n", err)
 			continue
@@ -63,6 +71,9 @@ func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, erro
 			}
 		}
 	}
+	if len(without) > 0 {
+		fmt.Fprintf(warnings, "Not served, without a board: %s\n", strings.Join(without, ", "))
+	}
 	if len(dirs) > 0 && len(boards) == 0 {
 		return nil, errors.New("none of the directories has a board")
 	}
@@ -70,21 +81,23 @@ func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, erro
 }
 
 // locate returns the boards of dir, at least one, with a layout only that. It is an error if there is none: with create
-// only if one cannot be made, and among several also if it is empty.
+// only if one cannot be made, and among several errNoBoard.
 func locate(dir, layout string, create, several bool) (found []board.Found, err error) {
 	found, err = board.Find(dir, layout)
 	if len(found) > 0 || err != nil {
 		return found, err
 	}
-	entries, err := os.ReadDir(dir)
-	switch {
+	switch _, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist) && !create:
 		return nil, fmt.Errorf("%s does not exist; with --create it is made", dir)
-	case err == nil && len(entries) == 0 && several && !create:
-		return nil, fmt.Errorf("%s is empty: it has no board", dir)
+	case err == nil && several && !create:
+		return nil, errNoBoard
 	}
 	work, err := board.Locate(dir)
-	if err != nil {
+	switch {
+	case err != nil && several:
+		return nil, errNoBoard
+	case err != nil:
 		return nil, fmt.Errorf("%w, nor a board of %s", err, strings.Join(board.Layouts(), ", "))
 	}
 	return []board.Found{{Layout: domain.LayoutStages, Dir: work}}, nil

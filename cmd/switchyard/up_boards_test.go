@@ -1,8 +1,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,13 +72,103 @@ func TestUpServesTheOthersBesideADirectoryWithoutABoard(t *testing.T) {
 	if _, urls := p.registry(t); len(urls) != 1 || urls["alpha"] == "" {
 		t.Errorf("projects %v", urls)
 	}
-	for _, line := range []string{"Not served: " + dir + "/empty is empty: it has no board\n", "Not served: " + dir + "/none does not exist"} {
+	for _, line := range []string{"Not served, without a board: " + dir + "/empty\n", "Not served: " + dir + "/none does not exist"} {
 		if !strings.Contains(p.stderr.String(), line) {
 			t.Errorf("%q is not in %s", line, &p.stderr)
 		}
 	}
 	if entries, err := os.ReadDir(filepath.Join(dir, "empty")); err != nil || len(entries) > 0 {
 		t.Errorf("the empty directory has %v, %v", entries, err)
+	}
+}
+
+// layoutTrees are the files of a board of each layout that is found without being asked for.
+var layoutTrees = map[string]map[string]string{
+	"stages":     {"work/2_current/1_story_login.md": "# Log in\n", "work/5_done/.keep": ""},
+	"openspec":   {"openspec/changes/add-login/tasks.md": "- [x] one\n- [ ] two\n"},
+	"spec-kit":   {"specs/001-login/spec.md": "# Feature Specification: Log in\n", "specs/001-login/plan.md": ""},
+	"kiro":       {".kiro/specs/login/tasks.md": "- [x] 1. one\n"},
+	"backlog.md": {"backlog/config.yml": "statuses: [To Do, Done]\n", "backlog/tasks/b-1.md": "---\nid: B-1\nstatus: Done\n---\n"},
+}
+
+func plant(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestUpServesWhatItFindsInTwentyRepositories: each board under its repository's name, of every layout; a repository without one
+// is named, and stays as it is.
+func TestUpServesWhatItFindsInTwentyRepositories(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	args := []string{"up", "--listen=localhost:0", "--data=DIR/data"}
+	names, without := []string{}, []string{}
+	for _, layout := range slices.Sorted(maps.Keys(layoutTrees)) {
+		for i := range 3 {
+			name := fmt.Sprintf("%s-%d", layout, i)
+			plant(t, filepath.Join(dir, "src", name), layoutTrees[layout])
+			names, args = append(names, name), append(args, "DIR/src/"+name)
+		}
+	}
+	plant(t, filepath.Join(dir, "src/both"), layoutTrees["openspec"])
+	plant(t, filepath.Join(dir, "src/both"), layoutTrees["backlog.md"])
+	plant(t, filepath.Join(dir, "src"), map[string]string{"code/main.go": "", "unused/work/.keep": "", "notes.txt": ""})
+	if err := os.Remove(filepath.Join(dir, "src/unused/work/.keep")); err != nil {
+		t.Fatal(err)
+	}
+	args = append(args, "DIR/src/both")
+	for _, name := range []string{"code", "notes.txt", "unused"} {
+		args, without = append(args, "DIR/src/"+name), append(without, filepath.Join(dir, "src", name))
+	}
+	p := start(t, switchyard(t, dir, args...))
+	_, urls := p.registry(t)
+	if got, want := slices.Sorted(maps.Keys(urls)), slices.Sorted(slices.Values(append(names, "both", "both-backlog.md"))); !slices.Equal(got, want) {
+		t.Errorf("projects %v, want %v", got, want)
+	}
+	for _, name := range names {
+		if !strings.Contains(p.said, "Project "+name+" is served at") {
+			t.Errorf("%s is not named in %s", name, p.said)
+		}
+	}
+	if line := "Not served, without a board: " + strings.Join(without, ", ") + "\n"; !strings.Contains(p.stderr.String(), line) {
+		t.Errorf("%q is not in %s", line, &p.stderr)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "src/unused/work")); err != nil || len(entries) > 0 {
+		t.Errorf("the directory without a board has %v, %v", entries, err)
+	}
+	p.eventually(t, "/api/gateway/pipeline", `"1_story_login"`, `"add-login"`, `"001-login"`, `"login"`, `"B-1"`)
+}
+
+func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for layout, files := range layoutTrees {
+		plant(t, filepath.Join(dir, layout), files)
+	}
+	plant(t, filepath.Join(dir, "code"), map[string]string{"main.go": ""})
+	cmd := switchyard(t, dir, "layouts", "DIR/stages", "DIR/openspec", "DIR/code", "DIR/spec-kit", "DIR/kiro", "DIR/backlog.md")
+	out, err := cmd.Output()
+	want := "stages DIR/stages/work Current 1, Done 0\n" +
+		"openspec DIR/openspec Draft 0, Planned 0, Doing 1, Done 0, Archived 0\n" +
+		"spec-kit DIR/spec-kit Draft 0, Planned 1, Doing 0, Done 0\n" +
+		"kiro DIR/kiro Draft 0, Planned 0, Doing 0, Done 1\n" +
+		"backlog.md DIR/backlog.md Draft 0, To Do 0, Done 1, Completed 0, Archived 0\n"
+	if got := strings.ReplaceAll(string(out), dir, "DIR"); err != nil || got != want {
+		t.Errorf("%v: %s", err, got)
+	}
+	var exit *exec.ExitError
+	if _, err := switchyard(t, dir, "layouts", "DIR/code").Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("of no board: %v", err)
+	} else if words := string(exit.Stderr); !strings.Contains(words, "none of the directories has a board; looked for stages, openspec") {
+		t.Errorf("of no board it says %s", words)
 	}
 }
 
