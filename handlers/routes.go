@@ -184,6 +184,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.page(operator, "POST /agents/tokens/{hash}/revoke", c.RevokeToken)
 	t.page(viewer, "GET /events", c.Events)
 	t.page(viewer, "GET "+views.SearchURL, c.Search)
+	t.page(viewer, "GET "+views.PaletteURL, c.Palette)
 	t.page(viewer, "GET "+views.FlowURL, c.Flow)
 	t.page(viewer, "GET "+views.FlowURL+".csv", c.FlowCSV)
 	t.page(viewer, "GET "+views.QuestionsURL, c.Questions)

@@ -36,8 +36,11 @@
       if (event.key === 'Escape') leave(event)
       return
     }
-    if (event.key === '/' || (event.key === 'f' && !going)) {
-      const field = document.querySelector(event.key === '/' ? '[data-find] input' : '[data-filter]')
+    if (event.key === '/') {
+      event.preventDefault()
+      document.querySelector('[data-find]')?.click()
+    } else if (event.key === 'f' && !going) {
+      const field = document.querySelector('[data-filter]')
       if (!field) return
       event.preventDefault()
       field.focus()

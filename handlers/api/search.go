@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
 	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
@@ -10,10 +12,13 @@ import (
 func (a *API) Search(w http.ResponseWriter, r *http.Request) error {
 	query := web.ParseQuery(r)
 	limit := query.Number("limit", 20, 1, 50)
+	offset := query.Number("offset", 0, 0, domain.MaxSearchOffset)
 	if err := query.Err(); err != nil {
 		return err
 	}
-	found, err := a.service.Search.Find(r.Context(), query.Get("q"), int(limit))
+	found, err := a.service.Search.Find(r.Context(), service.SearchQuery{
+		Text: query.Get("q"), Offset: int(offset), Limit: int(limit), Texts: true,
+	})
 	if err != nil {
 		return err
 	}
@@ -30,11 +35,24 @@ func (a *API) Search(w http.ResponseWriter, r *http.Request) error {
 		ID    string `json:"id"`
 		Label string `json:"label"`
 	}
+	type text struct {
+		story
+		Heading *string `json:"heading"`
+		Excerpt string  `json:"excerpt"`
+	}
+	type total struct {
+		Stories  int `json:"stories"`
+		Projects int `json:"projects"`
+		Agents   int `json:"agents"`
+		Texts    int `json:"texts"`
+	}
 	results := struct {
 		Stories  []story    `json:"stories"`
 		Projects []named    `json:"projects"`
 		Agents   []labelled `json:"agents"`
-	}{[]story{}, []named{}, []labelled{}}
+		Texts    []text     `json:"texts"`
+		Total    total      `json:"total"`
+	}{[]story{}, []named{}, []labelled{}, []text{}, total(found.Total)}
 	for _, s := range found.Stories {
 		results.Stories = append(results.Stories, story{s.Project, s.ID, s.Name, wire.OrNull(s.Stage)})
 	}
@@ -43,6 +61,11 @@ func (a *API) Search(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, agent := range found.Agents {
 		results.Agents = append(results.Agents, labelled{agent.ID, agent.Label})
+	}
+	for _, t := range found.Texts {
+		results.Texts = append(results.Texts, text{
+			story{t.Project, t.ID, t.Name, wire.OrNull(t.Stage)}, wire.OrNull(t.Heading), t.Excerpt,
+		})
 	}
 	return answer(w, http.StatusOK, results, nil)
 }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -132,22 +133,27 @@ func TestSearch(t *testing.T) {
 	s.Record("removed", `{"type":"merge_failure","story_id":"7_pay","story_name":"Pay","reason":"r","timestamp_ms":1001}`)
 	pay, other := `{"project":"alpha","story_id":"7_pay","story_name":"Überweisung prüfen","stage":"2_current"}`, `{"project":"alpha","story_id":"77_other","story_name":"Pay 7 times","stage":"1_backlog"}`
 	gone := `{"project":"alpha","story_id":"9_gone","story_name":"Prüfung","stage":null}`
+	found := func(stories, projects string, total ...int) string {
+		return fmt.Sprintf(`{"stories":[%s],"projects":[%s],"agents":[],"texts":[],"total":{"stories":%d,"projects":%d,"agents":0,"texts":0}}`, stories, projects, total[0], total[1])
+	}
 	for query, want := range map[string]string{
-		"q=7":                     `{"stories":[` + pay + `,` + other + `],"projects":[],"agents":[]}`,
-		"q=7&limit=1":             `{"stories":[` + pay + `],"projects":[],"agents":[]}`,
-		"q=UBERWEIS":              `{"stories":[` + pay + `],"projects":[],"agents":[]}`,
-		"q=pruf":                  `{"stories":[` + pay + `,` + gone + `],"projects":[],"agents":[]}`,
-		"q=pr%C3%BCfen+%C3%BCber": `{"stories":[` + pay + `],"projects":[],"agents":[]}`,
-		"q=pay":                   `{"stories":[` + other + `,` + pay + `],"projects":[{"name":"payments"}],"agents":[]}`,
-		"q=before":                `{"stories":[],"projects":[],"agents":[]}`, // it is on the board, with another name
-		"q=nothing":               `{"stories":[],"projects":[],"agents":[]}`,
-		"q=%25":                   `{"stories":[],"projects":[],"agents":[]}`,
+		"q=7":                     found(pay+","+other, "", 2, 0),
+		"q=7&limit=1":             found(pay, "", 2, 0),
+		"q=7&limit=1&offset=1":    found(other, "", 2, 0),
+		"q=7&offset=10000":        found("", "", 2, 0),
+		"q=UBERWEIS":              found(pay, "", 1, 0),
+		"q=pruf":                  found(pay+","+gone, "", 2, 0),
+		"q=pr%C3%BCfen+%C3%BCber": found(pay, "", 1, 0),
+		"q=pay":                   found(other+","+pay, `{"name":"payments"}`, 2, 1),
+		"q=before":                found("", "", 0, 0), // it is on the board, with another name
+		"q=nothing":               found("", "", 0, 0),
+		"q=%25":                   found("", "", 0, 0),
 	} {
 		if got := s.Send("GET", "/api/gateway/search?"+query, ""); got.StatusCode != 200 || got.Text != want {
 			t.Errorf("%s:\n got %s\nwant %s", query, got.Text, want)
 		}
 	}
-	for _, query := range []string{"", "q=", "q=%20", "q=" + strings.Repeat("x", 201), "q=a&limit=0", "q=a&limit=51", "q=a&limit=x"} {
+	for _, query := range []string{"", "q=", "q=%20", "q=" + strings.Repeat("x", 201), "q=a&limit=0", "q=a&limit=51", "q=a&limit=x", "q=a&offset=-1", "q=a&offset=10001"} {
 		if got := s.Send("GET", "/api/gateway/search?"+query, ""); got.StatusCode != 400 || got.Media() != plainText {
 			t.Errorf("%.20s: %d %s", query, got.StatusCode, got.Text)
 		}
@@ -162,8 +168,35 @@ func TestSearchFindsWhatIsInWorkBeforeWhatWasArchived(t *testing.T) {
 	s.Answered()
 	want := `{"stories":[{"project":"alpha","story_id":"3_c","story_name":"Again","stage":"6_archived"},` +
 		`{"project":"alpha","story_id":"2_b","story_name":"Pay again","stage":"2_current"},` +
-		`{"project":"alpha","story_id":"1_a","story_name":"Pay again","stage":"6_archived"}],"projects":[],"agents":[]}`
+		`{"project":"alpha","story_id":"1_a","story_name":"Pay again","stage":"6_archived"}],"projects":[],"agents":[],"texts":[],"total":{"stories":3,"projects":0,"agents":0,"texts":0}}`
 	if got := s.Send("GET", "/api/gateway/search?q=again", ""); got.Text != want {
+		t.Errorf("got %s\nwant %s", got.Text, want)
+	}
+}
+
+func TestSearchFindsTextsOfAllProjects(t *testing.T) {
+	s := newSite(t)
+	texts := func(id string, whole bool) func(*http.ServeMux) {
+		return func(mux *http.ServeMux) {
+			mux.HandleFunc("/api/search", func(w http.ResponseWriter, r *http.Request) {
+				if q := r.URL.Query(); q.Get("q") != "pay now" || q.Get("limit") != "3" {
+					t.Errorf("asked for %s", r.URL)
+				}
+				_, _ = fmt.Fprintf(w, `{"total":4,"texts":[{"story_id":%q,"story_name":"N","stage":"2_current","heading":"How","excerpt":"pay now","whole":%t}]}`, id, whole)
+			})
+		}
+	}
+	const empty = `{"project":"x","stages":[{"name":"1_backlog","items":[]}]}`
+	s.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(empty), texts("1_a", false)))
+	s.Add("beta", gatewaytest.ProjectServer(t, gatewaytest.Says(empty), texts("2_b", true)))
+	s.Add("gamma", gatewaytest.ProjectServer(t, gatewaytest.Says(empty)))
+	s.Answered()
+	text := func(project, id string) string {
+		return `{"project":"` + project + `","story_id":"` + id + `","story_name":"N","stage":"2_current","heading":"How","excerpt":"pay now"}`
+	}
+	want := `{"stories":[],"projects":[],"agents":[],"texts":[` + text("beta", "2_b") + `,` + text("alpha", "1_a") +
+		`],"total":{"stories":0,"projects":0,"agents":0,"texts":8}}`
+	if got := s.Send("GET", "/api/gateway/search?q=PAY+now&limit=3", ""); got.Text != want {
 		t.Errorf("got %s\nwant %s", got.Text, want)
 	}
 }

@@ -2,38 +2,42 @@ package console
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/service"
 	"switchyard/views"
 )
 
-// How many results of each kind are shown: on the page, and below the header's field while the reader types.
-const (
-	searchResults = 50
-	findResults   = 8
-)
-
-// Search is the page of results, and the list below the header's field. With open=1 it redirects to the first result.
+// Search is the page of results, and what htmx gets of it. With open=1 it redirects to the first result.
 func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	p := views.SearchProps{Text: query.Get("q")}
+	p := views.SearchProps{Text: query.Get("q"), Kind: views.FoundKind(query.Get("kind")), Page: 1, Now: now()}
 	if err := domain.CheckFilter("q", p.Text); err != nil {
 		return err
 	}
+	switch p.Kind {
+	case views.FoundAll, views.FoundStories, views.FoundTexts, views.FoundProjects, views.FoundAgents:
+	default:
+		return domain.Errorf(domain.Invalid, "kind: must be stories, texts, projects or agents")
+	}
+	if page, err := strconv.Atoi(query.Get("page")); err == nil && p.Kind != views.FoundAll {
+		p.Page = min(max(1, page), domain.MaxSearchOffset/views.SearchRows+1)
+	}
 	if p.Searched = strings.TrimSpace(p.Text) != ""; p.Searched {
-		limit := searchResults
-		if wantsPart(r) {
-			limit = findResults
-		}
-		found, err := c.service.Search.Find(r.Context(), p.Text, limit)
+		found, err := c.service.Search.Find(r.Context(), service.SearchQuery{
+			Text: p.Text, Offset: (p.Page - 1) * views.SearchRows, Limit: views.SearchRows, Texts: true,
+		})
 		if domain.CodeOf(err) == domain.Unavailable {
 			p.Failure, err = domain.MessageOf(err), nil
 		}
 		if err != nil {
 			return err
 		}
-		p.Stories, p.Projects, p.Agents = found.Stories, found.Projects, found.Agents
+		p.Use(found.Stories, found.Texts, found.Projects, found.Agents)
+		p.Total, p.Silent = found.Total, found.Silent
+		p.Stuck = c.service.Overview.Snapshot(r.Context()).Alerts.Stuck
 	}
 	if first := p.First(); first != "" && query.Get("open") == "1" {
 		return seeOther(w, r, first)

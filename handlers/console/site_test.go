@@ -105,6 +105,14 @@ func (noStories) Story(context.Context, domain.Project, string) (domain.Story, e
 	return domain.Story{}, domain.Errorf(domain.NotFound, "the project server has no such story")
 }
 
+func (noStories) FindTexts(context.Context, domain.Project, string, int) ([]domain.TextRef, int, error) {
+	return nil, 0, nil
+}
+
+func (b *boards) FindTexts(context.Context, domain.Project, string, int) ([]domain.TextRef, int, error) {
+	return nil, 0, nil
+}
+
 func (b *boards) set(project string, stages []domain.Stage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

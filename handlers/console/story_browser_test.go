@@ -98,48 +98,6 @@ func TestBrowserStoryWithoutScripts(t *testing.T) {
 	tab.Find("heading", "Audit log for administrators")
 }
 
-func TestBrowserFindsWhileTyping(t *testing.T) {
-	browsertest.Parallel(t)
-	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog, "2_current/3_story_audit_too.md": "# Audit log, too\n"})
-	tab := browsertest.Open(t)
-	tab.Goto(s.URL + "/")
-	tab.Find("heading", "Overview")
-	tab.Keys("/")
-	tab.Wait(`document.activeElement.id === 'find'`)
-	tab.Find("searchbox", "Find a story, project, agent").Type("ádmin")                                                   // the browser's test protocol types the "/" as well
-	tab.Wait(`(links => links.length === 1 && links[0].checkVisibility())(document.querySelectorAll('#find-results a'))`) // not those of the first letter
-	tab.Keys(kb.ArrowDown)
-	tab.Wait(`document.activeElement.pathname === '` + auditPage + `'`)
-	tab.Keys(kb.ArrowUp)
-	tab.Wait(`document.activeElement.id === 'find'`)
-	tab.Keys(kb.Escape)
-	tab.Wait(`!document.querySelector('#find-results a') && document.activeElement === document.body`)
-	tab.Find("searchbox", "Find a story, project, agent").Type("audit too" + kb.Enter)
-	tab.Find("heading", "Audit log, too")
-}
-
-// TestLateResultsLeaveTheFocusWhereItIs: a reader who moves to the results by arrow keys may be faster than the answer to the
-// last letters.
-func TestLateResultsLeaveTheFocusWhereItIs(t *testing.T) {
-	browsertest.Parallel(t)
-	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog, "2_current/3_story_audit_too.md": "# Audit log, too\n"})
-	tab := browsertest.Open(t)
-	tab.Goto(s.URL + "/")
-	tab.Find("searchbox", "Find a story, project, agent").Type("audit")
-	late := func(text string) {
-		t.Helper()
-		browsertest.Eval[bool](tab, fmt.Sprintf(`(field => (field.value = %q, field.dispatchEvent(new Event('input', {bubbles: true}))))(document.getElementById('find'))`, text))
-	}
-	const found = `[...document.querySelectorAll('#find-results a')]`
-	const focused = `document.activeElement.pathname === '` + auditPage + `'`
-	tab.Wait(found + `.length === 2`)
-	browsertest.Eval[bool](tab, found+`.find(a => a.pathname === '`+auditPage+`').focus(), true`)
-	late("administrators")
-	tab.Wait(found + `.length === 1 && ` + focused)
-	late("audit log, too") // the result is gone
-	tab.Wait(found + `.some(a => a.pathname !== '` + auditPage + `') && document.activeElement.id === 'find'`)
-}
-
 // TestBrowserStoryIsAccessible even where it can be changed, with a dialog open.
 func TestBrowserStoryIsAccessible(t *testing.T) {
 	browsertest.Parallel(t)

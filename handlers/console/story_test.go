@@ -252,9 +252,9 @@ func TestSearchPage(t *testing.T) {
 	s.move("webshop", "9_story_audit_old", "3_qa", "5_done", time.Now())
 	s.join("auditor")
 	s.Get("/search").WantStatus(t, http.StatusOK).WantText(t, "Search</h1>")
-	page := s.Get("/search?q=AUDIT").WantStatus(t, http.StatusOK).WantText(t, auditPage, "webshop · ", "QA")
-	page.WantText(t, "9_story_audit_old", "no longer on the board", "auditor", "agent")
-	s.Get("/search?q=webs").WantText(t, `href="/projects/webshop"`, "project")
+	page := s.Get("/search?q=AUDIT").WantStatus(t, http.StatusOK).WantText(t, auditPage, "webshop</bdi>", " · QA")
+	page.WantText(t, "9_story_audit_old", "no longer on the board", "Agents", "<mark>audit</mark>or")
+	s.Get("/search?q=webs").WantText(t, `href="/projects/webshop"`, "<mark>webs</mark>hop")
 	s.Get("/search?q=nothing-like-it").WantText(t, "Nothing found")
 	if piece := s.Get("/search?q=audit", "HX-Request", "true").WantText(t, auditPage); strings.Contains(piece.Text, "<html") {
 		t.Error("a whole page came")
@@ -263,6 +263,7 @@ func TestSearchPage(t *testing.T) {
 		t.Errorf("led to %s", to)
 	}
 	s.Get("/search?q=nothing-like-it&open=1").WantStatus(t, http.StatusOK)
+	s.Get("/search?q=audit&kind=nothing").WantStatus(t, http.StatusBadRequest)
 	s.Get("/search?q="+strings.Repeat("x", 200)).WantStatus(t, http.StatusOK)
 	s.Get("/search?q="+strings.Repeat("x", 201)).WantStatus(t, http.StatusBadRequest)
 }
@@ -277,4 +278,31 @@ func TestCopyAsPromptGivesWhatThePageShows(t *testing.T) {
 		strings.Contains(prompt, "\U000E0078") || !strings.Contains(prompt, "Audit") {
 		t.Errorf("the prompt is %q", prompt)
 	}
+}
+
+func TestEveryResultOfASearchIsReachable(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for i := range 120 {
+		files[fmt.Sprintf("2_current/%d_story_login.md", i+1)] = fmt.Sprintf("# Login %d\n\nA needle.\n", i+1)
+	}
+	s := newStorySite(t, false, files)
+	s.Get("/search?q=login").WantText(t, "120</span>", "The other 110")
+	links := regexp.MustCompile(`href="/projects/webshop/stories/(\d+)_story_login"`)
+	for _, kind := range []string{"q=login&kind=stories", "q=needle&kind=texts"} {
+		seen := map[string]bool{}
+		for page := 1; page <= 3; page++ {
+			text := s.Get(fmt.Sprintf("/search?%s&page=%d", kind, page)).WantStatus(t, http.StatusOK).Text
+			for _, found := range links.FindAllStringSubmatch(text, -1) {
+				seen[found[1]] = true
+			}
+			if strings.Contains(text, ">Next</a>") != (page < 3) {
+				t.Errorf("%s: page %d of 3 and its link to the next", kind, page)
+			}
+		}
+		if len(seen) != 120 {
+			t.Errorf("%s: %d of 120 are on the pages", kind, len(seen))
+		}
+	}
+	s.Get("/search?q=NEEDLE").WantText(t, "In their texts", " · under ", "A <mark>needle</mark>.")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/service"
 	"switchyard/internal/wire"
 )
 
@@ -126,7 +127,7 @@ func (s *Server) search(ctx context.Context, in struct {
 	Limit int    `json:"limit"`
 },
 ) (any, error) {
-	found, err := s.service.Search.Find(ctx, in.Q, maxFound)
+	found, err := s.service.Search.Find(ctx, service.SearchQuery{Text: in.Q, Limit: maxFound})
 	if err != nil {
 		return nil, err
 	}

@@ -191,4 +191,26 @@ type Commit struct {
 type StoryRef struct {
 	Project, ID, Name string
 	Stage             string // "" when it is on no board
+	Item              *Item  // as a search has found it on the board, nil for none
+	Finished          bool   // whether it is in the done stage, or behind it
 }
+
+const (
+	// MaxSearchOffset is the most results of each kind that a search can skip.
+	MaxSearchOffset = 10_000
+	// MaxFoundTexts is the most texts that one project is asked for.
+	MaxFoundTexts = MaxSearchOffset + 50
+)
+
+// TextRef is a story whose text contains what was searched for.
+type TextRef struct {
+	StoryRef
+	Heading string // under which the excerpt is, "" for none
+	Excerpt string
+	Whole   bool // it has the words one after the other
+}
+
+// FoundTotal is how many results a search has in all.
+type FoundTotal struct{ Stories, Projects, Agents, Texts int }
+
+func (t FoundTotal) All() int { return t.Stories + t.Projects + t.Agents + t.Texts }

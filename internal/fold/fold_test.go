@@ -26,3 +26,29 @@ func TestText(t *testing.T) {
 		t.Error("a is b")
 	}
 }
+
+func TestFindReturnsWhereWordsAreInTheText(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		words []string
+		want  string
+	}{
+		{"Die Übersicht der Straße", []string{"uber", "strasse"}, "Die [Über]sicht der [Straße]"},
+		{"Straße", []string{"stras"}, "[Straß]e"},
+		{"U\u0308ber", []string{"u"}, "[U\u0308]ber"},
+		{"login, LOGIN", []string{"login", "gin"}, "[login], [LOGIN]"},
+		{"日本語", []string{"本"}, "日[本]語"},
+		{"a\xffb", []string{"b"}, "a\xff[b]"},
+		{"nothing", []string{"x", ""}, "nothing"},
+		{"", []string{"x"}, ""},
+	} {
+		got, at := "", 0
+		for _, span := range fold.Find(c.text, c.words) {
+			got += c.text[at:span.From] + "[" + c.text[span.From:span.To] + "]"
+			at = span.To
+		}
+		if got += c.text[at:]; got != c.want {
+			t.Errorf("%q in %q: %q, want %q", c.words, c.text, got, c.want)
+		}
+	}
+}

@@ -74,6 +74,7 @@ func (s *server) routes() http.Handler {
 		"/api/events":   {"GET": handler(s.events)},
 		"/api/history":  {"GET": handler(s.history)},
 		"/api/pipeline": {"GET": handler(pipeline.serve)},
+		"/api/search":   {"GET": handler((&texts{board: s.Board}).search)},
 		"/api/stories":  {"POST": handler(s.createStory)},
 	}
 	story := map[string]http.HandlerFunc{"GET": handler(s.story), "PATCH": handler(s.changeStory)}

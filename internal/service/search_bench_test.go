@@ -60,12 +60,12 @@ func BenchmarkSearch(b *testing.B) {
 		}
 	}
 	for _, text := range []string{"a", "uberarbeite 19", "no such text", "zq"} {
-		if _, err := s.Search.Find(b.Context(), text, 20); err != nil {
+		if _, err := s.Search.Find(b.Context(), service.SearchQuery{Text: text, Limit: 20}); err != nil {
 			b.Fatal(err)
 		}
 		b.Run(text, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.Search.Find(b.Context(), text, 20); err != nil {
+				if _, err := s.Search.Find(b.Context(), service.SearchQuery{Text: text, Limit: 20}); err != nil {
 					b.Fatal(err)
 				}
 			}

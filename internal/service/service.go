@@ -190,7 +190,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		store: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, leader: o.Leadership,
 	}
 	s.Flow = newFlow(o.Store, visits, s.Pipelines)
-	s.Search = &Search{events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
+	s.Search = &Search{
+		events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store, servers: o.Stories, log: o.Log,
+	}
 	return s, nil
 }
 

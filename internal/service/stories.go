@@ -25,6 +25,11 @@ type StoryServers interface {
 	// none.
 	PatchStory(ctx context.Context, p domain.Project, id string, change []byte) (status int, body []byte, err error)
 	CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error)
+	// FindTexts returns stories whose texts contain all the words, at most limit, the best first, and their number. A
+	// server that does not search has none.
+	FindTexts(
+		ctx context.Context, p domain.Project, words string, limit int,
+	) (found []domain.TextRef, total int, err error)
 }
 
 // maxHistory is how many events of a story are returned.

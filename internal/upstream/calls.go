@@ -179,3 +179,34 @@ func (c *Client) pass(ctx context.Context, p domain.Project, call call) (status 
 	c.observe(ctx, p, "story", err)
 	return status, body, err
 }
+
+var errNoTexts = domain.Errorf(domain.BadGateway, "answers with something other than texts")
+
+// FindTexts requests the stories whose texts contain all the words, at most limit of them, the best first, and
+// their number. Servers that do not search have none. It returns BadGateway with a message for people, or ctx's error.
+func (c *Client) FindTexts(
+	ctx context.Context, p domain.Project, words string, limit int,
+) (found []domain.TextRef, total int, err error) {
+	query := "q=" + url.QueryEscape(words) + "&limit=" + strconv.Itoa(limit)
+	err = c.do(ctx, p, call{path: "/api/search", query: query}, func(a answer) error {
+		var answer wire.FoundTexts
+		if nestsOver(a.body, maxDepth) || json.Unmarshal(a.body, &answer) != nil || len(answer.Texts) > limit {
+			return errNoTexts
+		}
+		for _, t := range answer.Texts {
+			found = append(found, domain.TextRef{
+				StoryRef: domain.StoryRef{
+					Project: p.Name, ID: t.StoryID, Name: domain.CutText(t.StoryName), Stage: domain.CutText(t.Stage),
+				},
+				Heading: text(t.Heading), Excerpt: domain.CutText(t.Excerpt), Whole: t.Whole,
+			})
+		}
+		total = max(answer.Total, len(found))
+		return nil
+	})
+	if errors.Is(err, errNotFound) {
+		return nil, 0, nil
+	}
+	c.observe(ctx, p, "search", err)
+	return found, total, err
+}

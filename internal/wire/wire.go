@@ -246,3 +246,19 @@ type Visit struct {
 func NewVisit(v domain.Visit) Visit {
 	return Visit{v.Stage, v.From.UnixMilli(), TimeOrNull(v.To), v.Blocked.Milliseconds()}
 }
+
+// FoundTexts is a project server's response at /api/search.
+type FoundTexts struct {
+	Total int         `json:"total"`
+	Texts []FoundText `json:"texts"` // the best first
+}
+
+// FoundText is a story whose text contains what was searched for.
+type FoundText struct {
+	StoryID   string  `json:"story_id"`
+	StoryName string  `json:"story_name"`
+	Stage     string  `json:"stage"`
+	Heading   *string `json:"heading"` // under which the excerpt is
+	Excerpt   string  `json:"excerpt"`
+	Whole     bool    `json:"whole"` // the words are one after the other
+}

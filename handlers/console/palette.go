@@ -1,0 +1,279 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/fold"
+	"switchyard/internal/service"
+	"switchyard/views"
+)
+
+const (
+	// How many options of a kind the palette shows.
+	paletteStories, paletteTexts, paletteOthers = 8, 3, 4
+	// maxStoryWords is how many words may name the story that a verb is for.
+	maxStoryWords = 6
+)
+
+// palette makes the options for one text.
+type palette struct {
+	c       *Console
+	r       *http.Request
+	s       *service.Snapshot
+	here    string // the page from which it was opened
+	project string // of that page, "" for none
+	story   string // the story chosen, or else that of the page, "" for none
+	groups  []views.PaletteGroup
+}
+
+// Palette is the options of the palette.
+func (c *Console) Palette(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	text := strings.TrimSpace(query.Get("q"))
+	for _, name := range []string{"q", "project", "story"} {
+		if err := domain.CheckFilter(name, query.Get(name)); err != nil {
+			return err
+		}
+	}
+	p := &palette{c: c, r: r, s: c.service.Overview.Snapshot(r.Context()), here: localPath(query.Get("here"))}
+	p.project, p.story = placeOf(p.here)
+	if project, story := query.Get("project"), query.Get("story"); project != "" && story != "" {
+		p.project, p.story = project, story
+	}
+	if err := p.fill(r.Context(), text); err != nil {
+		return err
+	}
+	props := views.PaletteProps{Text: text, Groups: p.groups}
+	w.Header().Set("Cache-Control", "no-store")
+	return c.writeFragment(w, r, views.PaletteList(props))
+}
+
+// placeOf returns the project and the story of a page's address, "" for none.
+func placeOf(path string) (project, story string) {
+	u, err := url.Parse(path)
+	if err != nil {
+		return "", ""
+	}
+	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
+	if len(parts) < 2 || "/"+parts[0] != views.ProjectsURL {
+		return "", ""
+	}
+	project, _ = url.PathUnescape(parts[1]) // its escapes were parsed
+	if len(parts) == 4 && parts[2] == "stories" {
+		story, _ = url.PathUnescape(parts[3])
+	}
+	return project, story
+}
+
+func (p *palette) add(title, beside string, options ...views.PaletteOption) {
+	if len(options) > 0 {
+		p.groups = append(p.groups, views.PaletteGroup{Title: title, Beside: beside, Options: options})
+	}
+}
+
+func (p *palette) fill(ctx context.Context, text string) error {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		if p.story != "" {
+			if err := p.storyActs(ctx, "", nil); err != nil {
+				return err
+			}
+		}
+		p.add("Go to", "", p.pages(nil)...)
+		p.add("Needs attention", strconv.Itoa(p.s.Alerts.Open), p.alerts(nil)...)
+		p.add("Make active", "", p.switches(nil)...)
+		return nil
+	}
+	verb, rest := strings.ToLower(words[0]), words[1:]
+	if len(rest) > 0 && strings.EqualFold(rest[0], "to") {
+		rest = rest[1:]
+	}
+	folded := strings.Fields(fold.Text(strings.Join(rest, " ")))
+	switch verb {
+	case "switch":
+		p.add("Make active", "", p.switches(folded)...)
+	case "assign":
+		p.add("Assign an agent", "", p.assignments(folded)...)
+	case "acknowledge", "ack":
+		p.add("Needs attention", "", p.alerts(folded)...)
+	case "answer":
+		p.add("Questions", "", p.answers(folded)...)
+	case "move", "block", "unblock":
+		if err := p.storyVerb(ctx, verb, rest); err != nil {
+			return err
+		}
+	case "open", "go":
+		if len(rest) > 0 {
+			text = strings.Join(rest, " ")
+		}
+	}
+	return p.find(ctx, text)
+}
+
+// find adds what a search finds.
+func (p *palette) find(ctx context.Context, text string) error {
+	words := strings.Fields(fold.Text(text))
+	if len(words) == 0 {
+		return nil
+	}
+	found, err := p.c.service.Search.Find(ctx, service.SearchQuery{
+		Text: text, Limit: paletteStories, Texts: len(text) > 1,
+	})
+	if err != nil {
+		return err
+	}
+	shown := func(n, total int) string {
+		if n == total {
+			return ""
+		}
+		return strconv.Itoa(n) + " of " + strconv.Itoa(total)
+	}
+	var stories, texts, others []views.PaletteOption
+	for _, s := range found.Stories {
+		stories = append(stories, views.PaletteStory(s, p.s.Alerts.Stuck[s.Project], words))
+	}
+	p.add("Stories", shown(len(stories), found.Total.Stories), stories...)
+	for _, t := range found.Texts {
+		byName := slices.ContainsFunc(found.Stories, func(s domain.StoryRef) bool {
+			return s.Project == t.Project && s.ID == t.ID
+		})
+		if !byName && len(texts) < paletteTexts {
+			texts = append(texts, views.PaletteText(t, words))
+		}
+	}
+	p.add("In texts", shown(len(texts), found.Total.Texts), texts...)
+	for _, name := range found.Projects[:min(len(found.Projects), paletteOthers)] {
+		others = append(others, views.PaletteOpen(name, "project", views.ProjectURL(name), words))
+	}
+	for _, a := range found.Agents[:min(len(found.Agents), paletteOthers)] {
+		others = append(others, views.PaletteOpen(a.Label, "agent", views.AgentURL(a.ID), words))
+	}
+	p.add("Projects and agents", "", others...)
+	p.add("Go to", "", p.pages(words)...)
+	p.add("Do", "", p.switches(words)...)
+	if total := found.Total.All(); total > 0 {
+		p.add("Search", "", views.PaletteAll(text, total))
+	}
+	return nil
+}
+
+// has reports whether all the folded words are in the texts.
+func has(words []string, texts ...string) bool {
+	text := fold.Text(strings.Join(texts, "\n"))
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+}
+
+func (p *palette) may(role domain.Role) bool { return domain.ActorOf(p.r.Context()).Role.Allows(role) }
+
+func (p *palette) pages(words []string) (list []views.PaletteOption) {
+	pages := []struct {
+		name, note, url string
+		needs           domain.Role
+	}{
+		{"Waiting longest", "stories in work by their age", views.WaitingURL, domain.RoleViewer},
+		{"Overview", "page", views.OverviewURL, domain.RoleViewer},
+		{"Projects", "page", views.ProjectsURL, domain.RoleViewer},
+		{"Agents", "page", views.AgentsURL, domain.RoleViewer},
+		{"Events", "page", views.EventsURL, domain.RoleViewer},
+		{"Flow", "page", views.FlowURL, domain.RoleViewer},
+		{"Questions", "page", views.QuestionsURL, domain.RoleViewer},
+		{"Bot configuration", "page", views.BotConfigURL, domain.RoleAdmin},
+		{"Access", "page", views.AccessURL, domain.RoleAdmin},
+		{"Audit", "page", views.AuditURL, domain.RoleAdmin},
+	}
+	for _, page := range pages {
+		if p.may(page.needs) && has(words, page.name) && len(list) < paletteOthers {
+			list = append(list, views.PaletteOpen(page.name, page.note, page.url, words))
+		}
+	}
+	return list
+}
+
+func (p *palette) switches(words []string) (list []views.PaletteOption) {
+	if !p.may(domain.RoleOperator) {
+		return nil
+	}
+	for i := range p.s.Pipelines {
+		project := &p.s.Pipelines[i]
+		if project.Project != p.s.Registry.Active && has(words, project.Project) && len(list) < paletteOthers {
+			stuck := len(p.s.Alerts.Stuck[project.Project])
+			list = append(list, views.PaletteSwitch(project, stuck, p.here, words))
+		}
+	}
+	return list
+}
+
+func (p *palette) alerts(words []string) (list []views.PaletteOption) {
+	for _, a := range p.s.Alerts.Items {
+		if len(list) == paletteStories {
+			break
+		}
+		name := []string{a.Project, a.Agent, a.Stage, a.Kind.Word()}
+		if a.Story != nil {
+			name = append(name, a.Story.StoryID, a.Story.StoryName)
+		}
+		if a.Acknowledged == nil && a.Kind != domain.AlertQuestion && has(words, name...) {
+			o := views.PaletteAlert(a, p.here, words, now())
+			if !p.may(domain.RoleOperator) {
+				o = o.Cannot(onlyOperators)
+			}
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+const onlyOperators = "Only operators can do this."
+
+func (p *palette) answers(words []string) (list []views.PaletteOption) {
+	for _, q := range p.c.service.Questions.Recent() {
+		if q.State == domain.QuestionOpen && len(list) < paletteStories &&
+			has(words, q.Prompt, q.By, q.StoryID, q.Project, strconv.FormatInt(q.ID, 10)) {
+			list = append(list, views.PaletteAnswer(q, words))
+		}
+	}
+	return list
+}
+
+// assignments are pairs of agents and projects: each of the words is in the name of one of the two.
+func (p *palette) assignments(words []string) (list []views.PaletteOption) {
+	words = slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "to" })
+	projects := []string{p.project, p.s.Registry.Active}
+	for _, project := range p.s.Registry.Projects {
+		projects = append(projects, project.Name)
+	}
+	for _, a := range p.c.service.Agents.All() {
+		// The words that are not in the agent's name are the project's.
+		rest := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return has([]string{word}, a.Label) })
+		if len(words) > 0 && len(rest) == len(words) && a.Project != "" {
+			continue // only a project is named: that takes an agent which is free
+		}
+		seen := map[string]bool{"": true, a.Project: true}
+		for _, project := range projects {
+			if len(list) == paletteStories {
+				return list
+			}
+			if !seen[project] && has(rest, project) {
+				seen[project] = true
+				list = append(list, p.operators(views.PaletteAssign(a, project, words)))
+			}
+		}
+		if none := len(rest) == 1 && strings.HasPrefix("none", rest[0]); a.Project != "" && none {
+			list = append(list, p.operators(views.PaletteAssign(a, "", words)))
+		}
+	}
+	return list
+}
+
+func (p *palette) operators(o views.PaletteOption) views.PaletteOption {
+	if !p.may(domain.RoleOperator) {
+		return o.Cannot(onlyOperators)
+	}
+	return o
+}

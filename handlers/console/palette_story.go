@@ -1,0 +1,164 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/fold"
+	"switchyard/internal/service"
+	"switchyard/views"
+)
+
+// storyVerb adds what a verb can do: to the story that the first words name, or else to the one of the page.
+func (p *palette) storyVerb(ctx context.Context, verb string, words []string) error {
+	numbered := len(words) > 0 && strings.Trim(words[0], "0123456789") == ""
+	if p.story != "" && !numbered {
+		return p.storyActs(ctx, verb, words)
+	}
+	for n := min(len(words), maxStoryWords); n > 0; n-- {
+		text := strings.Join(words[:n], " ")
+		found, err := p.c.service.Search.Find(ctx, service.SearchQuery{Text: text, Limit: 2 * paletteStories})
+		if err != nil {
+			return err
+		}
+		found.Stories = slices.DeleteFunc(found.Stories, func(s domain.StoryRef) bool {
+			return s.Item == nil || verb == "unblock" && s.Item.Blocked == ""
+		})
+		if len(found.Stories) == 0 {
+			continue
+		}
+		if p.project != "" {
+			here, elsewhere := []domain.StoryRef{}, []domain.StoryRef{}
+			for _, s := range found.Stories {
+				if s.Project == p.project {
+					here = append(here, s)
+				} else {
+					elsewhere = append(elsewhere, s)
+				}
+			}
+			found.Stories = append(here, elsewhere...)
+		}
+		p.project, p.story = found.Stories[0].Project, found.Stories[0].ID
+		if err := p.storyActs(ctx, verb, words[n:]); err != nil {
+			return err
+		}
+		marks, reason := strings.Fields(fold.Text(text)), strings.Join(words[n:], " ")
+		var others []views.PaletteOption
+		for _, s := range found.Stories[1:min(len(found.Stories), paletteStories)] {
+			switch verb {
+			case "move":
+				others = append(others, views.PaletteChoose("Move to", "move", s, marks))
+			case "block":
+				others = append(others, views.PaletteBlock(s, s.Item.Version, s.Item.Blocked, reason))
+			default:
+				others = append(others, views.PaletteUnblock(s, s.Item.Version, s.Item.Blocked, marks))
+			}
+			others[len(others)-1] = p.operators(others[len(others)-1])
+		}
+		p.add("Other stories", "", others...)
+		return nil
+	}
+	if verb == "unblock" && len(words) == 0 {
+		var list []views.PaletteOption
+		for _, a := range p.s.Alerts.Items {
+			if a.Kind == domain.AlertBlocked && a.Story != nil && len(list) < paletteStories {
+				ref := domain.StoryRef{Project: a.Project, ID: a.Story.StoryID, Name: a.Story.StoryName, Stage: a.Stage}
+				list = append(list, p.operators(views.PaletteUnblock(ref, a.Story.Version, a.Story.Blocked, nil)))
+			}
+		}
+		p.add("Blocked stories", "", list...)
+	}
+	return nil
+}
+
+// storyActs adds what can be done to the story, by one verb or, if that is "", by all.
+func (p *palette) storyActs(ctx context.Context, verb string, words []string) error {
+	found, err := p.c.service.Overview.Story(ctx, p.project, p.story, true)
+	if domain.CodeOf(err) == domain.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s := found.Story
+	ref := domain.StoryRef{Project: s.Project, ID: s.ID, Name: s.Name, Stage: s.Stage}
+	title := strings.TrimSpace(views.PaletteStory(ref, nil, nil).Number + " " + views.PaletteStory(ref, nil, nil).Name)
+	var able, unable []views.PaletteOption
+	put := func(o views.PaletteOption) {
+		switch {
+		case o.Why == "" && o.Post != "" && !p.may(domain.RoleOperator):
+			o = o.Cannot(onlyOperators)
+		case o.Why == "" && o.Post != "" && !s.File.Writable:
+			o = o.Cannot("Its project server does not allow changes.")
+		}
+		if o.Why != "" && o.Why != reasonFirst {
+			unable = append(unable, o)
+		} else {
+			able = append(able, o)
+		}
+	}
+	if verb == "" {
+		able = append(able, p.answersAbout(s)...)
+	}
+	switch {
+	case s.File == nil:
+		put(views.PaletteStory(ref, nil, nil).Cannot("Nothing can be changed: its project server does not show it."))
+	case verb == "":
+		put(views.PaletteFill("Move to", "…", domain.StageTitle(s.Stage)+" now", "move "))
+		put(views.PaletteFill("Block", "… with a reason", s.Project, "block "))
+		if s.Blocked != "" {
+			put(views.PaletteUnblock(ref, s.File.Version, s.Blocked, nil))
+		}
+		put(views.PaletteFill("Assign", "an agent …", s.Project, "assign "))
+	case verb == "move":
+		for _, o := range p.moves(found, words) {
+			put(o)
+		}
+	case verb == "block":
+		put(views.PaletteBlock(ref, s.File.Version, s.Blocked, strings.Join(words, " ")))
+	case verb == "unblock":
+		put(views.PaletteUnblock(ref, s.File.Version, s.Blocked, nil))
+	}
+	if a := found.Alert; verb == "" && a != nil && a.Acknowledged == nil {
+		able = append(able, p.operators(views.PaletteAlert(*a, p.here, nil, now())))
+	}
+	p.add(title, s.Project, able...)
+	p.add("Not possible here", "", unable...)
+	return nil
+}
+
+// reasonFirst is why a block cannot be made yet.
+const reasonFirst = "Type the reason."
+
+func (p *palette) answersAbout(s domain.Story) (list []views.PaletteOption) {
+	for _, q := range p.c.service.Questions.Recent() {
+		if q.State == domain.QuestionOpen && q.Project == s.Project && q.StoryID == s.ID {
+			list = append(list, views.PaletteAnswer(q, nil))
+		}
+	}
+	return list
+}
+
+// moves are the moves to the stages whose names have the words, the next stage first.
+func (p *palette) moves(found service.StorySnapshot, words []string) (list []views.PaletteOption) {
+	folded := strings.Fields(fold.Text(strings.Join(words, " ")))
+	stages := found.Pipeline.Stages
+	at := slices.IndexFunc(stages, func(s domain.Stage) bool { return s.Name == found.Story.Stage })
+	order := make([]int, 0, len(stages))
+	if at+1 < len(stages) {
+		order = append(order, at+1)
+	}
+	for i := range stages {
+		if i != at && i != at+1 {
+			order = append(order, i)
+		}
+	}
+	for _, i := range order {
+		if has(folded, stages[i].Title(), stages[i].Name) {
+			list = append(list, views.PaletteMove(found.Story, stages, i, found.Charts.Stages, folded, now()))
+		}
+	}
+	return list
+}

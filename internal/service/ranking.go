@@ -1,0 +1,106 @@
+package service
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// ranking keeps the best matches of a search, at most limit, and counts all.
+type ranking[T any] struct {
+	words []string
+	whole string // the words with spaces between
+	limit int
+	total int
+	found []ranked[T] // the best among them, in any order
+	worst *ranked[T]  // of the best limit at the last look; nil while there are fewer
+}
+
+type ranked[T any] struct {
+	rank  int // less is better
+	key   string
+	value T
+}
+
+func newRanking[T any](words []string, limit int) *ranking[T] {
+	return &ranking[T]{words: words, whole: strings.Join(words, " "), limit: limit}
+}
+
+// rank returns how well a folded name and second name match, less being better, and whether they do at all.
+func (r *ranking[T]) rank(first, second string) (rank int, matches bool) {
+	for _, word := range r.words {
+		if !strings.Contains(first, word) && !strings.Contains(second, word) {
+			return 0, false
+		}
+	}
+	switch {
+	case first == r.whole || second == r.whole || hasWord(first, r.whole): // "7" is 7_story_export
+		return 0, true
+	case strings.HasPrefix(first, r.whole) || strings.HasPrefix(second, r.whole):
+		return 1, true
+	case hasWordAfter(first, r.whole, ' ') || hasWordAfter(second, r.whole, ' ') || hasWordAfter(first, r.whole, '_'):
+		return 2, true
+	case strings.Contains(first, r.whole) || strings.Contains(second, r.whole):
+		return 3, true
+	}
+	return 4, true
+}
+
+func hasWord(id, word string) bool {
+	return len(id) > len(word) && id[len(word)] == '_' && strings.HasPrefix(id, word)
+}
+
+// hasWordAfter reports whether text contains word right after the character after.
+func hasWordAfter(text, word string, after byte) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
+		}
+		if at += i; at > 0 && text[at-1] == after {
+			return true
+		}
+		at++
+	}
+}
+
+// takes reports whether a match of this rank could be among the best.
+func (r *ranking[T]) takes(rank int, key string) bool {
+	return r.limit > 0 && (r.worst == nil || compareRanked(*r.worst, rank, key) > 0)
+}
+
+// add counts a match, and keeps it if it may be among the best. Within a rank the shorter key wins, then the lesser
+// key, then the earlier match.
+func (r *ranking[T]) add(rank int, key string, value T) {
+	r.total++
+	if !r.takes(rank, key) {
+		return
+	}
+	r.found = append(r.found, ranked[T]{rank, key, value})
+	if len(r.found) >= 2*r.limit {
+		r.cut()
+	}
+}
+
+// cut leaves the best matches, in order.
+func (r *ranking[T]) cut() {
+	slices.SortStableFunc(r.found, func(a, b ranked[T]) int { return compareRanked(a, b.rank, b.key) })
+	if len(r.found) >= r.limit && r.limit > 0 {
+		r.found = r.found[:r.limit]
+		worst := r.found[r.limit-1]
+		r.worst = &worst
+	}
+}
+
+func compareRanked[T any](m ranked[T], rank int, key string) int {
+	return cmp.Or(cmp.Compare(m.rank, rank), cmp.Compare(len(m.key), len(key)), cmp.Compare(m.key, key))
+}
+
+func (r *ranking[T]) best() []T {
+	r.cut()
+	values := make([]T, len(r.found))
+	for i, m := range r.found {
+		values[i] = m.value
+	}
+	return values
+}

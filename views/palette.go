@@ -1,0 +1,222 @@
+package views
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// PaletteURL is the address of the palette's options.
+const PaletteURL = "/palette"
+
+// PaletteProps are the options of the palette for a text.
+type PaletteProps struct {
+	Text   string // as it was typed
+	Groups []PaletteGroup
+}
+
+// PaletteGroup is a group of options.
+type PaletteGroup struct {
+	Title   string
+	Beside  string // "" for nothing
+	Options []PaletteOption
+}
+
+// PaletteOption is something to find or to do. What it does is URL, Form, Fill or Story; an option with Why only says
+// why it cannot be done.
+type PaletteOption struct {
+	Verb   string
+	Number string
+	Name   string
+	Note   string // the second line
+	Words  []string
+	Signal Signal
+	Ref    *domain.StoryRef // the story that it is about: Tab offers what can be done with it
+
+	URL  string            // opens it
+	Post string            // sends Form there
+	Form map[string]string // fields
+	Fill string            // completes the text to this
+	Why  string            // why it cannot be done
+}
+
+func (o PaletteOption) does() bool { return o.URL != "" || o.Post != "" || o.Fill != "" }
+
+// PaletteStory is the option that opens a story.
+func PaletteStory(s domain.StoryRef, stuck, words []string) PaletteOption {
+	signal, trouble, _ := foundState(s, stuck)
+	o := storyOption("Open", s, words)
+	o.URL, o.Signal = StoryURL(s.Project, s.ID), signal
+	if trouble != "" {
+		o.Note += " · " + trouble
+	}
+	return o
+}
+
+func storyOption(verb string, s domain.StoryRef, words []string) PaletteOption {
+	name := storyName(domain.Story{ID: s.ID, Name: s.Name})
+	return PaletteOption{
+		Verb: verb, Number: number(s.ID, name), Name: domain.Cut(name, 200), Words: words, Ref: &s,
+		Note: domain.Cut(s.Project, 80) + " · " + foundStage(s), Signal: SignalNone,
+	}
+}
+
+// PaletteText is the option that opens a story whose text has the words.
+func PaletteText(t domain.TextRef, words []string) PaletteOption {
+	o := storyOption("Open", t.StoryRef, words)
+	o.URL, o.Note = StoryURL(t.Project, t.ID), domain.Cut(t.Excerpt, 160)+" · "+o.Note
+	return o
+}
+
+// PaletteAct is the option that changes a story by the form of its page.
+func PaletteAct(
+	verb string, s domain.StoryRef, version string, fields map[string]string, words []string,
+) PaletteOption {
+	o := storyOption(verb, s, words)
+	o.Post, o.Form = StoryURL(s.Project, s.ID), fields
+	fields["version"] = version
+	return o
+}
+
+// PaletteMove is the option that moves a story to one of its project's stages.
+func PaletteMove(s domain.Story, stages []domain.Stage, to int, usual []domain.StageTime, words []string, now time.Time,
+) PaletteOption {
+	ref := domain.StoryRef{Project: s.Project, ID: s.ID, Name: s.Name, Stage: s.Stage}
+	o := PaletteAct("Move to", ref, s.File.Version, map[string]string{
+		"do": "move", "stage": stages[to].Name, "was": s.Stage,
+	}, words)
+	o.Number, o.Name = "", stages[to].Title()
+	from := to
+	for i := range stages {
+		if stages[i].Name == s.Stage {
+			from = i
+		}
+	}
+	switch {
+	case to < from:
+		o.Note = "back, " + domain.Count(from-to, "stage", "stages")
+	case to == from+1:
+		o.Note = "from " + stages[from].Title()
+		if !s.Since.IsZero() {
+			o.Note += ", where it has been for " + ageAt(now, s.Since)
+		}
+		for _, u := range usual {
+			if u.Stage == s.Stage && u.Visits > 0 {
+				o.Note += " · usually " + age(u.Median)
+			}
+		}
+	default:
+		var skipped []string
+		for i := from + 1; i < to; i++ {
+			skipped = append(skipped, stages[i].Title())
+		}
+		o.Note = "skips " + strings.Join(skipped, ", ")
+	}
+	return o
+}
+
+// PaletteBlock is the option that blocks a story for a reason, or asks for one.
+func PaletteBlock(s domain.StoryRef, version, was, reason string) PaletteOption {
+	o := PaletteAct("Block", s, version, map[string]string{"do": "block", "reason": reason, "was": was}, nil)
+	o.Signal = SignalStop
+	if reason == "" {
+		o.Post, o.Why, o.Note = "", "Type the reason.", "Type the reason."
+	} else {
+		o.Note = "because: " + domain.Cut(reason, 120)
+	}
+	return o
+}
+
+// PaletteUnblock is the option that ends a block.
+func PaletteUnblock(s domain.StoryRef, version, was string, words []string) PaletteOption {
+	o := PaletteAct("Unblock", s, version, map[string]string{"do": "unblock", "was": was}, words)
+	o.Signal = SignalStop
+	if was == "" {
+		return o.Cannot("It is not blocked.")
+	}
+	last, _ := lastLine(was)
+	o.Note += " · " + domain.Cut(last, 120)
+	return o
+}
+
+// Cannot returns the option as one that only says why it cannot be done.
+func (o PaletteOption) Cannot(why string) PaletteOption {
+	o.Why, o.Note, o.URL, o.Post, o.Fill, o.Signal = why, why, "", "", "", SignalNone
+	return o
+}
+
+// PaletteFill is the option that completes the text.
+func PaletteFill(verb, name, note, text string) PaletteOption {
+	return PaletteOption{Verb: verb, Name: name, Note: note, Fill: text, Signal: SignalNone}
+}
+
+// PaletteChoose is the option that goes on with a verb for a story.
+func PaletteChoose(verb, word string, s domain.StoryRef, words []string) PaletteOption {
+	o := storyOption(verb, s, words)
+	o.Fill = word
+	return o
+}
+
+// PaletteAlert is the option that acknowledges an alert; next is the page to return to.
+func PaletteAlert(a domain.Alert, next string, words []string, now time.Time) PaletteOption {
+	o := PaletteOption{
+		Verb: "Acknowledge", Name: alertTitle(a), Words: words, Note: alertWhere(a), Signal: signal(a.Kind.Signal()),
+		Post: AcknowledgeURL, Form: map[string]string{"key": a.Key(), "for": "", "next": next},
+	}
+	if a.Story != nil {
+		o.Number = number(a.Story.StoryID, cmp.Or(a.Story.StoryName, a.Story.StoryID))
+		o.Ref = &domain.StoryRef{Project: a.Project, ID: a.Story.StoryID, Name: a.Story.StoryName, Stage: a.Stage}
+	}
+	if !a.Since.IsZero() {
+		o.Note += " · for " + ageAt(now, a.Since)
+	}
+	return o
+}
+
+// PaletteAnswer is the option that leads to a question.
+func PaletteAnswer(q domain.Question, words []string) PaletteOption {
+	return PaletteOption{
+		Verb: "Answer", Name: "question " + id(q.ID) + " of " + visible(domain.Cut(q.By, 60)), Words: words,
+		Note: visible(domain.Cut(q.Prompt, 160)), URL: QuestionsURL + "#" + QuestionProps{Question: q}.id(),
+		Signal: SignalCaution,
+	}
+}
+
+// PaletteSwitch is the option that makes a project the active one.
+func PaletteSwitch(p *domain.ProjectPipeline, stuck int, next string, words []string) PaletteOption {
+	signal, state := projectState(*p, stuck)
+	if !p.Reachable {
+		signal, state = SignalStop, "not reachable"
+	}
+	return PaletteOption{
+		Verb: "Switch to", Name: domain.Cut(p.Project, 200), Words: words, Note: "project · " + state, Signal: signal,
+		Post: SwitchURL, Form: map[string]string{"project": p.Project, "next": next},
+	}
+}
+
+// PaletteAssign is the option that assigns an agent to a project, to none if that is "".
+func PaletteAssign(a domain.KnownAgent, project string, words []string) PaletteOption {
+	signal, state := agentState(a)
+	o := PaletteOption{
+		Verb: "Assign", Name: domain.Cut(a.Label, 100) + " to " + cmp.Or(domain.Cut(project, 100), "no project"),
+		Words: words, Note: state + " · not assigned", Signal: signal,
+		Post: AssignAgentURL(a.ID), Form: map[string]string{"project": project},
+	}
+	if a.Project != "" {
+		o.Note = state + " · now on " + domain.Cut(a.Project, 80)
+	}
+	return o
+}
+
+// PaletteOpen is the option that opens a page.
+func PaletteOpen(name, note, url string, words []string) PaletteOption {
+	return PaletteOption{Verb: "Open", Name: domain.Cut(name, 200), Note: note, URL: url, Words: words, Signal: SignalNone}
+}
+
+// PaletteAll is the option that opens all results of a search.
+func PaletteAll(text string, total int) PaletteOption {
+	url := SearchProps{Text: text}.address(FoundAll, 1)
+	return PaletteOpen("all "+domain.Count(total, "result", "results")+" for “"+text+"”", "as a page", url, nil)
+}

@@ -1,0 +1,145 @@
+package views
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/fold"
+)
+
+// FoundKind is a kind of results; "" is all kinds.
+type FoundKind string
+
+const (
+	FoundAll      FoundKind = ""
+	FoundStories  FoundKind = "stories"
+	FoundTexts    FoundKind = "texts"
+	FoundProjects FoundKind = "projects"
+	FoundAgents   FoundKind = "agents"
+)
+
+// SearchProps are a search and its results.
+type SearchProps struct {
+	Text     string
+	Searched bool   // false if there was nothing to search for
+	Failure  string // why the search failed, "" if it did not
+	Stories  []domain.StoryRef
+	Projects []string
+	Agents   []domain.Agent
+	Texts    []domain.TextRef
+	Total    domain.FoundTotal
+	Silent   int                 // how many projects did not say what is in their texts
+	Stuck    map[string][]string // as domain.Alerts.Stuck
+	Kind     FoundKind
+	Page     int // of one kind; from 1
+	Now      time.Time
+}
+
+// SearchRows is how many results of one kind are on a page, and how many stories and texts are shown before the others.
+const SearchRows, firstStories, firstTexts = 50, 10, 5
+
+// Use shows those results that belong on the page: the first of all kinds, or a page of one kind.
+func (p *SearchProps) Use(stories []domain.StoryRef, texts []domain.TextRef, projects []string, agents []domain.Agent) {
+	if p.Kind == FoundAll {
+		p.Stories, _ = split(stories, firstStories)
+		p.Texts, _ = split(texts, firstTexts)
+		p.Projects, _ = split(projects, firstTexts)
+		p.Agents, _ = split(agents, firstTexts)
+	}
+	switch p.Kind {
+	case FoundStories:
+		p.Stories = stories
+	case FoundTexts:
+		p.Texts = texts
+	case FoundProjects:
+		p.Projects = projects
+	case FoundAgents:
+		p.Agents = agents
+	}
+}
+
+// First returns the address of the best result, "" if nothing was found.
+func (p SearchProps) First() string {
+	switch {
+	case len(p.Stories) > 0:
+		return StoryURL(p.Stories[0].Project, p.Stories[0].ID)
+	case len(p.Projects) > 0:
+		return ProjectURL(p.Projects[0])
+	case len(p.Agents) > 0:
+		return AgentURL(p.Agents[0].ID)
+	case len(p.Texts) > 0:
+		return StoryURL(p.Texts[0].Project, p.Texts[0].ID)
+	}
+	return ""
+}
+
+func (p SearchProps) address(kind FoundKind, page int) string {
+	number := ""
+	if page > 1 {
+		number = strconv.Itoa(page)
+	}
+	return withQuery(SearchURL, "q", p.Text, "kind", string(kind), "page", number)
+}
+
+func (p SearchProps) words() []string { return strings.Fields(fold.Text(p.Text)) }
+
+func (p SearchProps) total(kind FoundKind) int {
+	switch kind {
+	case FoundStories:
+		return p.Total.Stories
+	case FoundTexts:
+		return p.Total.Texts
+	case FoundProjects:
+		return p.Total.Projects
+	case FoundAgents:
+		return p.Total.Agents
+	}
+	return p.Total.All()
+}
+
+// marked is a text in which the folded words are marked. It is no template, since that would put blanks around them.
+func marked(text string, words []string) templ.Component {
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		var b strings.Builder
+		at := 0
+		for _, span := range fold.Find(text, words) {
+			b.WriteString(templ.EscapeString(text[at:span.From]))
+			b.WriteString("<mark>" + templ.EscapeString(text[span.From:span.To]) + "</mark>")
+			at = span.To
+		}
+		_, err := io.WriteString(w, b.String()+templ.EscapeString(text[at:]))
+		return err
+	})
+}
+
+func foundStage(s domain.StoryRef) string {
+	if s.Stage == "" {
+		return "no longer on the board"
+	}
+	return domain.StageTitle(s.Stage)
+}
+
+// foundState returns a story's signal, its trouble in words, and since when it is in its stage.
+func foundState(s domain.StoryRef, stuck []string) (signal Signal, trouble string, since time.Time) {
+	if s.Item == nil {
+		return SignalNone, "", since
+	}
+	signal, _ = storyState(*s.Item, stuck)
+	switch {
+	case s.Item.Blocked != "":
+		trouble = "blocked"
+	case s.Item.MergeFailure != "":
+		trouble = "merge failed"
+	case signal != SignalNone:
+		trouble = "stuck"
+	case s.Finished:
+		signal = SignalClear
+	}
+	return signal, trouble, s.Item.Since
+}
