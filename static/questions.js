@@ -16,6 +16,6 @@
     if (key === 'a' && folded) folded.open = true
     else if (key === 'a') answer('button[value="allow"]')
     else if (key === 'd') answer('button[value="deny"]')
-    else if (/^[1-9]$/.test(key)) answer(`button[data-option="${key}"]`)
+    else if (/^[1-9]$/.test(key)) answer(`button[name="option"][value="${key}"]`)
   })
 })()

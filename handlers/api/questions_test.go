@@ -213,3 +213,32 @@ func TestAPermissionHookIsHeldUntilSomebodyAnswers(t *testing.T) {
 	}
 	waittest.Until(t, "the end", func() bool { return s.Questions.Open() == 0 })
 }
+
+// TestManyAskAtOnce: none is forgotten, while others end, and each is held until it is answered.
+func TestManyAskAtOnce(t *testing.T) {
+	s := newTokenSite(t)
+	const rounds, each = 20, 16
+	ctx := domain.WithActor(t.Context(), new(domain.Administrator(domain.ViaOpen)))
+	for range rounds {
+		var all sync.WaitGroup
+		for range each {
+			all.Go(func() {
+				q, err := s.Questions.Ask(ctx, domain.Question{Kind: domain.QuestionText, Prompt: "x"}, 0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if !slices.ContainsFunc(s.Questions.Recent(), func(r domain.Question) bool { return r.ID == q.ID }) {
+					t.Errorf("question %d is not known", q.ID)
+				}
+				if err := s.Questions.Withdraw(ctx, q.ID); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n := s.Questions.Open(); n != 0 {
+			t.Errorf("%d questions are still open", n)
+		}
+	}
+}

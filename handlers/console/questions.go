@@ -72,12 +72,21 @@ func (c *Console) recentQuestions(
 // AnswerQuestion takes the form that answers a question.
 func (c *Console) AnswerQuestion(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	id, err := service.ParseQuestionID(web.PathParam(r, "id"))
+	var asked domain.Question
 	if err == nil {
-		_, err = c.service.Questions.Answer(r.Context(), id, fields.Get("value"), fields.Get("text"))
+		asked, err = c.service.Questions.Get(r.Context(), id)
+	}
+	if err == nil {
+		value := fields.Get("value")
+		if option, ok := asked.Option(fields.Get("option")); ok {
+			value = option
+		}
+		_, err = c.service.Questions.Answer(r.Context(), id, value, fields.Get("text"))
 	}
 	notice := views.Notice{}
 	if domain.CodeOf(err) == domain.Conflict {
-		notice, err = views.Notice{Text: views.Sentence(domain.MessageOf(err)), Caution: true}, nil
+		said, _ := domain.Expose(domain.MessageOf(err))
+		notice, err = views.Notice{Text: views.Sentence(said), Caution: true}, nil
 	}
 	return c.done(w, r, localPath(fields.Get("next")), notice, err, "This question is gone.")
 }

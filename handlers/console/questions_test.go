@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 )
 
 // waitForAnswer is long enough for a loaded machine.
@@ -49,6 +52,49 @@ func TestQuestionsAreShownExactlyAndNeverAsMarkup(t *testing.T) {
 	s.Get("/questions").WantText(t, "<mark>U+202E</mark>", "hidden character", "&lt;img src=x").
 		WantNoText(t, "\u202e", "<script>alert", "<img src=x")
 	s.Get("/").WantText(t, "<b>2</b> <span>ask</span>")
+}
+
+// TestNoPageHasAQuestionsHiddenCharacters in its HTML, neither in a text nor in an attribute, while it is open or afterwards.
+func TestNoPageHasAQuestionsHiddenCharacters(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"2_current/2_story_audit.md": "# Audit\n"})
+	const evil = "a\u202eb\u2066\u0007\u200bc"
+	cwd := evil
+	input, _ := json.Marshal(map[string]string{"command": evil, "x": evil})
+	tool := &domain.ToolUse{Name: "Bash" + evil, Input: input, CWD: &cwd}
+	var asked []domain.Question
+	for _, q := range []domain.Question{
+		{Kind: domain.QuestionPermission, Prompt: evil, Tool: tool, Detail: evil},
+		{Kind: domain.QuestionChoice, Prompt: evil, Options: []string{evil, "two\r\nlines"}},
+		{Kind: domain.QuestionText, Prompt: evil},
+	} {
+		q.Project, q.StoryID = "webshop", "2_story_audit"
+		asked = append(asked, s.asks(q))
+		q.StoryID += evil
+		s.asks(q)
+	}
+	look := func() {
+		t.Helper()
+		for _, page := range []string{"/", "/questions", "/questions?state=all", "/audit", "/projects/webshop", auditPage} {
+			text := s.Get(page).WantStatus(t, http.StatusOK).Text
+			if i := strings.IndexFunc(text, func(r rune) bool { return domain.IsHidden(r) && r != '\r' }); i >= 0 {
+				t.Errorf("%s: %q", page, text[max(0, i-100):min(i+50, len(text))])
+			}
+		}
+	}
+	look()
+	answer := func(n int, name, value string) gatewaytest.Answer {
+		return s.Submit(fmt.Sprintf("/questions/%d/answer", asked[n].ID), name, value, "next", "/questions")
+	}
+	answer(0, "value", "deny").WantStatus(t, http.StatusSeeOther)
+	answer(1, "option", "3").WantStatus(t, http.StatusBadRequest)
+	answer(1, "option", "1").WantStatus(t, http.StatusSeeOther)
+	answer(2, "value", evil).WantStatus(t, http.StatusSeeOther)
+	for n, want := range []string{"deny", evil, evil} {
+		s.wantAnswer(asked[n], want)
+	}
+	look()
+	answer(2, "value", "late")
+	look()
 }
 
 func TestQuestionsAreAnsweredWithoutScripts(t *testing.T) {

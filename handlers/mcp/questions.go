@@ -113,7 +113,7 @@ func (s *Server) ask(ctx context.Context, in struct {
 	q, err = s.service.Questions.Wait(held, q.ID, wait)
 	if err == nil && q.State == domain.QuestionOpen {
 		if requestOf(ctx).Context().Err() != nil {
-			return nil, s.service.Questions.Withdraw(context.WithoutCancel(ctx), q.ID)
+			return s.service.Questions.Await(ctx, held, q)
 		}
 		return struct {
 			ID    string               `json:"id"`
@@ -153,7 +153,7 @@ func (s *Server) permission(ctx context.Context, in struct {
 	}
 	result := map[string]any{"behavior": domain.Deny, "message": decision.Message}
 	if decision.Allowed {
-		result = map[string]any{"behavior": domain.Allow, "updatedInput": in.Input}
+		result = map[string]any{"behavior": domain.Allow, "updatedInput": decision.Input}
 	}
 	return &sdk.CallToolResult{
 		Content: []sdk.Content{&sdk.TextContent{Text: string(web.EncodeJSON(result))}},

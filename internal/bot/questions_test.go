@@ -76,7 +76,7 @@ func (f *fakeQuestions) Answer(ctx context.Context, id int64, value, text string
 	f.change(func() {
 		known := &f.all[id-1]
 		if known.State != domain.QuestionOpen {
-			err = domain.Errorf(domain.Conflict, "this question is no longer open: it was %s", known.Ending())
+			err = domain.Errorf(domain.Conflict, "this question is no longer open: it %s", known.Ending())
 			return
 		}
 		known.State = domain.QuestionAnswered

@@ -141,10 +141,13 @@ func (q Question) At(now time.Time) Question {
 	return q
 }
 
-// Ending says how a question ended: "answered allow by Mara".
+// Ending says how a question ended: "was answered 'allow' by Mara", "has expired".
 func (q Question) Ending() string {
-	if q.State == QuestionAnswered && q.Answer != nil {
-		return "answered '" + Cut(q.Answer.Value, 100) + "' by " + q.Answer.By
+	switch {
+	case q.State == QuestionAnswered && q.Answer != nil:
+		return "was answered '" + Cut(q.Answer.Value, 100) + "' by " + q.Answer.By
+	case q.State == QuestionExpired:
+		return "has expired"
 	}
-	return string(q.State)
+	return "was " + string(q.State)
 }

@@ -27,10 +27,19 @@ func (q *Question) ParseAnswer(message string) (value, text string, ok bool) {
 		return value, text, true
 	}
 	first, rest, _ := strings.Cut(strings.Join(strings.Fields(message), " "), " ")
-	if n, err := strconv.Atoi(strings.TrimRight(first, ".:,)")); err == nil && n >= 1 && n <= len(q.Options) {
-		return q.Options[n-1], rest, true
+	if value, ok = q.Option(strings.TrimRight(first, ".:,)")); ok {
+		return value, rest, true
 	}
 	return "", "", false
+}
+
+// Option returns the option with a number, which begins at 1.
+func (q *Question) Option(number string) (value string, ok bool) {
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(q.Options) {
+		return "", false
+	}
+	return q.Options[n-1], true
 }
 
 // Expose returns text with each hidden character, which could make it look like another text, as U+XXXX, and how many

@@ -15,10 +15,11 @@ import (
 type Decision struct {
 	Allowed bool
 	Message string
+	Input   json.RawMessage // what people were shown
 }
 
 // Permission asks whether a tool may be used, and waits until somebody has answered or the question has ended: nothing
-// is allowed by time. held is the context of the wait. If only ctx, the caller's connection, ends, the question is
+// is allowed by time. What was asked before under the same key, and is open, is the same question. held is the context of the wait. If only ctx, the caller's connection, ends, the question is
 // withdrawn; if this gateway stops, it stays open, and Unavailable is returned. It returns what Ask returns.
 func (s *Questions) Permission(ctx, held context.Context, use domain.ToolUse, key string) (Decision, error) {
 	if use.Name == "" || len(use.Name) > domain.MaxText {
@@ -36,26 +37,32 @@ func (s *Questions) Permission(ctx, held context.Context, use domain.ToolUse, ke
 	if err != nil {
 		return Decision{}, err
 	}
+	if q.Tool == nil || q.Tool.Name != use.Name {
+		return Decision{}, domain.Errorf(domain.Conflict, "this id is that of another question, which is still open")
+	}
 	if q, err = s.Await(ctx, held, q); err != nil {
 		return Decision{}, err
 	}
 	switch {
 	case q.State != domain.QuestionAnswered:
-		return Decision{Message: "Nobody allowed this: the question was " + string(q.State) + "."}, nil
+		return Decision{Message: "Nobody allowed this: the question " + q.Ending() + "."}, nil
 	case q.Answer.Value == domain.Allow:
-		return Decision{Allowed: true}, nil
+		return Decision{Allowed: true, Input: q.Tool.Input}, nil
 	}
 	return Decision{Message: cmp.Or(q.Answer.Text, "Denied by "+q.Answer.By+".")}, nil
 }
 
-// Await waits until a question is no longer open. It withdraws it when the caller's connection, ctx, ends, and returns
-// Unavailable when only held, the context of the wait, does.
+// Await waits until a question is no longer open. When the caller's connection, ctx, ends, it withdraws the caller's own
+// question. It returns Unavailable when only held, the context of the wait, does.
 func (s *Questions) Await(ctx, held context.Context, q domain.Question) (domain.Question, error) {
 	q, err := s.Wait(held, q.ID, domain.MaxQuestionLife)
 	if err != nil || q.State != domain.QuestionOpen {
 		return q, err
 	}
 	if ctx.Err() != nil {
+		if domain.ActorOf(ctx).Holder() != q.Asker {
+			return q, nil
+		}
 		return q, s.Withdraw(context.WithoutCancel(ctx), q.ID)
 	}
 	return q, domain.Errorf(domain.Unavailable, "the gateway is stopping; the question stays open: ask again")

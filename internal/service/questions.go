@@ -35,6 +35,7 @@ type Questions struct {
 	permissionRole domain.Role
 	stored         *reloader
 
+	loading sync.Mutex // held while recent is read, so that what was read last stays
 	mu      sync.Mutex
 	recent  []domain.Question // open, or ended a short while ago, oldest first; replaced, never changed
 	changed chan struct{}     // closed when recent is replaced
@@ -62,6 +63,8 @@ func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTabl
 }
 
 func (s *Questions) load(ctx context.Context) error {
+	s.loading.Lock()
+	defer s.loading.Unlock()
 	recent, err := s.store.RecentQuestions(ctx, clock.Now().Add(-shownEnded))
 	if err != nil {
 		return err
@@ -77,11 +80,13 @@ func (s *Questions) load(ctx context.Context) error {
 // Recent returns the questions that are open and those that ended within a minute, oldest first, without their details
 // and tools.
 func (s *Questions) Recent() []domain.Question {
-	now := clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []domain.Question
-	for _, q := range s.recent {
+	return recentAt(s.recent, clock.Now())
+}
+
+func recentAt(recent []domain.Question, now time.Time) (list []domain.Question) {
+	for _, q := range recent {
 		if q = q.At(now); q.State == domain.QuestionOpen || now.Sub(q.Ended) < shownEnded {
 			list = append(list, q)
 		}
@@ -190,7 +195,11 @@ func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (dom
 	for {
 		changed := s.Changed()
 		if q, known := s.known(id); !known || q.State != domain.QuestionOpen || late.Err() != nil {
-			return s.Get(context.WithoutCancel(ctx), id)
+			// Another gateway's question may not be known here yet.
+			q, err := s.Get(context.WithoutCancel(ctx), id)
+			if err != nil || q.State != domain.QuestionOpen || late.Err() != nil {
+				return q, err
+			}
 		}
 		select {
 		case <-changed:
@@ -294,5 +303,5 @@ func (s *Questions) conflict(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	return domain.Errorf(domain.Conflict, "this question is no longer open: it was %s", q.Ending())
+	return domain.Errorf(domain.Conflict, "this question is no longer open: it %s", q.Ending())
 }

@@ -65,9 +65,9 @@ func (s *Questions) Run(ctx context.Context) error {
 
 // forgetEnded drops from memory what ended a while ago.
 func (s *Questions) forgetEnded() {
-	kept := s.Recent()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	kept := recentAt(s.recent, clock.Now())
 	ended := func(list []domain.Question) (n int) {
 		for _, q := range list {
 			if q.State != domain.QuestionOpen {
