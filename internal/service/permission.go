@@ -19,8 +19,9 @@ type Decision struct {
 }
 
 // Permission asks whether a tool may be used, and waits until somebody has answered or the question has ended: nothing
-// is allowed by time. What was asked before under the same key, and is open, is the same question. held is the context of the wait. If only ctx, the caller's connection, ends, the question is
-// withdrawn; if this gateway stops, it stays open, and Unavailable is returned. It returns what Ask returns.
+// is allowed by time. What was asked before under the same key, and is open, is the same question. held is the context
+// of the wait. If only ctx, the caller's connection, ends, the question is withdrawn; if this gateway stops, it stays
+// open, and Unavailable is returned. It returns Conflict if the key is that of another tool, and what Ask returns.
 func (s *Questions) Permission(ctx, held context.Context, use domain.ToolUse, key string) (Decision, error) {
 	if use.Name == "" || len(use.Name) > domain.MaxText {
 		return Decision{}, domain.Errorf(domain.Invalid, "tool_name: is required")
@@ -52,8 +53,8 @@ func (s *Questions) Permission(ctx, held context.Context, use domain.ToolUse, ke
 	return Decision{Message: cmp.Or(q.Answer.Text, "Denied by "+q.Answer.By+".")}, nil
 }
 
-// Await waits until a question is no longer open. When the caller's connection, ctx, ends, it withdraws the caller's own
-// question. It returns Unavailable when only held, the context of the wait, does.
+// Await waits until a question is no longer open. When the caller's connection, ctx, ends, it withdraws the question if
+// that is the caller's own. It returns Unavailable when only held, the context of the wait, ends.
 func (s *Questions) Await(ctx, held context.Context, q domain.Question) (domain.Question, error) {
 	q, err := s.Wait(held, q.ID, domain.MaxQuestionLife)
 	if err != nil || q.State != domain.QuestionOpen {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"switchyard/internal/clock"
@@ -79,4 +80,38 @@ func (s *Questions) forgetEnded() {
 	if len(kept) < len(s.recent) && ended(s.recent) > 0 {
 		s.recent = kept
 	}
+}
+
+// Wait returns a question as soon as it is no longer open, or as it is when the time is over or ctx ends.
+func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (domain.Question, error) {
+	late, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	again := time.NewTicker(questionCheck)
+	defer again.Stop()
+	for {
+		changed := s.Changed()
+		if q, known := s.known(id); !known || q.State != domain.QuestionOpen || late.Err() != nil {
+			// Another gateway's question may not be known here yet.
+			q, err := s.Get(context.WithoutCancel(ctx), id)
+			if err != nil || q.State != domain.QuestionOpen || late.Err() != nil {
+				return q, err
+			}
+		}
+		select {
+		case <-changed:
+		case <-again.C:
+		case <-late.Done():
+		}
+	}
+}
+
+// known returns a recent question.
+func (s *Questions) known(id int64) (domain.Question, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.recent, func(q domain.Question) bool { return q.ID == id })
+	if i < 0 {
+		return domain.Question{}, false
+	}
+	return s.recent[i].At(clock.Now()), true
 }
