@@ -137,7 +137,9 @@ var versions = map[domain.Topic]string{
 		FROM stage_visits`,
 	domain.TopicAcknowledgements: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM acknowledgements`,
 	domain.TopicClaims:           `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM claims`,
-	domain.TopicTargets:          `SELECT concat_ws(' ', count(*), sum(revision), sum(enabled)) FROM targets`,
+	domain.TopicQuestions: `SELECT concat_ws(' ', max(ended_at_ms), max(id), (SELECT concat_ws(' ', count(*),
+		sum(xmin::text::bigint)) FROM questions WHERE ended_at_ms = 0)) FROM questions`,
+	domain.TopicTargets: `SELECT concat_ws(' ', count(*), sum(revision), sum(enabled)) FROM targets`,
 }
 
 // Version returns a value that differs after each change of a topic.
