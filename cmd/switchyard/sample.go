@@ -4,12 +4,18 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"switchyard/handlers/console"
+	"switchyard/internal/board"
+	"switchyard/internal/domain"
 	"switchyard/internal/files"
 	"switchyard/internal/supervise"
 )
@@ -28,6 +34,47 @@ var sampleAges = map[string]time.Duration{
 	"4_merge":    14 * time.Minute,
 	"5_done":     26 * time.Hour,
 	"6_archived": 20 * 24 * time.Hour,
+}
+
+// sampleKey is the key in the state table that says that up has served the sample board.
+const sampleKey = "sample"
+
+// withSample adds the sample board to the boards of a start: if it is wanted, if it is registered, and if nothing else is
+// registered nor served and nobody has removed it. A start whose directories were named removes it.
+func (g *gateway) withSample(
+	ctx context.Context, boards []workBoard, wanted, named bool, out io.Writer,
+) ([]workBoard, error) {
+	registry := g.service.Projects.Registry()
+	_, registered := registry.Find(sampleName)
+	before, err := g.state.State(ctx, sampleKey)
+	switch {
+	case err != nil:
+		return nil, err
+	case slices.ContainsFunc(boards, func(b workBoard) bool { return b.name == sampleName }):
+		return boards, nil // somebody's own
+	case registered && named:
+		if _, err := g.service.Projects.Remove(ctx, sampleName); err != nil {
+			return nil, err
+		}
+		fmt.Fprintln(out, "The sample board is removed; switchyard up --sample brings it back")
+		return boards, g.state.SetState(ctx, sampleKey, "")
+	case !wanted && !registered && (len(boards) > 0 || len(registry.Projects) > 0 || before != ""):
+		return boards, nil
+	}
+	dir := filepath.Join(g.config.Data, sampleName)
+	fresh, err := unpackSample(dir)
+	if err != nil {
+		return nil, err
+	}
+	g.handler.Sample = sampleSteps(dir)
+	if fresh {
+		watched := make(chan struct{})
+		g.handler.Watched = sync.OnceFunc(func() { close(watched) })
+		g.loops = append(g.loops, loop{sampleName, func(ctx context.Context) error { return playSample(ctx, dir, watched) }})
+	}
+	fmt.Fprintf(out, "The sample board is %s: move a story to another stage and watch\n", dir)
+	boards = append(boards, workBoard{board.Found{Layout: domain.LayoutStages, Dir: dir}, sampleName, false})
+	return boards, g.state.SetState(ctx, sampleKey, "served")
 }
 
 // unpackSample writes the sample board to dir. It returns false, and changes nothing, when dir exists.

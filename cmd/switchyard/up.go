@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/internal/agentrun"
-	"switchyard/internal/board"
 	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
@@ -23,19 +21,19 @@ import (
 
 func upCommand() *cobra.Command {
 	var agent, name string
-	var create bool
+	var create, sample bool
 	cmd := &cobra.Command{
 		ValidArgsFunction: completeDirs,
 
-		Use:   "up [--name N] [--create] [DIR…] [--agent LABEL [-- CMD ARG…]]",
+		Use:   "up [--name N] [--create] [--sample] [DIR…] [--agent LABEL [-- CMD ARG…]]",
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
 		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory\n" +
 			"DIR, registered under the directory's name, or the repository's for …/.huskies/work and …/work; a second\n" +
 			"one of the same name has the folder above in front. DIR may also be the repository. In a single DIR that\n" +
 			"is empty, stage directories are created, and with --create in one that does not exist. Without DIR those of\n" +
-			"the last start are served, and at first a sample board. With --agent, a build agent runs as well, assigned\n" +
-			"to the first project, and runs CMD. If SWITCHYARD_PROJECT_TOKEN is set, the project servers require that\n" +
-			"token, and the gateway uses it.",
+			"the last start are served, and at first a sample board, which a start with a DIR removes. With --agent, a\n" +
+			"build agent runs as well, assigned to the first project, and runs CMD. If SWITCHYARD_PROJECT_TOKEN is set,\n" +
+			"the project servers require that token, and the gateway uses it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {
@@ -46,6 +44,8 @@ func upCommand() *cobra.Command {
 				dirs, command = args[:dash], args[dash:]
 			}
 			switch err := domain.CheckAgentLabel(agent); {
+			case sample && len(dirs) > 0:
+				return usagef("--sample takes no DIR")
 			case !cmd.Flags().Changed("agent") && len(command) > 0:
 				return usagef("CMD requires --agent LABEL, the agent that runs it")
 			case cmd.Flags().Changed("agent") && err != nil:
@@ -85,6 +85,9 @@ func upCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if boards, err = g.withSample(ctx, boards, sample, len(dirs) > 0, out); err != nil {
+					return err
+				}
 				return g.addBoards(ctx, boards, token, out)
 			}
 			if agent != "" {
@@ -98,6 +101,7 @@ func upCommand() *cobra.Command {
 	config.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&agent, "agent", "", "also run a build agent named `LABEL`, assigned to the first project")
 	cmd.Flags().StringVar(&name, "name", "", "register a single DIR as the project `N`")
+	cmd.Flags().BoolVar(&sample, "sample", false, "serve the sample board, even after it was removed")
 	cmd.Flags().BoolVar(&create, "create", false, "make a DIR that does not exist, with stage directories")
 	return cmd
 }
@@ -146,27 +150,8 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 }
 
 // addBoards starts a project server with the given token for each board and registers it; the first becomes the active
-// project if there is none. The sample board is added if it is registered, or if there are neither boards nor
-// registered projects. The addresses and directories are printed to out.
+// project if there is none. The addresses and directories are printed to out.
 func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domain.Secret, out io.Writer) error {
-	registry := g.service.Projects.Registry()
-	_, registered := registry.Find(sampleName)
-	taken := slices.ContainsFunc(boards, func(b workBoard) bool { return b.name == sampleName })
-	if registered && !taken || len(boards) == 0 && len(registry.Projects) == 0 {
-		dir := filepath.Join(g.config.Data, sampleName)
-		fresh, err := unpackSample(dir)
-		if err != nil {
-			return err
-		}
-		g.handler.Sample = sampleSteps(dir)
-		if fresh {
-			watched := make(chan struct{})
-			g.handler.Watched = sync.OnceFunc(func() { close(watched) })
-			g.loops = append(g.loops, loop{sampleName, func(ctx context.Context) error { return playSample(ctx, dir, watched) }})
-		}
-		boards = append(boards, workBoard{board.Found{Layout: domain.LayoutStages, Dir: dir}, sampleName, false})
-		fmt.Fprintf(out, "The sample board is %s: move a story to another stage and watch\n", dir)
-	}
 	for _, b := range boards {
 		address, err := g.addBoard(ctx, b, token)
 		if err != nil {

@@ -239,23 +239,51 @@ func TestUpShowsASampleBoardAtFirst(t *testing.T) {
 	p.eventually(t, "/api/gateway/events", `"13_story_photo_sizes"`, `"to_stage":"5_done"`)
 	p.stop(t, syscall.SIGTERM)
 
-	// It is kept as people have left it, even with other projects.
-	stages(t, filepath.Join(dir, "alpha"), "1_story_login")
-	p = up("DIR/alpha")
-	if active, urls := p.registry(t); active != sampleName || len(urls) != 2 {
-		t.Errorf("with another: active %s, projects %v", active, urls)
-	}
-	p.eventually(t, "/api/gateway/pipeline", `"18_story_pay_by_card"`, `"1_story_login"`)
+	// It is kept as people have left it, and with others that were not named.
+	p = up()
 	if _, err := os.Stat(filepath.Join(dir, "data", sampleName, "5_done", "13_story_photo_sizes.md")); err != nil {
 		t.Errorf("the board was unpacked again: %v", err)
 	}
-
-	// Once removed, it is not added again while there are other projects.
-	p.do(t, "DELETE", "/api/gateway/projects/"+sampleName, "")
 	p.stop(t, syscall.SIGTERM)
-	p = up()
+
+	// A real project takes its place.
+	stages(t, filepath.Join(dir, "alpha"), "1_story_login")
+	p = up("DIR/alpha")
 	if active, urls := p.registry(t); active != "alpha" || len(urls) != 1 {
-		t.Errorf("after its removal: active %s, projects %v", active, urls)
+		t.Errorf("with another: active %s, projects %v", active, urls)
+	}
+	if !strings.Contains(p.said, "The sample board is removed") {
+		t.Errorf("it said %q", p.said)
+	}
+	p.stop(t, syscall.SIGTERM)
+
+	// It comes back when it is asked for, beside what the last start served, and stays until it is removed.
+	for _, args := range [][]string{{"--sample"}, nil} {
+		p = up(args...)
+		if _, urls := p.registry(t); len(urls) != 2 || urls[sampleName] == "" {
+			t.Errorf("up %v: projects %v", args, urls)
+		}
+		p.stop(t, syscall.SIGTERM)
+	}
+	if status, says := refused(t, switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "--sample", "DIR/alpha")); status != exitUsage {
+		t.Errorf("with a directory: %d %s", status, says)
+	}
+}
+
+func TestASampleBoardThatSomebodyRemovedStaysAway(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, step := range []struct {
+		args string
+		want string
+	}{{"", sampleName}, {"", "none"}, {"--sample", sampleName}, {"", "none"}} {
+		args := append([]string{"up", "--listen=localhost:0", "--data=DIR/data"}, strings.Fields(step.args)...)
+		p := start(t, switchyard(t, dir, args...))
+		if active, urls := p.registry(t); active != step.want {
+			t.Errorf("up %s: active %s, projects %v", step.args, active, urls)
+		}
+		p.do(t, "DELETE", "/api/gateway/projects/"+sampleName, "")
+		p.stop(t, syscall.SIGTERM)
 	}
 }
 

@@ -99,9 +99,14 @@ grep -qx '# edited' "$root/etc/switchyard/switchyard.toml" || fail "the upgrade 
 start
 running $new
 grep -q alpha <<<"$(curl -s "http://127.0.0.1:$port/api/gateway")" || fail "the data is gone"
+checkup() { # as docs/install.md does
+  chroot --userspec=switchyard:switchyard "$root" /usr/bin/env -i "${settings[@]}" SWITCHYARD_LISTEN=127.0.0.1:$port switchyard doctor >"$work/log" ||
+    { cat "$work/log" >&2; fail "the doctor finds something bad"; }
+}
+checkup
+grep -q "^addresses .* has this gateway" "$work/log" || fail "$(cat "$work/log")"
 stop
-chroot "$root" /usr/bin/env -i SWITCHYARD_DATA=/var/lib/switchyard XDG_CONFIG_HOME=/etc SWITCHYARD_BOT_CONFIG=/var/lib/switchyard/bot.toml \
-  SWITCHYARD_CREDENTIALS=/var/lib/switchyard/credentials.json SWITCHYARD_LISTEN=127.0.0.1:$port /usr/bin/switchyard doctor
+checkup
 
 step "remove keeps configuration and data, purge deletes them"
 chroot "$root" dpkg -r switchyard >/dev/null 2>&1
