@@ -70,7 +70,9 @@ func (g *gateway) withSample(
 	if fresh {
 		watched := make(chan struct{})
 		g.handler.Watched = sync.OnceFunc(func() { close(watched) })
-		g.loops = append(g.loops, loop{sampleName, func(ctx context.Context) error { return playSample(ctx, dir, watched) }})
+		g.loops = append(g.loops, loop{sampleName, func(ctx context.Context) error {
+			return playSample(ctx, dir, watched)
+		}})
 	}
 	fmt.Fprintf(out, "The sample board is %s: move a story to another stage and watch\n", dir)
 	boards = append(boards, workBoard{board.Found{Layout: domain.LayoutStages, Dir: dir}, sampleName, false})
