@@ -39,8 +39,8 @@ var sampleAges = map[string]time.Duration{
 // sampleKey is the key in the state table that says that up has served the sample board.
 const sampleKey = "sample"
 
-// withSample adds the sample board to the boards of a start: if it is wanted, if it is registered, and if nothing else is
-// registered nor served and nobody has removed it. A start whose directories were named removes it.
+// withSample adds the sample board to the boards of a start: if it is wanted, if it is registered, and if nothing else
+// is registered nor served and nobody has removed it. A start whose directories were named removes it.
 func (g *gateway) withSample(
 	ctx context.Context, boards []workBoard, wanted, named bool, out io.Writer,
 ) ([]workBoard, error) {
