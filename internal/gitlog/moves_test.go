@@ -26,11 +26,16 @@ func newBoard(t *testing.T) *project {
 // onBoard makes the log that of the board in a directory.
 func (p *project) onBoard(dir string) {
 	p.t.Helper()
+	p.onLayout(dir, "")
+}
+
+func (p *project) onLayout(dir, layout string) {
+	p.t.Helper()
 	dir = filepath.Join(p.dir, dir)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		p.t.Fatal(err)
 	}
-	b, err := board.Open(board.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	b, err := board.Open(board.Options{Dir: dir, Layout: layout, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		p.t.Fatal(err)
 	}
