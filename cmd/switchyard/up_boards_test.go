@@ -88,6 +88,7 @@ var layoutTrees = map[string]map[string]string{
 	"openspec":   {"openspec/changes/add-login/tasks.md": "- [x] one\n- [ ] two\n"},
 	"spec-kit":   {"specs/001-login/spec.md": "# Feature Specification: Log in\n", "specs/001-login/plan.md": ""},
 	"kiro":       {".kiro/specs/login/tasks.md": "- [x] 1. one\n"},
+	"bmad":       {"_bmad-output/sprint-status.yaml": "development_status:\n  1-1-log-in: done\n"},
 	"backlog.md": {"backlog/config.yml": "statuses: [To Do, Done]\n", "backlog/tasks/b-1.md": "---\nid: B-1\nstatus: Done\n---\n"},
 }
 

@@ -29,7 +29,7 @@ var backlogFolders = []struct{ name, key string }{
 	{"tasks", ""}, {"drafts", "draft/"}, {"completed", "completed/"}, {"archive/tasks", "archived/"},
 }
 
-func openBacklog(files Files) (*rules, error) {
+func openBacklog(files *tree) (*rules, error) {
 	f := backlogRules{root: "backlog"}
 	config := files.Read("backlog/config.yml")
 	if config == nil {

@@ -54,7 +54,7 @@ var archiveDate = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)`)
 })
 
-func (f folderRules) open(Files) (*rules, error) {
+func (f folderRules) open(*tree) (*rules, error) {
 	r := &rules{
 		paths: []string{f.root}, stages: folderStages, unit: f.unit, stories: f.stories,
 		descend: func(dir string) bool {

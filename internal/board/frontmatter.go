@@ -90,8 +90,13 @@ func parseFrontMatter(d document) (frontMatter, error) {
 	case len(d.head) > maxFrontMatter:
 		return noFrontMatter, errTooLong
 	}
+	return parseMapping(d.head)
+}
+
+// parseMapping parses a text that is a mapping, likewise.
+func parseMapping(text []byte) (frontMatter, error) {
 	var root yaml.Node
-	if err := yaml.Unmarshal(d.head, &root); err != nil || root.Kind == 0 { // nothing but comments
+	if err := yaml.Unmarshal(text, &root); err != nil || root.Kind == 0 { // nothing but comments
 		return noFrontMatter, err
 	}
 	switch mapping := root.Content[0]; {
@@ -100,7 +105,7 @@ func parseFrontMatter(d document) (frontMatter, error) {
 	case mapping.Kind != yaml.MappingNode:
 		return noFrontMatter, errNoMapping
 	default:
-		budget := maxExpanded
+		budget := maxExpanded + 2*len(text)
 		if err := checkNode(mapping, maxNesting, &budget); err != nil {
 			return noFrontMatter, err
 		}

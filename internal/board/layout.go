@@ -34,7 +34,7 @@ type layout interface {
 type kind struct {
 	name  string
 	files []string
-	open  func(Files) (*rules, error)
+	open  func(*tree) (*rules, error)
 }
 
 // kinds are the layouts in other files than those of stage directories, in the order in which they are looked for.
@@ -45,6 +45,7 @@ var kinds = []kind{
 	{
 		domain.LayoutBacklog, []string{"backlog/config.yml", "backlog.config.yml", ".backlog/config.yml"}, openBacklog,
 	},
+	{domain.LayoutBMAD, bmadFiles, openBMAD},
 }
 
 // open returns the layout of the board.

@@ -51,6 +51,7 @@ type entry struct {
 type record struct {
 	name    string // "" for the id in words
 	path    string
+	status  string // the file that says the stage, "" for path
 	blocked string
 	tasks   []Task
 	done    domain.Criteria // where there are no tasks

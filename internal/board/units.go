@@ -18,7 +18,7 @@ import (
 type units struct {
 	dir    string
 	watch  func(string)
-	open   func(Files) (*rules, error)
+	open   func(*tree) (*rules, error)
 	log    *slog.Logger
 	notes  notes
 	files  map[string]identity

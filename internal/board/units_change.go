@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -97,10 +98,10 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 	if known.rules.source != nil || c.Blocked != nil {
 		return nil, nil
 	}
-	return fileSet{name: {r.path: true}}, nil
+	return fileSet{name: {r.path: true, cmp.Or(r.status, r.path): true}}, nil
 }
 
-// write changes the file at a record's path.
+// write changes the file of a record that has its boxes or its stage.
 func (s *units) write(tree *tree, e entry, r *record, known *index, from, to int, task *TaskChange) error {
 	if task == nil {
 		refusal := known.rules.refusal
@@ -113,10 +114,14 @@ func (s *units) write(tree *tree, e entry, r *record, known *index, from, to int
 			return domain.Errorf(domain.Invalid, "stage: %s", refusal)
 		}
 	}
+	name := r.path
+	if task == nil {
+		name = cmp.Or(r.status, r.path)
+	}
 	file := &storyFile{}
 	if known.rules.source == nil {
 		var err error
-		if file, err = tree.file(r.path); err != nil {
+		if file, err = tree.file(name); err != nil {
 			return err
 		}
 	}
@@ -130,9 +135,9 @@ func (s *units) write(tree *tree, e entry, r *record, known *index, from, to int
 	if err != nil || known.rules.source != nil {
 		return err
 	}
-	dir, err := tree.open(path.Dir(r.path))
+	dir, err := tree.open(path.Dir(name))
 	if err != nil {
 		return err
 	}
-	return put(dir, dir, path.Base(r.path), file, content)
+	return put(dir, dir, path.Base(name), file, content)
 }
