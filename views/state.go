@@ -35,9 +35,11 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 func storyState(item domain.Item, stuck []string) (Signal, string) {
 	switch {
 	case item.Blocked != "":
-		return SignalStop, "Blocked: " + item.Blocked
+		last, _ := lastLine(item.Blocked)
+		return SignalStop, "Blocked: " + last
 	case item.MergeFailure != "":
-		return SignalCaution, "Merge failed: " + item.MergeFailure
+		last, _ := lastLine(item.MergeFailure)
+		return SignalCaution, "Merge failed: " + last
 	}
 	if _, isStuck := slices.BinarySearch(stuck, item.StoryID); isStuck {
 		return SignalCaution, "Stuck"
@@ -49,7 +51,8 @@ func eventState(e domain.Event) (Signal, string) {
 	kind, d := e.Type.Kind(), e.Details()
 	text := kind.Says(d)
 	if kind.OfStory && d.Reason != "" {
-		text += ": " + d.Reason
+		last, _ := lastLine(d.Reason)
+		text += ": " + last
 	}
 	return signal(kind.Signal), text
 }

@@ -247,8 +247,9 @@ func timeline(p StoryProps) []entry {
 	moved := map[int64]bool{}
 	for _, e := range s.History {
 		kind, d := e.Type.Kind(), e.Details()
+		reason, _ := lastLine(d.Reason)
 		n := entry{
-			signal: signal(kind.Signal), title: upper(kind.Says(d)), text: d.Reason, at: eventTime(e.Event), by: author(e),
+			signal: signal(kind.Signal), title: upper(kind.Says(d)), text: reason, at: eventTime(e.Event), by: author(e),
 		}
 		if e.Type == domain.StageTransition {
 			moved[e.At.UnixMilli()] = true

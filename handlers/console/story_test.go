@@ -306,3 +306,21 @@ func TestEveryResultOfASearchIsReachable(t *testing.T) {
 	}
 	s.Get("/search?q=NEEDLE").WantText(t, "In their texts", " · under ", "A <mark>needle</mark>.")
 }
+
+func TestAFailureOfSeveralLinesIsALog(t *testing.T) {
+	t.Parallel()
+	lines, front := []string{}, "---\nmerge_failure: |\n"
+	for i := range 40 {
+		lines = append(lines, fmt.Sprintf("ok <%d>", i+1))
+	}
+	lines[37] = "--- FAIL: TestPay (0.1s)"
+	front += "  " + strings.Join(lines, "\n  ") + "\n---\n# Pay\n"
+	s := newStorySite(t, false, map[string]string{"4_merge/7_story_pay.md": front})
+	s.Get("/projects/webshop/stories/7_story_pay").WantStatus(t, http.StatusOK).WantText(t,
+		"Merge failed", "28 earlier lines", "ok &lt;1&gt;\n", "ok &lt;28&gt;</pre>", `aria-label="Last 12 of 40 lines"`,
+		"<code data-n=\"29\">ok &lt;29&gt;\n</code><code data-n=\"30\">", `<code data-n="38" class="bad">--- FAIL: TestPay (0.1s)`,
+		"ok &lt;40&gt;\n</code></pre>", `data-copy="failure-log">Copy`)
+	for _, path := range []string{"/", "/projects/webshop", "/waiting"} {
+		s.Get(path).WantText(t, "ok &lt;40&gt;").WantNoText(t, "ok &lt;39&gt;", "FAIL: TestPay")
+	}
+}
