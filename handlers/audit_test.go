@@ -22,7 +22,7 @@ import (
 // changesNothing are the routes that write nothing that belongs in the audit log: the theme is the reader's own, agents report
 // their state, an address is only checked, and changes by chat commands are recorded where the commands are run.
 var changesNothing = map[string]bool{
-	"POST /theme": true, "POST /check-address": true, "POST /gateway/agents/{id}/heartbeat": true, "POST /bot/team/events": true, "POST /bot/team/commands": true,
+	"POST /theme": true, "POST /check-address": true, "POST /notifications/preview": true, "POST /gateway/agents/{id}/heartbeat": true, "POST /bot/team/events": true, "POST /bot/team/commands": true,
 }
 
 // audited is a gateway whose audit log is tested.
@@ -275,7 +275,11 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("POST /api/gateway/targets/{id}/test", hooks+"/test", "", "target.tested", "hooked", target)
 	rotated := a.change("POST /api/gateway/targets/{id}/secret", hooks+"/secret", "", "target.secret_changed", "hooked", "the former secret signs")
 	a.change("POST /api/gateway/targets/{id}/resend", hooks+"/resend", "", "target.resent", "hooked", target)
-	a.change("DELETE /api/gateway/targets/{id}", hooks, "", "target.removed", "hooked", target)
+	rules := []string{"digest", "none", "digest_at", "08:00", "time_zone", "UTC"}
+	a.change("POST /notifications", "/notifications", form(append(rules, "name", "mail", "url", "mailto:a@example.net")...), "target.created", "mail", "url: mailto:a@example.net")
+	a.change("POST /notifications/{id}", "/notifications/"+target, form(append(rules, "name", "hook again")...), "target.changed", "hook again", "name: hooked → hook again")
+	a.change("POST /notifications/{id}/{do}", "/notifications/"+target+"/off", "x=", "target.changed", "hook again", "rules: ")
+	a.change("DELETE /api/gateway/targets/{id}", hooks, "", "target.removed", "hook again", target)
 
 	a.change("POST /sign-in", "/sign-in", form("callback", a.callback()), "sign_in.completed", "identity provider")
 	a.change("POST /sign-out", "/sign-out", "x=", "sign_in.removed", "identity provider")

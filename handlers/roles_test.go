@@ -27,7 +27,7 @@ var neededRole = map[string]domain.Role{
 	"GET /api/gateway/bot": "viewer", "GET /api/events": "viewer", "GET /api/gateway/events": "viewer",
 	"GET /api/gateway/events/stream": "viewer", "POST /mcp": "viewer", "GET /oauth/status": "viewer", "HEAD /oauth/status": "viewer",
 	"GET /": "viewer", "GET /projects": "viewer", "GET /projects/{name}": "viewer",
-	"GET /projects/{name}/stories/{story_id}": "viewer", "GET /agents": "viewer", "GET /events": "viewer", "GET /search": "viewer", "GET /palette": "viewer", "GET /waiting": "viewer", "GET /questions": "viewer", "GET /api/gateway/questions": "viewer", "GET /api/gateway/questions/{id}": "viewer", "GET /flow": "viewer", "GET /flow.csv": "viewer", "GET /api/gateway/flow": "viewer", "GET /wall": "wall",
+	"GET /projects/{name}/stories/{story_id}": "viewer", "GET /agents": "viewer", "GET /events": "viewer", "GET /search": "viewer", "GET /palette": "viewer", "GET /waiting": "viewer", "GET /notifications": "viewer", "GET /notifications/digests/{id}": "viewer", "GET /questions": "viewer", "GET /api/gateway/questions": "viewer", "GET /api/gateway/questions/{id}": "viewer", "GET /flow": "viewer", "GET /flow.csv": "viewer", "GET /api/gateway/flow": "viewer", "GET /wall": "wall",
 	"POST /theme": "viewer", "POST /logout": "viewer",
 
 	"POST /gateway/tokens": "operator", "POST /gateway/agents/{id}/assign": "operator", "POST /api/gateway/switch": "operator",
@@ -40,6 +40,7 @@ var neededRole = map[string]domain.Role{
 	"POST /agents/{id}/assign": "operator", "POST /agents/{id}/label": "operator", "GET /agents/tokens/{hash}": "operator",
 	"POST /agents/tokens/{hash}/revoke": "operator",
 
+	"POST /notifications": "admin", "POST /notifications/preview": "admin", "POST /notifications/{id}": "admin", "POST /notifications/{id}/{do}": "admin",
 	"DELETE /gateway/agents/{id}": "admin", "POST /api/gateway/projects": "admin", "PUT /api/gateway/projects/{name}": "admin",
 	"DELETE /api/gateway/projects/{name}": "admin", "GET /api/gateway/bot-config": "admin", "POST /api/gateway/bot-config": "admin",
 	"GET /api/gateway/targets": "admin", "POST /api/gateway/targets": "admin", "PUT /api/gateway/targets/{id}": "admin",

@@ -49,7 +49,7 @@
       event.preventDefault()
       document.getElementById('keys').togglePopover()
     } else if (event.key === 'j' || event.key === 'k') {
-      const stops = [...document.querySelectorAll('main :is(.title, .name > .link, .wagon, .events li > .link, .found a, .table th a, .card a)')].filter((link) => link.checkVisibility())
+      const stops = [...document.querySelectorAll('main :is(.title, .name > .link, .wagon, .events li > .link, .found a, .table tbody th a, .card a)')].filter((link) => link.checkVisibility())
       const at = stops.indexOf(document.activeElement)
       stops[event.key === 'j' ? at + 1 : Math.max(0, at - 1)]?.focus()
     } else if (event.key === 'g') {

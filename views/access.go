@@ -34,11 +34,12 @@ func readerName(a domain.Actor) string {
 	return domain.Cut(a.Who, 60)
 }
 
-func roleName(r domain.Role) string {
-	if r == domain.RoleAdmin {
-		return "administrator"
+func readerRole(a domain.Actor) string {
+	role := string(a.Role)
+	if a.Role == domain.RoleAdmin {
+		role = "administrator"
 	}
-	return string(r)
+	return role + ", " + viaWords(a.Via)
 }
 
 func methodAndRole(e domain.AuditEntry) string {

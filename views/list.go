@@ -1,6 +1,8 @@
 package views
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 type List struct {
 	url    string // the address of the page that shows it
 	rows   int    // per page
+	order  string // what it is sorted by, "" for the usual order
 	Filter string
 	Page   int // from 1
 	Pages  int
@@ -39,7 +42,7 @@ func (l List) address(page int) string {
 	if page > 1 {
 		number = strconv.Itoa(page)
 	}
-	return withQuery(l.url, "q", l.Filter, "page", number)
+	return withQuery(l.url, "q", l.Filter, "sort", l.order, "page", number)
 }
 
 func (l List) Address() string { return l.address(l.Page) }
@@ -47,16 +50,45 @@ func (l List) Address() string { return l.address(l.Page) }
 // The number of rows on a page: an agent's has several controls.
 const projectRows, agentRows = 50, 20
 
-// NewProjectList returns a page of the list, and the indices of its projects. pipelines must be ordered by name.
-func NewProjectList(pipelines []domain.ProjectPipeline, filter string, page int) (List, []int) {
+// What the list of projects can be sorted by; "" is by trouble.
+const (
+	sortByName     = "name"
+	sortByWork     = "work"
+	sortByMove     = "move"
+	sortByFinished = "finished"
+)
+
+// NewProjectList returns a page of the list, and the indices of its projects: the worst trouble first, or in another
+// order. charts are of the projects in o and may be missing.
+func NewProjectList(o *TrackOrder, charts []domain.Charts, filter, sort string, page int) (List, []int) {
 	wanted := strings.ToLower(strings.TrimSpace(filter))
 	var found []int
-	for i, p := range pipelines {
+	for _, at := range o.order {
+		p := &o.pipelines[at]
 		if strings.Contains(strings.ToLower(p.Project), wanted) || strings.Contains(strings.ToLower(p.URL), wanted) {
-			found = append(found, i)
+			found = append(found, int(at))
 		}
 	}
-	list, from, to := newList(ProjectsURL, filter, page, projectRows, len(pipelines), len(found))
+	var compare func(i, j int) int
+	switch sort {
+	case sortByName:
+		compare = cmp.Compare // they are ordered by name
+	case sortByWork:
+		compare = func(i, j int) int { return cmp.Compare(o.tracks[j].working, o.tracks[i].working) }
+	case sortByMove:
+		compare = func(i, j int) int { return o.tracks[j].moved.Compare(o.tracks[i].moved) }
+	case sortByFinished:
+		if len(charts) == len(o.pipelines) {
+			compare = func(i, j int) int { return cmp.Compare(finished(charts[j].Days), finished(charts[i].Days)) }
+		}
+	default:
+		sort = ""
+	}
+	if compare != nil {
+		slices.SortStableFunc(found, compare)
+	}
+	list, from, to := newList(ProjectsURL, filter, page, projectRows, len(o.pipelines), len(found))
+	list.order = sort
 	return list, found[from:to]
 }
 

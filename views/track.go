@@ -105,6 +105,22 @@ func (t *track) fill(owners *domain.Owners) {
 	}
 }
 
+// counts says how many stories there are in each stage.
+func (t *track) counts() string {
+	var list []string
+	add := func(stage string, n int) { list = append(list, domain.StageTitle(stage)+": "+thousands(n)) }
+	if t.backlog != nil {
+		add(t.backlog.Name, len(t.backlog.Items))
+	}
+	for _, s := range t.stations {
+		add(s.name, len(s.wagons)+s.more)
+	}
+	if t.done != nil {
+		add(t.done.Name, len(t.done.Items))
+	}
+	return strings.Join(list, ", ")
+}
+
 // troubles returns what is wrong with a project, worst first. Without any it is clear.
 func troubles(p *domain.ProjectPipeline, stuck int) (list []trouble) {
 	switch {

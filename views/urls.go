@@ -33,8 +33,10 @@ const (
 	FlowURL         = "/flow"
 	QuestionsURL    = "/questions"
 	WallURL         = "/wall" // see web.WallLink
-	AcknowledgeURL  = "/attention/acknowledge"
-	ReopenURL       = "/attention/reopen"
+	// NotificationsURL is the page, and what the addresses of its forms begin with.
+	NotificationsURL = "/notifications"
+	AcknowledgeURL   = "/attention/acknowledge"
+	ReopenURL        = "/attention/reopen"
 )
 
 // AllStuck is used instead of an alert's key for all stuck stories. To reopen them, it is followed by the time at which

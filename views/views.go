@@ -25,7 +25,8 @@ const (
 	PageFlow     Page = "Flow"
 	PageBot      Page = "Bot"
 	PageAccess   Page = "Access" // in the menu
-	PageAudit    Page = "Audit"  // in the menu
+	PageNotify   Page = "Notifications"
+	PageAudit    Page = "Audit" // in the menu
 )
 
 // Theme is the reader's choice of a light or dark theme.

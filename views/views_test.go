@@ -92,7 +92,8 @@ func fromGit(list []domain.DayCount, counts ...int) []domain.DayCount {
 func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
 	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: events(t), Since: views.EventPlace{At: 1, ID: 1}, Older: views.EventPlace{At: 1, ID: 1}, Now: now}
-	list, _ := views.NewProjectList([]domain.ProjectPipeline{alpha, stale, lost}, "", 1)
+	order := views.NewTrackOrder([]domain.ProjectPipeline{alpha, lost, stale}, nil)
+	list, _ := views.NewProjectList(order, nil, "", "", 1)
 	for name, component := range map[string]templ.Component{
 		"layout": views.Layout(views.Frame{
 			Version: "1.2.3",
@@ -118,8 +119,8 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 			Stages: []domain.StageTime{{Stage: "Current", Median: 26 * time.Hour, Visits: 99}, {Stage: "QA", Median: 14 * time.Minute, Visits: 1}},
 		}})),
 		"overview_first": element(views.OverviewPart(views.OverviewProps{Now: now})),
-		"projects": element(views.ProjectsPart(views.ProjectsProps{Active: "alpha", Now: now, List: list, Rows: []views.ProjectRow{
-			{ProjectPipeline: alpha, LastEvent: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
+		"projects": element(views.ProjectsPart(views.ProjectsProps{Active: "alpha", Now: now, List: list, Order: order, Rows: []views.ProjectRow{
+			{ProjectPipeline: alpha}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
 		}})),
 		"project": element(views.ProjectPart(views.ProjectProps{
 			Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[4:], Now: now,

@@ -71,7 +71,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	tab.Find("button", "Log in").Click()
 	tab.Find("heading", "Overview")
 	refused("/no-such-page")
-	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/gamma", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/waiting", "/questions", "/flow", "/bot-config", "/sign-in"} {
+	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/gamma", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/waiting", "/questions", "/notifications?kind=ntfy", "/flow", "/bot-config", "/sign-in"} {
 		check(path)
 	}
 	tab.Goto(s.URL + "/access")

@@ -78,7 +78,7 @@ func TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab(t *testing.T) {
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/projects")
-	tab.Find("textbox", "Name").Type("delta" + kb.Tab + "nonsense" + kb.Enter)
+	tab.Find("textbox", "URL").Type("nonsense" + kb.Tab + "delta" + kb.Enter)
 	tab.WaitText("Must begin with http:// or https://.")
 	tab.Find("link", "Agents").Click()
 	tab.Find("heading", "Agents")
@@ -92,7 +92,7 @@ func TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab(t *testing.T) {
 	if _, err := s.Projects.Remove(t.Context(), "beta"); err != nil { // in another tab
 		t.Fatal(err)
 	}
-	buttons[1].Call(`function() { this.click() }`)
+	buttons[2].Call(`function() { this.click() }`)
 	browsertest.Eval[bool](tab, `document.querySelector(':popover-open form')?.requestSubmit() ?? true`)
 	tab.Wait(`document.querySelector('h1').textContent === 'Not found' || !document.body.innerText.includes('beta')`)
 	if names := s.Projects.Registry().Projects; len(names) != 2 {

@@ -92,7 +92,7 @@ func TestEveryPageIsValidHTML(t *testing.T) {
 	check(s.Get("/login"))
 	s.Submit("/login", "token", gatewaytest.AdminToken).WantStatus(t, http.StatusSeeOther)
 	for _, path := range []string{
-		"/", "/?q=al&show=troubled", "/?q=none", "/projects", "/projects/alpha", "/projects/alpha-name", "/projects/alpha/stories/12_story_pay", "/projects/alpha/stories/1_story_first", "/search", "/search?q=story", "/waiting", "/questions", "/questions?state=all", "/wall", "/flow", "/projects/gamma", "/agents",
+		"/", "/?q=al&show=troubled", "/?q=none", "/projects", "/projects/alpha", "/projects/alpha-name", "/projects/alpha/stories/12_story_pay", "/projects/alpha/stories/1_story_first", "/search", "/search?q=story", "/waiting", "/questions", "/questions?state=all", "/notifications?kind=mail", "/wall", "/flow", "/projects/gamma", "/agents",
 		"/events", "/events?q=none", "/events?before=3", "/bot-config", "/sign-in", "/sign-in/setup", "/no-such-page", "/callback?error=no",
 	} {
 		check(s.Get(path))

@@ -27,10 +27,9 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	order, _ := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck) }).(*views.TrackOrder)
 	p := views.OverviewProps{
 		Active:    s.Registry.Active,
-		Pipelines: s.Pipelines, Order: order,
+		Pipelines: s.Pipelines, Order: trackOrder(s),
 		Alerts: s.Alerts,
 		Events: latest,
 		Charts: s.Charts, Together: s.Together, Agents: s.Agents, Owners: s.Owners,
@@ -45,6 +44,12 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		part:       views.OverviewPart(p),
 		pageAround: views.Overview,
 	})
+}
+
+// trackOrder returns the order of the projects' tracks, which all readers of a snapshot share.
+func trackOrder(s *service.Snapshot) *views.TrackOrder {
+	order, _ := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck) }).(*views.TrackOrder)
+	return order
 }
 
 // showCookie holds which projects the reader wants to see; without it, all are shown.

@@ -28,20 +28,15 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 		return err
 	}
 	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
-	list, shown := views.NewProjectList(s.Pipelines, query.Get("q"), page)
-	listed := make([]domain.Project, len(shown))
-	for i, at := range shown {
-		listed[i] = s.Registry.Projects[at]
+	order := trackOrder(s)
+	list, shown := views.NewProjectList(order, s.Charts, query.Get("q"), query.Get("sort"), page)
+	p := views.ProjectsProps{
+		Active: s.Registry.Active, List: list, Order: order, Together: s.Together, Now: now(),
 	}
-	times, err := c.service.Events.LastTimes(r.Context(), listed)
-	if err != nil {
-		return err
-	}
-	p := views.ProjectsProps{Active: s.Registry.Active, List: list, Now: now()}
-	for i, at := range shown {
+	for _, at := range shown {
 		pipeline := s.Pipelines[at]
 		p.Rows = append(p.Rows, views.ProjectRow{
-			ProjectPipeline: pipeline, Stuck: s.Alerts.Stuck[pipeline.Project], Days: s.Charts[at].Days, LastEvent: times[i],
+			ProjectPipeline: pipeline, Stuck: s.Alerts.Stuck[pipeline.Project], Days: s.Charts[at].Days,
 		})
 	}
 	return c.render(w, r, view{

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
@@ -43,7 +44,7 @@ func TestARefusedProjectKeepsWhatWasTyped(t *testing.T) {
 		{"alpha", "http://127.0.0.1:2", http.StatusConflict, "name", "Project &#39;alpha&#39; already exists."},
 	} {
 		a := s.Submit("/projects", "name", test.name, "url", test.url, "token", "secret-1").WantStatus(t, test.status)
-		a.WantText(t, `value="`+test.name+`"`, `value="`+test.url+`"`)
+		a.WantText(t, `value="`+test.url+`"`, `value="`+test.name+`"`)
 		a.WantText(t, `aria-invalid="true"`, `id="`+test.field+`-error"`, test.message)
 		a.WantNoText(t, "secret-1")
 		if a.Header.Get("ETag") != "" || a.Header.Get("HX-Replace-Url") != "false" {
@@ -174,4 +175,23 @@ func TestAddingAProjectSaysWhatAnswersThere(t *testing.T) {
 	if active := s.Projects.Registry().Active; active != "alpha" {
 		t.Errorf("active: %q", active)
 	}
+}
+
+func TestTheWorstProjectIsListedFirstAndTheListCanBeSorted(t *testing.T) {
+	s := newConsoleSite(t)
+	now := time.Now()
+	quiet := board("1_backlog", "2_current: 1_story_a, 2_story_b", "3_done")
+	s.add("alpha", quiet)
+	halted := board("1_backlog", "2_current: 7_story_c!a key is missing", "3_done")
+	s.add("beta", halted)
+	s.move("alpha", "1_story_a", "1_backlog", "2_current", now)
+	for path, order := range map[string][]string{
+		"/projects":           {`href="/projects/beta"`, "1 blocked", "Backlog: 0, Current: 1, Done: 0", `href="/projects/alpha"`, "clear"},
+		"/projects?sort=name": {`aria-sort="ascending"`, `href="/projects/alpha"`, `href="/projects/beta"`},
+		"/projects?sort=work": {`href="/projects/alpha"`, `href="/projects/beta"`},
+		"/projects?sort=x":    {`href="/projects/beta"`, `href="/projects/alpha"`},
+	} {
+		s.Get(path).WantText(t, order...)
+	}
+	s.Get("/projects?sort=name").WantText(t, `data-hx-get="/projects?sort=name&amp;v=`)
 }

@@ -74,8 +74,8 @@ func TestResultsAreWhereTheEyeIs(t *testing.T) {
 	tab.Keys(kb.Tab)
 	tab.Wait(`document.activeElement.textContent === "Undo"`)
 
-	tab.Find("textbox", "Name").Type("project-01")
-	tab.Keys(kb.Tab + "http://127.0.0.1:3001" + kb.Enter)
+	tab.Find("textbox", "URL").Type("http://127.0.0.1:3001")
+	tab.Keys(kb.Tab + "project-01" + kb.Enter)
 	tab.WaitText("Project 'project-01' already exists.")
 	tab.Wait(`document.activeElement.id === "name"`) // the field to correct
 	tab.Complaints()

@@ -12,7 +12,7 @@ import (
 
 // everyPage lists the pages of a reader who has logged in.
 var everyPage = []string{
-	"/", "/projects", "/projects/alpha", "/projects/gamma", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/waiting", "/questions", "/flow",
+	"/", "/projects", "/projects/alpha", "/projects/gamma", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/waiting", "/questions", "/notifications?kind=mail", "/flow",
 	"/bot-config", "/sign-in", "/sign-in/setup", "/access", "/audit",
 }
 

@@ -12,7 +12,7 @@ import (
 // are as high as the text.
 const tooSmall = `(() => {
 	if (e.closest('.sr-only, svg, p:not(:has(> .link:only-child)), dd, .markdown, [popover], .tokens') || getComputedStyle(e).pointerEvents === 'none') return false
-	const target = e.matches('[type=checkbox]') ? e.labels[0] : e
+	const target = e.matches('[type=checkbox], [type=radio]') ? e.labels[0] : e
 	target.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'})
 	const box = target.getClientRects()[0]
 	const x = box.left + Math.min(box.width, innerWidth - box.left) / 2, y = box.top + box.height / 2
@@ -72,13 +72,13 @@ func TestAPhoneIsOperatedByTouch(t *testing.T) {
 
 	tap("link", "Projects")
 	tab.Find("heading", "Projects")
-	tab.All("button", "Remove")[1].Tap()
+	tab.All("button", "Remove")[2].Tap()
 	tab.Find("heading", "Remove beta?")
 	tap("button", "Cancel")
 	tab.Wait(`!document.querySelector(':popover-open')`)
-	tab.All("button", "Remove")[1].Tap()
-	tab.Find("heading", "Remove beta?")
 	tab.All("button", "Remove")[2].Tap()
+	tab.Find("heading", "Remove beta?")
+	tab.All("button", "Remove")[3].Tap()
 	tab.WaitText("beta is removed.")
 	tap("link", "alpha")
 	tab.Find("heading", "alpha")

@@ -13,7 +13,7 @@ func TestAStuckStoryIsTroubleOfItsProject(t *testing.T) {
 	s.add("slow", stages[:])
 	s.add("well", board("1_backlog:", "2_current: 1_story_a", "3_done:"))
 
-	s.Get("/projects").WantText(t, "1 blocked, 1 stuck", "well", ">clear<")
+	s.Get("/projects").WantText(t, "1 blocked", "1 stuck", "well", ">clear<")
 	troubled := s.Get("/?show=troubled").WantText(t, "1 blocked", "1 stuck", "1 other project not shown")
 	troubled.WantNoText(t, `id="project-well"`)
 	s.Get("/projects/slow").WantText(t, "1 blocked, 1 stuck", "Login", "in this stage for", "1 d", "Stuck",

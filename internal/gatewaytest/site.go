@@ -82,7 +82,7 @@ func (s *Site) Submit(path string, fields ...string) Answer {
 	s.Helper()
 	form := url.Values{}
 	for i := 0; i < len(fields); i += 2 {
-		form.Set(fields[i], fields[i+1])
+		form.Add(fields[i], fields[i+1])
 	}
 	return s.Do(http.MethodPost, path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 }

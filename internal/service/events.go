@@ -121,25 +121,6 @@ func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domai
 	return page.Events, err
 }
 
-// LastTimes returns the time of the event that each project sent last, zero if it has none, in the projects' order.
-// While the store cannot be reached it returns the times in memory.
-func (s *Events) LastTimes(ctx context.Context, projects []domain.Project) ([]time.Time, error) {
-	times := make([]time.Time, len(projects))
-	for i, p := range projects {
-		q := domain.EventQuery{Backward: true, Limit: 1, Project: p.Name}
-		page, err := s.Page(ctx, q)
-		if domain.CodeOf(err) == domain.Unavailable {
-			page, _ = s.tail.Load().find(q)
-		} else if err != nil {
-			return nil, err
-		}
-		if len(page.Events) > 0 {
-			times[i] = page.Events[0].At
-		}
-	}
-	return times, nil
-}
-
 // pendingRead is a queued read. Its caller waits for stored.
 type pendingRead struct {
 	domain.FeedRead

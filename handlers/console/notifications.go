@@ -1,0 +1,274 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+	"switchyard/views"
+)
+
+const (
+	// shownDeliveries is how many attempts a failing target shows.
+	shownDeliveries = 4
+	// digestEvents is how many events the page of a digest shows.
+	digestEvents = 1000
+)
+
+// Notifications is the page: administrators see the targets, everybody their own devices.
+func (c *Console) Notifications(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	var form *views.TargetForm
+	if web.InfoOf(r.Context()).Role.Allows(domain.RoleAdmin) && !wantsPart(r) {
+		switch id, kind := query.Get("edit"), query.Get("kind"); {
+		case id != "":
+			t, err := c.service.Targets.Get(r.Context(), id)
+			if err != nil {
+				return err
+			}
+			form = &views.TargetForm{ID: t.ID, Name: t.Name, Rules: t.Rules}
+		case views.IsTargetKind(kind):
+			form = &views.TargetForm{Kind: kind, Rules: newRules()}
+		}
+	}
+	return c.showNotifications(w, r, form, views.GivenToken{}, nil)
+}
+
+func newRules() domain.TargetRules {
+	return domain.TargetRules{Digest: domain.NoDigest, DigestAt: "08:00", TimeZone: zoneName()}
+}
+
+// zoneName returns the name of the gateway's time zone, UTC if it has none.
+func zoneName() string {
+	if name := time.Local.String(); name != "Local" && name != "" {
+		return name
+	}
+	return "UTC"
+}
+
+// showNotifications shows the page, with a form that was refused, or with a secret that was just made.
+func (c *Console) showNotifications(w http.ResponseWriter, r *http.Request, form *views.TargetForm,
+	given views.GivenToken, refused error,
+) error {
+	p := views.NotificationsProps{
+		Log: r.URL.Query().Get("log"), Form: form, Given: given, Projects: c.projectNames(), Now: now(),
+	}
+	v := view{
+		frame:  views.Frame{Title: "Notifications", Page: views.PageNotify},
+		status: web.StatusOf(refused), once: given.Token != "",
+	}
+	if !web.InfoOf(r.Context()).Role.Allows(domain.RoleAdmin) {
+		v.page = views.Notifications(p, views.Device(), nil)
+		return c.render(w, r, v)
+	}
+	if err := c.targetRows(r, &p); err != nil {
+		return err
+	}
+	v.part = views.NotificationsPart(p)
+	v.pageAround = func(list templ.Component) templ.Component { return views.Notifications(p, views.Device(), list) }
+	return c.render(w, r, v)
+}
+
+// targetRows puts the targets into p, with what happened to their messages.
+func (c *Console) targetRows(r *http.Request, p *views.NotificationsProps) error {
+	ctx, targets := r.Context(), c.service.Targets
+	list, err := targets.List(ctx)
+	if err != nil {
+		return err
+	}
+	hours, err := targets.Hours(ctx, clock.Now().Add(-24*time.Hour))
+	if err != nil {
+		return err
+	}
+	byTarget := map[string][]domain.DeliveryHour{}
+	for _, h := range hours {
+		byTarget[h.Target] = append(byTarget[h.Target], h)
+	}
+	for _, t := range list {
+		row := views.TargetRow{Target: t, Shown: targets.Shown(t.URL), Hours: byTarget[t.ID]}
+		failing := t.Enabled && !t.Progress.FailingAt.IsZero()
+		if failing {
+			if row.Waiting, row.WaitsMore, err = targets.Waiting(ctx, t); err != nil {
+				return err
+			}
+		}
+		if limit := shownDeliveries; failing || p.Log == t.ID {
+			if p.Log == t.ID {
+				limit = domain.MaxDeliveries
+			}
+			if row.Deliveries, err = targets.Deliveries(ctx, t.ID, limit); err != nil {
+				return err
+			}
+		}
+		if t.Rules.Digest != domain.NoDigest || t.Rules.Quiet != nil {
+			digests, err := targets.Digests(ctx, t.ID, 1)
+			if err != nil {
+				return err
+			}
+			if len(digests) > 0 {
+				row.LastDigest = &digests[0]
+			}
+		}
+		p.Targets = append(p.Targets, row)
+	}
+	return nil
+}
+
+// AddTarget takes the form that adds a target. A webhook's secret is shown once, in the answer.
+func (c *Console) AddTarget(w http.ResponseWriter, r *http.Request, fields url.Values) error {
+	t := domain.Target{
+		Name: fields.Get("name"), URL: targetAddress(fields.Get("url")), Rules: targetRules(fields), Enabled: true,
+	}
+	added, err := c.service.Targets.Add(r.Context(), t)
+	form := &views.TargetForm{Kind: fields.Get("kind"), Name: t.Name, URL: fields.Get("url"), Rules: t.Rules}
+	if form.Error = fieldError(err); form.Error.Message != "" {
+		return c.showNotifications(w, r, form, views.GivenToken{}, err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.targetStored(w, r, added.Name, added.Secret, added.Name+" is added. Test says whether a message arrives.")
+}
+
+// targetStored shows the page with a new secret, or redirects to it with a notice if there is none.
+func (c *Console) targetStored(w http.ResponseWriter, r *http.Request, name string, secret domain.Secret, said string,
+) error {
+	if secret != "" {
+		return c.showNotifications(w, r, nil, views.GivenToken{Name: name, Token: secret}, nil)
+	}
+	return c.notices.redirect(w, r, views.NotificationsURL, views.Notice{Text: said})
+}
+
+// ChangeTarget takes the form that changes a target.
+func (c *Console) ChangeTarget(w http.ResponseWriter, r *http.Request, fields url.Values) error {
+	before, err := c.service.Targets.Get(r.Context(), web.PathParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	t := domain.Target{
+		Name: fields.Get("name"), URL: targetAddress(fields.Get("url")), Rules: targetRules(fields), Enabled: before.Enabled,
+	}
+	_, secret, err := c.service.Targets.Change(r.Context(), before.ID, t)
+	form := &views.TargetForm{ID: before.ID, Name: t.Name, URL: fields.Get("url"), Rules: t.Rules}
+	if form.Error = fieldError(err); form.Error.Message != "" {
+		return c.showNotifications(w, r, form, views.GivenToken{}, err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.targetStored(w, r, t.Name, secret, "The changes are saved.")
+}
+
+// DoTarget does what a button of a target says.
+func (c *Console) DoTarget(w http.ResponseWriter, r *http.Request) error {
+	id, ctx, targets := web.PathParam(r, "id"), r.Context(), c.service.Targets
+	t, err := targets.Get(ctx, id)
+	if err != nil {
+		return c.done(w, r, views.NotificationsURL, views.Notice{}, err, "This target is gone.")
+	}
+	notice := views.Notice{}
+	switch web.PathParam(r, "do") {
+	case "test":
+		notice.Text = "A test message to " + t.Name + " was accepted."
+		if err = targets.Test(ctx, id); domain.CodeOf(err) == domain.BadGateway {
+			c.LogCause(r, err)
+			notice = views.Notice{
+				Text: "The test message to " + t.Name + " was not accepted: " + views.Sentence(domain.MessageOf(err)), Failed: true,
+			}
+			err = nil
+		}
+	case "resend":
+		notice.Text = "The last messages to " + t.Name + " are sent again."
+		err = targets.Resend(ctx, id)
+	case "on", "off":
+		t.Enabled = web.PathParam(r, "do") == "on"
+		notice.Text = t.Name + " is turned off. Nothing is lost: it goes on where it stopped."
+		notice.Undo = views.Undo{URL: views.TargetURL(id) + "/on"}
+		if t.Enabled {
+			notice.Text, notice.Undo.URL = t.Name+" is turned on.", views.TargetURL(id)+"/off"
+		}
+		_, _, err = targets.Change(ctx, id, domain.Target{Name: t.Name, Rules: t.Rules, Enabled: t.Enabled})
+	case "secret":
+		secret, err := targets.NewSecret(ctx, id)
+		if err != nil {
+			return err
+		}
+		return c.targetStored(w, r, t.Name, secret, "")
+	case "remove":
+		notice.Text = t.Name + " is removed."
+		err = targets.Remove(ctx, id)
+	default:
+		return domain.Errorf(domain.NotFound, "A target has no such button.")
+	}
+	return c.done(w, r, views.NotificationsURL, notice, err, "This target is gone.")
+}
+
+// PreviewTarget says what a target with the rules in the form would get.
+func (c *Console) PreviewTarget(w http.ResponseWriter, r *http.Request, fields url.Values) error {
+	return c.writeFragment(w, r, views.TargetSays(targetRules(fields)))
+}
+
+// targetRules reads the rules in a form. The service checks them.
+func targetRules(fields url.Values) domain.TargetRules {
+	rules := domain.TargetRules{
+		Projects: fields["projects"], Digest: domain.Digesting(fields.Get("digest")), DigestAt: fields.Get("digest_at"),
+		TimeZone: fields.Get("time_zone"),
+	}
+	for _, kind := range fields["events"] {
+		rules.Events = append(rules.Events, domain.EventType(kind))
+	}
+	for _, kind := range fields["alerts"] {
+		rules.Alerts = append(rules.Alerts, domain.AlertKind(kind))
+	}
+	if fields.Get("quiet") != "" {
+		rules.Quiet = &domain.Quiet{From: fields.Get("quiet_from"), To: fields.Get("quiet_to"), Days: fields["days"]}
+	}
+	return rules
+}
+
+// pastedAddresses are addresses as services give them for pasting, and what targets call them.
+var pastedAddresses = []struct {
+	as *regexp.Regexp
+	is string
+}{
+	{regexp.MustCompile(`^https://(?:\w+\.)?discord(?:app)?\.com/api/webhooks/(\d+)/([\w-]+)$`), "discord://$2@$1"},
+	{regexp.MustCompile(`^https://hooks\.slack\.com/services/(\w+)/(\w+)/(\w+)$`), "slack://hook:$1-$2-$3@webhook"},
+}
+
+// targetAddress returns the address of a target that was typed or pasted.
+func targetAddress(text string) domain.Secret {
+	for _, pasted := range pastedAddresses {
+		if pasted.as.MatchString(text) {
+			return domain.Secret(pasted.as.ReplaceAllString(text, pasted.is))
+		}
+	}
+	return domain.Secret(text)
+}
+
+// Digest is the page of what a target was told at once.
+func (c *Console) Digest(w http.ResponseWriter, r *http.Request) error {
+	digest, events, err := c.service.Targets.Digest(r.Context(), web.PathParam(r, "id"), digestEvents+1)
+	if err != nil {
+		return err
+	}
+	p := views.DigestProps{Digest: digest, Events: events, Now: now()}
+	if p.More = len(events) > digestEvents; p.More {
+		p.Events = events[:digestEvents]
+	}
+	for _, alert := range c.service.Overview.Snapshot(r.Context()).Alerts.Items {
+		for _, told := range digest.Alerts {
+			if alert.Key() == told.Key {
+				p.Open = append(p.Open, alert)
+			}
+		}
+	}
+	return c.render(w, r, view{
+		frame: views.Frame{Title: p.Title(), Page: views.PageNotify}, page: views.Digest(p),
+	})
+}

@@ -1,0 +1,99 @@
+package views
+
+import (
+	"slices"
+
+	"switchyard/internal/domain"
+)
+
+// TargetForm is the form that adds or changes a target, as it was sent, with its error. The address is never sent back.
+type TargetForm struct {
+	ID    string // "" to add one
+	Kind  string // which is described
+	Shown string // the address without its secrets
+	Name  string
+	URL   string // refused, so that it can be corrected
+	Rules domain.TargetRules
+	Error FieldError
+}
+
+// targetKind is what people choose a target from.
+type targetKind struct{ id, name, about, field, example string }
+
+var targetKinds = []targetKind{
+	{"ntfy", "ntfy", "a topic", "Address of the topic", "ntfy://ntfy.sh/my-topic"},
+	{"gotify", "Gotify", "a server, a token", "Address with its token", "gotify://gotify.example.net/token"},
+	{"discord", "Discord", "a webhook’s address", "Address of the webhook", "https://discord.com/api/webhooks/…"},
+	{"slack", "Slack", "a webhook’s address", "Address of the webhook", "https://hooks.slack.com/services/…"},
+	{"mattermost", "Mattermost", "a webhook’s token", "Address with its token", "mattermost://chat.example.net/token"},
+	{"telegram", "Telegram", "a bot, a chat", "Bot and chats", "telegram://token@telegram?chats=@channel"},
+	{"pushover", "Pushover", "two keys", "Keys", "pushover://shoutrrr:token@user/"},
+	{"mail", "Mail", "an address", "Address", "mailto:team@example.net"},
+	{"webhook", "Webhook", "an address, signed", "Address", "https://hooks.example.net/switchyard"},
+}
+
+func (f TargetForm) kind() targetKind {
+	i := slices.IndexFunc(targetKinds, func(k targetKind) bool { return k.id == f.Kind })
+	if i < 0 {
+		return targetKind{field: "Address", example: "https://…, mailto:…, ntfy://…"}
+	}
+	return targetKinds[i]
+}
+
+// IsTargetKind reports whether targets of this kind can be chosen.
+func IsTargetKind(id string) bool {
+	return slices.ContainsFunc(targetKinds, func(k targetKind) bool { return k.id == id })
+}
+
+// maxProjectChoices is the most projects that the form offers.
+const maxProjectChoices = 100
+
+// projectChoices are the projects that the form offers: those that are chosen, then others.
+func (f TargetForm) projectChoices(projects []string) []string {
+	list := slices.Clone(f.Rules.Projects)
+	for _, name := range projects {
+		if len(list) < maxProjectChoices && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (f TargetForm) hasProject(name string) bool { return slices.Contains(f.Rules.Projects, name) }
+
+// eventTypes are the types that the form offers, and those that are chosen already.
+func (f TargetForm) eventTypes() (list []domain.EventType) {
+	for _, kind := range domain.EventKinds {
+		if kind.Choice != "" {
+			list = append(list, kind.Type)
+		}
+	}
+	for _, kind := range f.Rules.Events {
+		if !slices.Contains(list, kind) {
+			list = append(list, kind)
+		}
+	}
+	return list
+}
+
+func hasEvent(r domain.TargetRules, kind domain.EventType) bool {
+	return slices.Contains(r.Events, kind)
+}
+
+func hasAlert(r domain.TargetRules, kind domain.AlertKind) bool {
+	return slices.Contains(r.Alerts, kind)
+}
+
+func (f TargetForm) quiet() domain.Quiet {
+	if f.Rules.Quiet == nil {
+		return domain.Quiet{From: "22:00", To: "07:00"}
+	}
+	return *f.Rules.Quiet
+}
+
+func (f TargetForm) hasDay(day string) bool { return slices.Contains(f.quiet().Days, day) }
+
+var weekDays = []struct{ id, name string }{
+	{"mon", "Mo"}, {"tue", "Tu"}, {"wed", "We"}, {"thu", "Th"}, {"fri", "Fr"}, {"sat", "Sa"}, {"sun", "Su"},
+}
