@@ -59,7 +59,10 @@
       document.dispatchEvent(new CustomEvent('switchyard:beforeShow', { detail: fragment }))
       if (style === 'morph') {
         const before = wagons()
+        const swap = { detail: { target, fragment } }
+        document.dispatchEvent(new CustomEvent('switchyard:beforeMorph', swap))
         const morphed = Idiomorph.morph(target, fragment.children, { morphStyle: 'outerHTML', ignoreActiveValue: true, callbacks: partCallbacks })
+        document.dispatchEvent(new CustomEvent('switchyard:afterMorph', swap))
         travel(before)
         return morphed
       }

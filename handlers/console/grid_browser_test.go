@@ -1,0 +1,82 @@
+package console_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
+)
+
+const rows = `[...document.querySelectorAll('.grid-table tbody tr')].map((row) => row.id.replace('project-', '')).join(' ')`
+
+// TestAWagonKeepsTheFocusWhenItsStoryMoves wherever it moves among other wagons.
+func TestAWagonKeepsTheFocusWhenItsStoryMoves(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	stages := []string{"2_current", "3_qa", "4_merge"}
+	set := func(at int) {
+		list := board("1_backlog:", "2_current: 1_story_a", "3_qa: 2_story_b", "4_merge: 3_story_c", "5_done:")
+		list[at+1].Items = append(list[at+1].Items, domain.Item{StoryID: "50_story_login", StoryName: "Login", Since: time.Now()})
+		s.boards.set("alpha", list)
+	}
+	s.add("alpha", board("1_backlog:", "5_done:"))
+	set(0)
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/")
+	tab.Wait(`document.querySelectorAll('.wagon').length === 4`)
+	const login = `document.querySelector('.wagon[href$="50_story_login"]')`
+	browsertest.Eval[bool](tab, login+`.focus(), true`)
+	for i := range 12 {
+		at := (i + 1) % 3
+		s.move("alpha", "50_story_login", stages[i%3], stages[at], time.Now())
+		set(at)
+		refresh(tab)
+		tab.Wait(fmt.Sprintf(`%s?.closest('td').dataset.label === %q`, login, domain.StageTitle(stages[at])))
+		if !browsertest.Eval[bool](tab, `document.activeElement === `+login) {
+			t.Fatalf("after move %d the focus is on %s", i+1, browsertest.Eval[string](tab, `document.activeElement.outerHTML.slice(0, 200)`))
+		}
+	}
+	s.move("alpha", "50_story_login", "2_current", "5_done", time.Now())
+	s.boards.set("alpha", board("1_backlog:", "2_current: 1_story_a", "3_qa: 2_story_b", "4_merge: 3_story_c", "5_done: 50_story_login"))
+	refresh(tab)
+	tab.Wait(`!` + login)
+	if at := browsertest.Eval[string](tab, `document.activeElement.closest('tr')?.id ?? ''`); at != "project-alpha" {
+		t.Errorf("the story is done, and the focus is in %q", at)
+	}
+}
+
+// TestRowsKeepTheirOrderWhileTheGridIsUsed until the reader takes over the new one.
+func TestRowsKeepTheirOrderWhileTheGridIsUsed(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	at := time.Now().Add(-time.Hour)
+	quiet, blocked := board("1_backlog:", "2_current: 1_story_a", "5_done:"), board("1_backlog:", "2_current: 1_story_a", "5_done:")
+	blocked[1].Items[0].Blocked = "why"
+	for i, name := range []string{"alpha", "beta", "gamma"} {
+		s.add(name, quiet)
+		s.move(name, "1_story_a", "1_backlog", "2_current", at.Add(-time.Duration(i)*time.Minute))
+	}
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/")
+	tab.Wait(rows + ` === 'alpha beta gamma'`)
+	browsertest.Eval[bool](tab, `document.querySelector('#project-alpha a').focus(), true`)
+	s.boards.set("gamma", blocked)
+	refresh(tab)
+	tab.Wait(`document.querySelector('#project-gamma .troubles').innerText.includes('blocked')`)
+	if got := browsertest.Eval[string](tab, rows); got != "alpha beta gamma" {
+		t.Errorf("with the focus in the grid the rows are now %s", got)
+	}
+	tab.Find("button", "Order changed")
+	browsertest.Eval[bool](tab, `document.activeElement.blur(), true`)
+	s.boards.set("beta", board("1_backlog:", "2_current: 1_story_a, 2_story_b", "5_done:"))
+	refresh(tab)
+	tab.Wait(`document.querySelectorAll('#project-beta .wagon').length === 2`)
+	if got := browsertest.Eval[string](tab, rows); got != "alpha beta gamma" {
+		t.Errorf("leaving the grid reorders the rows: %s", got)
+	}
+	tab.Find("button", "Order changed").Click()
+	tab.Wait(rows + `.startsWith('gamma')`)
+	tab.Wait(`document.querySelector('[data-order]').hidden`)
+}
