@@ -1,9 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 )
@@ -44,8 +46,11 @@ func (s *Claims) end(ctx context.Context, c domain.Claim, stage string) error {
 // noticed.
 const endPause, endCheck = 50 * time.Millisecond, 10 * time.Second
 
-// Run ends the claims of stories that are moved to the done stage, by whatever means, until ctx ends. The leader does
-// that.
+// goneLife is how long a claim outlives its story, which may come back: a branch may be without it for a while.
+const goneLife = 7 * 24 * time.Hour
+
+// Run ends the claims of stories that are moved to the done stage, by whatever means, and of those that have been gone for
+// long, until ctx ends. The leader does that.
 func (s *Claims) Run(ctx context.Context) error {
 	check := time.NewTicker(endCheck)
 	defer check.Stop()
@@ -68,17 +73,26 @@ func (s *Claims) Run(ctx context.Context) error {
 
 func (s *Claims) endFinished(ctx context.Context) error {
 	boards := map[string]map[string]string{} // the stages of stories, by project
+	now, gone := clock.Now(), map[domain.StoryKey]time.Time{}
 	for key, c := range *s.table.current.Load() {
 		stages := s.pipelines.known(key.Project)
 		if boards[key.Project] == nil {
 			boards[key.Project] = stagesByStory(stages)
 		}
-		if c.Ended(stages, boards[key.Project][key.ID]) {
-			if err := s.endIfFinished(ctx, c, stages); err != nil {
+		stage, found := boards[key.Project][key.ID]
+		if since, known := s.gone[key]; !found && known {
+			gone[key] = since
+		} else if !found && len(stages) > 0 {
+			gone[key] = now
+		}
+		long := !found && now.Sub(cmp.Or(gone[key], now)) >= goneLife
+		if long || c.Ended(stages, stage) {
+			if err := s.endIfFinished(ctx, c, stages, long); err != nil {
 				return err
 			}
 		}
 	}
+	s.gone = gone
 	return nil
 }
 
@@ -92,13 +106,16 @@ func stagesByStory(stages []domain.Stage) map[string]string {
 	return found
 }
 
-// endIfFinished ends a claim if its story is finished now: the board may be older than the claim.
-func (s *Claims) endIfFinished(ctx context.Context, c domain.Claim, stages []domain.Stage) error {
+// endIfFinished ends a claim if its story is finished now, or gone: the board may be older than the claim.
+func (s *Claims) endIfFinished(ctx context.Context, c domain.Claim, stages []domain.Stage, gone bool) error {
 	p, registered := s.stories.projects.Registry().Find(c.Project)
 	if !registered {
 		return nil
 	}
 	story, err := s.find(ctx, p, c.StoryID)
+	if gone && domain.CodeOf(err) == domain.NotFound {
+		return s.end(ctx, c, "")
+	}
 	if err != nil || !c.Ended(stages, story.Stage) {
 		return nil //nolint:nilerr // it is looked at again
 	}

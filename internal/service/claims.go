@@ -21,7 +21,8 @@ type Claims struct {
 	leader    Leadership
 
 	mu    sync.Mutex
-	texts map[string]claimedBoard // by project
+	texts map[string]claimedBoard       // by project
+	gone  map[domain.StoryKey]time.Time // since when claimed stories are on no board; Run's own
 }
 
 // ClaimRequest says what is to be claimed.

@@ -1,0 +1,87 @@
+package service_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
+)
+
+// boardOnly has no single stories.
+type boardOnly struct{ service.StoryServers }
+
+func (boardOnly) Story(context.Context, domain.Project, string) (domain.Story, error) {
+	return domain.Story{}, domain.Errorf(domain.NotFound, "no single stories")
+}
+
+// TestAClaimOutlivesItsStoryByAWeek: a story that comes back in time is still claimed; of one that does not, nothing stays.
+func TestAClaimOutlivesItsStoryByAWeek(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := sqlite.Open(t.Context(), storetest.Dir(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		var boards servers
+		show := func(stories ...string) {
+			stages := []domain.Stage{{Name: "1_backlog"}, {Name: "2_current"}, {Name: "3_done"}}
+			for _, id := range stories {
+				stages[1].Items = append(stages[1].Items, domain.Item{StoryID: id})
+			}
+			boards.set("http://alpha", func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
+				return &domain.PipelineAnswer{Raw: []byte("[]"), Stages: stages}, nil
+			})
+		}
+		show("1_stays", "2_goes")
+		s, err := service.New(t.Context(), service.Options{
+			Store: db, Projects: &boards, Stories: boardOnly{}, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Projects.Seed(t.Context(), []domain.Project{{Name: "alpha", URL: "http://alpha"}}); err != nil {
+			t.Fatal(err)
+		}
+		zoe := domain.Administrator(domain.ViaAdminToken)
+		ctx, cancel := context.WithCancel(domain.WithActor(t.Context(), &zoe))
+		for _, id := range []string{"1_stays", "2_goes"} {
+			if _, _, err := s.Claims.Claim(ctx, "alpha", service.ClaimRequest{StoryID: id}); err != nil {
+				t.Log(err) // the story cannot be read, but it is claimed
+			}
+		}
+		ended := make(chan error)
+		go func() { ended <- s.Claims.Run(ctx) }()
+		want := func(when string, claims int) {
+			t.Helper()
+			s.Pipelines.All(t.Context(), 0)
+			time.Sleep(time.Minute)
+			if got := len(s.Claims.ByProject()["alpha"]); got != claims {
+				t.Errorf("%s: %d claims, want %d", when, got, claims)
+			}
+		}
+		day := 24 * time.Hour
+		want("at first", 2)
+		time.Sleep(30 * day)
+		show()
+		want("without stories", 2)
+		time.Sleep(6 * day)
+		show("1_stays")
+		want("when one is back", 2)
+		show()
+		want("without it again", 2)
+		time.Sleep(day)
+		want("a week later", 1)
+		time.Sleep(6 * day)
+		want("when both are gone for a week", 0)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
