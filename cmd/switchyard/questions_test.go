@@ -215,25 +215,51 @@ func TestAQuestionOutlivesItsGateway(t *testing.T) {
 	})
 }
 
-// TestPermissionsCanBeLeftToAdministrators: by questions.permission_role nobody else answers them, by whatever way.
-func TestPermissionsCanBeLeftToAdministrators(t *testing.T) {
-	t.Parallel()
+// newChat starts a gateway whose bot is in a room of which it takes commands, with these settings besides.
+func newChat(t *testing.T, settings string) (admin *process, hs *bottest.Homeserver) {
+	t.Helper()
 	dir, hs := t.TempDir(), bottest.NewHomeserver(t)
 	for name, text := range map[string]string{
 		"bot.toml":        fmt.Sprintf("transport = 'matrix'\nhomeserver = %q\nusername = 'yard'\npassword = %q\n", hs.HTTP.URL, bottest.Password),
-		"switchyard.toml": fmt.Sprintf("[bot]\noperators = [%q]\n[questions]\npermission_role = 'admin'\n", bottest.Operator),
+		"switchyard.toml": fmt.Sprintf("[bot]\noperators = [%q]\n%s", bottest.Operator, settings),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	admin := start(t, withEnv(switchyard(t, dir, "gateway", "--config=DIR/switchyard.toml", "--listen=localhost:0", "--data=DIR/data", "--bot-config=DIR/bot.toml"),
+	admin = start(t, withEnv(switchyard(t, dir, "gateway", "--config=DIR/switchyard.toml", "--listen=localhost:0", "--data=DIR/data", "--bot-config=DIR/bot.toml"),
 		"SWITCHYARD_ADMIN_TOKEN="+claimAdmin))
 	admin.bearer = claimAdmin
-	operator := (&claimed{T: t, gateways: []*process{admin}}).as(0, "mara", "operator")
 	hs.Create("!ops", "Operations", bottest.Operator, false)
 	hs.Invite("!ops", bottest.Operator)
 	waittest.Until(t, "the bot in the room", func() bool { return hs.IsMember("!ops") })
+	return admin, hs
+}
+
+// TestAHistorySaysWhoHasDoneWhatInChat: a move that the bot was told to make is its author's, over the bot.
+func TestAHistorySaysWhoHasDoneWhatInChat(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	work := newStories(t, filepath.Join(dir, "work"), 2)
+	project := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+work.dir, "--listen=127.0.0.1:0", "--allow-writes"))
+	admin, hs := newChat(t, fmt.Sprintf("[[projects]]\nname = 'alpha'\nurl = %q\n", project.url))
+	c := &claimed{T: t, stories: work, gateways: []*process{admin}}
+	hs.Say("!ops", bottest.Operator, "move 0_story current")
+	moved := func() claimedStory { return c.story(admin, "0_story") }
+	waittest.Until(t, "the move", func() bool { return moved().Stage == "2_current" && len(moved().History) == 1 })
+	if e := moved().History[0]; e.By == nil || *e.By != bottest.Operator || e.Via == nil || *e.Via != "bot" {
+		t.Errorf("%+v", e)
+	}
+	if _, page := admin.do(t, "GET", "/projects/alpha/stories/0_story", ""); !strings.Contains(page, "by "+bottest.Operator+" in chat") {
+		t.Errorf("the page: %s", page)
+	}
+}
+
+// TestPermissionsCanBeLeftToAdministrators: by questions.permission_role nobody else answers them, by whatever way.
+func TestPermissionsCanBeLeftToAdministrators(t *testing.T) {
+	t.Parallel()
+	admin, hs := newChat(t, "[questions]\npermission_role = 'admin'\n")
+	operator := (&claimed{T: t, gateways: []*process{admin}}).as(0, "mara", "operator")
 	allowed := make(chan string, 1)
 	go func() { allowed <- operator.tool("permission", `{"tool_name":"Bash","input":{"command":"make"}}`) }()
 	waittest.Until(t, "the permission", func() bool { return len(admin.open(t)) == 1 })

@@ -127,3 +127,58 @@ func (c *claimed) answer(story, prompt, answer string) {
 		c.Fatalf("answered: %d %s", status, text)
 	}
 }
+
+// TestAKilledAgentGoesOnWithItsStory: kill -9 leaves the claim, and the agent finds it by its identity, on another gateway, too. Nobody
+// else gets the story meanwhile.
+func TestAKilledAgentGoesOnWithItsStory(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, on engine) {
+		c := newClaimed(t, on, 2)
+		script, err := filepath.Abs("../../contrib/work-on-stories.sh")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		const hangsOnce = `echo "$SWITCHYARD_STORY_ID $SWITCHYARD_AGENT_ID" >> "$0/worked"; mkdir "$0/once" 2>/dev/null && sleep 1000; echo done`
+		var join struct{ Token string }
+		if _, text := c.gateways[0].do(t, "POST", "/gateway/tokens", ""); json.Unmarshal([]byte(text), &join) != nil {
+			t.Fatal(text)
+		}
+		begin := func(g *process, more ...string) *process {
+			args := append([]string{"agent", "--gateway", g.url, "--label", "builder-1", "--state", "DIR/state"}, more...)
+			return launch(t, switchyard(t, dir, append(args, "--", "sh", script, "sh", "-c", hangsOnce, dir)...))
+		}
+		worked := func() []string {
+			text, _ := os.ReadFile(filepath.Join(dir, "worked"))
+			return strings.Fields(string(text))
+		}
+		killed := begin(c.gateways[0], "--token", join.Token)
+		var agents []struct{ ID string }
+		waittest.Until(t, "the agent", func() bool {
+			_, text := c.gateways[0].do(t, "GET", "/gateway/agents", "")
+			return json.Unmarshal([]byte(text), &agents) == nil && len(agents) == 1
+		})
+		id := agents[0].ID
+		c.gateways[0].do(t, "POST", "/gateway/agents/"+id+"/assign", `{"project":"alpha"}`)
+		waittest.Until(t, "it works", func() bool { return len(worked()) == 2 })
+		killed.killHard()
+		other := c.as(1, "zoe", "operator")
+		if next := c.claim(other, ""); next == nil || next.StoryID != "1_story" {
+			t.Errorf("another one's next story: %+v", next)
+		}
+		c.wantStatus(other, "POST", "/claim", `{"story_id":"0_story"}`, 409, "builder-1")
+		agent := begin(c.gateways[len(c.gateways)-1])
+		t.Cleanup(func() { // killed, it would leave its command running
+			if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+			<-agent.ended
+		})
+		waittest.Until(t, "it has done its story", func() bool {
+			_, err := os.Stat(c.path("5_done", 0))
+			return err == nil
+		})
+		if got := strings.Join(worked(), " "); got != strings.Join([]string{"0_story", id, "0_story", id}, " ") {
+			t.Errorf("worked on %s", got)
+		}
+	})
+}
