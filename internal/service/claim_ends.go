@@ -49,8 +49,8 @@ const endPause, endCheck = 50 * time.Millisecond, 10 * time.Second
 // goneLife is how long a claim outlives its story, which may come back: a branch may be without it for a while.
 const goneLife = 7 * 24 * time.Hour
 
-// Run ends the claims of stories that are moved to the done stage, by whatever means, and of those that have been gone for
-// long, until ctx ends. The leader does that.
+// Run ends the claims of stories that are moved to the done stage, by whatever means, and of those that have been gone
+// for long, until ctx ends. The leader does that.
 func (s *Claims) Run(ctx context.Context) error {
 	check := time.NewTicker(endCheck)
 	defer check.Stop()

@@ -16,7 +16,7 @@ type questionStore interface {
 	AddQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) (domain.Question, error)
 	Question(ctx context.Context, id int64) (domain.Question, error)
 	Questions(ctx context.Context, project string, open bool, now time.Time, limit int) ([]domain.Question, error)
-	// RecentQuestions returns those that are open or ended after a time, oldest first, without their details.
+	// RecentQuestions returns those that are open or ended after a time, oldest first, without what is long.
 	RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error)
 	EndQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) error
 	RemoveQuestions(ctx context.Context, token int64, before time.Time) error
@@ -76,8 +76,8 @@ func (s *Questions) load(ctx context.Context) error {
 	return nil
 }
 
-// Recent returns the questions that are open and those that ended within a minute, oldest first, without their details
-// and tools.
+// Recent returns the questions that are open and those that ended within a minute, oldest first, with the beginnings of
+// their prompts and answers, and without details, options and tools.
 func (s *Questions) Recent() []domain.Question {
 	s.mu.Lock()
 	defer s.mu.Unlock()

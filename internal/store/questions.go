@@ -114,11 +114,13 @@ func (db questions) Questions(
 		" ORDER BY id DESC LIMIT $1", args...)
 }
 
-// RecentQuestions returns the questions that are open or ended after a time, oldest first, without their details.
+// RecentQuestions returns the questions that are open or ended after a time, oldest first, with the beginnings of their
+// prompts and answers, and without details, options and tools: there may be thousands.
 func (db questions) RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error) {
-	return selectAll(ctx, db.conn, scanQuestion, `SELECT id, project, story_id, kind, prompt, '', options, '', tool_key,
-		asker, agent_id, asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms
-		FROM questions WHERE ended_at_ms = 0 OR ended_at_ms > $1 ORDER BY id`, ended.UnixMilli())
+	return selectAll(ctx, db.conn, scanQuestion, fmt.Sprintf(`SELECT id, project, story_id, kind, substr(prompt, 1, %[1]d),
+		'', '[]', '', tool_key, asker, agent_id, asked_by, asked_at_ms, expires_at_ms, state, substr(value, 1, %[1]d), '',
+		answered_by, via, ended_at_ms FROM questions WHERE ended_at_ms = 0 OR ended_at_ms > $1 ORDER BY id`,
+		domain.MaxText), ended.UnixMilli())
 }
 
 // EndQuestion stores how a question ended. It returns NotFound if it is not open.
