@@ -84,12 +84,13 @@ func TestUpServesTheOthersBesideADirectoryWithoutABoard(t *testing.T) {
 
 // layoutTrees are the files of a board of each layout that is found without being asked for.
 var layoutTrees = map[string]map[string]string{
-	"stages":     {"work/2_current/1_story_login.md": "# Log in\n", "work/5_done/.keep": ""},
-	"openspec":   {"openspec/changes/add-login/tasks.md": "- [x] one\n- [ ] two\n"},
-	"spec-kit":   {"specs/001-login/spec.md": "# Feature Specification: Log in\n", "specs/001-login/plan.md": ""},
-	"kiro":       {".kiro/specs/login/tasks.md": "- [x] 1. one\n"},
-	"bmad":       {"_bmad-output/sprint-status.yaml": "development_status:\n  1-1-log-in: done\n"},
-	"backlog.md": {"backlog/config.yml": "statuses: [To Do, Done]\n", "backlog/tasks/b-1.md": "---\nid: B-1\nstatus: Done\n---\n"},
+	"stages":      {"work/2_current/1_story_login.md": "# Log in\n", "work/5_done/.keep": ""},
+	"openspec":    {"openspec/changes/add-login/tasks.md": "- [x] one\n- [ ] two\n"},
+	"spec-kit":    {"specs/001-login/spec.md": "# Feature Specification: Log in\n", "specs/001-login/plan.md": ""},
+	"kiro":        {".kiro/specs/login/tasks.md": "- [x] 1. one\n"},
+	"task-master": {".taskmaster/tasks/tasks.json": `{"master": {"tasks": [{"id": 1, "title": "Log in", "status": "done"}]}}`},
+	"bmad":        {"_bmad-output/sprint-status.yaml": "development_status:\n  1-1-log-in: done\n"},
+	"backlog.md":  {"backlog/config.yml": "statuses: [To Do, Done]\n", "backlog/tasks/b-1.md": "---\nid: B-1\nstatus: Done\n---\n"},
 }
 
 func plant(t *testing.T, dir string, files map[string]string) {

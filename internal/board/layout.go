@@ -45,6 +45,7 @@ var kinds = []kind{
 	{
 		domain.LayoutBacklog, []string{"backlog/config.yml", "backlog.config.yml", ".backlog/config.yml"}, openBacklog,
 	},
+	{domain.LayoutTaskMaster, []string{taskMasterFile}, openTaskMaster},
 	{domain.LayoutBMAD, bmadFiles, openBMAD},
 }
 

@@ -26,6 +26,8 @@ type rules struct {
 	stories func(unit string, files Files) ([]entry, error)
 	// source, if not nil, is where the content of the files is from.
 	source func() ([]byte, error)
+	// whole is for a layout with one file, whose rules follow from it: after each change everything is read.
+	whole bool
 	// lock returns the lock directory of the tool for a story, move the content of the file at its path when it is in
 	// another stage. Both are nil where no story can be moved; refusal then says why.
 	lock    func(id string) string

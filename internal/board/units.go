@@ -59,7 +59,7 @@ func (s *units) touch(changed fileSet, path string) bool {
 		return false
 	}
 	changed.add(s.index.Load().rules.unit(name), name)
-	return true
+	return !s.index.Load().rules.whole
 }
 
 func (s *units) scan(changed fileSet) ([]*stage, error) {

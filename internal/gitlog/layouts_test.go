@@ -69,6 +69,28 @@ func TestMovesOfEachLayout(t *testing.T) {
 			p.write("backlog/tasks/b-2.md", taskOf("B-2", "Won't Do")) // so that there is such a column today
 			p.did(5)
 		}, "B-1 →2_to_do 200, ", "B-1 2_to_do→3_doing 40, B-1 3_doing→7_won_t_do 30, B-1 7_won_t_do→4_done 20, B-1 4_done→5_completed 10, B-2 →7_won_t_do 5"},
+		{"task-master", func(p *project) {
+			const tasks = ".taskmaster/tasks/tasks.json"
+			p.write(tasks, `{"tasks": [{"id": 1, "status": "pending"}]}`) // as earlier versions of the tool have it
+			p.did(200)
+			p.write(tasks, `{"master": {"tasks": [{"id": 1, "status": "in-progress"}, {"id": 2, "status": "pending"}]}}`)
+			p.did(40)
+			p.write(tasks, `{"master": {"tasks": [{"id": 1, "status": "do`)
+			p.did(35)
+			p.write(tasks, `{"master": {"tasks": [{"id": 1, "status": "completed"}, {"id": 2, "status": "pending"}]}}`)
+			p.did(30)
+		}, "1 →1_pending 200, ", "1 1_pending→2_in_progress 40, 2 →1_pending 40, 1 2_in_progress→4_done 30"},
+		{"bmad", func(p *project) {
+			const status = "_bmad-output/artifacts/sprint-status.yaml"
+			p.write(status, "development_status:\n  epic-1: backlog\n  1-1-a: drafted\n")
+			p.did(200)
+			p.write(status, "development_status:\n  epic-1: in-progress\n  1-1-a: in-progress\n  1-2-b: backlog\n")
+			p.did(40)
+			p.write("_bmad-output/artifacts/1-1-a.md", "# A\n")
+			p.did(35)
+			p.write(status, "development_status:\n  epic-1: in-progress\n  1-1-a: done # at last\n  1-2-b: backlog\n")
+			p.did(30)
+		}, "1-1-a →2_ready_for_dev 200, ", "1-1-a 2_ready_for_dev→3_in_progress 40, 1-2-b →1_backlog 40, 1-1-a 3_in_progress→5_done 30"},
 	} {
 		for want, days := range map[string]int{test.want: 180, test.all + test.want: 10_000} {
 			t.Run(fmt.Sprint(test.layout, " ", days), func(t *testing.T) {
