@@ -32,6 +32,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// branchPoll is how often it is looked whether the work tree is on another branch, while a call is held.
+const branchPoll = 2 * time.Second
+
 // await returns the first state of the feed that has something newer than q.Since, or the one after q.Wait, or when
 // the request or its server ends, or as soon as the pipeline is another one than q.Pipeline.
 func (s *server) await(r *http.Request, q web.FeedQuery) *feed.Snapshot {
@@ -39,6 +42,12 @@ func (s *server) await(r *http.Request, q web.FeedQuery) *feed.Snapshot {
 	defer cancel()
 	timeout := time.NewTimer(q.Wait)
 	defer timeout.Stop()
+	var branch <-chan time.Time
+	if q.Pipeline != "" && s.Commits != nil {
+		ticker := time.NewTicker(branchPoll)
+		defer ticker.Stop()
+		branch = ticker.C
+	}
 	for {
 		var replaced <-chan struct{}
 		if q.Pipeline != "" {
@@ -54,6 +63,7 @@ func (s *server) await(r *http.Request, q web.FeedQuery) *feed.Snapshot {
 		}
 		select {
 		case <-replaced:
+		case <-branch: // it may be another one
 		case <-snapshot.Replaced():
 		case <-timeout.C:
 			return snapshot

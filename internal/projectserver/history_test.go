@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchyard/internal/feed"
@@ -56,4 +59,42 @@ func TestWithoutGitThereIsNoHistory(t *testing.T) {
 	if w := newProject("").ask("GET", "/api/history"); w.Code != 200 || w.Body.String() != `{"id":"none","complete":true,"next":0,"moves":[]}` {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+}
+
+// onBranch is a work tree whose branch changes.
+type onBranch struct {
+	committed
+	name atomic.Value
+}
+
+func (o *onBranch) Branch() string { return o.name.Load().(string) }
+
+// TestAnotherBranchIsAnotherPipeline, also for those who wait, although no story is different.
+func TestAnotherBranchIsAnotherPipeline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, tree := newProject(""), &onBranch{}
+		tree.name.Store("main")
+		p.handler = projectserver.Server{
+			Name: "alpha", Board: p, Feed: feed.New(time.Now), Commits: tree, Log: slog.New(slog.DiscardHandler),
+		}.Handler()
+		first := p.ask("GET", "/api/pipeline")
+		tag := first.Header().Get("ETag")
+		if !strings.Contains(first.Body.String(), `"branch":"main"`) || p.ask("GET", "/api/pipeline", "If-None-Match: "+tag).Code != 304 {
+			t.Fatalf("%v %s", first.Header(), first.Body)
+		}
+		began := time.Now()
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			w := p.ask("GET", "/api/events?since=0&wait=25s&pipeline="+strings.Trim(tag, `"`))
+			if version := w.Header().Get("Pipeline-Version"); `"`+version+`"` == tag || time.Since(began) > 4*time.Second {
+				t.Errorf("after %v the version is %s", time.Since(began), version)
+			}
+		})
+		synctest.Wait()
+		tree.name.Store("other")
+		waiting.Wait()
+		if now := p.ask("GET", "/api/pipeline", "If-None-Match: "+tag); !strings.Contains(now.Body.String(), `"branch":"other"`) {
+			t.Errorf("%d %s", now.Code, now.Body)
+		}
+	})
 }
