@@ -187,6 +187,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.page(viewer, "GET "+views.PaletteURL, c.Palette)
 	t.page(viewer, "GET "+views.FlowURL, c.Flow)
 	t.page(viewer, "GET "+views.FlowURL+".csv", c.FlowCSV)
+	t.page(viewer, "GET "+views.FlowURL+"/{number}", c.FlowStory)
 	t.page(viewer, "GET "+views.QuestionsURL, c.Questions)
 	t.form(operator, "POST "+views.QuestionsURL+"/{id}/answer", c.AnswerQuestion)
 	t.page(viewer, "GET "+views.WaitingURL, c.Waiting)

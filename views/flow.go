@@ -13,11 +13,20 @@ import (
 
 // FlowProps are the data of the Flow page.
 type FlowProps struct {
-	Report *domain.FlowReport
-	Query  domain.FlowQuery
-	Chosen bool     // an own number of items was asked for
-	Names  []string // of all projects
-	Now    time.Time
+	Report  *domain.FlowReport
+	Query   domain.FlowQuery
+	Chosen  bool     // an own number of items was asked for
+	Project string   // whose page this is on, "" for the page Flow
+	Names   []string // of all projects
+	Now     time.Time
+}
+
+// path is the path of the page.
+func (p FlowProps) path() string {
+	if p.Project != "" {
+		return ProjectURL(p.Project)
+	}
+	return FlowURL
 }
 
 // FlowAddress returns the address of the page, or of its CSV, for a query. A zone of "" is the reader's.
@@ -47,7 +56,10 @@ func (p FlowProps) address(path string) string { return FlowAddress(path, p.Quer
 
 func (p FlowProps) withDays(days int) string {
 	p.Query.Days = days
-	return p.address(FlowURL)
+	if p.Project != "" {
+		p.Query.Projects = nil
+	}
+	return p.address(p.path())
 }
 
 func (p FlowProps) isChosen(name string) bool { return slices.Contains(p.Query.Projects, name) }

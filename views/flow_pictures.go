@@ -1,12 +1,18 @@
 package views
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
 )
@@ -17,10 +23,16 @@ type flowPoint struct {
 	story *domain.FlowStory
 }
 
+func (p flowPoint) label() string {
+	name := domain.Cut(cmp.Or(p.story.StoryName, p.story.StoryID), 32)
+	return name + ", " + domain.Count(p.story.Days, "day", "days")
+}
+
 const (
-	// flowPoints is the most points that are drawn, flowRows the most stories in the table: the CSV has all.
-	flowPoints, flowRows = 2000, 200
-	cycleHeight          = 188
+	// flowPoints is the most points that are drawn, flowRows the most stories in the table: the CSV has all. youngerRows
+	// is how many stories in work follow the oldest ones.
+	flowPoints, flowRows, youngerRows = 2000, 200, 50
+	cycleHeight                       = 188
 )
 
 // longest is the longest cycle time, at least that of the highest line.
@@ -46,7 +58,7 @@ func (p FlowProps) points() (quiet, loud []flowPoint) {
 	for i := range p.Report.Stories[:min(len(p.Report.Stories), flowPoints)] {
 		s := &p.Report.Stories[i]
 		at := s.Finished.Sub(start).Hours() / 24
-		point := flowPoint{x: 100 * at / float64(p.Query.Days), y: p.cycleY(s.Days), story: s}
+		point := flowPoint{x: min(100, 100*at/float64(p.Query.Days)), y: p.cycleY(s.Days), story: s}
 		if at := p.Report.Percentiles; at != nil && s.Days > at[2] {
 			loud = append(loud, point)
 		} else {
@@ -69,62 +81,69 @@ func (p FlowProps) perDay() string {
 	return fmt.Sprintf("%.1f", float64(p.finished())/float64(p.Query.Days))
 }
 
-// flowBand is a stage of work on a day: its part of a column.
+// flowBand is a stage of work: how many are in it today, and its part of the picture.
 type flowBand struct {
-	stage    int
-	y, high  float64
-	from, to int // days
+	stage string
+	now   int
+	path  string
 }
 
-// inWork returns the names of the stages of work, and bands of equal days in pixels of a height.
-func (p FlowProps) inWork(high float64) (stages []string, bands []flowBand, most int) {
-	stages = p.workStages()
-	total := func(d domain.FlowDay) (n int) {
-		for _, s := range stages {
-			n += d.Stages[s]
-		}
-		return n
-	}
+// inWork returns the stages of work, stacked in a picture of a height, and how many stories were in them at most.
+func (p FlowProps) inWork(high float64) (bands []flowBand, most int) {
+	below := make([]int, len(p.Report.Days))
 	most = 1
 	for _, d := range p.Report.Days {
-		most = max(most, total(d))
-	}
-	open := make([]int, len(stages)) // indexes into bands, plus 1
-	for day, d := range p.Report.Days {
-		y := high
-		for i, s := range stages {
-			h := high * float64(d.Stages[s]) / float64(most)
-			y -= h
-			if at := open[i]; at > 0 && bands[at-1].high == h && bands[at-1].y == y && bands[at-1].to == day {
-				bands[at-1].to = day + 1
-			} else if open[i] = 0; h > 0 {
-				bands = append(bands, flowBand{i, y, h, day, day + 1})
-				open[i] = len(bands)
-			}
+		total := 0
+		for _, n := range d.Work {
+			total += n
 		}
+		most = max(most, total)
 	}
-	return stages, bands, most
+	for _, stage := range p.Report.Work {
+		above := slices.Clone(below)
+		for i, d := range p.Report.Days {
+			above[i] += d.Work[stage]
+		}
+		if !slices.Equal(above, below) {
+			now := p.Report.Days[len(above)-1].Work[stage]
+			bands = append(bands, flowBand{stage, now, steps(above, below, most, high)})
+		}
+		below = above
+	}
+	return bands, most
 }
 
-// workStages are the stages between waiting and done, at most maxStations, of the boards that the report is about.
-func (p FlowProps) workStages() []string {
-	var names []string
-	for _, age := range p.Report.Stages {
-		stages := []domain.Stage{{Name: "0_first"}, {Name: age}}
-		if i := slices.Index(p.Report.Stages, age); i > 0 && domain.OpenStages(stages) == 2 {
-			names = append(names, age)
+// steps is the path of an area between two numbers of each day, whose unit is a day wide, where most is as high as the
+// picture.
+func steps(above, below []int, most int, high float64) string {
+	var path strings.Builder
+	y := func(n int) string {
+		return strings.TrimSuffix(strconv.FormatFloat(high-high*float64(n)/float64(most), 'f', 1, 64), ".0")
+	}
+	for i, n := range above {
+		if i == 0 {
+			fmt.Fprintf(&path, "M0 %s", y(n))
+		} else if n != above[i-1] {
+			fmt.Fprintf(&path, "H%dV%s", i, y(n))
 		}
 	}
-	return names[:min(len(names), maxStations)]
+	fmt.Fprintf(&path, "H%d", len(above))
+	for i, n := range slices.Backward(below) {
+		if i == len(below)-1 || n != below[i+1] {
+			fmt.Fprintf(&path, "H%dV%s", i+1, y(n))
+		}
+	}
+	return path.String() + "H0z"
 }
 
 // cumulated returns how many stories had come into work, and how many had been finished, by the end of each day of the
-// window. What came in before the window is not counted, nor is what of that is finished: no line falls.
+// window. Each story counts once, and one that came before the window from its beginning: so no line falls, and what is
+// finished never exceeds what came.
 func (p FlowProps) cumulated() (arrived, finished []int) {
-	a, f := 0, 0
+	came, went := 0, 0
 	for _, d := range p.Report.Days {
-		a, f = a+d.Arrived, f+d.Finished
-		arrived, finished = append(arrived, max(a, f)), append(finished, f)
+		came, went = came+d.Arrived, went+d.Finished
+		arrived, finished = append(arrived, came), append(finished, went)
 	}
 	return arrived, finished
 }
@@ -167,7 +186,44 @@ func (p FlowProps) unknownDays() int {
 
 func pixels(value float64) string { return strconv.FormatFloat(value, 'f', 1, 64) }
 
-// shortStage is a stage's name in a legend.
-func shortStage(name string) string {
-	return domain.Cut(strings.TrimSpace(domain.StageTitle(name)), 24)
+// stageKey is a stage's name in a legend.
+func stageKey(name string) string { return domain.Cut(domain.StageTitle(name), 24) }
+
+// bars is the path of what was finished on each day, whose unit is a day wide.
+func (p FlowProps) bars(high float64) string {
+	var path strings.Builder
+	for i, d := range p.Report.Days {
+		if d.Finished > 0 {
+			tall := high * float64(d.Finished) / float64(p.highest())
+			fmt.Fprintf(&path, "M%d %sh.75v%sh-.75z", i, pixels(high-tall), pixels(tall))
+		}
+	}
+	return path.String()
+}
+
+// viewDays is the viewBox of a picture whose unit is a day wide.
+func (p FlowProps) viewDays(high int) string { return fmt.Sprintf("0 0 %d %d", p.Query.Days, high) }
+
+// longLink is how long the address of a story may be before a short one leads there.
+const longLink = 100
+
+// flowStoryURL is the address of a story, or where that is long, one that leads there.
+func flowStoryURL(project, storyID string, number int64) string {
+	if address := StoryURL(project, storyID); len(address) <= longLink || number == 0 {
+		return address
+	}
+	return FlowStoryURL(number)
+}
+
+// quietPoints are the points up to 85 %: links for the mouse, in few bytes.
+func quietPoints(points []flowPoint) templ.Component {
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		var b bytes.Buffer
+		for _, point := range points {
+			fmt.Fprintf(&b, `<a href="%s" tabindex="-1"><circle cx="%.1f%%" cy="%.0f"/></a>`,
+				FlowStoryURL(point.story.Number), point.x, point.y)
+		}
+		_, err := w.Write(b.Bytes())
+		return err
+	})
 }

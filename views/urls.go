@@ -68,6 +68,9 @@ func StoryURL(project, storyID string) string {
 	return NewStoryURL(project) + "/" + url.PathEscape(storyID)
 }
 
+// FlowStoryURL returns the short address that leads to a story of this number in the store.
+func FlowStoryURL(number int64) string { return FlowURL + "/" + strconv.FormatInt(number, 10) }
+
 func NewStoryURL(project string) string { return ProjectURL(project) + "/stories" }
 
 // AgentURL returns the address of an agent's row on the Agents page.

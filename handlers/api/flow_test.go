@@ -1,9 +1,12 @@
 package api_test
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -71,13 +74,25 @@ func flowBoard(t *testing.T, stories map[string]string) string {
 	return gatewaytest.ProjectServer(t, gatewaytest.Says(`{"project":"x","stages":[`+strings.Join(stages, ",")+`]}`))
 }
 
+// noonZone returns a zone where it is about noon, so that no test runs past midnight.
+func noonZone(t *testing.T) (name string, zone *time.Location) {
+	t.Helper()
+	name = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) // these names have the sign turned round
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name, zone
+}
+
 // TestFlowOfASmallProject is calculated by hand: 12 stories took 1 to 12 days, one was finished yesterday, one came back, one
 // went past the done stage.
 func TestFlowOfASmallProject(t *testing.T) {
 	s := newSite(t)
 	s.Add("alpha", flowBoard(t, map[string]string{"open": "2_current", "back": "3_qa", "idea": "1_backlog"}))
 	s.Add("empty", flowBoard(t, nil))
-	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
+	tz, zone := noonZone(t)
+	noon := time.Now().In(zone).Add(-time.Hour)
 	move := func(story, from, to string, daysAgo int) string {
 		return fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"story_name":"Story %s","from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
 			story, story, from, to, noon.AddDate(0, 0, -daysAgo).UnixMilli())
@@ -95,6 +110,9 @@ func TestFlowOfASmallProject(t *testing.T) {
 	ask := func(query string) {
 		t.Helper()
 		got = flowReply{}
+		if !strings.Contains(query, "tz=") {
+			query += "&tz=" + url.QueryEscape(tz)
+		}
 		answer := s.Get("/api/gateway/flow"+query).WantStatus(t, http.StatusOK)
 		if err := json.Unmarshal([]byte(answer.Text), &got); err != nil {
 			t.Fatal(err)
@@ -133,6 +151,7 @@ func TestFlowOfASmallProject(t *testing.T) {
 	if len(got.Stories) != 0 || got.Forecast != nil || got.Graded != nil || len(got.Throughput) != 90 {
 		t.Errorf("a project without stories: %+v", got)
 	}
+	s.Get("/projects/alpha?days=30&items=2&ahead=3&tz="+url.QueryEscape(tz)).WantText(t, "in 3 days", "2 by", "Half of 12 stories took 6 days or less")
 	// In Kiritimati, 14 hours ahead, noon is the next day.
 	ask("?tz=Pacific/Kiritimati&items=2&ahead=3")
 	if got.Forecast == nil || got.Forecast.Items != 2 || got.Forecast.Days != 3 {
@@ -141,26 +160,69 @@ func TestFlowOfASmallProject(t *testing.T) {
 
 	for query, want := range map[string]int{
 		"?days=6": 400, "?days=181": 400, "?days=x": 400, "?ahead=0": 400, "?ahead=181": 400, "?items=0": 400, "?items=1001": 400,
-		"?tz=Mars/Olympus": 400, "?project=alpha&project=none": 404, "?days=180&ahead=180&items=1000": 200,
+		"?tz=Mars/Olympus": 400, "?tz=Local": 400, "?tz=../etc/passwd": 400, "?project=alpha&project=none": 404, "?days=180&ahead=180&items=1000": 200,
 	} {
 		s.Get("/api/gateway/flow"+query).WantStatus(t, want)
 		if page := s.Get("/flow" + query); page.StatusCode != want {
 			t.Errorf("/flow%s: %d, want %d", query, page.StatusCode, want)
 		}
+		if page := s.Get("/projects/alpha" + query); want != 404 && page.StatusCode != want {
+			t.Errorf("/projects/alpha%s: %d, want %d", query, page.StatusCode, want)
+		}
 	}
 
-	csv := s.Get("/flow.csv?project=alpha&tz=UTC").WantStatus(t, http.StatusOK)
+	csv := s.Get("/flow.csv?project=alpha&tz="+url.QueryEscape(tz)).WantStatus(t, http.StatusOK)
 	lines := strings.Split(strings.TrimSpace(csv.Text), "\n")
 	want := fmt.Sprintf("alpha,0_s,Story 0_s,%s,%s,1", noon.AddDate(0, 0, -1).Format(time.RFC3339), noon.AddDate(0, 0, -1).Format(time.RFC3339))
 	if lines[0] != "project,story_id,story_name,started,finished,days" || len(lines) != 13 || lines[1] != want {
 		t.Errorf("CSV:\n%s\nwant\n%s", csv.Text, want)
 	}
-	s.Get("/flow?project=alpha").WantText(t, "<h1>Flow</h1>", "Half of 12 stories took 6 days or less")
+	s.Get("/flow?project=alpha&tz="+url.QueryEscape(tz)).WantText(t, "<h1>Flow</h1>", "Half of 12 stories took 6 days or less")
 
 	// What has just happened counts at once.
 	s.Record("alpha", move("open", "2_current", "5_done", 0))
 	ask("?project=alpha")
 	if len(got.Stories) != 13 || got.Stories[0].StoryID != "open" || got.Stories[0].Days != 14 {
 		t.Errorf("after one more: %+v", got.Stories)
+	}
+}
+
+// TestAStoryWithAnOddIDIsReached from its point, in the CSV no spreadsheet takes a name for a formula, and no answer is broken by
+// either.
+func TestAStoryWithAnOddIDIsReached(t *testing.T) {
+	s := newSite(t)
+	s.Add("a/b?c", flowBoard(t, nil))
+	for i, id := range []string{"=cmd|' /C calc'!A0", "a/../b", "<script>", "50%/?#", "\u202eevil", "ж\"x\",y", "@x", "-1+1", "+1"} {
+		name, _ := json.Marshal(id)
+		at := time.Now().Add(-time.Duration(i+1) * time.Hour)
+		s.Record("a/b?c", fmt.Sprintf(`{"type":"stage_transition","story_id":%s,"story_name":%[1]s,"from_stage":"2_current","to_stage":"5_done","timestamp_ms":%d}`, name, at.UnixMilli()))
+	}
+	s.Get("/api/gateway/pipeline")
+	rows, err := csv.NewReader(strings.NewReader(s.Get("/flow.csv").WantStatus(t, http.StatusOK).Text)).ReadAll()
+	if err != nil || len(rows) != 10 {
+		t.Fatal(len(rows), err)
+	}
+	for _, row := range rows {
+		for _, cell := range row {
+			if strings.ContainsAny(cell[:1], "=+-@") {
+				t.Errorf("the cell %q is a formula", cell)
+			}
+		}
+	}
+	page := s.Get("/flow").WantStatus(t, http.StatusOK)
+	points := regexp.MustCompile(`href="(/flow/\d+)"`).FindAllStringSubmatch(page.Text, -1)
+	if len(points) != 9 || strings.Contains(page.Text, "<script>\"") {
+		t.Errorf("%d points", len(points))
+	}
+	for _, point := range points {
+		answer := s.Get(point[1]).WantStatus(t, http.StatusFound)
+		if to := answer.Header.Get("Location"); !strings.HasPrefix(to, "/projects/a%2Fb%3Fc/stories/") || strings.Contains(to, "..") && !strings.Contains(to, "..%2F") {
+			t.Errorf("%s leads to %s", point[1], to)
+		} else {
+			s.Get(to).WantStatus(t, http.StatusOK)
+		}
+	}
+	for _, none := range []string{"/flow/0", "/flow/-1", "/flow/x", "/flow/99999999999999999999", "/flow/4711"} {
+		s.Get(none).WantStatus(t, http.StatusNotFound)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchyard/internal/clock"
+	"switchyard/internal/domain"
 	"switchyard/internal/web"
 	"switchyard/views"
 )
@@ -28,22 +29,43 @@ func zone(r *http.Request) *time.Location {
 
 // Flow is the page of how long work takes and when it may be finished.
 func (c *Console) Flow(w http.ResponseWriter, r *http.Request) error {
+	p, err := c.flowProps(r)
+	if err != nil {
+		return err
+	}
+	p.Names = c.projectNames()
+	return c.render(w, r, view{frame: views.Frame{Title: "Flow", Page: views.PageFlow}, page: views.Flow(p)})
+}
+
+// flowProps returns what the request asks for, of these projects if there are any.
+func (c *Console) flowProps(r *http.Request, projects ...string) (p views.FlowProps, err error) {
 	query := web.ParseQuery(r)
 	if query.Get("items") == "" { // an empty field
 		query.Del("items")
 	}
 	q := query.Flow(zone(r))
 	if err := query.Err(); err != nil {
-		return err
+		return p, err
+	}
+	if len(projects) > 0 {
+		q.Projects = projects
 	}
 	report, err := c.service.Flow.Report(r.Context(), q)
+	return views.FlowProps{Report: report, Query: q, Chosen: q.Items > 0, Now: now().In(q.Zone)}, err
+}
+
+// FlowStory leads from a point to its story.
+func (c *Console) FlowStory(w http.ResponseWriter, r *http.Request) error {
+	number, err := strconv.ParseInt(web.PathParam(r, "number"), 10, 64)
+	if err != nil {
+		return domain.Errorf(domain.NotFound, "There is no such story.")
+	}
+	story, err := c.service.Flow.Story(r.Context(), number)
 	if err != nil {
 		return err
 	}
-	p := views.FlowProps{
-		Report: report, Query: q, Chosen: q.Items > 0, Names: c.projectNames(), Now: now().In(q.Zone),
-	}
-	return c.render(w, r, view{frame: views.Frame{Title: "Flow", Page: views.PageFlow}, page: views.Flow(p)})
+	http.Redirect(w, r, views.StoryURL(story.Project, story.ID), http.StatusFound)
+	return nil
 }
 
 // FlowCSV has all finished stories of the window.

@@ -186,10 +186,20 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	if p.Events, err = c.service.Events.Latest(r.Context(), name, latestEvents); err != nil {
 		return err
 	}
+	var flow *views.FlowProps
+	if !wantsPart(r) && p.Show == views.ShowEvery { // it is of all stories
+		props, err := c.flowProps(r, name)
+		switch {
+		case err == nil:
+			props.Project, flow = name, &props
+		case domain.CodeOf(err) != domain.Unavailable: // the page has much that does not come from the store
+			return err
+		}
+	}
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: name, Page: views.PageProjects},
 		part:       views.ProjectPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, adding, part) },
+		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, adding, flow, part) },
 		status:     forms.status,
 	})
 }

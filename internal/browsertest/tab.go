@@ -128,14 +128,18 @@ func (t *Tab) Phone() {
 	t.do(chromedp.EmulateViewport(360, 780, chromedp.EmulateMobile, chromedp.EmulateTouch))
 }
 
-// Media sets media features: prefers-color-scheme, dark, …
+// Media sets media features: prefers-color-scheme, dark, …; and the medium: media, print.
 func (t *Tab) Media(pairs ...string) {
 	t.Helper()
-	var features []*emulation.MediaFeature
+	var media emulation.SetEmulatedMediaParams
 	for i := 0; i < len(pairs); i += 2 {
-		features = append(features, &emulation.MediaFeature{Name: pairs[i], Value: pairs[i+1]})
+		if pairs[i] == "media" {
+			media.Media = pairs[i+1]
+		} else {
+			media.Features = append(media.Features, &emulation.MediaFeature{Name: pairs[i], Value: pairs[i+1]})
+		}
 	}
-	call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+	call(t, emulation.SetEmulatedMedia, media)
 }
 
 // Zone sets the time zone of the reader, such as Asia/Tokyo.

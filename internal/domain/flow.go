@@ -45,13 +45,14 @@ type FlowReport struct {
 	// Sample is how many days the forecast is made from, and Finished how many stories were finished on them.
 	Sample, Finished int
 	Since            time.Time // the first known move of the projects, zero for none
-	Stages           []string  // the names of stages, in the order of the boards
+	Work             []string  // the names of the stages of work, in the order of the boards
 }
 
 // MaxFlowStories is how many finished stories a report lists.
 const MaxFlowStories = 5000
 
 type FlowStory struct {
+	Number                      int64 // of the story in the store
 	Project, StoryID, StoryName string
 	Started, Finished           time.Time
 	Days                        int
@@ -60,13 +61,18 @@ type FlowStory struct {
 type FlowDay struct {
 	Day      string // 2026-11-23
 	Finished int
-	Arrived  int            // stories that came into work for the first time
-	Stages   map[string]int // stories in each stage at its end, today now
+	// Arrived is how many stories came into work on it, each once. The first day also has those that came before, and
+	// were finished in the window or are in work.
+	Arrived int
+	Stages  map[string]int // stories in each stage at its end, today now
+	Work    map[string]int // likewise, where the stage is one of work on its board
 }
 
 // FlowAge is a story in work.
 type FlowAge struct {
+	Number                             int64 // of the story in the store, 0 for none
 	Project, StoryID, StoryName, Stage string
-	Days                               int // from its start to today
-	Over                               int // the highest percentile that it exceeds, 0 for none
+	Start                              time.Time // zero if unknown
+	Days                               int       // from its start to today
+	Over                               int       // the highest percentile that it exceeds, 0 for none
 }

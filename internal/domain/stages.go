@@ -2,6 +2,7 @@ package domain
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -67,6 +68,32 @@ func WaitingStage(stages []Stage) int {
 func WorkStages(stages []Stage) (from, to int) {
 	to = max(0, DoneStage(stages))
 	return min(WaitingStage(stages)+1, to), to
+}
+
+// FormerPlace returns the index of the stage that stands for one that the board no longer has: the done stage if its
+// word says so, the waiting stage if its number is not above that one's, else the first stage of work.
+func FormerPlace(stages []Stage, name string) int {
+	from, to := WorkStages(stages)
+	waiting := WaitingStage(stages)
+	waitingNumber := 0
+	if len(stages) > 0 {
+		waitingNumber, _ = stageNumber(stages[waiting].Name)
+	}
+	switch number, numbered := stageNumber(name); {
+	case namedDone([]Stage{{Name: name}}) == 0:
+		return DoneStage(stages)
+	case numbered && number <= waitingNumber, from == to:
+		return waiting
+	default:
+		return from
+	}
+}
+
+// stageNumber returns the number that a stage's name begins with.
+func stageNumber(name string) (int, bool) {
+	digits, _, found := strings.Cut(name, "_")
+	number, err := strconv.Atoi(digits)
+	return number, found && err == nil
 }
 
 // OpenStages returns how many stages come before the one whose word is done or the like: all of them if none is. A

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/cmplx"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -36,6 +37,21 @@ func Day(t time.Time) int {
 // DayName returns the date of a day: 2026-11-23.
 func DayName(day int) string {
 	return time.Unix(int64(day)*24*60*60, 0).UTC().Format(time.DateOnly)
+}
+
+// Begins returns when a day begins in a zone: at midnight, or where clocks skip that, or show it twice, with the first
+// moment of the day.
+func Begins(day int, zone *time.Location) time.Time {
+	date := time.Unix(int64(day)*24*60*60, 0).UTC()
+	at := time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, zone)
+	if Day(at) == day && Day(at.Add(-1)) < day {
+		return at
+	}
+	early := at.Add(-26 * time.Hour) // Samoa once left out a day
+	after := sort.Search(int(2*26*time.Hour/time.Second), func(seconds int) bool {
+		return Day(early.Add(time.Duration(seconds)*time.Second)) >= day
+	})
+	return early.Add(time.Duration(after) * time.Second)
 }
 
 // negligible is the chance below which an outcome at either end of a distribution is left out.

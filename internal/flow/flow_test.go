@@ -52,12 +52,16 @@ func TestForecastsAreWhatDrawingWouldGive(t *testing.T) {
 	const draws = 200_000
 	reached := map[int]int{}
 	at := flow.HowMany(sample, 9)
+	looked := map[int]bool{}
+	for _, n := range at {
+		looked[n], looked[n+1] = true, true
+	}
 	for range draws {
 		sum := 0
 		for range 9 {
 			sum += sample[random.IntN(len(sample))]
 		}
-		for _, n := range at {
+		for n := range looked {
 			if sum >= n {
 				reached[n]++
 			}
@@ -66,6 +70,9 @@ func TestForecastsAreWhatDrawingWouldGive(t *testing.T) {
 	for i, n := range at {
 		if share := float64(reached[n]) / draws; share < float64(flow.Levels[i])/100-0.005 {
 			t.Errorf("%d or more came in %.3f of the draws, not in %d %%", n, share, flow.Levels[i])
+		}
+		if share := float64(reached[n+1]) / draws; share >= float64(flow.Levels[i])/100+0.005 {
+			t.Errorf("%d or more could be promised at %d %%: they came in %.3f of the draws", n+1, flow.Levels[i], share)
 		}
 	}
 }
@@ -103,6 +110,42 @@ func TestDaysFollowTheCalendar(t *testing.T) {
 	after := flow.Day(time.Date(2026, 10, 26, 0, 0, 0, 0, zone)) // summer time ended between
 	if after-before != 2 || flow.DayName(after) != "2026-10-26" {
 		t.Errorf("%d days, %s", after-before, flow.DayName(after))
+	}
+}
+
+// TestDaysBeginWhenTheirDateDoes, where clocks change at midnight or a day is left out, too.
+func TestDaysBeginWhenTheirDateDoes(t *testing.T) {
+	for _, c := range []struct{ zone, day, begins string }{
+		{"UTC", "2026-03-29", "2026-03-29T00:00:00Z"},
+		{"Europe/Berlin", "2026-03-29", "2026-03-28T23:00:00Z"},
+		{"Europe/Berlin", "2026-03-30", "2026-03-29T22:00:00Z"},       // the day had 23 hours
+		{"Africa/Cairo", "2026-04-24", "2026-04-23T22:00:00Z"},        // from midnight to 1:00
+		{"Atlantic/Azores", "2026-10-25", "2026-10-25T00:00:00Z"},     // back from 1:00 to midnight
+		{"America/Havana", "2026-03-08", "2026-03-08T05:00:00Z"},      // from midnight to 1:00
+		{"America/Havana", "2026-11-01", "2026-11-01T04:00:00Z"},      // back from 1:00 to midnight
+		{"America/Santiago", "2026-09-06", "2026-09-06T04:00:00Z"},    // from midnight to 1:00
+		{"Pacific/Kiritimati", "2026-11-26", "2026-11-25T10:00:00Z"},  // 14 hours ahead
+		{"Pacific/Apia", "2011-12-30", "2011-12-30T10:00:00Z"},        // there was none
+		{"Pacific/Apia", "2011-12-31", "2011-12-30T10:00:00Z"},        // so the next one begins at once
+		{"Antarctica/Troll", "2026-03-29", "2026-03-29T00:00:00Z"},    // changes by two hours
+		{"Asia/Kathmandu", "2026-11-26", "2026-11-25T18:15:00Z"},      // 5:45 ahead
+		{"America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00Z"},   // from midnight to 1:00
+		{"Australia/Lord_Howe", "2026-04-05", "2026-04-04T13:00:00Z"}, // changes by half an hour
+		{"America/St_Johns", "2026-11-01", "2026-11-01T02:30:00Z"},    // 2:30 behind
+		{"Africa/Casablanca", "2026-02-15", "2026-02-14T23:00:00Z"},   // a winter of its own
+		{"Asia/Beirut", "2026-03-29", "2026-03-28T22:00:00Z"},         // from midnight to 1:00
+	} {
+		zone, err := time.LoadLocation(c.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		day, err := time.Parse(time.DateOnly, c.day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := flow.Begins(flow.Day(day), zone).UTC().Format(time.RFC3339); got != c.begins {
+			t.Errorf("%s in %s begins at %s, want %s", c.day, c.zone, got, c.begins)
+		}
 	}
 }
 

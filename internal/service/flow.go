@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/flow"
@@ -16,9 +18,8 @@ import (
 )
 
 type flowStore interface {
-	// FlowVisits calls yield with the visits of a project that last or ended at or after a time, those of each story in
-	// order.
-	FlowVisits(ctx context.Context, project string, since time.Time, yield func(domain.FlowVisit)) error
+	// FlowVisits calls yield with the visits of a project, those of each story in order.
+	FlowVisits(ctx context.Context, project string, yield func(domain.FlowVisit)) error
 	// FlowStories returns the ids and names of stories by their numbers.
 	FlowStories(ctx context.Context, numbers []int64) (map[int64]domain.StoryRef, error)
 }
@@ -29,10 +30,14 @@ type Flow struct {
 	visits    *Visits
 	pipelines *Pipelines
 
-	mu       sync.Mutex // held while a report is made: others wait for the same work
+	reads, makes singleflight.Group // of projects' visits, and of reports
+
+	counting sync.Mutex     // held while a report is computed
+	promises map[uint64]int // forecasts for flow.Grade, by the hash of their samples
+
+	mu       sync.Mutex // never held while waiting for the store
 	projects map[string]*flowProject
 	reports  map[string]madeReport
-	promises map[uint64]int // forecasts for flow.Grade, by the hash of their samples
 }
 
 // madeReport is a report that is kept, and what it was made of: as long as that is held, no other board is at its
@@ -43,8 +48,6 @@ type madeReport struct {
 }
 
 const (
-	// flowPast is how long ago visits may have ended that count: the window, and as many days before it for grading.
-	flowPast = 2 * domain.MaxFlowDays * 24 * time.Hour
 	// maxFlowVisits is how many visits of a project count: all that are kept, and those since these were last counted.
 	maxFlowVisits = maxKeptVisits + 50_000
 	// maxReports and maxPromises limit what is kept; when there are more, all are made again.
@@ -73,9 +76,7 @@ func (f *Flow) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		f.mu.Lock()
 		_, err := f.project(ctx, p.Name)
-		f.mu.Unlock()
 		if err := unlessLost(err); err != nil {
 			return supervise.UnlessEnded(ctx, err)
 		}
@@ -92,8 +93,6 @@ func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowRepo
 	if err != nil {
 		return nil, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	now := clock.Now().In(q.Zone)
 	key := strings.Builder{}
 	fmt.Fprintf(&key, "%d %d %d %t %s %d", q.Days, q.Ahead, q.Items, q.All, q.Zone, flow.Day(now))
@@ -108,68 +107,62 @@ func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowRepo
 		// What is derived from a board is replaced when that changes.
 		fmt.Fprintf(&key, " %s %d %p", p.Project, known.version, p.Summarized)
 	}
-	if kept, known := f.reports[key.String()]; known {
+	f.mu.Lock()
+	kept, found := f.reports[key.String()]
+	f.mu.Unlock()
+	if found {
 		return kept.report, nil
 	}
+	return shared(ctx, &f.makes, key.String(), func(ctx context.Context) (*domain.FlowReport, error) {
+		report, err := f.count(ctx, q, now, projects)
+		if err != nil || q.All { // that may be large, and is asked for once
+			return report, err
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(f.reports) >= maxReports {
+			clear(f.reports)
+		}
+		f.reports[key.String()] = madeReport{report, made}
+		return report, nil
+	})
+}
+
+// count makes a report.
+func (f *Flow) count(
+	ctx context.Context, q domain.FlowQuery, now time.Time, projects []flowBoard,
+) (*domain.FlowReport, error) {
+	f.counting.Lock()
 	c := newFlowCount(q, now)
 	for _, p := range projects {
 		c.add(p)
 	}
 	report := c.report(f.promise)
-	if err := f.name(ctx, c, report); err != nil {
-		return nil, err
-	}
-	if q.All { // it may be large, and is asked for once
-		return report, nil
-	}
-	if len(f.reports) >= maxReports {
-		clear(f.reports)
-	}
-	f.reports[key.String()] = madeReport{report, made}
-	return report, nil
+	f.counting.Unlock()
+	return report, f.name(ctx, report)
 }
 
-// Sentence says the flow of a project, or of all for "", in a sentence.
-func (f *Flow) Sentence(ctx context.Context, project string) (string, error) {
-	q := domain.FlowQuery{Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: time.UTC}
-	if project != "" {
-		q.Projects = []string{project}
+// shared does what is asked for at the same time once, and waits for it until ctx ends.
+func shared[T any](
+	ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error),
+) (result T, err error) {
+	done := group.DoChan(key, func() (any, error) { return do(context.WithoutCancel(ctx)) })
+	select {
+	case d := <-done:
+		result, _ = d.Val.(T)
+		return result, d.Err
+	case <-ctx.Done():
+		return result, ctx.Err()
 	}
-	r, err := f.Report(ctx, q)
-	if err != nil {
-		return "", err
-	}
-	finished := len(r.Stories) + r.More
-	text := fmt.Sprintf("%s finished in %d days", domain.Count(finished, "story", "stories"), q.Days)
-	if p := r.Percentiles; p != nil {
-		text += fmt.Sprintf(": half within %s, 85 %% within %s", domain.Count(p[0], "day", "days"),
-			domain.Count(p[2], "day", "days"))
-	} else {
-		text += ", too few to say how long a story takes"
-	}
-	return text + fmt.Sprintf("; %d in work.", len(r.Ageing)), nil
 }
 
-// Forecast says in sentences how many stories of a project will be finished in the next two weeks, and when so many
-// items will be; 0 items are its open stories.
-func (f *Flow) Forecast(ctx context.Context, project string, items int) (string, error) {
-	q := domain.FlowQuery{
-		Projects: []string{project}, Days: domain.FlowDays, Ahead: domain.FlowAhead, Items: items, Zone: time.UTC,
+// Story returns the story of a number in a report.
+func (f *Flow) Story(ctx context.Context, number int64) (domain.StoryRef, error) {
+	refs, err := f.store.FlowStories(ctx, []int64{number})
+	if _, found := refs[number]; err == nil && !found {
+		err = domain.Errorf(domain.NotFound, "There is no such story.")
 	}
-	r, err := f.Report(ctx, q)
-	if err != nil {
-		return "", err
-	}
-	if r.HowMany == nil {
-		return fmt.Sprintf("No forecast: %s finished on %s so far; it needs %d of each.",
-			domain.Count(r.Finished, "story was", "stories were"), domain.Count(r.Sample, "day", "days"), flow.Enough), nil
-	}
-	date := "after more than a year"
-	if days := r.When[2]; days > 0 {
-		date = "by " + clock.Now().UTC().AddDate(0, 0, days).Format("2 January")
-	}
-	return fmt.Sprintf("%s: 85 %% %s. In %d days, 85 %%: %d or more.", domain.Count(r.Items, "story", "stories"), date,
-		r.Ahead, r.HowMany[2]), nil
+	return refs[number], err
 }
 
 // chosenProjects returns the indexes of projects in the registry, each once; of all without names.
@@ -191,7 +184,7 @@ func chosenProjects(registry *domain.Registry, names []string) ([]int, error) {
 	return slices.Compact(chosen), nil
 }
 
-// promise returns the forecast for a sample, which is made once. The caller holds mu.
+// promise returns the forecast for a sample, which is made once. The caller holds counting.
 func (f *Flow) promise(sample []int, make func() int) int {
 	h := fnv.New64a()
 	for _, n := range sample {
@@ -210,10 +203,10 @@ func (f *Flow) promise(sample []int, make func() int) int {
 }
 
 // name fills in the ids and names of the finished stories that are listed.
-func (f *Flow) name(ctx context.Context, c *flowCount, r *domain.FlowReport) error {
+func (f *Flow) name(ctx context.Context, r *domain.FlowReport) error {
 	numbers := make([]int64, len(r.Stories))
 	for i := range r.Stories {
-		numbers[i] = c.finished[i].story
+		numbers[i] = r.Stories[i].Number
 	}
 	refs, err := f.store.FlowStories(ctx, numbers)
 	for i := range r.Stories {
@@ -223,15 +216,34 @@ func (f *Flow) name(ctx context.Context, c *flowCount, r *domain.FlowReport) err
 	return err
 }
 
-// project returns the current visits of a project. The caller holds mu.
+// project returns the current visits of a project.
 func (f *Flow) project(ctx context.Context, name string) (*flowProject, error) {
 	version := f.visits.Version(name)
-	if known := f.projects[name]; known != nil && known.version == version {
+	f.mu.Lock()
+	known := f.projects[name]
+	f.mu.Unlock()
+	if known != nil && known.version == version {
 		return known, nil
 	}
-	if registry := f.pipelines.projects.Registry(); len(f.projects) > 2*len(registry.Projects)+readAtOnce {
-		clear(f.projects) // many were removed
-	}
+	key := fmt.Sprint(version, " ", name)
+	return shared(ctx, &f.reads, key, func(ctx context.Context) (*flowProject, error) {
+		p, err := f.read(ctx, name, version)
+		if err != nil {
+			return nil, err
+		}
+		registry := f.pipelines.projects.Registry()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(f.projects) > 2*len(registry.Projects)+readAtOnce {
+			clear(f.projects) // many were removed
+		}
+		f.projects[name] = p
+		return p, nil
+	})
+}
+
+// read reads the visits of a project.
+func (f *Flow) read(ctx context.Context, name string, version uint64) (*flowProject, error) {
 	p := &flowProject{version: version, open: map[string]int64{}}
 	index := map[string]uint8{}
 	stage := func(name string) uint8 {
@@ -242,7 +254,7 @@ func (f *Flow) project(ctx context.Context, name string) (*flowProject, error) {
 		}
 		return i
 	}
-	err := f.store.FlowVisits(ctx, name, clock.Now().Add(-flowPast), func(v domain.FlowVisit) {
+	err := f.store.FlowVisits(ctx, name, func(v domain.FlowVisit) {
 		if len(p.visits) >= maxFlowVisits {
 			return
 		}
@@ -255,9 +267,5 @@ func (f *Flow) project(ctx context.Context, name string) (*flowProject, error) {
 		}
 		p.visits = append(p.visits, visit)
 	})
-	if err != nil {
-		return nil, err
-	}
-	f.projects[name] = p
-	return p, nil
+	return p, err
 }

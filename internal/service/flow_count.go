@@ -16,16 +16,22 @@ type flowCount struct {
 	now     time.Time // in the zone of the query
 	today   int       // as flow.Day has it
 	first   int       // the first day that is counted: grading needs days before the window
-	begins  []int64   // when each of these days begins, up to tomorrow, in Unix milliseconds
+	begins  []int64   // when each of these days begins, up to today, in Unix milliseconds
 	past    []int     // what was finished on each of them
 	arrived []int
-	stages  []map[string]int // changes of how many stories are in each stage at the end of each day of the window
+	stages  []map[stageCount]int // changes of how many stories are in each at the end of each day of the window
 
 	finished []finishedStory
 	items    int   // stories before the done stages
 	since    int64 // the first known move, 0 for none
 	ageing   []domain.FlowAge
-	names    []string // of stages, in the order of the boards
+	work     []string // the names of the stages of work, in the order of the boards
+}
+
+// stageCount is what is counted apart: a stage's name may be one of work on one board only.
+type stageCount struct {
+	name string
+	work bool
 }
 
 type finishedStory struct {
@@ -39,18 +45,18 @@ func newFlowCount(q domain.FlowQuery, now time.Time) *flowCount {
 	c := &flowCount{query: q, now: now, today: flow.Day(now)}
 	days := 2*q.Days + flow.GradedDays
 	c.first = c.today - days + 1
-	for i := range days + 1 {
-		day := time.Date(now.Year(), now.Month(), now.Day()-days+1+i, 0, 0, 0, 0, now.Location())
-		c.begins = append(c.begins, day.UnixMilli())
+	for i := range days {
+		c.begins = append(c.begins, flow.Begins(c.first+i, now.Location()).UnixMilli())
 	}
-	c.past, c.arrived, c.stages = make([]int, days), make([]int, days), make([]map[string]int, q.Days+1)
+	c.past, c.arrived, c.stages = make([]int, days), make([]int, days), make([]map[stageCount]int, q.Days+1)
 	for i := range c.stages {
-		c.stages[i] = map[string]int{}
+		c.stages[i] = map[stageCount]int{}
 	}
 	return c
 }
 
-// day returns the index of the day on which a time is, negative before the first.
+// day returns the index of the day on which a time is, negative before the first. What a project server with a wrong
+// clock says of tomorrow was today.
 func (c *flowCount) day(ms int64) int {
 	return sort.Search(len(c.begins), func(i int) bool { return c.begins[i] > ms }) - 1
 }
@@ -64,9 +70,9 @@ func (c *flowCount) add(p flowBoard) {
 		return
 	}
 	places := newFlowPlaces(p)
-	for _, s := range p.Stages {
-		if !slices.Contains(c.names, s.Name) {
-			c.names = append(c.names, s.Name)
+	for i, s := range p.Stages {
+		if places.isWork(i) && !slices.Contains(c.work, s.Name) {
+			c.work = append(c.work, s.Name)
 		}
 	}
 	known := map[int64]storyFlow{} // of stories on the board
@@ -83,7 +89,7 @@ func (c *flowCount) add(p flowBoard) {
 		c.addStory(p.Project, rest[0].story, story)
 		for _, v := range rest[:n] {
 			if place := places.of[v.stage]; place >= 0 {
-				c.stay(p.Stages[place].Name, v)
+				c.stay(stageCount{p.known.names[v.stage], places.isWork(place)}, v)
 			}
 		}
 		if onBoard[rest[0].story] {
@@ -91,31 +97,37 @@ func (c *flowCount) add(p flowBoard) {
 		}
 		rest = rest[n:]
 	}
-	c.addOpen(p, known)
+	c.addOpen(p, places, known)
 }
 
 func (c *flowCount) addStory(project string, number int64, s storyFlow) {
 	if s.firstMove > 0 && (c.since == 0 || s.firstMove < c.since) {
 		c.since = s.firstMove
 	}
+	at := c.day(s.finished)
 	if s.started > 0 {
-		if at := c.day(s.started); at >= 0 && at < len(c.arrived) {
-			c.arrived[at]++
+		if began := c.day(s.started); began >= c.windowStart() {
+			c.arrived[began]++
+		} else if s.finished == 0 && s.working || s.finished > 0 && at >= c.windowStart() {
+			c.arrived[c.windowStart()]++
 		}
 	}
-	at := c.day(s.finished)
-	if s.finished == 0 || at < 0 || at >= len(c.past) {
+	if s.finished == 0 || at < 0 {
 		return
 	}
 	c.past[at]++
 	if at >= c.windowStart() {
-		days := c.first + at - flow.Day(time.UnixMilli(s.started).In(c.query.Zone)) + 1
-		c.finished = append(c.finished, finishedStory{project, number, s.started, s.finished, max(1, days)})
+		c.finished = append(c.finished, finishedStory{project, number, s.started, s.finished, c.days(s.started, at)})
 	}
 }
 
+// days returns how many days there are from a start to the day of an index, both included.
+func (c *flowCount) days(start int64, to int) int {
+	return max(1, c.first+to-flow.Day(time.UnixMilli(start).In(c.query.Zone))+1)
+}
+
 // stay counts a visit at the ends of the days of the window on which it lasted.
-func (c *flowCount) stay(stage string, v flowVisit) {
+func (c *flowCount) stay(stage stageCount, v flowVisit) {
 	from, to := max(0, c.day(v.from)-c.windowStart()), c.query.Days
 	switch {
 	case v.from == 0 && v.to > 0: // nobody knows since when it was there
@@ -133,23 +145,24 @@ func (c *flowCount) stay(stage string, v flowVisit) {
 }
 
 // addOpen adds what is on the board before the done stage.
-func (c *flowCount) addOpen(p flowBoard, known map[int64]storyFlow) {
-	from, to := domain.WorkStages(p.Stages)
+func (c *flowCount) addOpen(p flowBoard, places flowPlaces, known map[int64]storyFlow) {
 	for i, stage := range p.Stages {
-		if i < domain.DoneStage(p.Stages) {
+		if i < places.done {
 			c.items += len(stage.Items)
 		}
-		if i < from || i >= to {
+		if !places.isWork(i) {
 			continue
 		}
 		for _, item := range stage.Items {
-			start := known[p.known.open[item.StoryID]].started
-			if start == 0 {
+			number := p.known.open[item.StoryID]
+			start := known[number].started
+			if start == 0 && !item.Since.IsZero() {
 				start = item.Since.UnixMilli()
 			}
-			age := domain.FlowAge{Project: p.Project, StoryID: item.StoryID, StoryName: item.StoryName, Stage: stage.Name}
+			age := domain.FlowAge{Number: number, Project: p.Project, StoryID: item.StoryID, Stage: stage.Name}
+			age.StoryName = item.StoryName
 			if start > 0 {
-				age.Days = max(1, c.today-flow.Day(time.UnixMilli(start).In(c.query.Zone))+1)
+				age.Start, age.Days = time.UnixMilli(start), c.days(start, len(c.past)-1)
 			}
 			c.ageing = append(c.ageing, age)
 		}
@@ -158,7 +171,7 @@ func (c *flowCount) addOpen(p flowBoard, known map[int64]storyFlow) {
 
 // report makes the report, the stories without ids and names. promise keeps the forecasts that are graded.
 func (c *flowCount) report(promise func(sample []int, make func() int) int) *domain.FlowReport {
-	r := &domain.FlowReport{Ahead: c.query.Ahead, Items: c.query.Items, Ageing: c.ageing, Stages: c.names}
+	r := &domain.FlowReport{Ahead: c.query.Ahead, Items: c.query.Items, Ageing: c.ageing, Work: c.work}
 	if r.Items == 0 {
 		r.Items = min(max(domain.MinFlowItems, c.items), domain.MaxFlowItems)
 	}
@@ -172,7 +185,8 @@ func (c *flowCount) report(promise func(sample []int, make func() int) int) *dom
 	for i, s := range c.finished {
 		if took = append(took, s.days); i < domain.MaxFlowStories || c.query.All {
 			r.Stories = append(r.Stories, domain.FlowStory{
-				Project: s.project, Started: time.UnixMilli(s.start), Finished: time.UnixMilli(s.done), Days: s.days,
+				Number: s.story, Project: s.project, Started: time.UnixMilli(s.start),
+				Finished: time.UnixMilli(s.done), Days: s.days,
 			})
 		}
 	}
@@ -187,18 +201,22 @@ func (c *flowCount) report(promise func(sample []int, make func() int) int) *dom
 }
 
 func (c *flowCount) tellDays(r *domain.FlowReport) {
-	in := map[string]int{}
+	in := map[stageCount]int{}
 	for i := range c.query.Days {
 		day := c.windowStart() + i
 		d := domain.FlowDay{
-			Day: flow.DayName(c.first + day), Finished: c.past[day], Arrived: c.arrived[day], Stages: map[string]int{},
+			Day: flow.DayName(c.first + day), Finished: c.past[day], Arrived: c.arrived[day],
+			Stages: map[string]int{}, Work: map[string]int{},
 		}
 		for stage, change := range c.stages[i] {
 			in[stage] += change
 		}
 		for stage, n := range in {
 			if n > 0 {
-				d.Stages[stage] = n
+				d.Stages[stage.name] += n
+			}
+			if n > 0 && stage.work {
+				d.Work[stage.name] += n
 			}
 		}
 		r.Days = append(r.Days, d)
@@ -206,7 +224,11 @@ func (c *flowCount) tellDays(r *domain.FlowReport) {
 }
 
 func (c *flowCount) tellAges(r *domain.FlowReport) {
-	slices.SortStableFunc(r.Ageing, func(a, b domain.FlowAge) int { return cmp.Compare(b.Days, a.Days) })
+	slices.SortFunc(r.Ageing, func(a, b domain.FlowAge) int {
+		// On one day, the first that started; one with an unknown start is last.
+		return cmp.Or(cmp.Compare(b.Days, a.Days), a.Start.Compare(b.Start), cmp.Compare(a.Project, b.Project),
+			cmp.Compare(a.StoryID, b.StoryID))
+	})
 	if r.Percentiles == nil {
 		return
 	}

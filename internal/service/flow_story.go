@@ -27,11 +27,11 @@ type flowBoard struct {
 	known *flowProject
 }
 
-// flowPlaces says where the stages of visits are on the board: indexes, -1 for stages that it does not have.
+// flowPlaces says where the stages of visits are on the board: indexes, -1 for an unknown stage.
 type flowPlaces struct {
-	of            []int
-	waiting, done int
-	openSpec      bool
+	of                        []int
+	waiting, from, work, done int // work is the end of the stages of work, which begin with from
+	openSpec                  bool
 }
 
 func newFlowPlaces(p flowBoard) flowPlaces {
@@ -39,11 +39,17 @@ func newFlowPlaces(p flowBoard) flowPlaces {
 		waiting: domain.WaitingStage(p.Stages), done: domain.DoneStage(p.Stages),
 		openSpec: p.Board.Layout == domain.LayoutOpenSpec, of: make([]int, len(p.known.names)),
 	}
+	places.from, places.work = domain.WorkStages(p.Stages)
 	for i, name := range p.known.names {
 		places.of[i] = slices.IndexFunc(p.Stages, func(s domain.Stage) bool { return s.Name == name })
+		if places.of[i] < 0 && name != "" {
+			places.of[i] = domain.FormerPlace(p.Stages, name)
+		}
 	}
 	return places
 }
+
+func (p flowPlaces) isWork(place int) bool { return place >= p.from && place < p.work }
 
 // finishes reports whether a move from one place to another finishes a story.
 func (p flowPlaces) finishes(from, to int) bool {
@@ -51,7 +57,10 @@ func (p flowPlaces) finishes(from, to int) bool {
 }
 
 // storyFlow is what the visits of a story tell, in Unix milliseconds; 0 is unknown or not.
-type storyFlow struct{ firstMove, started, finished int64 }
+type storyFlow struct {
+	firstMove, started, finished int64
+	working                      bool // it is in a stage of work
+}
 
 // follow goes through the visits of one story.
 func (p flowPlaces) follow(visits []flowVisit) (s storyFlow) {
@@ -84,5 +93,7 @@ func (p flowPlaces) follow(visits []flowVisit) (s storyFlow) {
 	if s.started == 0 {
 		s.started = s.firstMove
 	}
+	last := visits[len(visits)-1]
+	s.working = last.to == 0 && p.isWork(p.of[last.stage])
 	return s
 }

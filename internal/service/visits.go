@@ -231,7 +231,7 @@ func (s *Visits) follow(ctx context.Context) error {
 
 const (
 	// visitLife is how long visits are kept after their end, and maxKeptVisits how many of a project, the newest: charts
-	// need 90 days.
+	// need 90 days, the flow twice 180.
 	visitLife     = 400 * 24 * time.Hour
 	maxKeptVisits = 250_000
 	oldVisitPause = time.Hour

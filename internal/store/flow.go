@@ -4,16 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"time"
 
 	"switchyard/internal/domain"
 )
 
-// FlowVisits calls yield with the visits of a project that last or ended at or after a time, those of each story in
-// order.
-func (db visits) FlowVisits(
-	ctx context.Context, project string, since time.Time, yield func(domain.FlowVisit),
-) error {
+// FlowVisits calls yield with the visits of a project, those of each story in order.
+func (db visits) FlowVisits(ctx context.Context, project string, yield func(domain.FlowVisit)) error {
 	names := map[string]string{} // there are few stages
 	intern := func(raw []byte) string {
 		name, known := names[string(raw)]
@@ -26,8 +22,7 @@ func (db visits) FlowVisits(
 	var stage, next, source sql.RawBytes
 	rows, err := db.engine.Read.QueryContext(ctx, `SELECT story, stage, next_stage, source, from_ms, to_ms,
 		CASE WHEN to_ms = 0 THEN (SELECT story_id FROM stories WHERE id = story) ELSE '' END
-		FROM stage_visits WHERE project = $1 AND (to_ms = 0 OR to_ms >= $2) ORDER BY story, number`,
-		project, since.UnixMilli())
+		FROM stage_visits WHERE project = $1 ORDER BY story, number`, project)
 	if err != nil {
 		return db.Translate(err)
 	}

@@ -24,7 +24,7 @@ type Queries interface {
 	ObserveVisits(ctx context.Context, token int64, o ...domain.Observation) ([]domain.Visit, []string, error)
 	ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error)
 	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
-	FlowVisits(ctx context.Context, project string, since time.Time, yield func(domain.FlowVisit)) error
+	FlowVisits(ctx context.Context, project string, yield func(domain.FlowVisit)) error
 	FlowStories(ctx context.Context, numbers []int64) (map[int64]domain.StoryRef, error)
 	VisitedProjects(ctx context.Context) ([]string, error)
 	RemoveVisits(ctx context.Context, token int64, project string, before time.Time, keep, limit int) (removed int,
@@ -90,7 +90,7 @@ func AskAll(t testing.TB, db Queries) {
 	check(err)
 	_, err = db.StoryVisits(ctx, "alpha", "1_story", 10)
 	check(err)
-	check(db.FlowVisits(ctx, "alpha", time.UnixMilli(1), func(domain.FlowVisit) {}))
+	check(db.FlowVisits(ctx, "alpha", func(domain.FlowVisit) {}))
 	_, err = db.FlowStories(ctx, []int64{1, 2})
 	check(err)
 	_, err = db.VisitedProjects(ctx)

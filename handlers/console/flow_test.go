@@ -1,0 +1,134 @@
+package console_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/browsertest"
+)
+
+// flowSite has a project of half a year: n stories a day were finished, and some are in work.
+func flowSite(t *testing.T, days, n int, id func(day, i int) string) *consoleSite {
+	t.Helper()
+	s := newConsoleSite(t)
+	work := []string{"2_current:", "3_qa:", "4_merge:"}
+	var records []string
+	now := time.Now()
+	for day := days; day > 0; day-- {
+		for i := range n {
+			story, took := id(day, i), 1+(day*7+i*13)%9
+			if i == 0 && day%8 == 0 {
+				took = 20 + day%30
+			}
+			done := now.AddDate(0, 0, -day).Add(time.Duration(i%9) * time.Minute)
+			begun := done.AddDate(0, 0, -took)
+			records = append(records, moved(story, "1_backlog", "2_current", begun), moved(story, "2_current", "3_qa", begun.Add(time.Duration(took)*12*time.Hour)),
+				moved(story, "3_qa", "5_done", done))
+		}
+	}
+	for i := range 120 {
+		story := id(1000, i)
+		at := now.AddDate(0, 0, -i%37)
+		if i < 17 || n > 3 {
+			work[i%3] += " " + story + ","
+			records = append(records, moved(story, "1_backlog", strings.TrimSuffix(strings.Fields(work[i%3])[0], ":"), at))
+		}
+	}
+	at := regexp.MustCompile(`"timestamp_ms":(\d+)`)
+	slices.SortStableFunc(records, func(a, b string) int { return cmp.Compare(at.FindString(a), at.FindString(b)) })
+	for len(records) > 0 {
+		some := records[:min(len(records), 500)]
+		s.Record("alpha", some...)
+		records = records[len(some):]
+	}
+	stages := board("1_backlog: 1_story_idea, 2_story_idea", strings.TrimSuffix(work[0], ","), strings.TrimSuffix(work[1], ","), strings.TrimSuffix(work[2], ","), "5_done:")
+	s.add("alpha", stages)
+	s.Answered()
+	return s
+}
+
+// TestThePageOfFlowStaysSmall however many stories there are, and however long their ids and names: 2,000 points at most, those above
+// 85 % with a name and a link each, the others in one group with short links.
+func TestThePageOfFlowStaysSmall(t *testing.T) {
+	s := flowSite(t, 178, 13, func(day, i int) string { return fmt.Sprintf("%d_%d_%s", day, i, strings.Repeat("é", 180)) })
+	page := s.Get("/flow?days=180&tz=UTC").WantStatus(t, 200)
+	if n := len(page.Text); n > 300_000 {
+		t.Errorf("the page has %d bytes, want 300,000 at most", n)
+	}
+	group := page.Text[strings.Index(page.Text, `<g aria-hidden="true" class="quiet">`):]
+	group = group[:strings.Index(group, "</g>")]
+	quiet, loud := strings.Count(group, `<a href="/flow/`), strings.Count(page.Text, `class="loud"`)
+	if quiet+loud != 2000 || loud == 0 || loud > 300 || strings.Count(group, `tabindex="-1"`) != quiet || strings.Contains(group, "aria-label") {
+		t.Errorf("%d quiet points, %d loud ones", quiet, loud)
+	}
+	table := page.Text[strings.Index(page.Text, `id="flow-stories"`):]
+	if n := strings.Count(table[:strings.Index(table, "</table>")], `<th scope="row">`); n != 200 {
+		t.Errorf("the table has %d stories", n)
+	}
+	if n := strings.Count(s.Get("/flow.csv?days=180&tz=UTC").Text, "\n") - 1; n != 178*13 {
+		t.Errorf("the CSV has %d stories", n)
+	}
+}
+
+// TestBrowserFlow: the page and a project's part of it, on a phone and a desk, in both themes, printed, and as tables.
+func TestBrowserFlow(t *testing.T) {
+	browsertest.Parallel(t)
+	s := flowSite(t, 100, 2, func(day, i int) string { return fmt.Sprintf("%d_story_of_usual_length", day*3+i) })
+	s.move("alpha", "7777_story_slow", "1_backlog", "2_current", time.Now().AddDate(0, 0, -70))
+	s.move("alpha", "7777_story_slow", "2_current", "5_done", time.Now())
+	tab := browsertest.Open(t)
+	tab.Zone("Pacific/Kiritimati")
+	for _, width := range []int64{1280, 360} {
+		for _, scheme := range []string{"light", "dark"} {
+			tab.Size(width, 900)
+			tab.Media("prefers-color-scheme", scheme)
+			for _, path := range []string{"/flow", "/projects/alpha"} {
+				tab.Goto(s.URL + path)
+				tab.Find("heading", "Cumulative flow")
+				if over := browsertest.Eval[float64](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+					t.Errorf("%s at %d: %v too wide", path, width, over)
+				}
+				tab.Accessible()
+				if dir := os.Getenv("FLOW_PICTURES"); dir != "" {
+					tab.Screenshot(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", strings.ReplaceAll(path[1:], "/", "-"), width, scheme)))
+				}
+			}
+		}
+	}
+	tab.Size(1280, 900)
+	tab.Goto(s.URL + "/flow")
+	// A point above 85 % leads to its story; the days are the reader's.
+	if tz := browsertest.Eval[string](tab, `document.querySelector("#tz").value`); tz != "Pacific/Kiritimati" {
+		t.Errorf("the zone is %q", tz)
+	}
+	slow := `document.querySelector('svg a[aria-label="7777 story slow, 71 days"]')`
+	tab.Wait(slow + ` && getComputedStyle(` + slow + `).cursor === "pointer"`)
+	browsertest.Eval[bool](tab, slow+`.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
+	tab.Wait(`location.pathname === '/projects/alpha/stories/7777_story_slow'`)
+	// Its forecasts answer what is typed, and the address has it.
+	tab.Goto(s.URL + "/flow")
+	tab.Find("spinbutton", "Number of stories").Type("12")
+	tab.Find("button", "Forecast").Click()
+	tab.Wait(`location.search.includes('items=12')`)
+	tab.WaitText("stories are finished by")
+	tab.Find("link", "30 days").Click()
+	tab.Wait(`location.search.includes('days=30') && location.search.includes('items=12')`)
+	// The pictures are there as tables.
+	for _, id := range []string{"flow-stories", "flow-days"} {
+		browsertest.Eval[bool](tab, `document.querySelector("#`+id+` > summary").click(), true`)
+		tab.Wait(`document.querySelector("#` + id + ` table").offsetHeight > 0`)
+	}
+	if rows := browsertest.Eval[float64](tab, `document.querySelectorAll("#flow-days tbody tr").length`); rows != 30 {
+		t.Errorf("%v days", rows)
+	}
+	// On paper there are no controls, and it says what it is about.
+	tab.Media("media", "print")
+	tab.Wait(`document.querySelector(".print-only").offsetHeight > 0 && document.querySelector("#flow-filter").offsetHeight === 0`)
+}
