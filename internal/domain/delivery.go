@@ -23,7 +23,9 @@ type TargetProgress struct {
 	SentAt     time.Time `json:"sent_at,omitzero"` // when the last message was accepted
 	SentMS     int64     `json:"sent_ms,omitempty"`
 	DigestedAt time.Time `json:"digested_at,omitzero"` // until when digests are settled
-	HeldAt     time.Time `json:"held_at,omitzero"`     // since when something has been held back by quiet hours
+	// DigestEvent is the last event before the last digest.
+	DigestEvent int64     `json:"digest_event,omitempty"`
+	HeldAt      time.Time `json:"held_at,omitzero"` // since when something has been held back by quiet hours
 }
 
 // Message is what a target is told at once.
@@ -83,7 +85,7 @@ func (p *TargetProgress) Apply(s Sent, now time.Time) (done bool) {
 	if s.Err == nil {
 		*p = TargetProgress{
 			Position: p.Position, Told: p.Told, SentAt: now, SentMS: s.Took.Milliseconds(), DigestedAt: p.DigestedAt,
-			HeldAt: p.HeldAt,
+			HeldAt: p.HeldAt, DigestEvent: p.DigestEvent,
 		}
 		return true
 	}

@@ -112,20 +112,20 @@ func clockMinutes(text string) (minutes int, ok bool) {
 	return t.Hour()*60 + t.Minute(), err == nil && len(text) == len("15:04")
 }
 
-func (r *TargetRules) in(t time.Time) time.Time {
+// Zone returns the target's time zone; the system reads it from a file.
+func (r *TargetRules) Zone() *time.Location {
 	zone, err := time.LoadLocation(r.TimeZone)
 	if err != nil { // the zones of this machine lack it
 		zone = time.UTC
 	}
-	return t.In(zone)
+	return zone
 }
 
-// IsQuiet reports whether the clock of the target's zone shows a time in its quiet hours.
+// IsQuiet reports whether t, which is in the target's zone, is in its quiet hours.
 func (r *TargetRules) IsQuiet(t time.Time) bool {
 	if r.Quiet == nil {
 		return false
 	}
-	t = r.in(t)
 	from, _ := clockMinutes(r.Quiet.From)
 	to, _ := clockMinutes(r.Quiet.To)
 	now := t.Hour()*60 + t.Minute()
@@ -138,9 +138,8 @@ func (r *TargetRules) IsQuiet(t time.Time) bool {
 	return now >= from && begins(t.Weekday()) || now < to && begins((t.Weekday()+6)%7)
 }
 
-// LastDigest returns when a digest was due last, at t or before.
+// LastDigest returns when a digest was due last, at t, which is in the target's zone, or before.
 func (r *TargetRules) LastDigest(t time.Time) time.Time {
-	t = r.in(t)
 	if r.Digest == HourlyDigest {
 		return t.Add(-time.Duration(t.Minute())*time.Minute - time.Duration(t.Second())*time.Second -
 			time.Duration(t.Nanosecond()))

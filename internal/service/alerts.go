@@ -48,6 +48,11 @@ func (s *Alerts) List(ctx context.Context) domain.Alerts {
 
 // in returns what needs attention on these boards and elsewhere.
 func (s *Alerts) in(ctx context.Context, boards *Boards) domain.Alerts {
+	return domain.NewAlerts(s.all(ctx, boards))
+}
+
+// all returns the same in no particular order, and ends acknowledgements.
+func (s *Alerts) all(ctx context.Context, boards *Boards) []domain.Alert {
 	found := s.find(boards)
 	ended := s.acknowledge(found, boards.Pipelines, clock.Now())
 	if len(ended) > 0 && s.events.Available() == nil { // otherwise they end when the store is back
@@ -56,7 +61,7 @@ func (s *Alerts) in(ctx context.Context, boards *Boards) domain.Alerts {
 			s.log.WarnContext(ctx, "cannot remove ended acknowledgements", "error", err)
 		}
 	}
-	return domain.NewAlerts(found)
+	return found
 }
 
 // find returns what needs attention, in no particular order.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"log/slog"
 	"slices"
 	"strings"
@@ -14,42 +13,8 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
-
-type targetStore interface {
-	Targets(ctx context.Context) ([]domain.Target, error)
-	AddTarget(ctx context.Context, e *domain.AuditEntry, t domain.Target) error
-	// ChangeTarget changes what people may change of a target, and stores the entry that change returns.
-	ChangeTarget(ctx context.Context, id string, change func(t *domain.Target) (*domain.AuditEntry, error)) (
-		domain.Target, error)
-	RemoveTarget(ctx context.Context, e *domain.AuditEntry, id string) error
-	ResendLast(ctx context.Context, e *domain.AuditEntry, id string, name func() string) error
-	QueuedMessages(ctx context.Context, target string, limit int) ([]domain.QueuedMessage, error)
-	CountQueued(ctx context.Context) (map[string]int, error)
-	SaveTargets(ctx context.Context, token int64, saves []domain.TargetSave) error
-	AddDelivery(ctx context.Context, target string, d domain.Delivery) error
-	Deliveries(ctx context.Context, target string, limit int) ([]domain.Delivery, error)
-	DeliveryHours(ctx context.Context, since time.Time) ([]domain.DeliveryHour, error)
-	Digest(ctx context.Context, id string) (domain.DigestRecord, error)
-	Digests(ctx context.Context, target string, limit int) ([]domain.DigestRecord, error)
-	RemoveDigests(ctx context.Context, token int64, hours, digests time.Time) error
-	OldestEventID(ctx context.Context) (int64, error)
-	// Identity returns a text that a new or restored database has anew.
-	Identity(ctx context.Context) (string, error)
-}
-
-// Messenger sends messages to targets.
-type Messenger interface {
-	// Check returns whether an address is a webhook's, which signs. It returns Invalid for one that is no target's, or to
-	// which nothing may be sent.
-	Check(ctx context.Context, address domain.Secret) (signs bool, err error)
-	// Shown returns an address without its secrets.
-	Shown(address domain.Secret) string
-	// Send sends the rest of a message. It takes at most 10 s.
-	Send(ctx context.Context, t domain.Target, m domain.Message) domain.Sent
-	// Describe returns an event as one line of text.
-	Describe(e domain.Event) string
-}
 
 // Targets are where messages about events and alerts go.
 type Targets struct {
@@ -232,14 +197,6 @@ func (s *Targets) detail(t domain.Target) string {
 	return details(is("id", t.ID), is("url", s.Shown(t.URL)), is("rules", ruleText(t)))
 }
 
-func ruleText(t domain.Target) string {
-	text, _ := json.Marshal(struct {
-		Enabled bool `json:"enabled"`
-		domain.TargetRules
-	}{t.Enabled, t.Rules})
-	return string(text)
-}
-
 // Remove removes an administrators' target. It returns NotFound.
 func (s *Targets) Remove(ctx context.Context, id string) error {
 	t, err := s.Get(ctx, id)
@@ -259,6 +216,37 @@ func (s *Targets) Remove(ctx context.Context, id string) error {
 
 // formerLife is how long a webhook's former secret signs beside the new one.
 const formerLife = 24 * time.Hour
+
+// Run sends messages while this gateway leads, until ctx ends.
+func (s *Targets) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		moved := s.leader.Changed()
+		token, leads := s.leader.Token()
+		if !leads {
+			select {
+			case <-moved:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		life, end := context.WithCancel(ctx)
+		if moved != nil {
+			supervise.Go(s.log, "lead", func() {
+				select {
+				case <-moved:
+					end()
+				case <-life.Done():
+				}
+			})
+		}
+		err := deliver(life, s, token)
+		end()
+		if err = unlessLost(err); err != nil {
+			return supervise.UnlessEnded(ctx, err)
+		}
+	}
+	return nil
+}
 
 // link returns the address of a page for people, "" if the gateway's own is not known.
 func (s *Targets) link(path string) string {

@@ -62,9 +62,3 @@ func (db targets) RemoveDigests(ctx context.Context, token int64, hours, digests
 		return err
 	})
 }
-
-// OldestEventID returns the id of the oldest event, 0 if there is none.
-func (db targets) OldestEventID(ctx context.Context) (id int64, err error) {
-	err = db.engine.Read.QueryRowContext(ctx, "SELECT COALESCE(MIN(id), 0) FROM events").Scan(&id)
-	return id, db.Translate(err)
-}

@@ -1,0 +1,172 @@
+package service
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/wire"
+)
+
+// messages makes what targets are told. Each message about the same has the same id.
+type messages struct {
+	*Targets
+	database string // its identity
+}
+
+func (m messages) id(t *domain.Target, parts ...string) string {
+	return m.database + "_" + t.ID + "_" + strings.Join(parts, "_")
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// lastYear is the last that JSON's times can have.
+const lastYear = 9999
+
+func (m messages) event(t *domain.Target, e domain.Event) domain.Message {
+	kind, d := e.Type.Kind(), e.Details()
+	at := e.At
+	if at.Year() > lastYear {
+		at = e.ReceivedAt
+	}
+	path := "/projects/" + url.PathEscape(e.Project)
+	if d.StoryID != "" {
+		path += "/stories/" + url.PathEscape(d.StoryID)
+	}
+	return domain.Message{
+		ID: m.id(t, strconv.FormatInt(e.ID, 10)), Type: string(e.Type), At: at, Data: e.AppendJSON(nil),
+		Title: e.Project + ": " + kind.Says(d), Text: m.messenger.Describe(e), Link: m.link(path), Signal: kind.Signal,
+	}
+}
+
+func (m messages) alert(t *domain.Target, a domain.Alert) domain.Message {
+	data, _ := json.Marshal(wire.NewAlert(a)) // texts and numbers always encode
+	return domain.Message{
+		ID:   m.id(t, a.Key(), strconv.FormatInt(a.Since.UnixMilli(), 10)),
+		Type: "alert." + string(a.Kind), At: a.Since, Data: data, Title: cmp.Or(a.Project, "Switchyard") + ": " + a.Kind.Word(),
+		Text: oneLine(a.Text()), Link: m.link(a.Link()), Signal: a.Kind.Signal(),
+	}
+}
+
+// gap tells that events before one are no longer kept.
+func (m messages) gap(t *domain.Target, before, missed int64, at time.Time) domain.Message {
+	text := domain.Count(missed, "event was", "events were") + " removed before this target could be told of them"
+	data, _ := json.Marshal(map[string]any{
+		"type": domain.FeedGap, "missed": missed, "timestamp_ms": at.UnixMilli(), "text": text,
+	})
+	return domain.Message{
+		ID: m.id(t, "gap", strconv.FormatInt(before, 10)), Type: string(domain.FeedGap), At: at, Data: data,
+		Title: "Switchyard: events are missing", Text: text, Link: m.link("/events"), Signal: domain.SignalCaution,
+	}
+}
+
+// gathered counts the events of a digest, in bounded memory.
+type gathered struct {
+	upto   int64 // the last event that it has considered
+	counts map[string]int
+}
+
+// Keys of counts, besides types of events and, after alertCount, kinds of alerts.
+const (
+	finishedCount = "finished"
+	movedCount    = "moved"
+	alertCount    = "alert."
+)
+
+// countOf returns the key under which an event is counted.
+func (m messages) countOf(e domain.Event) string {
+	if e.Type != domain.StageTransition {
+		return string(e.Type)
+	}
+	if domain.IsDoneStage(m.pipelines.known(e.Project), e.Details().ToStage) {
+		return finishedCount
+	}
+	return movedCount
+}
+
+// sentence says what was counted: "12 finished, 2 blocked, 1 question".
+func sentence(counts map[string]int) string {
+	var parts []string
+	left := maps.Clone(counts)
+	say := func(key, word string) {
+		if n := left[key]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+		}
+		delete(left, key)
+	}
+	say(finishedCount, finishedCount)
+	say(movedCount, movedCount)
+	for _, kind := range domain.EventKinds {
+		if left[string(kind.Type)] > 0 && kind.Alert != "" { // the same is not said twice
+			delete(left, alertCount+string(kind.Alert))
+		}
+		say(string(kind.Type), cmp.Or(kind.Choice, strings.ReplaceAll(string(kind.Type), "_", " ")))
+	}
+	for _, kind := range domain.AlertKinds() {
+		word := kind.Word()
+		if n := left[alertCount+string(kind)]; kind == domain.AlertQuestion {
+			word, _ = strings.CutPrefix(domain.Count(n, "question", "questions"), strconv.Itoa(n)+" ")
+		}
+		say(alertCount+string(kind), word)
+	}
+	for _, key := range slices.Sorted(maps.Keys(left)) {
+		say(key, strings.ReplaceAll(key, "_", " "))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// maxDigestAlerts is how many alerts a digest lists; the others are counted.
+const maxDigestAlerts = 15
+
+// digest returns a digest of gathered events and of alerts, and the message about it.
+func (m messages) digest(
+	t *domain.Target, g *gathered, alerts []domain.Alert, now time.Time,
+) (domain.DigestRecord, domain.Message) {
+	counts := maps.Clone(g.counts)
+	r := domain.DigestRecord{
+		ID: newTargetID(), Target: t.ID, Name: t.Name, At: now, After: t.Progress.Position, Upto: g.upto,
+		DigestContent: domain.DigestContent{Rules: t.Rules, Alerts: []domain.DigestAlert{}},
+	}
+	var lines []string
+	signal := domain.SignalNone
+	for i, a := range alerts {
+		counts[alertCount+string(a.Kind)]++
+		text := oneLine(a.Text())
+		switch {
+		case i < maxDigestAlerts:
+			lines = append(lines, "■ "+text)
+		case i == maxDigestAlerts:
+			lines = append(lines, fmt.Sprintf("and %d more", len(alerts)-i))
+		}
+		if len(r.Alerts) < domain.MaxAlerts {
+			r.Alerts = append(r.Alerts, domain.DigestAlert{Key: a.Key(), Text: text, Link: a.Link(), Since: a.Since})
+		}
+		signal = domain.SignalCaution
+	}
+	r.Text, r.Counts = sentence(counts), counts
+	path := "/notifications/digests/" + r.ID
+	id := m.id(t, "digest", strconv.FormatInt(g.upto, 10))
+	if t.Progress.DigestEvent == g.upto { // only alerts since the last one
+		id += "_" + strconv.FormatInt(now.UnixMilli(), 10)
+	}
+	data, _ := json.Marshal(map[string]any{"text": r.Text, "link": cmp.Or(m.link(path), path), "counts": counts})
+	return r, domain.Message{
+		ID: id, Type: "digest", At: now, Data: data, Title: "Switchyard: " + r.Text,
+		Text: strings.Join(append([]string{r.Text}, lines...), "\n"), Link: m.link(path), Signal: signal,
+	}
+}
+
+func ruleText(t domain.Target) string {
+	text, _ := json.Marshal(struct {
+		Enabled bool `json:"enabled"`
+		domain.TargetRules
+	}{t.Enabled, t.Rules})
+	return string(text)
+}

@@ -1,0 +1,210 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+)
+
+const (
+	// targetTick is how often alerts, quiet hours and digests are looked at, and failed writes are tried again.
+	targetTick = time.Second
+	// targetScan is the shortest time between two looks at new events, of which there may be thousands a second.
+	targetScan = 20 * time.Millisecond
+	// targetPage, targetBytes and targetPages are how much of the stream is read for one target at a time.
+	targetPage, targetBytes, targetPages = 200, 256 << 10, 10
+	// targetQueue is how many of the messages that wait are in memory.
+	targetQueue = 20
+	// targetGrace is how long messages under way may take when the gateway ends or no longer leads.
+	targetGrace = 700 * time.Millisecond
+	// targetSettle is how often positions are stored that moved past events of no concern, and targetSweep how often what
+	// is too old is removed.
+	targetSettle, targetSweep = time.Minute, time.Hour
+	// hoursLife is how long the counts of attempts are kept.
+	hoursLife = 48 * time.Hour
+	// alertGrace is how long an alert must be gone before it counts as another when it is back.
+	alertGrace = 5 * time.Second
+)
+
+// deliverer sends messages under one fencing token. One goroutine works with it; others only send.
+type deliverer struct {
+	messages
+	token   int64
+	ctx     context.Context // of what is under way
+	targets map[string]*running
+	results chan sentMessage
+	under   int // messages under way
+	saves   []domain.TargetSave
+	scanned int64 // the last event that was looked at for all targets
+	// standing are the alerts as last looked at, if any target wants some.
+	standing []domain.Alert
+
+	scannedAt, tickedAt, settledAt, sweptAt time.Time
+}
+
+func deliver(ctx context.Context, s *Targets, token int64) error {
+	identity, err := s.store.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	sending, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	d := &deliverer{
+		messages: messages{s, identity}, token: token, ctx: sending, targets: map[string]*running{},
+		results: make(chan sentMessage, domain.MaxTargets), scanned: s.events.LastID(), settledAt: clock.Now(),
+	}
+	if err := s.load(ctx); err != nil { // what another leader has stored
+		return err
+	}
+	tick := time.NewTicker(targetTick)
+	defer tick.Stop()
+	for {
+		changed, happened := s.hasChanged(), s.events.Changed()
+		next, err := d.step(ctx)
+		if err != nil || ctx.Err() != nil {
+			return d.finish(err)
+		}
+		if s.events.LastID() > d.scanned {
+			happened = nil
+			next = min(next, targetScan)
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-happened:
+		case <-tick.C:
+		case <-timer.C:
+		case r := <-d.results:
+			d.record(r)
+			for range len(d.results) {
+				d.record(<-d.results)
+			}
+		}
+		timer.Stop()
+	}
+}
+
+// finish waits a moment for what is under way, and stores the results.
+func (d *deliverer) finish(err error) error {
+	late := time.NewTimer(targetGrace)
+	defer late.Stop()
+	for d.under > 0 && err == nil {
+		select {
+		case r := <-d.results:
+			d.record(r)
+		case <-late.C:
+			return d.save(context.Background())
+		}
+	}
+	if err == nil {
+		err = d.save(context.Background())
+	}
+	return err
+}
+
+// step does what there is to do, and returns after what time there may be more. It returns ErrNotLeader; other failures
+// of the store are logged, and what is to be stored is kept.
+func (d *deliverer) step(ctx context.Context) (next time.Duration, err error) {
+	now := clock.Now()
+	work := func() error {
+		if err := d.save(ctx); err != nil {
+			return err
+		}
+		d.follow(ctx, now)
+		if now.Sub(d.scannedAt) >= targetScan {
+			d.scannedAt = now
+			if err := d.scan(ctx); err != nil {
+				return err
+			}
+		}
+		if now.Sub(d.tickedAt) >= targetTick {
+			d.tickedAt = now
+			d.tellAlerts(ctx, now)
+			if err := d.tidy(ctx, now); err != nil {
+				return err
+			}
+		}
+		for _, r := range d.targets {
+			if r.Enabled && !r.sending {
+				if err := d.gather(ctx, r, now); err != nil {
+					return err
+				}
+			}
+		}
+		return d.save(ctx)
+	}
+	if err := work(); err != nil {
+		if unlessLost(err) == nil || ctx.Err() != nil {
+			return 0, err
+		}
+		d.warn(ctx, err)
+		return targetTick, nil
+	}
+	next = targetTick
+	for _, r := range d.targets {
+		wait, err := d.send(ctx, r, now)
+		if err != nil {
+			d.warn(ctx, err)
+		}
+		next = min(next, wait)
+	}
+	return next, nil
+}
+
+// warn logs a failure, unless the store cannot be reached, which is logged elsewhere.
+func (d *deliverer) warn(ctx context.Context, err error) {
+	if domain.CodeOf(err) != domain.Unavailable {
+		d.log.WarnContext(ctx, "cannot store or read what targets are told", "error", err)
+	}
+}
+
+// tidy stores positions now and then, and removes what is too old.
+func (d *deliverer) tidy(ctx context.Context, now time.Time) error {
+	if now.Sub(d.settledAt) >= targetSettle {
+		d.settledAt = now
+		for _, r := range d.targets {
+			if r.settled != r.Progress.Position && !r.sending {
+				d.saves = append(d.saves, d.saveOf(r))
+			}
+		}
+	}
+	if now.Sub(d.sweptAt) < targetSweep {
+		return nil
+	}
+	d.sweptAt = now
+	digests := time.UnixMilli(0)
+	if d.keep > 0 {
+		digests = now.Add(-d.keep)
+	}
+	return d.store.RemoveDigests(ctx, d.token, now.Add(-hoursLife), digests)
+}
+
+func (d *deliverer) saveOf(r *running) domain.TargetSave {
+	r.settled = r.Progress.Position
+	return domain.TargetSave{Target: r.ID, Progress: r.Progress, Revision: r.Revision}
+}
+
+// save stores what has changed. It keeps that after a failure.
+func (d *deliverer) save(ctx context.Context) error {
+	if len(d.saves) == 0 {
+		return nil
+	}
+	if err := d.store.SaveTargets(ctx, d.token, d.saves); err != nil {
+		return err
+	}
+	news := false
+	for _, s := range d.saves {
+		news = news || s.News || s.Disable
+		if r := d.targets[s.Target]; r != nil && len(s.Queued) > 0 {
+			r.queued = true
+		}
+	}
+	d.saves = nil
+	if news {
+		return d.load(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
+)
+
+// running is a target to which messages are sent.
+type running struct {
+	domain.Target
+	zone    *time.Location
+	told    map[string]int64     // as in Progress, which lacks it
+	gone    map[string]time.Time // told alerts that no longer stand: since when
+	queue   []domain.QueuedMessage
+	queued  bool           // the store may have more of them
+	events  []domain.Event // the next ones that concern it
+	read    int64          // up to where events have been looked for
+	pending bool           // later ones may concern it
+	gap     bool           // that events are missing has been said, of the ones it is catching up with
+	digest  *gathered      // nil unless it gets digests now
+	sending bool
+	settled int64 // Position as it is stored
+}
+
+// held reports whether t gets what happens now in a digest.
+func (r *running) held(now time.Time) bool {
+	return r.Rules.Digest != domain.NoDigest || r.isQuiet(now) || !r.Progress.HeldAt.IsZero()
+}
+
+func (r *running) isQuiet(now time.Time) bool { return r.Rules.IsQuiet(now.In(r.zone)) }
+
+type sentMessage struct {
+	target  *running
+	message domain.Message
+	queued  int64 // its id in the queue, 0 for an event's
+	event   int64
+	sent    domain.Sent
+	at      time.Time
+}
+
+// scan marks the targets that new events concern, and moves the others past them.
+func (d *deliverer) scan(ctx context.Context) error {
+	for last := d.events.LastID(); d.scanned < last; {
+		page, err := d.events.Page(ctx, domain.EventQuery{After: d.scanned, Limit: 1000})
+		if err != nil {
+			return err
+		}
+		if len(page.Events) == 0 {
+			d.scanned = last
+			break
+		}
+		type source struct {
+			project string
+			kind    domain.EventType
+		}
+		sources := map[source]bool{}
+		for _, e := range page.Events {
+			sources[source{e.Project, e.Type}] = true
+		}
+		d.scanned = page.Events[len(page.Events)-1].ID
+		counted := map[int64]string{}
+		for _, r := range d.targets {
+			wanted, caughtUp := false, !r.pending
+			for s := range sources {
+				wanted = wanted || r.Rules.WantsEvent(s.project, s.kind)
+			}
+			switch {
+			case caughtUp && r.digest != nil:
+				for i := 0; wanted && i < len(page.Events); i++ {
+					e := page.Events[i]
+					if e.ID <= r.read || !r.Rules.WantsEvent(e.Project, e.Type) {
+						continue
+					}
+					if counted[e.ID] == "" {
+						counted[e.ID] = d.countOf(e)
+					}
+					r.digest.counts[counted[e.ID]]++
+				}
+				r.read = max(r.read, d.scanned)
+				r.digest.upto = r.read
+			case wanted:
+				r.pending = true
+			case caughtUp && len(r.events) == 0:
+				r.read = max(r.read, d.scanned)
+				r.Progress.Position = r.read
+			}
+		}
+	}
+	return nil
+}
+
+// fill reads on until there is an event that concerns the target, or no other one.
+func (d *deliverer) fill(ctx context.Context, r *running) error {
+	for range targetPages {
+		if len(r.events) > 0 || !r.pending {
+			return nil
+		}
+		page, err := d.page(ctx, r)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			if r.Rules.WantsEvent(e.Project, e.Type) {
+				r.events = append(r.events, e)
+			}
+		}
+		if len(r.events) == 0 {
+			r.Progress.Position = r.read
+		}
+	}
+	return nil
+}
+
+// page reads the next events for a target, whether they concern it or not. If some before them are no longer kept, the
+// target is told so, once until it has caught up.
+func (d *deliverer) page(ctx context.Context, r *running) ([]domain.Event, error) {
+	if len(r.Rules.Events) == 0 {
+		r.read, r.pending = d.scanned, false
+		return nil, nil
+	}
+	page, err := d.events.Page(ctx, domain.EventQuery{After: r.read, Limit: targetPage, Bytes: targetBytes})
+	if err != nil {
+		return nil, err
+	}
+	if len(page.Events) == 0 {
+		r.pending, r.gap = false, false
+		return nil, nil
+	}
+	if first := page.Events[0]; first.ID > r.read+1 && !r.gap {
+		r.gap = true
+		save := d.saveOf(r)
+		m := d.gap(&r.Target, first.ID, first.ID-r.read-1, clock.Now())
+		save.Queued = []domain.QueuedMessage{{After: r.read, Message: m}}
+		if len(r.events) == 0 && r.digest == nil {
+			r.Progress.Position, save.Progress.Position = first.ID-1, first.ID-1
+		}
+		d.saves = append(d.saves, save)
+	}
+	r.read = page.Events[len(page.Events)-1].ID
+	return page.Events, nil
+}
+
+// send begins to send the next message of a target, if there is one and it is time. It returns after what time to call
+// it again, if nothing happens.
+func (d *deliverer) send(ctx context.Context, r *running, now time.Time) (next time.Duration, err error) {
+	wait := r.Progress.NextAt.Sub(now)
+	switch {
+	case !r.Enabled || r.sending || r.isQuiet(now):
+		return targetTick, nil
+	case wait > 0:
+		return wait, nil
+	}
+	if r.queued && len(r.queue) == 0 {
+		if r.queue, err = d.store.QueuedMessages(ctx, r.ID, targetQueue); err != nil {
+			return targetTick, err
+		}
+		r.queued = len(r.queue) == targetQueue
+	}
+	held := r.held(now)
+	if !held {
+		if err := d.fill(ctx, r); err != nil {
+			return targetTick, err
+		}
+		if len(d.saves) > 0 { // of a gap
+			return 0, nil
+		}
+	}
+	out := sentMessage{target: r}
+	switch {
+	case len(r.queue) > 0 && (held || len(r.events) == 0 && (!r.pending || r.read >= r.queue[0].After) ||
+		len(r.events) > 0 && r.queue[0].After < r.events[0].ID):
+		out.queued, out.message = r.queue[0].ID, r.queue[0].Message
+	case !held && len(r.events) > 0:
+		out.event, out.message = r.events[0].ID, d.event(&r.Target, r.events[0])
+	case !held && r.pending:
+		return 0, nil // there is more to read
+	default:
+		return targetTick, nil
+	}
+	r.sending = true
+	d.under++
+	t := r.Target
+	supervise.Go(d.log, "message to a target", func() {
+		out.sent = domain.Sent{Err: domain.Errorf(domain.Internal, "internal error, which is in the log")}
+		defer func() {
+			out.at = clock.Now()
+			d.results <- out
+		}()
+		out.sent = d.messenger.Send(d.ctx, t, out.message)
+	})
+	return targetTick, nil
+}
+
+// record takes the result of an attempt.
+func (d *deliverer) record(s sentMessage) {
+	r := s.target
+	d.under--
+	r.sending = false
+	p := &r.Progress
+	failing, attempt := !p.FailingAt.IsZero(), p.Attempts+1
+	done := p.Apply(s.sent, s.at)
+	log := delivery(s.message, s.sent, attempt, s.at)
+	switch {
+	case !done:
+	case s.queued != 0:
+		if len(r.queue) > 0 && r.queue[0].ID == s.queued {
+			r.queue = r.queue[1:]
+		}
+	default:
+		p.Position = s.event
+		if len(r.events) > 0 && r.events[0].ID == s.event {
+			r.events = r.events[1:]
+		}
+		r.read = max(r.read, s.event)
+	}
+	if done && log.Error != "" {
+		log.Error = domain.Cut("skipped after 24 hours: "+log.Error, domain.MaxText)
+	}
+	save := d.saveOf(r)
+	save.Delivery, save.Disable = &log, p.Gone
+	save.News = failing == p.FailingAt.IsZero() || p.Gone
+	if done {
+		save.Done = s.queued
+	}
+	d.saves = append(d.saves, save)
+}

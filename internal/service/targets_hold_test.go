@@ -1,0 +1,184 @@
+package service_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// until waits until a time in a zone.
+func until(t *testing.T, zone, text string) {
+	t.Helper()
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := time.ParseInLocation("2006-01-02 15:04:05", text, location)
+	if err != nil || at.Before(time.Now()) {
+		t.Fatal(at, err)
+	}
+	time.Sleep(time.Until(at))
+}
+
+// TestWhatQuietHoursHeldBackComesInOneMessage, also after a restart, with the alerts that still stand.
+func TestWhatQuietHoursHeldBackComesInOneMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which begins on 1 January 2000, 00:00 UTC
+		g := newTold(t)
+		night := g.add("night", domain.TargetRules{
+			Events: []domain.EventType{domain.StoryBlocked, domain.StageTransition}, Alerts: []domain.AlertKind{domain.AlertQuestion},
+			Quiet: &domain.Quiet{From: "22:00", To: "07:00"},
+		})
+		g.add("always", blockedOnly)
+		until(t, "UTC", "2000-01-01 00:10:00")
+		g.happens("alpha", domain.StoryBlocked, 1)
+		until(t, "UTC", "2000-01-01 07:00:02")
+		want(t, "at seven", g.take("night"), "Switchyard: 1 blocked")
+		g.happens("alpha", domain.StoryBlocked, 1)
+		until(t, "UTC", "2000-01-01 21:59:58")
+		want(t, "by day", g.take("night"), "alpha: blocked")
+		until(t, "UTC", "2000-01-01 22:00:01")
+		g.happens("alpha", domain.StageTransition, 12)
+		g.happens("alpha", domain.StoryBlocked, 2)
+		over, still := g.asks("over by then"), g.asks("still there")
+		until(t, "UTC", "2000-01-02 03:00:00")
+		g.restart(time.Minute)
+		if err := g.Questions.Withdraw(t.Context(), over.ID); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "UTC", "2000-01-02 06:59:58")
+		want(t, "at night", g.take("night"))
+		until(t, "UTC", "2000-01-02 07:00:02")
+		g.mu.Lock()
+		m := g.all[len(g.all)-1].message
+		g.mu.Unlock()
+		want(t, "in the morning", g.take("night"), "Switchyard: 12 finished, 2 blocked, 1 question")
+		var data struct {
+			Text, Link string
+			Counts     map[string]int
+		}
+		if err := json.Unmarshal(m.Data, &data); err != nil || data.Text != "12 finished, 2 blocked, 1 question" || data.Counts["finished"] != 12 || data.Counts["alert.question"] != 1 ||
+			m.Type != "digest" || !strings.Contains(m.Text, "still there") || strings.Contains(m.Text, "over by then") || !strings.HasSuffix(m.ID, "_"+night.ID+"_digest_16") {
+			t.Errorf("%+v, %v", m, err)
+		}
+		id, found := strings.CutPrefix(data.Link, "https://yard.example/notifications/digests/")
+		record, events, err := g.Targets.Digest(t.Context(), id, 10)
+		if err != nil || !found || record.Name != "night" || len(record.Alerts) != 1 || record.Alerts[0].Key != fmt.Sprintf("question/%d", still.ID) || len(events) != 10 || events[0].ID != 3 {
+			t.Errorf("%+v, %d events, %v", record, len(events), err)
+		}
+		until(t, "UTC", "2000-01-02 23:00:10")
+		want(t, "a night of nothing", g.take("night"))
+		if got := g.take("always"); len(got) != 4 {
+			t.Errorf("another target got %q", got)
+		}
+	})
+}
+
+// TestQuietHoursAreByTheClockOfTheZone, over its changes both ways.
+func TestQuietHoursAreByTheClockOfTheZone(t *testing.T) {
+	for _, c := range []struct{ quiet, at, ends string }{
+		{"22:00-07:00", "2000-03-25 23:00:00", "2000-03-26 07:00:00"}, // an hour shorter
+		{"22:00-07:00", "2000-10-28 23:00:00", "2000-10-29 07:00:00"}, // an hour longer
+		{"01:30-02:30", "2000-03-26 01:40:00", "2000-03-26 03:00:00"}, // there is no 02:30
+		{"12:00-13:00 sat", "2000-03-25 12:10:00", "2000-03-25 13:00:00"},
+		{"22:00-07:00 sat", "2000-03-26 03:10:00", "2000-03-26 07:00:00"},
+		{"22:00-07:00 sun", "2000-03-26 05:10:00", ""}, // it began on a Saturday
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			until(t, "Europe/Vienna", c.at)
+			g := newTold(t)
+			hours, days, _ := strings.Cut(c.quiet, " ")
+			from, to, _ := strings.Cut(hours, "-")
+			q := &domain.Quiet{From: from, To: to}
+			if days != "" {
+				q.Days = []string{days}
+			}
+			g.add("one", domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked}, Quiet: q, TimeZone: "Europe/Vienna"})
+			time.Sleep(time.Second)
+			g.happens("alpha", domain.StoryBlocked, 1)
+			time.Sleep(2 * time.Second)
+			if c.ends == "" {
+				want(t, "not quiet", g.take("one"), "alpha: blocked")
+				return
+			}
+			want(t, "quiet", g.take("one"))
+			location, _ := time.LoadLocation("Europe/Vienna")
+			end, _ := time.ParseInLocation("2006-01-02 15:04:05", c.ends, location)
+			time.Sleep(time.Until(end) - time.Second)
+			want(t, "still quiet", g.take("one"))
+			time.Sleep(3 * time.Second)
+			want(t, c.quiet, g.take("one"), "Switchyard: 1 blocked")
+		})
+	}
+}
+
+func TestADigestComesAtItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		rules := domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked}, Alerts: []domain.AlertKind{domain.AlertQuestion}, TimeZone: "Asia/Kolkata"}
+		rules.Digest = domain.HourlyDigest
+		g.add("hourly", rules)
+		rules.Digest, rules.DigestAt = domain.DailyDigest, "08:00"
+		daily := g.add("daily", rules)
+		g.happens("alpha", domain.StoryBlocked, 2)
+		until(t, "UTC", "2000-01-01 00:29:58") // half past five in Kolkata
+		want(t, "before the hour", g.take("hourly"))
+		until(t, "UTC", "2000-01-01 00:30:02")
+		want(t, "at the full hour", g.take("hourly"), "Switchyard: 2 blocked")
+		until(t, "UTC", "2000-01-01 01:10:00")
+		g.asks("Which?")
+		g.happens("beta", domain.StoryBlocked, 1)
+		until(t, "UTC", "2000-01-01 01:30:02")
+		want(t, "an hour later", g.take("hourly"), "Switchyard: 1 blocked, 1 question")
+		until(t, "UTC", "2000-01-01 02:29:57")
+		want(t, "nothing to tell", g.take("hourly"))
+		want(t, "the day", g.take("daily"))
+		g.restart(10 * time.Second) // over the time at which it is due
+		time.Sleep(3 * time.Second)
+		want(t, "at eight", g.take("daily"), "Switchyard: 3 blocked, 1 question")
+		until(t, "UTC", "2000-01-02 12:00:00")
+		want(t, "a day of nothing", g.take("daily"))
+		want(t, "hours of nothing", g.take("hourly"))
+
+		g.happens("alpha", domain.StoryBlocked, 1)
+		g.change(daily, func(t *domain.Target) { t.Rules.Digest = domain.NoDigest })
+		time.Sleep(3 * time.Second)
+		want(t, "without digest", g.take("daily"), "alpha: blocked")
+	})
+}
+
+// TestADigestWaitsForTheEndOfQuietHours.
+func TestADigestWaitsForTheEndOfQuietHours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		g.add("one", domain.TargetRules{
+			Events: []domain.EventType{domain.StoryBlocked}, Digest: domain.HourlyDigest, Quiet: &domain.Quiet{From: "00:30", To: "07:15"},
+		})
+		time.Sleep(time.Minute)
+		g.happens("alpha", domain.StoryBlocked, 1)
+		until(t, "UTC", "2000-01-01 07:14:59")
+		want(t, "at night", g.take("one"))
+		until(t, "UTC", "2000-01-01 07:15:02")
+		want(t, "at its end", g.take("one"), "Switchyard: 1 blocked")
+	})
+}
+
+// TestARulesChangeTellsNothingThatStoodBefore.
+func TestAChangeOfRulesTellsNothingThatStoodBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		one := g.add("one", blockedOnly)
+		g.asks("before")
+		time.Sleep(3 * time.Second)
+		g.change(one, func(t *domain.Target) { t.Rules.Alerts = []domain.AlertKind{domain.AlertQuestion} })
+		time.Sleep(3 * time.Second)
+		want(t, "what stood", g.take("one"))
+		g.asks("after")
+		time.Sleep(3 * time.Second)
+		want(t, "what is new", g.take("one"), "Switchyard: asks")
+	})
+}

@@ -1,0 +1,541 @@
+package service_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/store/sqlite"
+)
+
+// posted is a message that a receiver got.
+type posted struct {
+	at      time.Time
+	target  string
+	message domain.Message
+	skipped int
+	refused bool
+}
+
+// postbox stands for all receivers. It accepts everything unless answer is set.
+type postbox struct {
+	mu     sync.Mutex
+	all    []posted
+	answer func(target string, m domain.Message) domain.Sent
+	takes  time.Duration
+}
+
+func (p *postbox) Check(_ context.Context, address domain.Secret) (bool, error) {
+	return strings.HasPrefix(address.Reveal(), "https:"), nil
+}
+
+func (p *postbox) Shown(domain.Secret) string { return "https://…" }
+
+func (p *postbox) Describe(e domain.Event) string { return e.Project + " " + e.Details().StoryID }
+
+func (p *postbox) Send(ctx context.Context, t domain.Target, m domain.Message) (sent domain.Sent) {
+	p.mu.Lock()
+	answer := p.answer
+	p.mu.Unlock()
+	if p.takes > 0 {
+		select {
+		case <-time.After(p.takes):
+		case <-ctx.Done():
+			return domain.Sent{Err: ctx.Err()}
+		}
+	}
+	if answer != nil {
+		sent = answer(t.Name, m)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, posted{time.Now(), t.Name, m, t.Progress.Skipped, sent.Err != nil})
+	return sent
+}
+
+func (p *postbox) says(answer func(target string, m domain.Message) domain.Sent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer = answer
+}
+
+func refuses(status int) func(string, domain.Message) domain.Sent {
+	return func(string, domain.Message) domain.Sent {
+		return domain.Sent{Status: status, Err: domain.Errorf(domain.BadGateway, "%d", status)}
+	}
+}
+
+// take returns what a target has been sent since the last call, in short: the title, after an exclamation mark if it was refused.
+func (p *postbox) take(target string) (titles []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.all {
+		if m.target != target {
+			continue
+		}
+		title := m.message.Title
+		if m.refused {
+			title = "!" + title
+		}
+		titles = append(titles, title)
+	}
+	p.all = slices.DeleteFunc(p.all, func(m posted) bool { return m.target == target })
+	return titles
+}
+
+func (p *postbox) ids() (ids []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.all {
+		ids = append(ids, m.message.ID)
+	}
+	return ids
+}
+
+// told is a gateway with targets, in a test's virtual time.
+type told struct {
+	*service.Service
+	*postbox
+	t    *testing.T
+	dir  string
+	keep time.Duration
+	stop func()
+	n    int
+}
+
+func newTold(t *testing.T) *told {
+	g := &told{postbox: &postbox{}, t: t, dir: t.TempDir()}
+	g.start()
+	t.Cleanup(func() { g.stop() })
+	return g
+}
+
+func (g *told) start() {
+	g.t.Helper()
+	db, err := sqlite.Open(context.Background(), g.dir)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.Service, err = service.New(context.Background(), service.Options{
+		Store: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: time.Minute, JoinTokenTTL: time.Hour, Bot: &postingBot{posted: math.MaxInt64}, Messenger: g.postbox,
+		PublicURL: "https://yard.example", KeepEvents: g.keep,
+	})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	loops.Go(func() {
+		if err := g.Targets.Run(ctx); err != nil {
+			g.t.Error(err)
+		}
+	})
+	g.stop = func() { cancel(); loops.Wait(); db.Close() }
+}
+
+// restart stops the gateway and starts it again; between runs meanwhile.
+func (g *told) restart(meanwhile time.Duration) {
+	g.t.Helper()
+	g.stop()
+	time.Sleep(meanwhile)
+	g.start()
+}
+
+func (g *told) add(name string, rules domain.TargetRules) domain.Target {
+	g.t.Helper()
+	rules.Digest, rules.DigestAt, rules.TimeZone = cmp.Or(rules.Digest, domain.NoDigest), cmp.Or(rules.DigestAt, "08:00"), cmp.Or(rules.TimeZone, "UTC")
+	made, err := g.Targets.Add(g.t.Context(), domain.Target{Name: name, URL: "https://hooks.example/" + domain.Secret(name), Rules: rules, Enabled: true})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return made
+}
+
+// change changes a target.
+func (g *told) change(t domain.Target, edit func(*domain.Target)) {
+	g.t.Helper()
+	t.URL = ""
+	edit(&t)
+	if _, _, err := g.Targets.Change(g.t.Context(), t.ID, t); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// happens records n events of a type, and returns their titles as messages have them.
+func (g *told) happens(project string, kind domain.EventType, n int) (titles []string) {
+	g.t.Helper()
+	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project, URL: "http://" + project}, ReceivedAt: time.Now()}
+	for range n {
+		g.n++
+		r, err := domain.ParseRecord(fmt.Appendf(nil, `{"type":%q,"story_id":"%d","story_name":"S","from_stage":"2_current","to_stage":"5_done","reason":"r","timestamp_ms":%d}`,
+			kind, g.n, time.Now().UnixMilli()+int64(g.n)))
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		read.Records = append(read.Records, r)
+		titles = append(titles, project+": "+kind.Kind().Says(r.Details()))
+	}
+	recordFeed(g.t, g.Service, read)
+	return titles
+}
+
+// asks asks a question, which is an alert until it is withdrawn.
+func (g *told) asks(prompt string) domain.Question {
+	g.t.Helper()
+	q, err := g.Questions.Ask(g.t.Context(), domain.Question{Kind: domain.QuestionText, Prompt: prompt}, 24*time.Hour)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return q
+}
+
+func want(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+var blockedOnly = domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked}}
+
+func repeated(text string, n int) []string { return slices.Repeat([]string{text}, n) }
+
+func TestEventsAreToldOneByOneFromTheTimeOfTheTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		g.happens("alpha", domain.StoryBlocked, 3)
+		all := g.add("all", blockedOnly)
+		g.add("beta", domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked, domain.MergeFailure}, Projects: []string{"beta"}})
+		g.add("none", domain.TargetRules{})
+		time.Sleep(time.Second)
+		g.happens("alpha", domain.StoryBlocked, 2)
+		g.happens("beta", domain.MergeFailure, 1)
+		g.happens("beta", domain.StoryBlocked, 1)
+		g.happens("alpha", domain.StageTransition, 500)
+		time.Sleep(time.Second)
+		last := g.all[len(g.all)-1].message
+		var ids []string
+		for _, m := range g.all {
+			if m.target == "all" {
+				_, id, _ := strings.Cut(m.message.ID, "_")
+				ids = append(ids, id)
+			}
+		}
+		want(t, "ids", ids, all.ID+"_4", all.ID+"_5", all.ID+"_7")
+		want(t, "all", g.take("all"), "alpha: blocked", "alpha: blocked", "beta: blocked")
+		want(t, "beta", g.take("beta"), "beta: merge failed", "beta: blocked")
+		want(t, "none", g.take("none"))
+		var data map[string]any
+		if err := json.Unmarshal(last.Data, &data); err != nil || data["id"] != 7.0 || data["project"] != "beta" || last.Type != "story_blocked" || !strings.HasPrefix(last.Link, "https://yard.example/projects/beta/stories/") {
+			t.Errorf("%+v, %v", last, err)
+		}
+		list, err := g.Targets.Deliveries(t.Context(), all.ID, 10)
+		if err != nil || len(list) != 3 || list[0].Attempt != 1 || list[0].Error != "" {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
+// TestAFailingTargetIsTriedAgainByTheTable, in order, and others are told of that.
+func TestAFailingTargetIsTriedAgainByTheTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		failing := g.add("failing", domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked}, Alerts: []domain.AlertKind{domain.AlertTarget}})
+		g.add("watching", domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertTarget}, Projects: []string{"beta"}})
+		time.Sleep(time.Second)
+		g.says(func(target string, m domain.Message) domain.Sent {
+			if target == "watching" {
+				return domain.Sent{Status: 200}
+			}
+			return refuses(404)(target, m)
+		})
+		g.happens("alpha", domain.StoryBlocked, 2)
+		time.Sleep(32 * time.Hour)
+		var pauses []time.Duration
+		var last time.Time
+		for _, m := range g.all {
+			if m.target != "failing" {
+				continue
+			}
+			if !last.IsZero() {
+				pauses = append(pauses, m.at.Sub(last).Round(100*time.Millisecond))
+			}
+			last = m.at
+		}
+		if want := []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour}; !slices.Equal(pauses, want) {
+			t.Errorf("pauses %v, want %v", pauses, want)
+		}
+		want(t, "watching", g.take("watching"), "Switchyard: notifications failed")
+		want(t, "failing", g.take("failing"), repeated("!alpha: blocked", 8)...)
+		alerts := g.Alerts.List(t.Context())
+		if len(alerts.Items) != 1 || alerts.Items[0].Text() != "notifications do not reach failing" || alerts.Items[0].Link() != "/notifications" {
+			t.Errorf("%+v", alerts.Items)
+		}
+
+		g.says(nil)
+		g.change(failing, func(t *domain.Target) { t.Name = "mended" })
+		time.Sleep(2 * time.Second)
+		want(t, "accepted", g.take("mended"), "alpha: blocked", "alpha: blocked")
+		want(t, "watching", g.take("watching"))
+		if alerts := g.Alerts.List(t.Context()); len(alerts.Items) > 0 {
+			t.Errorf("%+v", alerts.Items)
+		}
+	})
+}
+
+func TestAReceiverMayAskForALongerPauseOfUpToAnHour(t *testing.T) {
+	for asked, pause := range map[time.Duration]time.Duration{time.Second: 5 * time.Second, time.Minute: time.Minute, 48 * time.Hour: time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newTold(t)
+			g.add("busy", blockedOnly)
+			time.Sleep(time.Second)
+			g.says(func(string, domain.Message) domain.Sent {
+				g.says(nil)
+				return domain.Sent{Status: 429, RetryAfter: asked, Err: domain.Errorf(domain.BadGateway, "429")}
+			})
+			g.happens("alpha", domain.StoryBlocked, 1)
+			time.Sleep(2 * time.Hour)
+			if len(g.all) != 2 || g.all[1].at.Sub(g.all[0].at).Round(100*time.Millisecond) != pause {
+				t.Errorf("asked for %v: %+v", asked, g.all)
+			}
+		})
+	}
+}
+
+// TestAReceiverThatIsGoneDisablesItsTarget, until people enable it; nothing is skipped.
+func TestAReceiverThatIsGoneDisablesItsTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		gone := g.add("gone", blockedOnly)
+		g.add("watching", domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertTarget}})
+		time.Sleep(time.Second)
+		g.says(func(target string, m domain.Message) domain.Sent {
+			if target == "gone" {
+				return refuses(410)(target, m)
+			}
+			return domain.Sent{Status: 200}
+		})
+		g.happens("alpha", domain.StoryBlocked, 2)
+		time.Sleep(3 * time.Second)
+		want(t, "at once", g.take("watching"), "Switchyard: notifications failed")
+		g.restart(time.Second)
+		time.Sleep(2 * time.Hour)
+		want(t, "one attempt", g.take("gone"), "!alpha: blocked")
+		if list, err := g.Targets.List(t.Context()); err != nil || list[0].Enabled || !list[0].Progress.Gone {
+			t.Errorf("%+v, %v", list, err)
+		}
+		g.says(nil)
+		g.change(gone, func(t *domain.Target) { t.Enabled = true })
+		time.Sleep(2 * time.Second)
+		want(t, "enabled", g.take("gone"), "alpha: blocked", "alpha: blocked")
+		want(t, "watching", g.take("watching"))
+		if alerts := g.Alerts.List(t.Context()); len(alerts.Items) > 0 {
+			t.Errorf("%+v", alerts.Items)
+		}
+	})
+}
+
+// TestAMessageThatIsRefusedAsSuchIsSkippedAfterADay: the log and the next message say so.
+func TestAMessageThatIsRefusedAsSuchIsSkippedAfterADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		picky := g.add("picky", blockedOnly)
+		time.Sleep(time.Second)
+		began := time.Now()
+		g.says(func(_ string, m domain.Message) domain.Sent {
+			if strings.HasSuffix(m.ID, "_1") {
+				return refuses(422)("", m)
+			}
+			return domain.Sent{Status: 200}
+		})
+		g.happens("alpha", domain.StoryBlocked, 3)
+		time.Sleep(23 * time.Hour)
+		if len(g.all) != 7 {
+			t.Errorf("%d attempts in a day", len(g.all))
+		}
+		time.Sleep(2 * time.Hour)
+		if n := len(g.all); n != 10 || g.all[8].skipped != 1 || g.all[9].skipped != 0 || g.all[7].at.Sub(began).Round(time.Second) != 24*time.Hour {
+			t.Errorf("%d: %+v", n, g.all)
+		}
+		list, err := g.Targets.Deliveries(t.Context(), picky.ID, 3)
+		if err != nil || list[2].Error != "skipped after 24 hours: 422" || list[2].Attempt != 8 || list[1].Error != "" {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
+// TestNothingIsSkippedOrDoubledByARestart: what was under way is finished, or comes again under its id.
+func TestNothingIsSkippedOrDoubledByARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		g.takes = 30 * time.Millisecond
+		g.add("all", domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked}, Alerts: []domain.AlertKind{domain.AlertQuestion}})
+		time.Sleep(time.Second)
+		for range 5 {
+			g.happens("alpha", domain.StoryBlocked, 20)
+			g.asks("Which?")
+			time.Sleep(200 * time.Millisecond)
+			g.restart(time.Second)
+		}
+		time.Sleep(time.Minute)
+		ids := g.ids()
+		slices.Sort(ids)
+		if n := len(ids); n != 105 || len(slices.Compact(ids)) != 105 {
+			t.Errorf("%d messages, %d different ones", n, len(slices.Compact(ids)))
+		}
+		last := 0
+		for _, m := range g.all {
+			var data struct{ ID int }
+			_ = json.Unmarshal(m.message.Data, &data)
+			if data.ID != 0 && data.ID <= last {
+				t.Errorf("event %d after %d", data.ID, last)
+			}
+			last = max(last, data.ID)
+		}
+		g.take("all")
+		g.restart(time.Hour)
+		time.Sleep(time.Minute)
+		want(t, "after another restart", g.take("all"))
+	})
+}
+
+func TestAnAlertIsToldOnceWhenItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		before := g.asks("before")
+		asked := g.add("asked", domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertQuestion}})
+		g.add("other", domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertStuck}})
+		time.Sleep(3 * time.Second)
+		want(t, "what stood before", g.take("asked"))
+		q := g.asks("Which\ntable?")
+		time.Sleep(3 * time.Second)
+		m := g.all[0].message
+		var data map[string]any
+		if err := json.Unmarshal(m.Data, &data); err != nil || data["kind"] != "question" || data["key"] != fmt.Sprintf("question/%d", q.ID) || m.Type != "alert.question" ||
+			!strings.HasSuffix(m.ID, fmt.Sprintf("_%s_question/%d_%d", asked.ID, q.ID, q.AskedAt.UnixMilli())) || strings.Contains(m.Text, "\n") {
+			t.Errorf("%+v, %v", m, err)
+		}
+		want(t, "asked", g.take("asked"), "Switchyard: asks")
+		g.restart(time.Minute)
+		time.Sleep(10 * time.Second)
+		want(t, "after a restart", g.take("asked"))
+		for _, id := range []int64{before.ID, q.ID} {
+			if err := g.Questions.Withdraw(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		want(t, "when it ends", g.take("asked"))
+
+		if err := g.Targets.Remove(t.Context(), asked.ID); err != nil {
+			t.Fatal(err)
+		}
+		g.asks("later")
+		time.Sleep(10 * time.Second)
+		want(t, "after it was removed", g.take("asked"))
+		want(t, "other", g.take("other"))
+	})
+}
+
+// TestAnAcknowledgedAlertIsNotTold, but it is when the acknowledgement ends and it still stands.
+func TestAnAcknowledgedAlertIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		one := g.add("one", domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertQuestion}})
+		time.Sleep(time.Second)
+		g.change(one, func(t *domain.Target) { t.Enabled = false })
+		first, second := g.asks("first"), g.asks("second")
+		time.Sleep(time.Second)
+		for q, life := range map[int64]time.Duration{first.ID: time.Hour, second.ID: 0} {
+			if err := g.Alerts.Acknowledge(t.Context(), fmt.Sprintf("question/%d", q), life); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.change(one, func(t *domain.Target) { t.Enabled = true })
+		time.Sleep(59 * time.Minute)
+		want(t, "acknowledged", g.take("one"))
+		time.Sleep(2 * time.Minute)
+		want(t, "after the hour", g.take("one"), "Switchyard: asks")
+	})
+}
+
+// TestADisabledTargetKeepsItsPosition.
+func TestADisabledTargetKeepsItsPosition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		one := g.add("one", domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked}, Alerts: []domain.AlertKind{domain.AlertQuestion}})
+		time.Sleep(time.Second)
+		g.change(one, func(t *domain.Target) { t.Enabled = false })
+		g.happens("alpha", domain.StoryBlocked, 2)
+		g.asks("Which?")
+		time.Sleep(time.Minute)
+		g.restart(time.Minute)
+		time.Sleep(time.Minute)
+		want(t, "disabled", g.take("one"))
+		g.change(one, func(t *domain.Target) { t.Enabled = true })
+		time.Sleep(3 * time.Second)
+		want(t, "enabled", g.take("one"), "alpha: blocked", "alpha: blocked", "Switchyard: asks")
+	})
+}
+
+func TestTheLastTenMessagesComeAgainUnderOtherIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		one := g.add("one", blockedOnly)
+		time.Sleep(time.Second)
+		g.happens("alpha", domain.StoryBlocked, 12)
+		time.Sleep(time.Second)
+		first := g.ids()
+		g.take("one")
+		if err := g.Targets.Resend(t.Context(), one.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		again := g.ids()
+		g.mu.Lock()
+		var data struct{ ID int }
+		_ = json.Unmarshal(g.all[0].message.Data, &data)
+		g.mu.Unlock()
+		if len(again) != 10 || data.ID != 3 || slices.ContainsFunc(again, func(id string) bool { return slices.Contains(first, id) }) {
+			t.Errorf("%q after %q", again, first)
+		}
+	})
+}
+
+// TestRemovedEventsAreToldAsAGap, once.
+func TestRemovedEventsAreToldAsAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		one := g.add("one", blockedOnly)
+		time.Sleep(time.Second)
+		g.change(one, func(t *domain.Target) { t.Enabled = false })
+		g.happens("alpha", domain.StoryBlocked, 700)
+		time.Sleep(2 * time.Hour)
+		g.happens("alpha", domain.StoryBlocked, 1)
+		g.keep = time.Hour
+		g.restart(time.Second)
+		if n, err := service.RemoveExpired(t.Context(), g.Service); err != nil || n != 201 {
+			t.Fatal(n, err)
+		}
+		g.change(one, func(t *domain.Target) { t.Enabled = true })
+		time.Sleep(2 * time.Minute)
+		g.mu.Lock()
+		text := g.all[0].message.Text
+		g.mu.Unlock()
+		got := g.take("one")
+		if len(got) != 501 || got[0] != "Switchyard: events are missing" || got[1] != "alpha: blocked" || !strings.HasPrefix(text, "201 events were removed") {
+			t.Errorf("%d messages: %q, %s", len(got), got[:min(3, len(got))], text)
+		}
+	})
+}
