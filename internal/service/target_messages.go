@@ -50,8 +50,9 @@ func (m messages) alert(t *domain.Target, a domain.Alert) domain.Message {
 	data, _ := json.Marshal(wire.NewAlert(a)) // texts and numbers always encode
 	return domain.Message{
 		ID:   m.id(t, a.Key(), strconv.FormatInt(a.Since.UnixMilli(), 10)),
-		Type: "alert." + string(a.Kind), At: a.Since, Data: data, Title: cmp.Or(a.Project, "Switchyard") + ": " + a.Kind.Word(),
-		Text: oneLine(a.Text()), Link: m.link(a.Link()), Signal: a.Kind.Signal(),
+		Type: "alert." + string(a.Kind), At: a.Since, Data: data,
+		Title: cmp.Or(a.Project, "Switchyard") + ": " + a.Kind.Word(),
+		Text:  oneLine(a.Text()), Link: m.link(a.Link()), Signal: a.Kind.Signal(),
 	}
 }
 
