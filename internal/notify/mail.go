@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/textproto"
@@ -37,10 +38,11 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 	message.SetDateWithValue(m.At)
 	message.SetBodyString(mail.TypeTextPlain, withLink(m.Text, m.Link)+"\n")
 	options := []mail.Option{mail.WithPort(s.Port), mail.WithTimeout(attemptLimit), mail.WithoutNoop()}
-	auth := mail.SMTPAuthAutoDiscover
+	auth, dial := mail.SMTPAuthAutoDiscover, (&net.Dialer{}).DialContext
 	switch s.TLS {
 	case "implicit":
 		options = append(options, mail.WithSSL())
+		dial = (&tls.Dialer{Config: &tls.Config{ServerName: s.Host, MinVersion: tls.VersionTLS12}}).DialContext
 	case "none":
 		options, auth = append(options, mail.WithTLSPolicy(mail.NoTLS)), mail.SMTPAuthPlainNoEnc
 	default:
@@ -50,6 +52,14 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 		options = append(options, mail.WithSMTPAuth(auth), mail.WithUsername(s.Username),
 			mail.WithPassword(s.Password.Reveal()))
 	}
+	// The library leaves the connection open after some failures, and counts the time of each step anew.
+	options = append(options, mail.WithDialContextFunc(func(_ context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err == nil {
+			context.AfterFunc(ctx, func() { c.Close() })
+		}
+		return c, err
+	}))
 	client, err := mail.NewClient(s.Host, options...)
 	if err == nil {
 		err = client.DialAndSendWithContext(ctx, message)
@@ -79,6 +89,9 @@ func mailFailure(err error) error {
 	case status > 0:
 		return domain.WrapError(domain.BadGateway, err, "the mail server refused the message: "+
 			domain.Cut(err.Error(), maxExcerpt))
+	case errors.Is(err, net.ErrClosed): // when the time was over
+		return domain.WrapError(domain.BadGateway, err, "mail server: "+
+			neterr.Describe(context.DeadlineExceeded, attemptLimit))
 	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
 		return domain.WrapError(domain.BadGateway, err, "mail server: "+neterr.Describe(err, attemptLimit))
 	}

@@ -1,0 +1,142 @@
+package notify_test
+
+import (
+	"bufio"
+	"fmt"
+	"mime"
+	"net"
+	"net/mail"
+	"strings"
+	"sync"
+	"testing"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/notify"
+)
+
+// sink is a mail server that keeps what it gets.
+type sink struct {
+	net.Listener
+	mu       sync.Mutex
+	commands []string
+	messages []string
+	refuses  string // the answer to RCPT, "" to accept
+	ended    sync.WaitGroup
+}
+
+func newSink(t *testing.T) *sink {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sink{Listener: l}
+	s.ended.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.ended.Go(func() { defer c.Close(); s.serve(c) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); s.ended.Wait() })
+	return s
+}
+
+func (s *sink) serve(c net.Conn) {
+	lines := bufio.NewScanner(c)
+	fmt.Fprint(c, "220 sink ESMTP\r\n")
+	for lines.Scan() {
+		line := lines.Text()
+		verb, _, _ := strings.Cut(strings.ToUpper(line), " ")
+		s.mu.Lock()
+		s.commands = append(s.commands, line)
+		refuses := s.refuses
+		s.mu.Unlock()
+		switch {
+		case verb == "EHLO":
+			fmt.Fprint(c, "250-sink\r\n250-AUTH PLAIN\r\n250 8BITMIME\r\n")
+		case verb == "AUTH":
+			fmt.Fprint(c, "235 welcome\r\n")
+		case verb == "RCPT" && refuses != "":
+			fmt.Fprint(c, refuses+"\r\n")
+		case verb == "QUIT":
+			fmt.Fprint(c, "221 bye\r\n")
+			return
+		case verb == "DATA":
+			fmt.Fprint(c, "354 go on\r\n")
+			var text strings.Builder
+			for lines.Scan() && lines.Text() != "." {
+				text.WriteString(lines.Text() + "\r\n")
+			}
+			s.mu.Lock()
+			s.messages = append(s.messages, text.String())
+			s.mu.Unlock()
+			fmt.Fprint(c, "250 kept\r\n")
+		default:
+			fmt.Fprint(c, "250 ok\r\n")
+		}
+	}
+}
+
+func (s *sink) sender() *notify.Sender {
+	to := s.Addr().(*net.TCPAddr)
+	return notify.New(notify.Options{Mail: notify.Mail{
+		Host: "127.0.0.1", Port: to.Port, From: "Yard <yard@example.org>", Username: "me", Password: "pass word", TLS: "none",
+	}})
+}
+
+// TestMailArrivesAsItIsMeant: no text adds a header or a recipient, and the id is the same at each attempt.
+func TestMailArrivesAsItIsMeant(t *testing.T) {
+	s := newSink(t)
+	for range 2 {
+		if sent := s.sender().Send(t.Context(), target("mailto:a@example.org,b@example.org"), message()); sent.Err != nil || sent.Status != 250 {
+			t.Fatalf("%+v", sent)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got, err := mail.ReadMessage(strings.NewReader(s.messages[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject, err := new(mime.WordDecoder).DecodeHeader(got.Header.Get("Subject"))
+	if err != nil || !strings.HasPrefix(subject, "alpha: @everyone") || got.Header.Get("Bcc") != "" || got.Header.Get("From") != `"Yard" <yard@example.org>` ||
+		got.Header.Get("Message-Id") != "<db_t_7@switchyard>" || !strings.HasPrefix(got.Header.Get("Content-Type"), "text/plain") {
+		t.Errorf("%+v, %v", got.Header, err)
+	}
+	again, err := mail.ReadMessage(strings.NewReader(s.messages[1]))
+	if err != nil || again.Header.Get("Message-Id") != got.Header.Get("Message-Id") {
+		t.Errorf("%+v, %v", again.Header, err)
+	}
+	recipients := 0
+	for _, command := range s.commands {
+		if strings.HasPrefix(command, "RCPT") {
+			recipients++
+		}
+	}
+	if recipients != 4 {
+		t.Errorf("%q", s.commands)
+	}
+}
+
+func TestWhyMailFails(t *testing.T) {
+	s := newSink(t)
+	s.refuses = "550 no such user"
+	sent := s.sender().Send(t.Context(), target("mailto:a@example.org"), message())
+	if sent.Status != 550 || !strings.Contains(domain.MessageOf(sent.Err), "no such user") || strings.Contains(domain.MessageOf(sent.Err), "pass word") || sent.Refused() {
+		t.Errorf("%+v", sent)
+	}
+	s.Close()
+	if sent := s.sender().Send(t.Context(), target("mailto:a@example.org"), message()); sent.Err == nil || sent.Status != 0 || !strings.Contains(domain.MessageOf(sent.Err), "mail server: ") {
+		t.Errorf("%+v", sent)
+	}
+	tls := notify.New(notify.Options{Mail: notify.Mail{Host: "127.0.0.1", Port: newSink(t).Addr().(*net.TCPAddr).Port, From: "y@example.org", TLS: "starttls"}})
+	if sent := tls.Send(t.Context(), target("mailto:a@example.org"), message()); sent.Err == nil {
+		t.Error("mail is sent without TLS")
+	}
+	none := notify.New(notify.Options{})
+	if sent := none.Send(t.Context(), target("mailto:a@example.org"), message()); !strings.Contains(domain.MessageOf(sent.Err), "notifications.smtp_host") {
+		t.Errorf("%+v", sent)
+	}
+}
