@@ -70,8 +70,8 @@ func (d *deliverer) change(ctx context.Context, r *running, t domain.Target, now
 	d.saves = append(d.saves, save)
 }
 
-// standing returns all alerts, and whether one that is not among them is over; while its project cannot be reached, that
-// is unknown.
+// standing returns all alerts, and whether one that is not among them is over; while its project cannot be reached,
+// that is unknown.
 func (s *Alerts) standing(ctx context.Context) (all []domain.Alert, isOver func(key string) bool) {
 	boards := s.pipelines.Boards(ctx, quietAge)
 	unknown := map[string]bool{}
@@ -88,7 +88,8 @@ func (s *Alerts) standing(ctx context.Context) (all []domain.Alert, isOver func(
 
 // tellAlerts queues the alerts that have begun, and forgets those that are over.
 func (d *deliverer) tellAlerts(ctx context.Context, now time.Time) {
-	if !slices.ContainsFunc(*d.current.Load(), func(t domain.Target) bool { return t.Enabled && len(t.Rules.Alerts) > 0 }) {
+	wants := func(t domain.Target) bool { return t.Enabled && len(t.Rules.Alerts) > 0 }
+	if !slices.ContainsFunc(*d.current.Load(), wants) {
 		return
 	}
 	all, isOver := d.alerts.standing(ctx)
