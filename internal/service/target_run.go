@@ -63,8 +63,11 @@ func deliver(ctx context.Context, s *Targets, token int64) error {
 	for {
 		changed, happened := s.hasChanged(), s.events.Changed()
 		next, err := d.step(ctx)
-		if err != nil || ctx.Err() != nil {
-			return d.finish(err)
+		if ctx.Err() != nil {
+			return d.finish()
+		}
+		if err != nil {
+			return err
 		}
 		if s.events.LastID() > d.scanned {
 			happened = nil
@@ -88,10 +91,10 @@ func deliver(ctx context.Context, s *Targets, token int64) error {
 }
 
 // finish waits a moment for what is under way, and stores the results.
-func (d *deliverer) finish(err error) error {
+func (d *deliverer) finish() error {
 	late := time.NewTimer(targetGrace)
 	defer late.Stop()
-	for d.under > 0 && err == nil {
+	for d.under > 0 {
 		select {
 		case r := <-d.results:
 			d.record(r)
@@ -99,10 +102,7 @@ func (d *deliverer) finish(err error) error {
 			return d.save(context.Background())
 		}
 	}
-	if err == nil {
-		err = d.save(context.Background())
-	}
-	return err
+	return d.save(context.Background())
 }
 
 // step does what there is to do, and returns after what time there may be more. It returns ErrNotLeader; other failures

@@ -239,10 +239,10 @@ func (s *Targets) Run(ctx context.Context) error {
 				}
 			})
 		}
-		err := deliver(life, s, token)
+		err := supervise.UnlessEnded(life, unlessLost(deliver(life, s, token)))
 		end()
-		if err = unlessLost(err); err != nil {
-			return supervise.UnlessEnded(ctx, err)
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// webhooks is a receiver that counts the ids of what it accepts; each tenth call it fails.
+// webhooks is a receiver that counts the ids of what it accepts; each two hundredth call it fails.
 type webhooks struct {
 	mu    sync.Mutex
 	calls int
@@ -25,7 +25,7 @@ func (h *webhooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.calls++; h.calls%10 == 0 {
+	if h.calls++; h.calls%200 == 0 {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
