@@ -43,13 +43,14 @@ func (d *deliverer) follow(ctx context.Context, now time.Time) {
 func (d *deliverer) change(ctx context.Context, r *running, t domain.Target, now time.Time) {
 	old, p := r.Target, r.Progress
 	t.Progress = domain.TargetProgress{
-		Position: p.Position, Skipped: p.Skipped, SentAt: p.SentAt, SentMS: p.SentMS, DigestedAt: p.DigestedAt, HeldAt: p.HeldAt,
-		DigestEvent: p.DigestEvent,
+		Position: p.Position, Skipped: p.Skipped, SentAt: p.SentAt, SentMS: p.SentMS, DigestedAt: p.DigestedAt,
+		HeldAt: p.HeldAt, DigestEvent: p.DigestEvent,
 	}
 	if old.URL == t.URL {
 		t.Progress.Parts = p.Parts
 	}
-	if old.Rules.Digest != t.Rules.Digest || old.Rules.DigestAt != t.Rules.DigestAt || old.Rules.TimeZone != t.Rules.TimeZone {
+	was, is := old.Rules, t.Rules
+	if was.Digest != is.Digest || was.DigestAt != is.DigestAt || was.TimeZone != is.TimeZone {
 		t.Progress.DigestedAt = now
 	}
 	if !t.Enabled {
