@@ -21,7 +21,7 @@ func (d *deliverer) follow(ctx context.Context, now time.Time) {
 		r := d.targets[t.ID]
 		switch {
 		case r == nil:
-			r = &running{Target: t, told: t.Progress.Told, gone: map[string]time.Time{}, queued: true, settled: t.Progress.Position}
+			r = &running{Target: t, told: t.Progress.Told, gone: map[string]time.Time{}, settled: t.Progress.Position}
 			if r.told == nil {
 				r.told = map[string]int64{}
 			}
