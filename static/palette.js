@@ -3,7 +3,7 @@
 (() => {
   const dialog = () => document.getElementById('palette')
   const form = () => dialog().querySelector('form')
-  const field = () => dialog().querySelector('[role="combobox"]')
+  const field = () => dialog()?.querySelector('[role="combobox"]')
   const list = () => document.getElementById('palette-list')
   const options = () => [...list().querySelectorAll('[role="option"]')]
   const chosen = () => list().querySelector('[aria-selected="true"]')

@@ -135,11 +135,11 @@ func TestBrowserKeys(t *testing.T) {
 	tab.Keys(kb.Tab) // the first element is visible, too
 	tab.Wait(`document.activeElement.textContent === 'Skip to content' && (box =>
 		document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2))(document.activeElement.getBoundingClientRect()) === document.activeElement`)
-	for key, field := range map[string]string{"/": "find", "f": "filter"} {
+	for key, field := range map[string]string{"/": "#palette [role=combobox]", "f": "#filter"} {
 		tab.Keys(key)
-		tab.Wait(`document.activeElement.id === '` + field + `'`)
+		tab.Wait(`document.activeElement.matches('` + field + `')`)
 		tab.Keys("gp" + kb.Escape + kb.Escape) // clears, then leaves
-		tab.Wait(`document.activeElement.id !== '` + field + `'`)
+		tab.Wait(`!document.activeElement.matches('` + field + `')`)
 	}
 	for _, to := range [][2]string{{"gp", "Projects"}, {"ge", "Events"}, {"go", "Overview"}} {
 		tab.KeysTo(to[0], to[1])
