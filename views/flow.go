@@ -155,7 +155,7 @@ func (p FlowProps) when(level int) string {
 // noForecast says what is missing for a forecast.
 func (p FlowProps) noForecast() string {
 	r := p.Report
-	return fmt.Sprintf("No forecast yet: it needs 10 finished stories on at least 10 days. So far %s finished on %s.",
+	return fmt.Sprintf("No forecast yet: it needs 10 finished stories on at least 10 days. So far %s finished in %s.",
 		domain.Count(r.Finished, "story was", "stories were"), domain.Count(r.Sample, "day", "days"))
 }
 

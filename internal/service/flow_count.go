@@ -105,8 +105,8 @@ func (c *flowCount) addStory(project string, number int64, s storyFlow) {
 		c.since = s.firstMove
 	}
 	at := c.day(s.finished)
-	if s.started > 0 {
-		if began := c.day(s.started); began >= c.windowStart() {
+	if s.arrived > 0 {
+		if began := c.day(s.arrived); began >= c.windowStart() {
 			c.arrived[began]++
 		} else if s.finished == 0 && s.working || s.finished > 0 && at >= c.windowStart() {
 			c.arrived[c.windowStart()]++

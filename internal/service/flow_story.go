@@ -59,7 +59,8 @@ func (p flowPlaces) finishes(from, to int) bool {
 // storyFlow is what the visits of a story tell, in Unix milliseconds; 0 is unknown or not.
 type storyFlow struct {
 	firstMove, started, finished int64
-	working                      bool // it is in a stage of work
+	arrived                      int64 // in a stage of work for the first time, or on its way past them all to be finished
+	working                      bool  // it is in a stage of work
 }
 
 // follow goes through the visits of one story.
@@ -70,6 +71,9 @@ func (p flowPlaces) follow(visits []flowVisit) (s storyFlow) {
 		}
 		if to > p.waiting && s.started == 0 {
 			s.started = at
+		}
+		if p.isWork(to) && s.arrived == 0 {
+			s.arrived = at
 		}
 		switch {
 		case p.finishes(from, to):
@@ -92,6 +96,9 @@ func (p flowPlaces) follow(visits []flowVisit) (s storyFlow) {
 	}
 	if s.started == 0 {
 		s.started = s.firstMove
+	}
+	if s.finished > 0 {
+		s.arrived = s.started
 	}
 	last := visits[len(visits)-1]
 	s.working = last.to == 0 && p.isWork(p.of[last.stage])

@@ -113,6 +113,7 @@ func TestTheCumulativeFlowCountsEachStoryOnce(t *testing.T) {
 	s.moves("back", "1_backlog", 12, "2_current", 9, "5_done", 5, "2_current", 4, "5_done")       // once
 	s.moves("again", "1_backlog", 60, "2_current", 50, "5_done", 5, "2_current")                  // in work once more
 	s.moves("gone", "1_backlog", 60, "2_current", 50, "1_backlog")                                // not in work
+	s.moves("idea", "0_draft", 9, "1_backlog")                                                    // it only waits
 	s.moves("new", "1_backlog", 2, "2_current")                                                   // in work
 	s.moves("reopened", "1_backlog", 20, "2_current", 15, "5_done", 10, "1_backlog", 3, "5_done") // once
 	s.puts("again", "2_current", time.Time{})
@@ -246,7 +247,7 @@ func TestTheFlowIsToldInSentences(t *testing.T) {
 	}
 	sentence, forecast := told(0)
 	if sentence != "0 stories finished in 90 days, too few to say how long a story takes; 0 in work." ||
-		forecast != "No forecast: 0 stories were finished on 0 days so far; it needs 10 of each." {
+		forecast != "No forecast: 0 stories were finished in 0 days so far; it needs 10 of each." {
 		t.Errorf("%s\n%s", sentence, forecast)
 	}
 	for n := range 20 { // one on each of the 20 days before today

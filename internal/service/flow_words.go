@@ -42,7 +42,7 @@ func (f *Flow) Forecast(ctx context.Context, project string, items int) (string,
 		return "", err
 	}
 	if r.HowMany == nil {
-		return fmt.Sprintf("No forecast: %s finished on %s so far; it needs %d of each.",
+		return fmt.Sprintf("No forecast: %s finished in %s so far; it needs %d of each.",
 			domain.Count(r.Finished, "story was", "stories were"), domain.Count(r.Sample, "day", "days"), flow.Enough), nil
 	}
 	date := "after more than a year"
