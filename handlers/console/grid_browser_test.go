@@ -80,3 +80,52 @@ func TestRowsKeepTheirOrderWhileTheGridIsUsed(t *testing.T) {
 	tab.Wait(rows + `.startsWith('gamma')`)
 	tab.Wait(`document.querySelector('[data-order]').hidden`)
 }
+
+// TestTheInboxTakesAThirdOfTheWindow at most, from its heading to what is folded.
+func TestTheInboxTakesAThirdOfTheWindow(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	list := board("1_backlog:", "2_current: 1_a, 2_b, 3_c, 4_d, 5_e, 6_f, 7_g, 8_h, 9_i, 10_j, 11_k, 12_l", "5_done:")
+	for i := range list[1].Items {
+		list[1].Items[i].Blocked = "which of the two tables is the source of truth, and who decides that before the release?"
+	}
+	s.add("alpha", list)
+	tab := browsertest.Open(t)
+	for _, size := range [][2]int64{{1280, 800}, {720, 900}, {360, 780}, {2560, 1440}, {1280, 600}} {
+		tab.Size(size[0], size[1])
+		tab.Goto(s.URL + "/")
+		tab.Wait(`document.querySelectorAll('.inbox li').length === 12`)
+		refresh(tab)
+		share := browsertest.Eval[float64](tab, `(document.querySelector('#attention-rest summary').getBoundingClientRect().bottom -
+			document.getElementById('attention-title').getBoundingClientRect().top) / innerHeight`)
+		shown := browsertest.Eval[int](tab, `document.querySelectorAll('.inbox > ul > li').length`)
+		more := browsertest.Eval[string](tab, `document.querySelector('#attention-rest summary').innerText`)
+		if share > 1/3.0+0.001 || shown < 1 || more != fmt.Sprint(12-shown, " more") {
+			t.Errorf("%d × %d: %.2f of the window with %d lines, then %q", size[0], size[1], share, shown, more)
+		}
+	}
+}
+
+func TestThePhonesLayoutEndsAt720Pixels(t *testing.T) {
+	browsertest.Parallel(t)
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	for _, path := range []string{"/", "/projects/alpha"} {
+		tab.Goto(s.URL + path)
+		for width, want := range map[int64]string{719: "bottom", 720: "top", 920: "top"} {
+			tab.Size(width, 800)
+			at := browsertest.Eval[string](tab, `document.querySelector('nav[aria-label=Pages]').getBoundingClientRect().top > 400 ? 'bottom' : 'top'`)
+			wide := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`)
+			if at != want || wide > width {
+				t.Errorf("%s at %d px: the navigation is at the %s, the page %d px wide", path, width, at, wide)
+			}
+		}
+	}
+	tab.Goto(s.URL + "/")
+	for width, want := range map[int64]string{719: "block", 720: "table-row"} {
+		tab.Size(width, 800)
+		if got := browsertest.Eval[string](tab, `getComputedStyle(document.querySelector('.grid-table tbody tr')).display`); got != want {
+			t.Errorf("at %d px a project is a %s", width, got)
+		}
+	}
+}
