@@ -172,6 +172,9 @@ func (b *Board) scan(changed fileSet) (again time.Time, err error) {
 	if found.view || view == nil || view.Err != nil {
 		defer b.show(b.tracker.board(), nil)()
 	}
+	if due := b.layout.due(); !due.IsZero() {
+		found.rescanAt(due)
+	}
 	if len(found.notifications) > 0 {
 		b.record(found.notifications...)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -16,6 +17,8 @@ type layout interface {
 	// scan reads the files that changed, all if that is nil, and returns all stages in order. An error means that none of
 	// them could be read.
 	scan(changed fileSet) ([]*stage, error)
+	// due returns when to scan again although no file changes, zero for never.
+	due() time.Time
 	// touch adds the file at path to those that changed. It returns false if more than that file may have changed.
 	touch(changed fileSet, path string) bool
 	// read reads a story that the last scan found in a stage. Its error is fs.ErrNotExist when it is not there.
@@ -47,6 +50,7 @@ var kinds = []kind{
 	},
 	{domain.LayoutTaskMaster, []string{taskMasterFile}, openTaskMaster},
 	{domain.LayoutBMAD, bmadFiles, openBMAD},
+	{domain.LayoutBeads, nil, openBeads},
 }
 
 // open returns the layout of the board.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"switchyard/internal/domain"
@@ -24,10 +25,11 @@ type rules struct {
 	// there so far; after any other error, what was there before still counts.
 	unit    func(path string) string
 	stories func(unit string, files Files) ([]entry, error)
-	// source, if not nil, is where the content of the files is from.
-	source func() ([]byte, error)
 	// whole is for a layout with one file, whose rules follow from it: after each change everything is read.
 	whole bool
+	// source, if not nil, is where the content of the files is from, which may have changed. It says whether the content is
+	// new, and when to ask again. Such rules are opened once.
+	source func(changed bool) (content []byte, fresh bool, again time.Time, err error)
 	// lock returns the lock directory of the tool for a story, move the content of the file at its path when it is in
 	// another stage. Both are nil where no story can be moved; refusal then says why.
 	lock    func(id string) string
@@ -51,16 +53,17 @@ type entry struct {
 
 // record is what the files say about a story.
 type record struct {
-	name    string // "" for the id in words
-	path    string
-	status  string // the file that says the stage, "" for path
-	blocked string
-	tasks   []Task
-	done    domain.Criteria // where there are no tasks
-	version []byte          // changes with the story
-	body    string
-	front   json.RawMessage
-	err     error
+	name     string // "" for the id in words
+	path     string
+	status   string // the file that says the stage, "" for path
+	blocked  string
+	tasks    []Task
+	done     domain.Criteria // where there are no tasks
+	version  []byte          // changes with the story
+	modified time.Time       // zero for that of path
+	body     string
+	front    json.RawMessage
+	err      error
 }
 
 // name returns the name of the stage with that index.

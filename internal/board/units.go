@@ -26,6 +26,7 @@ type units struct {
 	order  []string // of units
 	others []string // stages met that the rules do not have
 	stages []*stage
+	again  time.Time             // as due
 	index  atomic.Pointer[index] // for readers
 }
 
@@ -45,6 +46,8 @@ type unit struct {
 	torn   time.Time // when it was first found torn
 	fault  string
 }
+
+func (s *units) due() time.Time { return s.again }
 
 func (s *units) touch(changed fileSet, path string) bool {
 	name, err := filepath.Rel(s.dir, path)
@@ -72,8 +75,10 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 	settled := false
 	dirty := map[string]bool{}
 	if changed == nil || known == nil {
-		rules, err := s.open(tree)
-		if err != nil {
+		var rules *rules
+		if known != nil && known.rules.source != nil {
+			rules = known.rules
+		} else if rules, err = s.open(tree); err != nil {
 			return nil, err
 		}
 		settled = known != nil && known.rules.config != rules.config
@@ -106,9 +111,17 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		}
 		dirty[name] = true
 	}
-	if known.rules.source != nil {
-		if tree.content, err = known.rules.source(); err != nil {
+	if source := known.rules.source; source != nil {
+		fresh := false
+		tree.content, fresh, s.again, err = source(len(dirty) > 0)
+		if err != nil {
 			return nil, err
+		}
+		for name := range dirty {
+			dirty[name] = fresh
+		}
+		if fresh {
+			dirty[known.rules.unit(known.rules.paths[0]+"/x")] = true
 		}
 	}
 	added := false
@@ -159,7 +172,7 @@ func (s *units) load(u *unit, name string, rules *rules, tree *tree) {
 	*u = unit{stable: tree.settled(now)}
 	for _, e := range entries {
 		r := e.record()
-		f := &file{id: e.id, modified: cmp.Or(tree.modified(r.path), now), facts: facts{
+		f := &file{id: e.id, modified: cmp.Or(r.modified, tree.modified(r.path), now), facts: facts{
 			name: limit(cmp.Or(r.name, words(e.id))), blocked: domain.CutReason(r.blocked), criteria: r.criteria(),
 			version: r.hash(e.stage),
 		}}

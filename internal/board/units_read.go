@@ -15,7 +15,7 @@ import (
 func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
 	known := s.index.Load()
 	if known.rules.source != nil {
-		if tree.content, err = known.rules.source(); err != nil {
+		if tree.content, _, _, err = known.rules.source(false); err != nil {
 			return e, 0, err
 		}
 	}
@@ -61,7 +61,7 @@ func (s *units) read(story Story, stage string) (*Details, error) {
 	if r.blocked != "" {
 		details.Blocked = r.blocked
 		if details.BlockedSince.IsZero() {
-			details.BlockedSince = tree.modified(r.path)
+			details.BlockedSince = cmp.Or(r.modified, tree.modified(r.path))
 		}
 	}
 	details.Body, details.BodyCut = cutBody([]byte(r.body))

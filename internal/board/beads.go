@@ -1,0 +1,242 @@
+package board
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+const (
+	beadsDir = ".beads"
+	// beadsFile is what git has of the issues. For the present bd is asked, since its database may be ahead.
+	beadsFile = beadsDir + "/issues.jsonl"
+	beadsPoll = 2 * time.Second
+	beadsWait = 30 * time.Second
+)
+
+// beadsRules are those of beads, which only its own command line reads and writes.
+type beadsRules struct {
+	dir string
+
+	mu      sync.Mutex
+	list    []byte    // what bd said last
+	pending bool      // something has changed since
+	next    time.Time // when it may be run again
+}
+
+type beadsIssue struct {
+	ID           looseText       `json:"id"`
+	Title        looseText       `json:"title"`
+	Description  looseText       `json:"description"`
+	Design       looseText       `json:"design"`
+	Acceptance   looseText       `json:"acceptance_criteria"`
+	Notes        looseText       `json:"notes"`
+	Status       looseText       `json:"status"`
+	Type         looseText       `json:"issue_type"`
+	Updated      looseText       `json:"updated_at"`
+	Dependencies json.RawMessage `json:"dependencies"`
+}
+
+func openBeads(files *tree) (*rules, error) {
+	if _, err := files.open(beadsDir); err != nil {
+		return nil, err
+	}
+	f := &beadsRules{dir: files.root.Name(), pending: true}
+	r := &rules{
+		paths: []string{beadsDir}, unit: f.unit, stories: f.stories, source: f.source, move: f.move,
+		descend: func(dir string) bool { return f.unit(dir) != "" },
+	}
+	for _, key := range []string{"deferred", "open", "in_progress", "closed"} {
+		r.stages = append(r.stages, stageRule{key: key})
+	}
+	return r, nil
+}
+
+// unit returns the same one for all files but those that bd touches when it reads.
+func (f *beadsRules) unit(file string) string {
+	switch path.Ext(file) {
+	case ".lock", ".log", ".pid", ".sock", ".db-shm":
+		return ""
+	}
+	if !strings.HasPrefix(file, beadsDir+"/") || path.Base(file) == "." {
+		return ""
+	}
+	return beadsFile
+}
+
+func (f *beadsRules) source(changed bool) (list []byte, fresh bool, again time.Time, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pending = f.pending || changed
+	switch {
+	case !f.pending:
+		return f.list, false, time.Time{}, nil
+	case f.list != nil && time.Now().Before(f.next):
+		return f.list, false, f.next, nil
+	}
+	list, err = f.run("list", "--all", "--json")
+	f.next = time.Now().Add(beadsPoll)
+	if err != nil {
+		return nil, false, f.next, err
+	}
+	fresh = !bytes.Equal(f.list, list)
+	f.list, f.pending = list, false
+	return list, fresh, time.Time{}, nil
+}
+
+// run returns what bd says.
+func (f *beadsRules) run(args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), beadsWait)
+	defer cancel()
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, "bd", args...)
+	cmd.Dir, cmd.Stderr, cmd.WaitDelay = f.dir, &limitedBuffer{&said, maxText}, time.Second
+	cmd.Env = append(os.Environ(), "BD_JSON_ENVELOPE=1")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, domain.WrapError(domain.Unavailable, err, "bd cannot be run: "+err.Error())
+	}
+	list, err := io.ReadAll(io.LimitReader(out, maxJSON+1))
+	if len(list) > maxJSON {
+		cancel()
+		err = errors.New("it says more than 16 MiB")
+	}
+	err = cmp.Or(err, ctx.Err(), cmd.Wait())
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errors.New("it takes more than 30 s")
+	}
+	if err != nil {
+		words := strings.TrimSpace("bd " + args[0] + " failed: " + err.Error() + " " + limit(said.String()))
+		return nil, domain.WrapError(domain.Unavailable, err, words)
+	}
+	return list, nil
+}
+
+// limitedBuffer keeps the first bytes that are written to it.
+type limitedBuffer struct {
+	*bytes.Buffer
+	most int
+}
+
+func (b *limitedBuffer) Write(text []byte) (int, error) {
+	b.Buffer.Write(text[:min(len(text), max(0, b.most-b.Len()))])
+	return len(text), nil
+}
+
+// issues returns what bd lists, with or without its envelope, or what its file has on each line.
+func (f *beadsRules) issues(content []byte) (issues []json.RawMessage, err error) {
+	if err := checkJSON(content); err != nil {
+		return nil, err
+	}
+	for decoder := json.NewDecoder(bytes.NewReader(content)); ; {
+		var value json.RawMessage
+		var list []json.RawMessage
+		var envelope struct {
+			Data []json.RawMessage `json:"data"`
+		}
+		switch err := decoder.Decode(&value); {
+		case errors.Is(err, io.EOF):
+			return issues, nil
+		case err != nil:
+			return nil, err
+		case value[0] == '[' && json.Unmarshal(value, &list) == nil:
+			issues = append(issues, list...)
+		case value[0] == '{' && json.Unmarshal(value, &envelope) == nil && envelope.Data != nil:
+			issues = append(issues, envelope.Data...)
+		default:
+			issues = append(issues, value)
+		}
+	}
+}
+
+// beadsOthers are types of issues that are no work.
+var beadsOthers = []looseText{"agent", "role", "message", "convoy"}
+
+func (f *beadsRules) stories(_ string, files Files) (entries []entry, err error) {
+	list, err := f.issues(files.Read(beadsFile))
+	if err != nil {
+		return nil, err
+	}
+	issues, open := make([]beadsIssue, len(list)), map[looseText]bool{}
+	for i, raw := range list {
+		_ = json.Unmarshal(raw, &issues[i]) // what has another type than it should is left out
+		open[issues[i].ID] = issues[i].Status != "closed"
+	}
+	for i, issue := range issues {
+		if issue.ID == "" || issue.ID[0] == '-' || slices.Contains(beadsOthers, issue.Type) {
+			continue
+		}
+		e := entry{id: limit(string(issue.ID)), stage: beadsStage(issue.Status)}
+		blocked := issue.blocked(open)
+		e.record = func() *record {
+			r := &record{
+				name: string(issue.Title), path: beadsDir, blocked: blocked, front: list[i],
+				version: append([]byte(blocked+"\x00"), list[i]...),
+			}
+			r.modified, _ = time.Parse(time.RFC3339, string(issue.Updated))
+			for _, text := range []looseText{issue.Description, issue.Design, issue.Acceptance, issue.Notes} {
+				r.body = strings.TrimSpace(r.body + "\n\n" + string(text))
+			}
+			return r
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func beadsStage(status looseText) string {
+	switch word := strings.ToLower(string(status)); word {
+	case "", "blocked", "pinned", "hooked":
+		return "open"
+	default:
+		return limit(word)
+	}
+}
+
+// blocked returns why an issue is blocked: by its status, or by others that are open.
+func (i *beadsIssue) blocked(open map[looseText]bool) string {
+	if i.Status == "closed" {
+		return ""
+	}
+	var dependencies []struct {
+		On   looseText `json:"depends_on_id"`
+		Type looseText `json:"type"`
+	}
+	_ = json.Unmarshal(i.Dependencies, &dependencies) // as for the issue
+	var blockers []string
+	for _, d := range dependencies {
+		if d.Type == "blocks" && open[d.On] {
+			blockers = append(blockers, string(d.On))
+		}
+	}
+	switch {
+	case len(blockers) > 0:
+		return "blocked by " + strings.Join(blockers, ", ")
+	case i.Status == "blocked":
+		return "The status of the issue is blocked."
+	}
+	return ""
+}
+
+func (f *beadsRules) move(id string, _ *record, _ []byte, to stageRule) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, err := f.run("update", id, "--status", to.key)
+	f.pending, f.next = true, time.Time{}
+	return nil, err
+}
