@@ -27,7 +27,7 @@ type rules struct {
 	stories func(unit string, files Files) ([]entry, error)
 	// whole is for a layout with one file, whose rules follow from it: after each change everything is read.
 	whole bool
-	// source, if not nil, is where the content of the files is from, which may have changed. It says whether the content is
+	// source, if not nil, is where the content of the files is from, which may have changed. It says whether that is
 	// new, and when to ask again. Such rules are opened once.
 	source func(changed bool) (content []byte, fresh bool, again time.Time, err error)
 	// lock returns the lock directory of the tool for a story, move the content of the file at its path when it is in
