@@ -76,7 +76,7 @@ func (p ProjectProps) columns() []boardColumn {
 	allFixed := !slices.ContainsFunc(stages, func(s domain.Stage) bool { return !isFixed(s) })
 	columns := make([]boardColumn, len(stages))
 	for i, stage := range stages {
-		c := boardColumn{Stage: stage, title: stage.Title(), fold: foldWork, finishing: i == done}
+		c := boardColumn{Stage: stage, title: stageWord(&stage), fold: foldWork, finishing: i == done}
 		c.Items = p.chosen(stage.Items)
 		c.aside = i > done || isFixed(stage) && !allFixed
 		c.narrow = c.aside && stage.Name != p.Open

@@ -251,9 +251,9 @@ func storyBanners(p StoryProps) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var13 string
-				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(" — it has been in " + domain.StageTitle(s.Stage) + " for longer than is usual there.")
+				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(" — it has been in " + p.stageTitle(s.Stage) + " for longer than is usual there.")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/story_actions.templ`, Line: 52, Col: 115}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/story_actions.templ`, Line: 52, Col: 110}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 				if templ_7745c5c3_Err != nil {

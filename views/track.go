@@ -29,9 +29,13 @@ func (w wagon) order() int {
 	return 3
 }
 
+// stageWord returns the board's word for a stage.
+func stageWord(s *domain.Stage) string { return domain.Cut(s.Title(), 60) }
+
 // station is a stage on a track.
 type station struct {
 	name   string
+	title  string // the board's word for it
 	wagons []wagon // at most maxWagons
 	more   int     // how many others there are
 }
@@ -96,7 +100,7 @@ func newTrack(p *domain.ProjectPipeline, stuck []string) *track {
 // fill adds the stations. agents holds the labels of the agents that work on the project's stories, by story id.
 func (t *track) fill(owners *domain.Owners) {
 	for _, stage := range t.Stages[t.from:t.to] {
-		s := station{name: stage.Name}
+		s := station{name: stage.Name, title: stageWord(&stage)}
 		for _, item := range stage.Items {
 			signal, state := storyState(item, t.stuck)
 			s.add(wagon{item, signal, state, owners.Of(t.Project, item.StoryID).Name})
@@ -108,15 +112,15 @@ func (t *track) fill(owners *domain.Owners) {
 // counts says how many stories there are in each stage.
 func (t *track) counts() string {
 	var list []string
-	add := func(stage string, n int) { list = append(list, domain.StageTitle(stage)+": "+thousands(n)) }
+	add := func(stage string, n int) { list = append(list, stage+": "+thousands(n)) }
 	if t.backlog != nil {
-		add(t.backlog.Name, len(t.backlog.Items))
+		add(stageWord(t.backlog), len(t.backlog.Items))
 	}
 	for _, s := range t.stations {
-		add(s.name, len(s.wagons)+s.more)
+		add(s.title, len(s.wagons)+s.more)
 	}
 	if t.done != nil {
-		add(t.done.Name, len(t.done.Items))
+		add(stageWord(t.done), len(t.done.Items))
 	}
 	return strings.Join(list, ", ")
 }
@@ -143,17 +147,23 @@ func troubles(p *domain.ProjectPipeline, stuck int) (list []trouble) {
 	return list
 }
 
-// stages returns the names of the track's stages, on which its heading depends.
+// stages returns the names of the track's stages, and the board's words for them, on which its heading depends.
 func (t *track) stages() string {
 	var b strings.Builder
+	add := func(s *domain.Stage) {
+		b.WriteString(s.Name)
+		if s.Label != "" {
+			b.WriteString(" " + s.Label)
+		}
+	}
 	for _, s := range []*domain.Stage{t.backlog, t.done} {
 		if s != nil {
-			b.WriteString(s.Name)
+			add(s)
 		}
 		b.WriteByte('\n')
 	}
-	for _, s := range t.Stages[t.from:t.to] {
-		b.WriteString(s.Name)
+	for i := range t.Stages[t.from:t.to] {
+		add(&t.Stages[t.from+i])
 		b.WriteByte('\n')
 	}
 	return b.String()

@@ -42,6 +42,7 @@ func TestAProjectsPageSpeaksTheWordsOfItsBoard(t *testing.T) {
 	page.WantText(t, ">Backlog.md<", ">backlog/<", ">In Progress<", "BACK-1", ">1/2<", "This board", "<code>updated_date</code>", "drafts")
 	page.WantText(t, "1 story, folded; drafts are promoted, and tasks completed and archived, by backlog itself")
 	page.WantText(t, "Won&#39;t Do", "this status is not in the board&#39;s configuration")
+	s.Get("/").WantText(t, ">To Do</th>", ">In Progress</th>", ">Done</th>")
 	page.WantNoText(t, "New story", "BACK-4", "BACK-2", "A draft")
 	s.Get("/projects/webshop?open=7_won_t_do").WantText(t, ">Fold<", "This status is not in the board's configuration.", "BACK-2")
 	s.Get("/projects/webshop?open=5_completed").WantText(t, "Drafts are promoted", "BACK-4").WantNoText(t, "BACK-5")
