@@ -38,21 +38,19 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 	var all, writers sync.WaitGroup
 	ended := make(chan struct{})
 	all.Go(func() { _ = b.Run(t.Context()) })
-	for range 2 {
-		all.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-ended:
-					return
-				default:
-				}
+	all.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-ended:
+				return
+			default:
 			}
-		})
-	}
+		}
+	})
 	t.Cleanup(all.Wait)
 	var refused, conflicts, moves atomic.Int64
 	room := make(chan struct{}, 4)
-	for part := range slices.Chunk(ids, 10) {
+	for part := range slices.Chunk(ids, 25) {
 		room <- struct{}{}
 		labelled := make(chan struct{})
 		writers.Go(func() {
