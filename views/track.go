@@ -35,7 +35,7 @@ func stageWord(s *domain.Stage) string { return domain.Cut(s.Title(), 60) }
 // station is a stage on a track.
 type station struct {
 	name   string
-	title  string // the board's word for it
+	title  string  // the board's word for it
 	wagons []wagon // at most maxWagons
 	more   int     // how many others there are
 }
