@@ -275,6 +275,18 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("POST /api/gateway/targets/{id}/test", hooks+"/test", "", "target.tested", "hooked", target)
 	rotated := a.change("POST /api/gateway/targets/{id}/secret", hooks+"/secret", "", "target.secret_changed", "hooked", "the former secret signs")
 	a.change("POST /api/gateway/targets/{id}/resend", hooks+"/resend", "", "target.resent", "hooked", target)
+	pushed := `{"name":"phone","endpoint":"https://push.example/canary-push","keys":{"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4","auth":"BTBZMqHH6r4Tts7J_aSIgg"}}`
+	by := func(method, pattern, path, body, media, action string) string {
+		before := a.last()
+		got := a.Send(method, path, body, "Authorization", "Bearer "+a.zoe, "Content-Type", media)
+		a.wantEntry(method+" "+pattern, before, got, "zoe", "token", "admin", action, "phone", "url: webpush://push.example/")
+		a.tried[method+" "+pattern] = true
+		return got.Text
+	}
+	device := field(t, by("POST", "/api/gateway/push", "/api/gateway/push", pushed, "application/json", "target.created"), "id")
+	by("DELETE", "/api/gateway/push/{id}", "/api/gateway/push/"+device, "", "", "target.removed")
+	device = field(t, by("POST", "/api/gateway/push", "/api/gateway/push", pushed, "application/json", "target.created"), "id")
+	by("POST", "/notifications/devices/{id}/remove", "/notifications/devices/"+device+"/remove", "x=", asForm, "target.removed")
 	rules := []string{"digest", "none", "digest_at", "08:00", "time_zone", "UTC"}
 	a.change("POST /notifications", "/notifications", form(append(rules, "name", "mail", "url", "mailto:a@example.net")...), "target.created", "mail", "url: mailto:a@example.net")
 	a.change("POST /notifications/{id}", "/notifications/"+target, form(append(rules, "name", "hook again")...), "target.changed", "hook again", "name: hooked → hook again")

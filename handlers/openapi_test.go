@@ -263,6 +263,12 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	made := post("/api/gateway/targets", `{"name":"hook","url":"https://hooks.example/x","events":["story_blocked"],"quiet":{"from":"22:00","to":"07:00"}}`, 201)
 	post("/api/gateway/targets", `{"name":"hook","url":"sms://1"}`, 400)
 	get("/api/gateway/targets", "", 200)
+	get("/api/gateway/push", "", 200)
+	pushed := `{"endpoint":"https://push.example/x","keys":{"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4","auth":"BTBZMqHH6r4Tts7J_aSIgg"},"alerts":["question"]}`
+	device := post("/api/gateway/push", pushed, 201)
+	post("/api/gateway/push", `{"endpoint":"x","keys":{}}`, 400)
+	check(exchange{method: "DELETE", pattern: "/api/gateway/push/{id}", path: "/api/gateway/push/" + field(t, device, "id"), status: 204})
+	check(exchange{method: "DELETE", pattern: "/api/gateway/push/{id}", path: "/api/gateway/push/none", status: 404})
 	target := func(method, call, body string, status int) {
 		t.Helper()
 		check(exchange{method: method, pattern: "/api/gateway/targets/{id}" + call, path: "/api/gateway/targets/" + field(t, made, "id") + call, body: body, status: status})

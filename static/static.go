@@ -17,7 +17,7 @@ import (
 // Prefix is the path below which the files are served.
 const Prefix = "/static/"
 
-//go:embed app.css pages.css icon*.svg *.js vendor/*.js
+//go:embed app.css pages.css icon*.svg *.png *.js vendor/*.js
 var files embed.FS
 
 // File is an embedded file.
@@ -44,6 +44,7 @@ var types = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
+	".png": "image/png",
 }
 
 func load() map[string]File {

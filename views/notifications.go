@@ -159,6 +159,14 @@ func alertWord(kind domain.AlertKind) string {
 	return kind.Word()
 }
 
+func alertWords(kinds []domain.AlertKind) string {
+	words := make([]string, len(kinds))
+	for i, kind := range kinds {
+		words[i] = alertWord(kind)
+	}
+	return strings.Join(words, ", ")
+}
+
 // state says how a target is.
 func (t TargetRow) state() (Signal, string) {
 	p := t.Progress

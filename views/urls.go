@@ -35,8 +35,11 @@ const (
 	WallURL         = "/wall" // see web.WallLink
 	// NotificationsURL is the page, and what the addresses of its forms begin with.
 	NotificationsURL = "/notifications"
-	AcknowledgeURL   = "/attention/acknowledge"
-	ReopenURL        = "/attention/reopen"
+	// What makes the console an app that messages can be pushed to.
+	ManifestURL    = "/manifest.webmanifest"
+	WorkerURL      = "/push-worker.js"
+	AcknowledgeURL = "/attention/acknowledge"
+	ReopenURL      = "/attention/reopen"
 )
 
 // AllStuck is used instead of an alert's key for all stuck stories. To reopen them, it is followed by the time at which

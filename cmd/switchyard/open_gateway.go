@@ -145,6 +145,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 			Host: n.SMTPHost, Port: n.SMTPPort, From: n.SMTPFrom, Username: n.SMTPUsername, Password: n.SMTPPassword,
 			TLS: n.SMTPTLS,
 		},
+		Push: notify.Push{Keys: db.PushKeys, Subscriber: c.PublicURL},
 	})
 	options := service.Options{
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents,

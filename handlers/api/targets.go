@@ -69,15 +69,7 @@ func (a *API) ChangeTarget(w http.ResponseWriter, r *http.Request) error {
 // targetFields reads all of a target but its address. What is absent has its default.
 func targetFields(b *web.Body) (t domain.Target, err error) {
 	t.Name = b.Text("name")
-	for _, kind := range b.OptionalTexts("events") {
-		t.Rules.Events = append(t.Rules.Events, domain.EventType(kind))
-	}
-	for _, kind := range b.OptionalTexts("alerts") {
-		t.Rules.Alerts = append(t.Rules.Alerts, domain.AlertKind(kind))
-	}
-	if raw, given := b.Raw("projects"); given && string(raw) != "null" {
-		t.Rules.Projects = append([]string{}, b.OptionalTexts("projects")...)
-	}
+	t.Rules = eventsAndAlerts(b)
 	text := func(name, absent string) string {
 		if value := b.OptionalText(name); value != nil {
 			return *value
@@ -94,6 +86,20 @@ func targetFields(b *web.Body) (t domain.Target, err error) {
 		return t, domain.Errorf(domain.Invalid, "quiet: must be null or an object with from, to and perhaps days")
 	}
 	return t, b.Err()
+}
+
+// eventsAndAlerts reads what a target gets. Absent fields are none, and all projects.
+func eventsAndAlerts(b *web.Body) (rules domain.TargetRules) {
+	for _, kind := range b.OptionalTexts("events") {
+		rules.Events = append(rules.Events, domain.EventType(kind))
+	}
+	for _, kind := range b.OptionalTexts("alerts") {
+		rules.Alerts = append(rules.Alerts, domain.AlertKind(kind))
+	}
+	if raw, given := b.Raw("projects"); given && string(raw) != "null" {
+		rules.Projects = append([]string{}, b.OptionalTexts("projects")...)
+	}
+	return rules
 }
 
 // RemoveTarget removes a target with all that waits for it.

@@ -63,15 +63,21 @@ func (c *Console) showNotifications(w http.ResponseWriter, r *http.Request, form
 		frame:  views.Frame{Title: "Notifications", Page: views.PageNotify},
 		status: web.StatusOf(refused), once: given.Token != "",
 	}
+	v.frame.Scripts = []string{"push.js"}
+	devices, err := c.service.Push.Devices(r.Context())
+	if err != nil {
+		return err
+	}
+	device := views.Device(devices, p.Now)
 	if !web.InfoOf(r.Context()).Role.Allows(domain.RoleAdmin) {
-		v.page = views.Notifications(p, views.Device(), nil)
+		v.page = views.Notifications(p, device, nil)
 		return c.render(w, r, v)
 	}
 	if err := c.targetRows(r, &p); err != nil {
 		return err
 	}
 	v.part = views.NotificationsPart(p)
-	v.pageAround = func(list templ.Component) templ.Component { return views.Notifications(p, views.Device(), list) }
+	v.pageAround = func(list templ.Component) templ.Component { return views.Notifications(p, device, list) }
 	return c.render(w, r, v)
 }
 

@@ -150,3 +150,60 @@ func TestOnlyAdministratorsSeeTargets(t *testing.T) {
 	viewer.Submit("/notifications", "name", "a").WantStatus(t, http.StatusForbidden)
 	viewer.Get("/notifications/digests/none").WantStatus(t, http.StatusNotFound)
 }
+
+const browserKeys = `"keys":{"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",` +
+	`"auth":"BTBZMqHH6r4Tts7J_aSIgg"}`
+
+func TestPeopleHaveMessagesPushedToTheirOwnDevices(t *testing.T) {
+	s := loggedIn(t, "")
+	_, token := gatewaytest.NamedToken(t, s.Service, "guest", domain.RoleViewer)
+	viewer := &gatewaytest.Site{TB: t, URL: s.URL, Client: gatewaytest.NewClient(t)}
+	viewer.Submit("/login", "token", token)
+	add := func(name string) gatewaytest.Answer {
+		return viewer.Do(http.MethodPost, "/api/gateway/push", `{"endpoint":"https://push.example/a","name":"`+name+`",`+browserKeys+
+			`,"alerts":["question","blocked"]}`, "Content-Type", "application/json")
+	}
+	add("Phone").WantStatus(t, http.StatusCreated).WantText(t, `"url":"webpush://push.example/…"`)
+	viewer.Get("/notifications").WantText(t, "My devices", "Phone", "questions, blocked")
+	add("Tablet").WantStatus(t, http.StatusCreated) // the same browser
+	viewer.Get("/notifications").WantText(t, "Tablet").WantNoText(t, "Phone</bdi>")
+	s.Get("/notifications").WantNoText(t, "Tablet") // an administrator has other devices
+	var key struct {
+		PublicKey string `json:"public_key"`
+	}
+	viewer.Get("/api/gateway/push").Decode(t, &key)
+	again := key.PublicKey
+	viewer.Get("/api/gateway/push").Decode(t, &key)
+	if len(key.PublicKey) != 87 || key.PublicKey != again {
+		t.Errorf("keys %q, %q", again, key.PublicKey)
+	}
+	s.Do(http.MethodPost, "/api/gateway/targets", `{"name":"x","url":"webpush:abc"}`, "Content-Type", "application/json").
+		WantStatus(t, http.StatusBadRequest)
+}
+
+func TestTheConsoleIsAnApp(t *testing.T) {
+	s := newConsoleSite(t)
+	page := s.Get("/notifications")
+	page.WantText(t, `<link rel="manifest" href="/manifest.webmanifest"`)
+	if csp := page.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "worker-src 'self'") {
+		t.Errorf("CSP %s", csp)
+	}
+	var manifest struct {
+		Name  string
+		Icons []struct{ Src string }
+	}
+	s.Get("/manifest.webmanifest").WantStatus(t, http.StatusOK).Decode(t, &manifest)
+	if manifest.Name != "Switchyard" || len(manifest.Icons) != 2 {
+		t.Fatalf("%+v", manifest)
+	}
+	for _, icon := range manifest.Icons {
+		if a := s.Get(icon.Src).WantStatus(t, http.StatusOK); a.Media() != "image/png" {
+			t.Errorf("%s: %s", icon.Src, a.Media())
+		}
+	}
+	worker := s.Get("/push-worker.js").WantStatus(t, http.StatusOK)
+	worker.WantNoText(t, "'fetch'")
+	if !strings.HasPrefix(worker.Media(), "text/javascript") {
+		t.Errorf("the worker is %s", worker.Media())
+	}
+}

@@ -193,5 +193,6 @@ func Asset(w http.ResponseWriter, r *http.Request) error {
 func setPageHeaders(header http.Header) {
 	setDefault(header, "Referrer-Policy", "same-origin") // already set for addresses that must never be sent
 	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "+
-		"font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		"font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; "+
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 }

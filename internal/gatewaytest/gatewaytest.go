@@ -45,7 +45,9 @@ func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
 		o.Bot = &Bot{}
 	}
 	if o.Messenger == nil {
-		o.Messenger = notify.New(notify.Options{Guard: notify.Guard{Loopback: true}})
+		o.Messenger = notify.New(notify.Options{
+			Guard: notify.Guard{Loopback: true}, Push: notify.Push{Keys: db.PushKeys},
+		})
 	}
 	if o.AgentTimeout == 0 {
 		o.AgentTimeout = 45 * time.Second

@@ -73,6 +73,9 @@ func parse(text string) (*receiver, *url.URL, error) {
 // Check returns whether an address is a webhook's. It returns Invalid for one that is no target's, or that the guard
 // does not let through.
 func (s *Sender) Check(ctx context.Context, address domain.Secret) (signs bool, err error) {
+	if device, ok := domain.ParsePushAddress(address); ok {
+		return false, s.checkPush(ctx, device)
+	}
 	r, _, err := parse(address.Reveal())
 	if err != nil || r.mail != nil {
 		return false, err
@@ -82,6 +85,13 @@ func (s *Sender) Check(ctx context.Context, address domain.Secret) (signs bool, 
 
 // Shown returns an address without its secrets: scheme, host and port, and the rest as an ellipsis.
 func Shown(address domain.Secret) string {
+	if device, ok := domain.ParsePushAddress(address); ok {
+		host := "…"
+		if u, err := url.Parse(device.Endpoint); err == nil {
+			host = u.Host
+		}
+		return "webpush://" + host + "/…"
+	}
 	r, u, err := parse(address.Reveal())
 	switch {
 	case err != nil:

@@ -33,6 +33,7 @@ const (
 type Options struct {
 	Guard Guard
 	Mail  Mail
+	Push  Push
 	// Version is that of the program.
 	Version string
 	// Roots are the certificates that are trusted, nil for the system's.
@@ -45,13 +46,14 @@ type Options struct {
 type Sender struct {
 	guard     Guard
 	mail      Mail
+	pushes    Push
 	agent     string
 	transport *http.Transport
 }
 
 // New returns a Sender; nothing is connected before a message is sent.
 func New(o Options) *Sender {
-	s := &Sender{guard: o.Guard, mail: o.Mail, agent: "switchyard/" + o.Version}
+	s := &Sender{guard: o.Guard, mail: o.Mail, pushes: o.Push, agent: "switchyard/" + o.Version}
 	dial := func(plain bool) func(ctx context.Context, network, address string) (net.Conn, error) {
 		if o.Dial != nil {
 			return o.Dial
@@ -90,6 +92,9 @@ func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (s
 	defer func() { sent.Took = time.Since(began) }()
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
+	if device, ok := domain.ParsePushAddress(t.URL); ok {
+		return s.push(ctx, device, m)
+	}
 	r, _, err := parse(t.URL.Reveal())
 	if err != nil {
 		return domain.Sent{Err: err}

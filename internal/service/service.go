@@ -76,6 +76,7 @@ type Service struct {
 	Flow      *Flow
 	Questions *Questions
 	Targets   *Targets
+	Push      Push
 	Bot       *Bot
 	SignIn    *SignIn
 	Access    *Access
@@ -158,6 +159,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s.Targets = newTargets(o, audit, events)
+	s.Push = Push{s.Targets}
 	if err := s.Targets.load(ctx); err != nil {
 		return nil, err
 	}

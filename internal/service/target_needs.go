@@ -24,6 +24,8 @@ type targetStore interface {
 	Digest(ctx context.Context, id string) (domain.DigestRecord, error)
 	Digests(ctx context.Context, target string, limit int) ([]domain.DigestRecord, error)
 	RemoveDigests(ctx context.Context, token int64, hours, digests time.Time) error
+	// PushKeys returns the keys by which push services know the gateway, creating them if there are none.
+	PushKeys(ctx context.Context) (domain.PushKeys, error)
 	// Identity returns a text that a new or restored database has anew.
 	Identity(ctx context.Context) (string, error)
 }

@@ -93,6 +93,9 @@ func (s *Targets) Shown(address domain.Secret) string { return s.messenger.Shown
 // secret. It returns Invalid, and Conflict when there are too many.
 func (s *Targets) Add(ctx context.Context, t domain.Target) (domain.Target, error) {
 	t.Name = strings.TrimSpace(t.Name)
+	if _, device := domain.ParsePushAddress(t.URL); device && t.Owner == "" {
+		return t, domain.Errorf(domain.Invalid, "url: people add their own browsers on the page Notifications")
+	}
 	signs, err := s.messenger.Check(ctx, t.URL)
 	if err == nil {
 		err = domain.CheckTargetName(t.Name)
@@ -203,8 +206,12 @@ func (s *Targets) Remove(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	return s.remove(ctx, t)
+}
+
+func (s *Targets) remove(ctx context.Context, t domain.Target) error {
 	change := domain.Change{Action: domain.TargetRemoved, Subject: t.Name, Detail: s.detail(t)}
-	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.RemoveTarget(ctx, e, id) })
+	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.RemoveTarget(ctx, e, t.ID) })
 	if domain.CodeOf(err) == domain.NotFound {
 		return targetNotFound()
 	}

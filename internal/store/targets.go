@@ -97,13 +97,17 @@ func (db targets) ChangeTarget(
 func (db targets) RemoveTarget(ctx context.Context, e *domain.AuditEntry, id string) error {
 	ctx = context.WithoutCancel(ctx)
 	return db.change(ctx, e, topics{domain.TopicTargets}, func(tx *sql.Tx) error {
-		for _, table := range []string{"target_messages", "deliveries", "delivery_hours"} {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE target = $1", id); err != nil {
-				return err
-			}
-		}
-		return changeRow(ctx, tx, "DELETE FROM targets WHERE id = $1", id)
+		return removeTarget(ctx, tx, id)
 	})
+}
+
+func removeTarget(ctx context.Context, tx *sql.Tx, id string) error {
+	for _, table := range []string{"target_messages", "deliveries", "delivery_hours"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE target = $1", id); err != nil {
+			return err
+		}
+	}
+	return changeRow(ctx, tx, "DELETE FROM targets WHERE id = $1", id)
 }
 
 // ResendLast queues the last messages that a target has accepted, oldest first, before all others, under ids that name
@@ -185,6 +189,16 @@ func (db targets) SaveTargets(ctx context.Context, token int64, saves []domain.T
 }
 
 func saveTarget(ctx context.Context, tx *sql.Tx, s domain.TargetSave) error {
+	if s.Disable { // a browser that wants no more messages has forgotten its subscription
+		var owner string
+		err := tx.QueryRowContext(ctx, "SELECT owner FROM targets WHERE id = $1", s.Target).Scan(&owner)
+		if err != nil {
+			return err
+		}
+		if owner != "" {
+			return removeTarget(ctx, tx, s.Target)
+		}
+	}
 	told := "told"
 	args := []any{s.Target, s.Progress.Position, encoded(s.Progress), number(s.Disable), s.Revision}
 	if s.Progress.Told != nil {

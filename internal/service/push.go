@@ -1,0 +1,68 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"switchyard/internal/domain"
+)
+
+// maxDevices is how many browsers one account can have messages pushed to.
+const maxDevices = 20
+
+// Push is the part of Targets for people who have messages pushed to their own browsers.
+type Push struct{ targets *Targets }
+
+// Key returns the gateway's public key, with which browsers subscribe.
+func (p Push) Key(ctx context.Context) (string, error) {
+	keys, err := p.targets.store.PushKeys(ctx)
+	return keys.Public, err
+}
+
+// Devices returns the caller's browsers, ordered by name.
+func (p Push) Devices(ctx context.Context) ([]domain.Target, error) {
+	all, err := p.targets.store.Targets(ctx)
+	owner := domain.ActorOf(ctx).Holder()
+	return slices.DeleteFunc(all, func(t domain.Target) bool { return t.Owner != owner }), err
+}
+
+// Add has messages pushed to a browser of the caller, instead of what the same browser got before. It returns Invalid,
+// and Conflict when there are too many.
+func (p Push) Add(ctx context.Context, name string, d domain.PushDevice, rules domain.TargetRules) (
+	domain.Target, error,
+) {
+	devices, err := p.Devices(ctx)
+	if err != nil {
+		return domain.Target{}, err
+	}
+	var before []domain.Target
+	for _, t := range devices {
+		if was, _ := domain.ParsePushAddress(t.URL); was.Endpoint == d.Endpoint {
+			before = append(before, t)
+		}
+	}
+	if len(devices)-len(before) >= maxDevices {
+		return domain.Target{}, domain.Errorf(domain.Conflict, "you have %d devices already", len(devices))
+	}
+	rules.Digest, rules.DigestAt, rules.TimeZone = domain.NoDigest, "08:00", "UTC"
+	t, err := p.targets.Add(ctx, domain.Target{
+		Owner: domain.ActorOf(ctx).Holder(), Name: name, URL: d.Address(), Rules: rules, Enabled: true,
+	})
+	for i := 0; err == nil && i < len(before); i++ {
+		err = p.targets.remove(ctx, before[i])
+	}
+	return t, err
+}
+
+// Remove ends what is pushed to one of the caller's browsers. It returns NotFound.
+func (p Push) Remove(ctx context.Context, id string) error {
+	devices, err := p.Devices(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(devices, func(t domain.Target) bool { return t.ID == id })
+	if i < 0 {
+		return targetNotFound()
+	}
+	return p.targets.remove(ctx, devices[i])
+}
