@@ -59,7 +59,10 @@ func openBMAD(files *tree) (*rules, error) {
 	for _, key := range []string{"backlog", "ready-for-dev", "in-progress", "review", "done"} {
 		r.stages = append(r.stages, stageRule{key: key})
 	}
-	return r, nil
+	if document.get("development_status").Kind != yaml.MappingNode {
+		err = errTorn
+	}
+	return r, err
 }
 
 // unit returns the same one for all files: the stories are in one of them.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"switchyard/internal/domain"
 )
@@ -19,7 +20,8 @@ type taskMasterRules struct {
 	several bool // tags: ids begin with theirs
 
 	mu     sync.Mutex
-	parsed []byte // what entries are of: each reader of a story needs them
+	tags   []taskMasterTag // of parsed, until found is set
+	parsed []byte          // what entries are of: each reader of a story needs them
 	found  []entry
 }
 
@@ -44,6 +46,10 @@ type taskMasterTask struct {
 type looseText string
 
 func (t *looseText) UnmarshalJSON(raw []byte) error {
+	if last := len(raw) - 1; raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		*t = looseText(strings.TrimSpace(string(raw[1:last])))
+		return nil
+	}
 	var text string
 	var number json.Number
 	if json.Unmarshal(raw, &text) == nil {
@@ -55,9 +61,9 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 }
 
 func openTaskMaster(files *tree) (*rules, error) {
-	f := &taskMasterRules{}
-	tags, err := taskMasterTags(files.Read(taskMasterFile))
-	f.several = len(tags) > 1
+	content := files.Read(taskMasterFile)
+	tags, err := taskMasterTags(content)
+	f := &taskMasterRules{several: len(tags) > 1, tags: tags, parsed: content}
 	r := &rules{
 		paths: []string{path.Dir(taskMasterFile)}, stories: f.stories, move: f.move, whole: true,
 		descend: func(string) bool { return false },
@@ -72,13 +78,13 @@ func openTaskMaster(files *tree) (*rules, error) {
 	for _, tag := range tags {
 		r.config += tag.name + "\x00"
 	}
-	if err != nil { // half written
-		r.config = "?"
-	}
 	for _, key := range []string{"pending", "in-progress", "review", "done", "deferred", "cancelled"} {
 		r.stages = append(r.stages, stageRule{key: key})
 	}
-	return r, nil
+	if err != nil {
+		err = errTorn
+	}
+	return r, err
 }
 
 // taskMasterTags returns the lists of a file in its order.
@@ -111,12 +117,14 @@ func (f *taskMasterRules) stories(_ string, files Files) (entries []entry, err e
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.parsed != nil && bytes.Equal(f.parsed, content) {
+	same, tags := f.parsed != nil && bytes.Equal(f.parsed, content), f.tags
+	if same && f.found != nil {
 		return f.found, nil
 	}
-	tags, err := taskMasterTags(content)
-	if err != nil {
-		return nil, errTorn
+	if !same || tags == nil {
+		if tags, err = taskMasterTags(content); err != nil {
+			return nil, errTorn
+		}
 	}
 	for _, tag := range tags {
 		for _, raw := range tag.tasks {
@@ -127,7 +135,7 @@ func (f *taskMasterRules) stories(_ string, files Files) (entries []entry, err e
 			}
 		}
 	}
-	f.parsed, f.found = content, entries
+	f.tags, f.parsed, f.found = nil, content, entries
 	return entries, nil
 }
 

@@ -78,7 +78,11 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		var rules *rules
 		if known != nil && known.rules.source != nil {
 			rules = known.rules
-		} else if rules, err = s.open(tree); err != nil {
+		} else if rules, err = s.open(tree); errors.Is(err, errTorn) {
+			if known != nil {
+				rules = known.rules
+			}
+		} else if err != nil {
 			return nil, err
 		}
 		settled = known != nil && known.rules.config != rules.config
@@ -150,13 +154,17 @@ func (s *units) load(u *unit, name string, rules *rules, tree *tree) {
 	now := time.Now()
 	entries, err := rules.stories(name, tree)
 	switch {
-	case errors.Is(err, errTorn) && len(u.files) > 0 && (u.torn.IsZero() || now.Sub(u.torn) < grace):
+	case errors.Is(err, errTorn) && len(u.files) > 0 && (u.torn.IsZero() || now.Sub(u.torn) < grace || len(entries) == 0):
 		if u.torn.IsZero() {
 			u.torn = now
 		}
+		state := torn
+		if now.Sub(u.torn) >= grace { // what was there counts for as long as nothing else does
+			state = whole
+		}
 		for i, f := range u.files {
 			f := *f
-			f.facts.state, u.files[i] = torn, &f
+			f.facts.state, u.files[i] = state, &f
 		}
 		return
 	case err != nil && !errors.Is(err, errTorn):
@@ -173,16 +181,19 @@ func (s *units) load(u *unit, name string, rules *rules, tree *tree) {
 	for _, e := range entries {
 		r := e.record()
 		f := &file{id: e.id, modified: cmp.Or(r.modified, tree.modified(r.path), now), facts: facts{
-			name: limit(cmp.Or(r.name, words(e.id))), blocked: domain.CutReason(r.blocked), criteria: r.criteria(),
+			name: limit(cmp.Or(r.name, words(e.id))), criteria: r.criteria(),
 			version: r.hash(e.stage),
 		}}
+		if r.blocked != "" {
+			f.facts.blocked = domain.CutReason(r.blocked)
+		}
 		u.files, u.stages, u.blocks = append(u.files, f), append(u.stages, e.stage), append(u.blocks, f.facts.blocked)
 	}
 }
 
 // build puts the stories into stages. Of a story that is in several units the first counts.
 func (s *units) build(known *index, settled bool) {
-	before := s.index.Load()
+	var last map[string]string
 	ruled := map[string]int{}
 	stages := slices.Clone(known.rules.stages)
 	for _, key := range s.others {
@@ -208,8 +219,11 @@ func (s *units) build(known *index, settled bool) {
 			key := u.stages[i]
 			if key == "" { // where it was
 				key = stages[0].key
-				if f.story == nil && before != nil {
-					key = cmp.Or(s.lastKey(before, f.id), key)
+				if f.story == nil {
+					if last == nil {
+						last = s.lastKeys()
+					}
+					key = cmp.Or(last[f.id], key)
 				}
 				u.stages[i] = key
 			}
@@ -235,14 +249,15 @@ func (s *units) build(known *index, settled bool) {
 	s.index.Store(next)
 }
 
-// lastKey returns the key of the stage that a story was last in, "" if it is new.
-func (s *units) lastKey(before *index, id string) string {
+// lastKeys returns the keys of the stages that the stories were last in.
+func (s *units) lastKeys() map[string]string {
+	keys := map[string]string{}
 	for i, st := range s.stages {
-		if slices.ContainsFunc(st.files, func(f *file) bool { return f.id == id }) {
-			return before.stages[i].key
+		for _, f := range st.files {
+			keys[f.id] = s.index.Load().stages[i].key
 		}
 	}
-	return ""
+	return keys
 }
 
 func (x *index) stage(key string) int {

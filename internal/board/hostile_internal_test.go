@@ -1,0 +1,74 @@
+package board
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/waittest"
+)
+
+// TestAYAMLBombIsHarmless: the board stays as it was, at once and without much memory.
+func TestAYAMLBombIsHarmless(t *testing.T) {
+	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		old, now := string(rune('0'+i)), string(rune('1'+i))
+		bomb += "a" + now + ": &a" + now + " [" + strings.Repeat("*a"+old+", ", 9) + "x]\n"
+	}
+	for layout, test := range map[string]struct {
+		files         map[string]string
+		file, content string
+	}{
+		"backlog.md": {backlogFiles(), "backlog/tasks/bomb.md", "---\nid: BACK-99\n" + bomb + "status: Done\n---\n"},
+		"bmad":       {bmadBoard(), bmadStatus, bomb + bmadBoard()[bmadStatus]},
+	} {
+		b := openLayout(t, layout, test.files)
+		before := b.shows()
+		b.write(test.file, test.content)
+		var from, to runtime.MemStats
+		runtime.ReadMemStats(&from)
+		start := time.Now()
+		b.mu.Lock()
+		b.rescanAll()
+		b.mu.Unlock()
+		runtime.ReadMemStats(&to)
+		if b.shows() != before || b.View().Err != nil {
+			t.Errorf("%s: %v\n%s", layout, b.View().Err, b.shows())
+		}
+		if took := time.Since(start); took > 10*time.Second || to.TotalAlloc-from.TotalAlloc > 64<<20 {
+			t.Errorf("%s took %s and %d bytes", layout, took, to.TotalAlloc-from.TotalAlloc)
+		}
+	}
+}
+
+// TestAFileThatStaysBrokenTakesNoStoryAway, and nobody has moved when it is mended.
+func TestAFileThatStaysBrokenTakesNoStoryAway(t *testing.T) {
+	for layout, test := range map[string]struct {
+		files map[string]string
+		file  string
+	}{
+		"task-master": {map[string]string{taskMasterFile: masterTasks}, taskMasterFile},
+		"bmad":        {bmadBoard(), bmadStatus},
+	} {
+		b := openLayout(t, layout, test.files)
+		before, broken := b.shows(), time.Now()
+		b.write(test.file, "<<<<<<< HEAD\n"+test.files[test.file])
+		waittest.Until(t, "three times the grace", func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.rescanAll()
+			return time.Since(broken) > 3*grace
+		})
+		if b.shows() != before {
+			t.Errorf("%s while it is broken:\n%s", layout, b.shows())
+		}
+		b.write(test.file, test.files[test.file])
+		b.mu.Lock()
+		b.rescanAll()
+		b.mu.Unlock()
+		if b.shows() != before || b.moved() != "" {
+			t.Errorf("%s when it is mended:\n%s\nmoves: %s", layout, b.shows(), b.moved())
+		}
+	}
+}
