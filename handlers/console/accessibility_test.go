@@ -71,6 +71,12 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	tab.Find("button", "Log in").Click()
 	tab.Find("heading", "Overview")
 	refused("/no-such-page")
+	for _, q := range []domain.Question{
+		permissionFor("make"), permissionFor(strings.Repeat(`echo line\n`, 50)), {Kind: domain.QuestionText, Prompt: "Which?"},
+		{Kind: domain.QuestionChoice, Prompt: "Which way?", Options: []string{"left", "right"}, Detail: "The map."},
+	} {
+		s.asks(q)
+	}
 	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/gamma", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/waiting", "/questions", "/notifications?kind=ntfy", "/flow", "/bot-config", "/sign-in"} {
 		check(path)
 	}

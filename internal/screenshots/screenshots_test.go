@@ -169,9 +169,25 @@ func start(t *testing.T, dir string, boards []string) string {
 }
 
 // post sends JSON to the gateway, which must accept it, and returns the answer.
-func (y *yardSample) post(path, body string) string {
+func (y *yardSample) post(path, body string) string { return y.send(path, body, "") }
+
+// request posts with a token, "" for none.
+func (y *yardSample) request(path, body, token string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(y.Context(), http.MethodPost, y.url+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return http.DefaultClient.Do(request)
+}
+
+// send is request, which must succeed, and returns the body.
+func (y *yardSample) send(path, body, token string) string {
 	y.Helper()
-	response, err := http.Post(y.url+path, "application/json", strings.NewReader(body))
+	response, err := y.request(path, body, token)
 	if err != nil {
 		y.Fatal(err)
 	}

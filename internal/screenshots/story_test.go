@@ -42,20 +42,22 @@ func (y *yardSample) story() string {
 	return "/projects/" + p.name + "/stories/" + p.stories[1].id()
 }
 
-// asks has an agent ask for a permission about that story's project, as the hook of Claude Code does.
+// asks has an agent ask for a permission, as the hook of Claude Code does.
 func (y *yardSample) asks() {
 	y.Helper()
-	var made struct{ Token string }
-	y.decode(y.post("/api/gateway/tokens", `{"name":"builder-1","role":"operator"}`), &made)
+	var join, made struct{ Token string }
+	y.decode(y.post("/gateway/tokens", ""), &join)
+	var joined struct {
+		Agent  struct{ ID string }
+		Secret string
+	}
+	y.decode(y.post("/gateway/agents", `{"label":"builder-4","token":"`+join.Token+`"}`), &joined)
+	y.post("/gateway/agents/"+joined.Agent.ID+"/assign", string(encode(y, map[string]any{"project": y.projects[0].name})))
+	y.decode(y.send("/gateway/agents/"+joined.Agent.ID+"/token", "", joined.Secret), &made)
 	const hook = `{"hook_event_name":"PermissionRequest","session_id":"s","cwd":"/src/payments","tool_name":"Bash",` +
 		`"tool_input":{"command":"psql \"$STAGING_URL\" -c 'ALTER TABLE audit ADD COLUMN refund_id text' &&\n  go test ./audit -run Refund -count=1"}}`
-	request, err := http.NewRequestWithContext(y.Context(), http.MethodPost, y.url+"/api/hooks/claude-code", strings.NewReader(hook))
-	if err != nil {
-		y.Fatal(err)
-	}
-	request.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + made.Token}}
 	go func() { // it is held until the test ends
-		if response, err := http.DefaultClient.Do(request); err == nil {
+		if response, err := y.request("/api/hooks/claude-code", hook, made.Token); err == nil {
 			response.Body.Close()
 		}
 	}()
