@@ -72,7 +72,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	tab.Find("heading", "Overview")
 	refused("/no-such-page")
 	for _, q := range []domain.Question{
-		permissionFor("make"), permissionFor(strings.Repeat(`echo line\n`, 50)), {Kind: domain.QuestionText, Prompt: "Which?"},
+		permissionFor("make"), permissionFor(strings.Repeat(`echo line\n`, 50)),
+		{Kind: domain.QuestionText, Prompt: "Which?"},
 		{Kind: domain.QuestionChoice, Prompt: "Which way?", Options: []string{"left", "right"}, Detail: "The map."},
 	} {
 		s.asks(q)
