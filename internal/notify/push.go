@@ -29,6 +29,8 @@ const (
 	pushSeconds = 24 * 60 * 60
 	// pushTitle and pushText are how much a push message has, in bytes: escaped and encrypted, it must fit into 4 KiB.
 	pushTitle, pushText = 200, 400
+	// maxPush is up to how many bytes a message keeps its link.
+	maxPush = 3800
 )
 
 // checkPush returns Invalid for a subscription to which nothing may be sent.
@@ -67,9 +69,14 @@ func (s *Sender) push(ctx context.Context, d domain.PushDevice, m domain.Message
 	if err != nil {
 		return domain.Sent{Err: domain.WrapError(domain.BadGateway, err, "the keys for push services could not be read")}
 	}
-	payload, _ := json.Marshal(map[string]string{ // strings always encode
+	shown := map[string]string{
 		"title": domain.CutBytes(m.Title, pushTitle), "body": domain.CutBytes(m.Text, pushText), "link": m.Link, "tag": m.ID,
-	})
+	}
+	payload, _ := json.Marshal(shown) // strings always encode
+	if len(payload) > maxPush {
+		delete(shown, "link")
+		payload, _ = json.Marshal(shown)
+	}
 	options := &webpush.Options{
 		HTTPClient: pushClient{s}, Subscriber: s.pushes.Subscriber, TTL: pushSeconds, Urgency: webpush.UrgencyNormal,
 		VAPIDPublicKey: keys.Public, VAPIDPrivateKey: keys.Private.Reveal(),

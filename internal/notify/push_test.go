@@ -174,6 +174,21 @@ func TestABrowserReadsWhatIsPushedToIt(t *testing.T) {
 	}
 }
 
+func TestTheLongestMessageFitsIntoAPush(t *testing.T) {
+	b := newBrowser(t)
+	sender, _ := pushing(t)
+	m := domain.Message{
+		ID: strings.Repeat("i", 100), Title: strings.Repeat("\x01", 5000), Text: strings.Repeat("<", 5000),
+		Link: "https://yard.example/" + strings.Repeat("x", 4000),
+	}
+	if sent := sender.Send(t.Context(), domain.Target{URL: b.device().Address()}, m); sent.Err != nil {
+		t.Fatal(sent.Err)
+	}
+	if got := b.read(); got["title"] == "" || got["link"] != "" {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestASubscriptionThatIsOverIsGone(t *testing.T) {
 	b := newBrowser(t)
 	sender, _ := pushing(t)

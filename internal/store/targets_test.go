@@ -110,6 +110,31 @@ func TestATargetIsStoredWithWhatWaitsForIt(t *testing.T) {
 }
 
 // TestAChangeByPeopleStands: what the leader stores meanwhile neither undoes it nor disables the target.
+func TestABrowserThatIsGoneIsRemoved(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		ctx := t.Context()
+		device, hook := aTarget("a"), aTarget("b")
+		device.Owner = "somebody"
+		for _, target := range []domain.Target{device, hook} {
+			if err := db.AddTarget(ctx, &domain.AuditEntry{At: time.UnixMilli(1), Who: "me"}, target); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := db.SaveTargets(ctx, 0, []domain.TargetSave{{Target: "a", Disable: true}, {Target: "b", Disable: true}, {Target: "c", Disable: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := db.Targets(ctx); err != nil || len(all) != 1 || all[0].ID != "b" || all[0].Enabled {
+			t.Errorf("%+v, %v", all, err)
+		}
+		first, err := db.PushKeys(ctx)
+		again, errAgain := db.PushKeys(ctx)
+		if err != nil || errAgain != nil || first != again || len(first.Public) != 87 || len(first.Private.Reveal()) != 43 {
+			t.Errorf("keys %v %v, %v %v", first, again, err, errAgain)
+		}
+	})
+}
+
 func TestAChangeByPeopleStands(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
 		ctx := context.Background()
