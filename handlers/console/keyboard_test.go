@@ -14,7 +14,7 @@ import (
 
 // operable are the visible controls on a page.
 const operable = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, [tabindex="0"]')]
-	.filter(e => !e.disabled && e.checkVisibility({visibilityProperty: true}))`
+	.filter(e => !e.disabled && e.tabIndex >= 0 && e.checkVisibility({visibilityProperty: true}))`
 
 // partsOfADate is how many times more than once Tab stops within a field for a date and time.
 const partsOfADate = 6

@@ -118,11 +118,12 @@ func (b *browser) audience(public string) string {
 		b.Fatalf("Authorization: %s", b.header.Get("Authorization"))
 	}
 	point, signature := decode(key), decode(parts[2])
-	verifier := ecdsa.PublicKey{
-		Curve: elliptic.P256(), X: new(big.Int).SetBytes(point[1:33]), Y: new(big.Int).SetBytes(point[33:]),
+	verifier, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
+	if err != nil {
+		b.Fatal(err)
 	}
 	hash := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if !ecdsa.Verify(&verifier, hash[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+	if !ecdsa.Verify(verifier, hash[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
 		b.Error("the token is not signed by the key")
 	}
 	var claims struct{ Aud, Sub string }

@@ -64,6 +64,9 @@ func raw(t testing.TB, s *service.Service, text string) string {
 	var shown string
 	waittest.Until(t, text, func() bool {
 		_, pipelines := s.Pipelines.All(t.Context(), 0)
+		if len(pipelines) == 0 { // another gateway's project has not arrived
+			return false
+		}
 		shown = string(pipelines[0].Raw)
 		return strings.Contains(shown, text)
 	})
