@@ -81,7 +81,7 @@ func ProjectFlow(p FlowProps) templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<section aria-labelledby=\"project-flow\" class=\"project-flow\"><div class=\"waits-head\"><h2 id=\"project-flow\">Flow</h2><a class=\"btn\" href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<section aria-labelledby=\"project-flow\" class=\"project-flow\"><div class=\"page-head waits-head\"><h2 id=\"project-flow\">Flow</h2><a class=\"btn\" href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

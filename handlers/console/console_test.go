@@ -194,7 +194,7 @@ func TestTheFirstPageIsLight(t *testing.T) {
 	for _, file := range regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(s.Get("/").Text, -1) {
 		total += len(s.Get(file[1], "Accept-Encoding", "gzip").Text)
 	}
-	if total > 45_000 {
+	if total > 60_000 {
 		t.Errorf("the first page with all its files is %d bytes on the wire", total)
 	}
 	t.Logf("%d bytes on the wire", total)

@@ -47,7 +47,8 @@ func markupFaults(page string) (faults []string) {
 				fault("is inside " + outer)
 			}
 		}
-		if !slices.Contains(voidElements, name) {
+		inSVG := slices.Contains(open, "svg") // where a tag may close itself
+		if !slices.Contains(voidElements, name) && !(inSVG && strings.HasSuffix(match[0], "/>")) {
 			open = append(open, name)
 		}
 		for attribute := range attributes {
