@@ -55,10 +55,12 @@ func TestWhatReceiversAnswer(t *testing.T) {
 		pause  time.Duration
 	}{
 		"accepted": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) }, 202, "", 0},
-		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) }, 307, "307: redirects are not followed", 0},
-		"refused":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such\x07 hook", 404) }, 404, "404 Not Found: no such hook", 0},
-		"echo":     {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no route "+r.URL.Path, 404) }, 404, "404 Not Found", 0},
-		"gone":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }, 410, "410 Gone", 0},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		}, 307, "307: redirects are not followed", 0},
+		"refused": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such\x07 hook", 404) }, 404, "404 Not Found: no such hook", 0},
+		"echo":    {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no route "+r.URL.Path, 404) }, 404, "404 Not Found", 0},
+		"gone":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }, 410, "410 Gone", 0},
 		"limited": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "120")
 			w.WriteHeader(429)
