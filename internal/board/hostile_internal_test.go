@@ -29,9 +29,9 @@ func TestAYAMLBombIsHarmless(t *testing.T) {
 		var from, to runtime.MemStats
 		runtime.ReadMemStats(&from)
 		start := time.Now()
-		b.mu.Lock()
+		b.Board.mu.Lock()
 		b.rescanAll()
-		b.mu.Unlock()
+		b.Board.mu.Unlock()
 		runtime.ReadMemStats(&to)
 		if b.shows() != before || b.View().Err != nil {
 			t.Errorf("%s: %v\n%s", layout, b.View().Err, b.shows())
@@ -55,8 +55,8 @@ func TestAFileThatStaysBrokenTakesNoStoryAway(t *testing.T) {
 		before, broken := b.shows(), time.Now()
 		b.write(test.file, "<<<<<<< HEAD\n"+test.files[test.file])
 		waittest.Until(t, "three times the grace", func() bool {
-			b.mu.Lock()
-			defer b.mu.Unlock()
+			b.Board.mu.Lock()
+			defer b.Board.mu.Unlock()
 			b.rescanAll()
 			return time.Since(broken) > 3*grace
 		})
@@ -64,9 +64,9 @@ func TestAFileThatStaysBrokenTakesNoStoryAway(t *testing.T) {
 			t.Errorf("%s while it is broken:\n%s", layout, b.shows())
 		}
 		b.write(test.file, test.files[test.file])
-		b.mu.Lock()
+		b.Board.mu.Lock()
 		b.rescanAll()
-		b.mu.Unlock()
+		b.Board.mu.Unlock()
 		if b.shows() != before || b.moved() != "" {
 			t.Errorf("%s when it is mended:\n%s\nmoves: %s", layout, b.shows(), b.moved())
 		}

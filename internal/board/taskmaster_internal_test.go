@@ -148,9 +148,9 @@ func TestAFileOfTasksThatIsTooMuchIsRefused(t *testing.T) {
 	} {
 		before := b.shows()
 		b.write(taskMasterFile, content)
-		b.mu.Lock()
+		b.Board.mu.Lock()
 		b.rescanAll()
-		b.mu.Unlock()
+		b.Board.mu.Unlock()
 		if b.shows() != before {
 			t.Errorf("%s: %.200s", name, b.shows())
 		}

@@ -64,6 +64,13 @@ func (p *postbox) Send(ctx context.Context, t domain.Target, m domain.Message) (
 	return sent
 }
 
+// posts returns what was posted until now.
+func (p *postbox) posts() []posted {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.all)
+}
+
 func (p *postbox) says(answer func(target string, m domain.Message) domain.Sent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,9 +231,9 @@ func TestEventsAreToldOneByOneFromTheTimeOfTheTarget(t *testing.T) {
 		g.happens("beta", domain.StoryBlocked, 1)
 		g.happens("alpha", domain.StageTransition, 500)
 		time.Sleep(time.Second)
-		last := g.all[len(g.all)-1].message
+		last := g.posts()[len(g.posts())-1].message
 		var ids []string
-		for _, m := range g.all {
+		for _, m := range g.posts() {
 			if m.target == "all" {
 				_, id, _ := strings.Cut(m.message.ID, "_")
 				ids = append(ids, id)
@@ -264,7 +271,7 @@ func TestAFailingTargetIsTriedAgainByTheTable(t *testing.T) {
 		time.Sleep(32 * time.Hour)
 		var pauses []time.Duration
 		var last time.Time
-		for _, m := range g.all {
+		for _, m := range g.posts() {
 			if m.target != "failing" {
 				continue
 			}
@@ -306,8 +313,8 @@ func TestAReceiverMayAskForALongerPauseOfUpToAnHour(t *testing.T) {
 			})
 			g.happens("alpha", domain.StoryBlocked, 1)
 			time.Sleep(2 * time.Hour)
-			if len(g.all) != 2 || g.all[1].at.Sub(g.all[0].at).Round(100*time.Millisecond) != pause {
-				t.Errorf("asked for %v: %+v", asked, g.all)
+			if len(g.posts()) != 2 || g.posts()[1].at.Sub(g.posts()[0].at).Round(100*time.Millisecond) != pause {
+				t.Errorf("asked for %v: %+v", asked, g.posts())
 			}
 		})
 	}
@@ -361,12 +368,12 @@ func TestAMessageThatIsRefusedAsSuchIsSkippedAfterADay(t *testing.T) {
 		})
 		g.happens("alpha", domain.StoryBlocked, 3)
 		time.Sleep(23 * time.Hour)
-		if len(g.all) != 7 {
-			t.Errorf("%d attempts in a day", len(g.all))
+		if len(g.posts()) != 7 {
+			t.Errorf("%d attempts in a day", len(g.posts()))
 		}
 		time.Sleep(2 * time.Hour)
-		if n := len(g.all); n != 10 || g.all[8].skipped != 1 || g.all[9].skipped != 0 || g.all[7].at.Sub(began).Round(time.Second) != 24*time.Hour {
-			t.Errorf("%d: %+v", n, g.all)
+		if n := len(g.posts()); n != 10 || g.posts()[8].skipped != 1 || g.posts()[9].skipped != 0 || g.posts()[7].at.Sub(began).Round(time.Second) != 24*time.Hour {
+			t.Errorf("%d: %+v", n, g.posts())
 		}
 		list, err := g.Targets.Deliveries(t.Context(), picky.ID, 3)
 		if err != nil || list[2].Error != "skipped after 24 hours: 422" || list[2].Attempt != 8 || list[1].Error != "" {
@@ -395,7 +402,7 @@ func TestNothingIsSkippedOrDoubledByARestart(t *testing.T) {
 			t.Errorf("%d messages, %d different ones", n, len(slices.Compact(ids)))
 		}
 		last := 0
-		for _, m := range g.all {
+		for _, m := range g.posts() {
 			var data struct{ ID int }
 			_ = json.Unmarshal(m.message.Data, &data)
 			if data.ID != 0 && data.ID <= last {
@@ -420,7 +427,7 @@ func TestAnAlertIsToldOnceWhenItBegins(t *testing.T) {
 		want(t, "what stood before", g.take("asked"))
 		q := g.asks("Which\ntable?")
 		time.Sleep(3 * time.Second)
-		m := g.all[0].message
+		m := g.posts()[0].message
 		var data map[string]any
 		if err := json.Unmarshal(m.Data, &data); err != nil || data["kind"] != "question" || data["key"] != fmt.Sprintf("question/%d", q.ID) || m.Type != "alert.question" ||
 			!strings.HasSuffix(m.ID, fmt.Sprintf("_%s_question/%d_%d", asked.ID, q.ID, q.AskedAt.UnixMilli())) || strings.Contains(m.Text, "\n") {
@@ -505,7 +512,7 @@ func TestTheLastTenMessagesComeAgainUnderOtherIDs(t *testing.T) {
 		again := g.ids()
 		g.mu.Lock()
 		var data struct{ ID int }
-		_ = json.Unmarshal(g.all[0].message.Data, &data)
+		_ = json.Unmarshal(g.posts()[0].message.Data, &data)
 		g.mu.Unlock()
 		if len(again) != 10 || data.ID != 3 || slices.ContainsFunc(again, func(id string) bool { return slices.Contains(first, id) }) {
 			t.Errorf("%q after %q", again, first)
@@ -531,7 +538,7 @@ func TestRemovedEventsAreToldAsAGap(t *testing.T) {
 		g.change(one, func(t *domain.Target) { t.Enabled = true })
 		time.Sleep(2 * time.Minute)
 		g.mu.Lock()
-		text := g.all[0].message.Text
+		text := g.posts()[0].message.Text
 		g.mu.Unlock()
 		got := g.take("one")
 		if len(got) != 501 || got[0] != "Switchyard: events are missing" || got[1] != "alpha: blocked" || !strings.HasPrefix(text, "201 events were removed") {
