@@ -54,7 +54,7 @@ func TestWhatQuietHoursHeldBackComesInOneMessage(t *testing.T) {
 		want(t, "at night", g.take("night"))
 		until(t, "UTC", "2000-01-02 07:00:02")
 		g.mu.Lock()
-		m := g.posts()[len(g.posts())-1].message
+		m := g.all[len(g.all)-1].message
 		g.mu.Unlock()
 		want(t, "in the morning", g.take("night"), "Switchyard: 12 finished, 2 blocked, 1 question")
 		var data struct {

@@ -512,7 +512,7 @@ func TestTheLastTenMessagesComeAgainUnderOtherIDs(t *testing.T) {
 		again := g.ids()
 		g.mu.Lock()
 		var data struct{ ID int }
-		_ = json.Unmarshal(g.posts()[0].message.Data, &data)
+		_ = json.Unmarshal(g.all[0].message.Data, &data)
 		g.mu.Unlock()
 		if len(again) != 10 || data.ID != 3 || slices.ContainsFunc(again, func(id string) bool { return slices.Contains(first, id) }) {
 			t.Errorf("%q after %q", again, first)
@@ -538,7 +538,7 @@ func TestRemovedEventsAreToldAsAGap(t *testing.T) {
 		g.change(one, func(t *domain.Target) { t.Enabled = true })
 		time.Sleep(2 * time.Minute)
 		g.mu.Lock()
-		text := g.posts()[0].message.Text
+		text := g.all[0].message.Text
 		g.mu.Unlock()
 		got := g.take("one")
 		if len(got) != 501 || got[0] != "Switchyard: events are missing" || got[1] != "alpha: blocked" || !strings.HasPrefix(text, "201 events were removed") {
