@@ -219,11 +219,7 @@ func (p *palette) alerts(words []string) (list []views.PaletteOption) {
 			name = append(name, a.Story.StoryID, a.Story.StoryName)
 		}
 		if a.Acknowledged == nil && a.Kind != domain.AlertQuestion && has(words, name...) {
-			o := views.PaletteAlert(a, p.here, words, now())
-			if !p.may(domain.RoleOperator) {
-				o = o.Cannot(onlyOperators)
-			}
-			list = append(list, o)
+			list = append(list, p.operators(views.PaletteAlert(a, p.here, words, now())))
 		}
 	}
 	return list

@@ -84,7 +84,7 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	}
 	s := found.Story
 	ref := domain.StoryRef{Project: s.Project, ID: s.ID, Name: s.Name, Stage: s.Stage}
-	title := strings.TrimSpace(views.PaletteStory(ref, nil, nil).Number + " " + views.PaletteStory(ref, nil, nil).Name)
+	shown := views.PaletteStory(ref, nil, nil)
 	var able, unable []views.PaletteOption
 	put := func(o views.PaletteOption) {
 		switch {
@@ -104,7 +104,7 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	}
 	switch {
 	case s.File == nil:
-		put(views.PaletteStory(ref, nil, nil).Cannot("Nothing can be changed: its project server does not show it."))
+		put(shown.Cannot("Nothing can be changed: its project server does not show it."))
 	case verb == "":
 		put(views.PaletteFill("Move to", "…", domain.StageTitle(s.Stage)+" now", "move "))
 		put(views.PaletteFill("Block", "… with a reason", s.Project, "block "))
@@ -124,7 +124,7 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	if a := found.Alert; verb == "" && a != nil && a.Acknowledged == nil {
 		able = append(able, p.operators(views.PaletteAlert(*a, p.here, nil, now())))
 	}
-	p.add(title, s.Project, able...)
+	p.add(strings.TrimSpace(shown.Number+" "+shown.Name), s.Project, able...)
 	p.add("Not possible here", "", unable...)
 	return nil
 }

@@ -142,20 +142,6 @@ func (f *Flow) count(
 	return report, f.name(ctx, report)
 }
 
-// shared does what is asked for at the same time once, and waits for it until ctx ends.
-func shared[T any](
-	ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error),
-) (result T, err error) {
-	done := group.DoChan(key, func() (any, error) { return do(context.WithoutCancel(ctx)) })
-	select {
-	case d := <-done:
-		result, _ = d.Val.(T)
-		return result, d.Err
-	case <-ctx.Done():
-		return result, ctx.Err()
-	}
-}
-
 // Story returns the story of a number in a report.
 func (f *Flow) Story(ctx context.Context, number int64) (domain.StoryRef, error) {
 	refs, err := f.store.FlowStories(ctx, []int64{number})

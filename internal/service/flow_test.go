@@ -202,6 +202,21 @@ func (s slowFlow) FlowVisits(ctx context.Context, project string, yield func(dom
 	return s.Store.FlowVisits(ctx, project, yield)
 }
 
+// brokenFlow is a store with a fault in what it reads for Flow.
+type brokenFlow struct{ service.Store }
+
+func (brokenFlow) FlowVisits(context.Context, string, func(domain.FlowVisit)) error {
+	panic("no such luck")
+}
+
+// TestAPanicInASharedReadIsAnError of those who ask, and does not end the gateway.
+func TestAPanicInASharedReadIsAnError(t *testing.T) {
+	s := newFlowSite(t, brokenFlow{openStore(t, storetest.Dir(t))}, "1_backlog", "2_current", "5_done")
+	if said, err := s.Flow.Sentence(t.Context(), "alpha"); err == nil {
+		t.Errorf("said %q", said)
+	}
+}
+
 // TestASlowReadHoldsUpNoOtherReport, and who asks for it may go away.
 func TestASlowReadHoldsUpNoOtherReport(t *testing.T) {
 	store := slowFlow{openStore(t, storetest.Dir(t)), make(chan struct{}, 9), make(chan struct{})}

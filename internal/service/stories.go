@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/supervise"
 )
 
 type storyStore interface {
@@ -135,22 +134,9 @@ func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Sto
 // Recent is Get for pages that refresh themselves: readers of a story at the same time share one call. The result must
 // not be changed.
 func (s *Stories) Recent(ctx context.Context, project, id string) (domain.Story, error) {
-	calling := s.recent.DoChan(storyKey(project, id), func() (story any, err error) {
-		err = supervise.Call(func() (err error) { // its callers report a panic
-			// The call outlives the request that caused it, since others may wait for it. It ends within the limits of
-			// StoryServers.
-			story, err = s.Get(context.WithoutCancel(ctx), project, id)
-			return err
-		})
-		return story, err
-	})
-	select {
-	case result := <-calling:
-		story, _ := result.Val.(domain.Story)
-		return story, result.Err
-	case <-ctx.Done():
-		return domain.Story{}, ctx.Err()
-	}
+	// It ends within the limits of StoryServers.
+	get := func(ctx context.Context) (domain.Story, error) { return s.Get(ctx, project, id) }
+	return shared(ctx, &s.recent, storyKey(project, id), get)
 }
 
 func storyKey(project, id string) string { return project + "/" + id }

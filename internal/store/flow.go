@@ -22,7 +22,7 @@ func (db visits) FlowVisits(ctx context.Context, project string, yield func(doma
 	var stage, next, source sql.RawBytes
 	rows, err := db.engine.Read.QueryContext(ctx, `SELECT story, stage, next_stage, source, from_ms, to_ms,
 		CASE WHEN to_ms = 0 THEN (SELECT story_id FROM stories WHERE id = story) ELSE '' END
-		FROM stage_visits WHERE project = $1 ORDER BY +story, number`, project) // + keeps SQLite from reading all projects
+		FROM stage_visits WHERE project = $1 ORDER BY story, number`, project)
 	if err != nil {
 		return db.Translate(err)
 	}

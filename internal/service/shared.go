@@ -1,0 +1,31 @@
+package service
+
+import (
+	"context"
+
+	"golang.org/x/sync/singleflight"
+
+	"switchyard/internal/supervise"
+)
+
+// shared does what is asked for at the same time once, and waits for it until ctx ends. What is done outlives the request
+// that caused it, since others may wait for it; a panic in it is the error of all of them.
+func shared[T any](
+	ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error),
+) (result T, err error) {
+	done := group.DoChan(key, func() (any, error) {
+		var made T
+		err := supervise.Call(func() (err error) {
+			made, err = do(context.WithoutCancel(ctx))
+			return err
+		})
+		return made, err
+	})
+	select {
+	case d := <-done:
+		result, _ = d.Val.(T)
+		return result, d.Err
+	case <-ctx.Done():
+		return result, ctx.Err()
+	}
+}
