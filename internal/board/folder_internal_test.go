@@ -268,7 +268,7 @@ func TestAHostileTreeOfFoldersIsHarmless(t *testing.T) {
 		}
 	}
 	b.write("openspec/changes/new/tasks.md", "- [ ] x\n")
-	waittest.Until(t, "the new story", func() bool { return strings.Contains(b.shows(), "new") })
+	waittest.Until(t, "the new story with its box", func() bool { return strings.Contains(b.shows(), "new (New) 0/1") })
 	if got, want := b.shows(), "1_draft: big (Big)\n2_planned: many (Many) 0/50000\n2_planned: new (New) 0/1"; got != want {
 		t.Errorf("got\n%s", got)
 	}
