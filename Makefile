@@ -17,10 +17,10 @@ build: ## bin/switchyard: static, stripped, reproducible
 	CGO_ENABLED=0 go build -trimpath -tags nethttpomithttp2,nopgxregisterdefaulttypes \
 		-ldflags="-s -w -X main.commit=$$(git rev-parse HEAD 2>/dev/null)" -o bin/switchyard ./cmd/switchyard
 
-run: build ## everything on this machine, with a sample board
+run: build ## everything on this machine, with a sample
 	bin/switchyard up
 
-dev: node_modules ## a gateway with a sample board at localhost:7331, built and reloaded on each change
+dev: node_modules ## a gateway with a sample at localhost:7331, built and reloaded on each change
 	trap 'kill 0' EXIT; \
 	for sheet in app pages; do npx tailwindcss --config tailwind.config.js --input static/src/$$sheet.css --output static/$$sheet.css --minify --no-autoprefixer --watch=always & done; \
 	$(TOOL) templ generate -watch -watch-pattern='(.+\.go$$)|(.+\.templ$$)|(.+static/[^/]+\.(css|js)$$)' \
@@ -38,10 +38,12 @@ node_modules: package-lock.json
 
 # Many tests wait for a process, a deadline or the browser: -p and -parallel let more of them wait at a time than there are
 # processors. SQLite, which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that
-# took over half of the time. Without tables for debuggers the programs are linked in two thirds of it; make check vets.
+# took over half of the time; nor is goldmark, whose hostile texts took over twice the processor time. Without tables for
+# debuggers the programs are linked in two thirds of it; make check vets. The race detector would wait for a second at the
+# end of each process, of which there are hundreds.
 test: ## all tests, in the browser too, with the race detector; installs what is missing
 	internal/tools/test-deps.sh
-	CGO_ENABLED=1 go test -vet=off -race -tags nopgxregisterdefaulttypes -gcflags='modernc.org/...=-race=false -d=checkptr=0' -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -vet=off -race -tags nopgxregisterdefaulttypes -gcflags='modernc.org/...=-race=false -d=checkptr=0' -gcflags='github.com/yuin/goldmark/...=-race=false' -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
 
 test-fast: ## the tests that need no browser and no PostgreSQL, without the race detector
 	go test -vet=off -short -tags nopgxregisterdefaulttypes -ldflags='-s -w' -p 4 -parallel 8 ./...

@@ -14,6 +14,7 @@
 set -u
 : "${SWITCHYARD_GATEWAY_URL:?run this as the command of switchyard agent}" "${SWITCHYARD_API_TOKEN:?}"
 : "${SWITCHYARD_PROJECT:?}" "${SWITCHYARD_AGENT_ID:?}"
+[ $# -eq 0 ] || command -v "$1" >/dev/null || { echo "There is no command $1." >&2 && exit 1; } # or each story would be blocked
 newline='
 '
 output=$(mktemp) || exit 1

@@ -77,8 +77,8 @@ func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handl
 }
 
 // identify finds out who makes a request to a route of that role, limits the bodies of strangers until release is
-// called, and returns why the caller may not use the route. It is not part of check, and what it calls fills in one
-// caller: large frames would enlarge the stack, which held calls keep.
+// called, and returns why the caller may not use the route. It is not part of check, and what it calls passes pointers
+// to callers: large frames would enlarge the stack, which held calls keep.
 func (a *access) identify(w http.ResponseWriter, r *http.Request, needs role) (release func(), err error) {
 	info := web.InfoOf(r.Context())
 	var c caller
@@ -175,8 +175,8 @@ func (a *access) authenticate(w http.ResponseWriter, r *http.Request, c *caller)
 		c.auth = web.AuthToken
 		return a.checkToken(w, r, token, &c.Identity)
 	}
-	if known, _ := a.named.Token(r.Context(), token); known.AgentID != "" {
-		c.Identity, c.auth = known, web.AuthToken
+	if known := a.named.Token(r.Context(), token); known != nil && known.AgentID != "" {
+		c.Identity, c.auth = *known, web.AuthToken
 		return nil
 	}
 	c.Actor, c.auth = domain.Administrator(domain.ViaOpen), web.AuthNotRequired
@@ -189,11 +189,11 @@ func (a *access) authenticateBrowser(r *http.Request, c *caller) (err error) {
 		c.Actor, c.auth = domain.Administrator(domain.ViaOpen), web.AuthNotRequired
 		return nil
 	}
-	var found bool
-	if c.Identity, found = a.sessions.identity(r); found {
-		c.auth = web.AuthSession
+	if known := a.sessions.identity(r); known != nil {
+		c.Identity, c.auth = *known, web.AuthSession
 		return nil
 	}
+	var found bool
 	switch c.Actor, found, err = a.proxies.actor(r); {
 	case err != nil:
 		return err
@@ -251,8 +251,8 @@ func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token domain
 		to.Actor = domain.Administrator(domain.ViaAdminToken)
 		return nil
 	}
-	var ok bool
-	if *to, ok = a.named.Token(r.Context(), token); ok {
+	if known := a.named.Token(r.Context(), token); known != nil {
+		*to = *known
 		return nil
 	}
 	if err := a.countWrong(w, r); err != nil {

@@ -23,6 +23,7 @@ import (
 // their state, an address is only checked, and changes by chat commands are recorded where the commands are run.
 var changesNothing = map[string]bool{
 	"POST /theme": true, "POST /check-address": true, "POST /notifications/preview": true, "POST /gateway/agents/{id}/heartbeat": true, "POST /bot/team/events": true, "POST /bot/team/commands": true,
+	"POST /remove-sample": true, // it removes projects and agents, each of which is an entry of its own
 }
 
 // audited is a gateway whose audit log is tested.
@@ -43,7 +44,8 @@ const asForm = "application/x-www-form-urlencoded"
 func newAudited(t *testing.T) *audited {
 	a := &audited{provider: signintest.New(t), log: &waittest.Log{}, tried: map[string]bool{}}
 	log := slog.New(slog.NewTextHandler(a.log, nil))
-	a.Site = gatewaytest.NewWholeSite(t, service.Options{Log: log, Provider: gatewaytest.SignIn(a.provider, log)}, "correct-horse")
+	o := service.Options{Log: log, Provider: gatewaytest.SignIn(a.provider, log), Bot: &gatewaytest.Bot{Rooms: []string{"#yard"}}}
+	a.Site = gatewaytest.NewWholeSite(t, o, "correct-horse")
 	_, a.zoe = gatewaytest.NamedToken(t, a.Service, "zoe", domain.RoleAdmin)
 	_, a.viewer = gatewaytest.NamedToken(t, a.Service, "guest", domain.RoleViewer)
 	return a
@@ -265,6 +267,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("POST /api/gateway/bot-config", "/api/gateway/bot-config", `{"transport":"team","team_bot_token":"canary-bot-token"}`,
 		"bot.configured", "team", "transport: matrix → team", "password: removed", "bot token: set")
 	a.change("POST /api/gateway/bot/test", "/api/gateway/bot/test", "", "bot.tested", "matrix")
+	a.change("POST /tell", "/tell", form("next", "/", "story", "/projects/alpha/stories/7_pay", "word", "look"), "bot.told", "alpha/7_pay", "word: look", "rooms: #yard")
 
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer receiver.Close()
@@ -289,6 +292,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	by("POST", "/notifications/devices/{id}/remove", "/notifications/devices/"+device+"/remove", "x=", asForm, "target.removed")
 	rules := []string{"digest", "none", "digest_at", "08:00", "time_zone", "UTC"}
 	a.change("POST /notifications", "/notifications", form(append(rules, "name", "mail", "url", "mailto:a@example.net")...), "target.created", "mail", "url: mailto:a@example.net")
+	a.change("POST /notifications/test", "/notifications/test", form("name", "first", "url", receiver.URL+"/canary-first"), "target.tested", "first", "url: "+receiver.URL+"/…")
 	a.change("POST /notifications/{id}", "/notifications/"+target, form(append(rules, "name", "hook again")...), "target.changed", "hook again", "name: hooked → hook again")
 	a.change("POST /notifications/{id}/{do}", "/notifications/"+target+"/off", "x=", "target.changed", "hook again", "rules: ")
 	a.change("DELETE /api/gateway/targets/{id}", hooks, "", "target.removed", "hook again", target)
@@ -316,6 +320,8 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	}
 	a.Send("POST", "/login", form("token", ci), "Content-Type", asForm)
 	a.change("POST /access/sessions/{id}/end", "/access/sessions/"+a.Access.Sessions()[0].ID+"/end", "x=", "session.ended", "ci")
+	a.Send("POST", "/login", form("token", ci), "Content-Type", asForm)
+	a.change("POST /access/sessions/end-others", "/access/sessions/end-others", "x=", "session.ended", "ci")
 	for _, token := range a.Access.Tokens() {
 		if token.Name == "cd" {
 			a.change("POST /access/tokens/{id}/revoke", "/access/tokens/"+token.ID+"/revoke", "x=", "token.revoked", "cd")

@@ -70,7 +70,7 @@ func TestANamedTokenIsUsedWhereTheAdminTokenIs(t *testing.T) {
 	list := g.asAdmin("GET", "/api/gateway/tokens", "")
 	var tokens struct{ Tokens []map[string]any }
 	decodeBody(t, list, &tokens)
-	if len(tokens.Tokens) != 1 || len(tokens.Tokens[0]) != 6 || tokens.Tokens[0]["id"] != given.ID || tokens.Tokens[0]["last_used_at_ms"] == nil {
+	if len(tokens.Tokens) != 1 || len(tokens.Tokens[0]) != 7 || tokens.Tokens[0]["created_by"] != "admin" || tokens.Tokens[0]["id"] != given.ID || tokens.Tokens[0]["last_used_at_ms"] == nil {
 		t.Errorf("the list: %v", tokens)
 	}
 	if got := g.asAdmin("DELETE", "/api/gateway/tokens/"+given.ID, "").StatusCode; got != 204 {

@@ -38,11 +38,11 @@ var neededRole = map[string]domain.Role{
 	"POST /api/gateway/attention/acknowledge": "operator", "POST /api/gateway/attention/reopen": "operator",
 	"POST /api/gateway/bot/test": "operator", "POST /questions/{id}/answer": "operator", "POST /api/gateway/questions": "operator", "DELETE /api/gateway/questions/{id}": "operator", "POST /api/gateway/questions/{id}/answer": "operator", "POST /api/hooks/claude-code": "operator", "POST /projects/{name}/stories": "operator",
 	"POST /projects/{name}/stories/{story_id}": "operator", "POST /switch": "operator", "POST /agents": "operator",
-	"POST /attention/acknowledge": "operator", "POST /attention/reopen": "operator",
+	"POST /attention/acknowledge": "operator", "POST /tell": "operator", "POST /attention/reopen": "operator",
 	"POST /agents/{id}/assign": "operator", "POST /agents/{id}/label": "operator", "GET /agents/tokens/{hash}": "operator",
 	"POST /agents/tokens/{hash}/revoke": "operator",
 
-	"POST /notifications": "admin", "POST /notifications/preview": "admin", "POST /notifications/{id}": "admin", "POST /notifications/{id}/{do}": "admin",
+	"POST /notifications": "admin", "POST /notifications/preview": "admin", "POST /notifications/test": "admin", "POST /notifications/{id}": "admin", "POST /notifications/{id}/{do}": "admin",
 	"DELETE /gateway/agents/{id}": "admin", "POST /api/gateway/projects": "admin", "PUT /api/gateway/projects/{name}": "admin",
 	"DELETE /api/gateway/projects/{name}": "admin", "GET /api/gateway/bot-config": "admin", "POST /api/gateway/bot-config": "admin",
 	"GET /api/gateway/targets": "admin", "POST /api/gateway/targets": "admin", "PUT /api/gateway/targets/{id}": "admin",
@@ -53,7 +53,7 @@ var neededRole = map[string]domain.Role{
 	"GET /api/gateway/audit": "admin", "GET /oauth/authorize": "admin", "HEAD /oauth/authorize": "admin", "POST /oauth/sign-out": "admin",
 	"POST /projects": "admin", "POST /projects/{name}": "admin", "POST /projects/{name}/remove": "admin",
 	"GET /access": "admin", "POST /access": "admin", "POST /access/tokens/{id}/revoke": "admin",
-	"POST /access/sessions/{id}/end": "admin", "GET /audit": "admin", "POST /check-address": "admin", "POST /restore-project": "admin", "POST /agents/{id}/remove": "admin", "GET /bot-config": "admin",
+	"POST /access/sessions/{id}/end": "admin", "POST /access/sessions/end-others": "admin", "GET /audit": "admin", "GET /audit.csv": "admin", "POST /check-address": "admin", "POST /restore-project": "admin", "POST /remove-sample": "admin", "POST /agents/{id}/remove": "admin", "GET /bot-config": "admin",
 	"GET /sign-in/setup": "admin", "GET /sign-in": "admin", "POST /sign-in": "admin", "POST /sign-out": "admin",
 }
 

@@ -19,13 +19,13 @@ type routeTable struct {
 	console *console.Console
 	open    map[string]bool // by pattern: no route there needs more than an agent's secret
 	api     map[string]bool // the first segments of the API's paths
-	watched func()          // called for each request of a caller who may see projects; may be nil
+	looked  func()          // called when somebody asks for a page; may be nil
 	waiting web.HandlerFunc // answers until there is a service; nil once there is
 }
 
-func newRouteTable(a *access, c *console.Console, watched func(), waiting web.HandlerFunc) *routeTable {
+func newRouteTable(a *access, c *console.Console, looked func(), waiting web.HandlerFunc) *routeTable {
 	return &routeTable{
-		Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}, watched: watched,
+		Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}, looked: looked,
 		waiting: waiting,
 	}
 }
@@ -63,8 +63,8 @@ func (t *routeTable) plain(who role, address string, h web.HandlerFunc, options 
 }
 
 // okFalse adds a route of the API whose refusals are {"ok":false,"error":…}.
-func (t *routeTable) okFalse(who role, address string, h web.HandlerFunc, options ...option) {
-	t.addAPI(who, address, web.OKFalse, h, options)
+func (t *routeTable) okFalse(who role, address string, h web.HandlerFunc) {
+	t.addAPI(who, address, web.OKFalse, h, nil)
 }
 
 func (t *routeTable) addAPI(who role, address string, form web.ErrorForm, h web.HandlerFunc, options []option) {
@@ -76,7 +76,7 @@ func (t *routeTable) addAPI(who role, address string, form web.ErrorForm, h web.
 
 // page adds a page or a form of the console. Callers without a session are sent to the login.
 func (t *routeTable) page(who role, address string, h web.HandlerFunc, options ...option) {
-	adapt := func(h web.HandlerFunc) http.Handler { return t.console.Page(h) }
+	adapt := func(h web.HandlerFunc) http.Handler { return t.look(who, t.console.Page(h)) }
 	t.add(who, address, t.refusePage, adapt, h, append([]option{over(domain.ChannelConsole)}, options...))
 }
 
@@ -109,7 +109,7 @@ func (t *routeTable) add(who role, address string, refuse refusal, adapt func(we
 		o(&r)
 	}
 	check := func(next http.Handler) http.Handler {
-		return t.access.check(who, refuse, r.through(t.watch(who, next)))
+		return t.access.check(who, refuse, r.through(next))
 	}
 	if t.waiting != nil {
 		check = func(next http.Handler) http.Handler { return next }
@@ -134,13 +134,13 @@ func (r *route) through(next http.Handler) http.Handler {
 	})
 }
 
-// watch calls watched for the requests of callers who may see projects.
-func (t *routeTable) watch(who role, next http.Handler) http.Handler {
-	if t.watched == nil || !who.isOfPeople() {
+// look calls looked for the requests of callers who may see projects.
+func (t *routeTable) look(who role, next http.Handler) http.Handler {
+	if t.looked == nil || !who.isOfPeople() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t.watched()
+		t.looked()
 		next.ServeHTTP(w, r)
 	})
 }

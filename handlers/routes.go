@@ -43,10 +43,10 @@ type Gateway struct {
 	Login *login.Provider
 	// PublicURL is the address at which people reach the gateway, "" if it is not known.
 	PublicURL string
-	// Sample is the sample board of a first run.
+	// Sample is the sample of a first run.
 	Sample console.Sample
-	// Watched is called for each request of a caller who may see projects; it may be nil.
-	Watched func()
+	// Looked is called when somebody asks for a page; it may be nil.
+	Looked func()
 }
 
 func (g Gateway) Handler() http.Handler { return g.router(nil) }
@@ -70,7 +70,7 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	access := newAccess(g)
 	c := console.New(g.Service, access, g.Sample, deriveFrom(g.SessionKey)("sign a notice"), g.Log)
 	c.Version = g.Version
-	t := newRouteTable(access, c, g.Watched, waiting)
+	t := newRouteTable(access, c, g.Looked, waiting)
 	t.Use(
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,
 		access.proxies.clean, web.Guard(g.AllowHosts), t.headAsGet,
@@ -174,6 +174,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.form(operator, "POST /projects/{name}/stories/{story_id}", c.ChangeStory)
 	t.form(admin, "POST /check-address", c.CheckAddress)
 	t.form(admin, "POST /restore-project", c.RestoreProject)
+	t.page(admin, "POST "+views.RemoveSampleURL, c.RemoveSample)
 	t.form(operator, "POST /switch", c.SwitchProject)
 	t.page(viewer, "GET /agents", c.Agents)
 	t.form(operator, "POST /agents", c.AddAgent)
@@ -191,6 +192,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.page(viewer, "GET "+views.QuestionsURL, c.Questions)
 	t.form(operator, "POST "+views.QuestionsURL+"/{id}/answer", c.AnswerQuestion)
 	t.page(viewer, "GET "+views.WaitingURL, c.Waiting)
+	t.form(operator, "POST "+views.TellURL, c.Tell)
 	t.plain(viewer, "GET /api/gateway/push", a.PushKey)
 	t.plain(viewer, "POST /api/gateway/push", a.AddDevice)
 	t.plain(viewer, "DELETE /api/gateway/push/{id}", a.RemoveDevice)
@@ -200,6 +202,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.page(viewer, "POST "+views.NotificationsURL+"/devices/{id}/remove", c.RemoveDevice)
 	t.form(admin, "POST "+views.NotificationsURL, c.AddTarget)
 	t.form(admin, "POST "+views.NotificationsURL+"/preview", c.PreviewTarget)
+	t.form(admin, "POST "+views.NotificationsURL+"/test", c.TestTarget)
 	t.form(admin, "POST "+views.NotificationsURL+"/{id}", c.ChangeTarget)
 	t.page(admin, "POST "+views.NotificationsURL+"/{id}/{do}", c.DoTarget)
 	t.page(viewer, "GET "+views.NotificationsURL+"/digests/{id}", c.Digest)
@@ -209,7 +212,9 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.form(admin, "POST "+views.AccessURL, c.CreateNamedToken)
 	t.page(admin, "POST /access/tokens/{id}/revoke", c.RevokeNamedToken)
 	t.page(admin, "POST /access/sessions/{id}/end", c.EndSession)
+	t.page(admin, "POST "+views.EndOthersURL, c.EndOtherSessions)
 	t.page(admin, "GET "+views.AuditURL, c.Audit)
+	t.page(admin, "GET "+views.AuditCSVURL, c.AuditCSV)
 	t.form(viewer, "POST /theme", c.SetTheme)
 	t.page(public, "GET /static/*", console.Asset, withoutService)
 

@@ -35,7 +35,6 @@ func newSessions(a *service.Access, key []byte, adminToken domain.Secret) sessio
 	return sessions{a, codec, cookieName(derive)}
 }
 
-// deriveFrom returns a function that derives a key for each purpose from key.
 func deriveFrom(key []byte) func(purpose string) []byte {
 	return func(purpose string) []byte {
 		mac := hmac.New(sha256.New, key)
@@ -88,14 +87,14 @@ func sessionCookie(name string, secure bool, value string, maxAge int) *http.Coo
 	return c
 }
 
-// identity returns whose session the request carries, false if it carries none.
-func (s sessions) identity(r *http.Request) (service.Identity, bool) {
+// identity returns whose session the request carries, nil if it carries none.
+func (s sessions) identity(r *http.Request) *service.Identity {
 	for _, id := range s.ids(r) {
-		if who, ok := s.access.Session(r.Context(), id); ok {
-			return who, true
+		if who := s.access.Session(r.Context(), id); who != nil {
+			return who
 		}
 	}
-	return service.Identity{}, false
+	return nil
 }
 
 // ids returns the ids of the sessions whose cookies the request carries, including ended ones.

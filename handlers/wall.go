@@ -35,11 +35,10 @@ func (a *access) authenticateWall(w http.ResponseWriter, r *http.Request, c *cal
 		shown = cookie.Value
 	}
 	if shown != "" && !a.open {
-		who, ok := a.named.AnyToken(r.Context(), domain.Secret(shown))
-		if ok && who.Role == domain.RoleWall {
+		if who := a.named.AnyToken(r.Context(), domain.Secret(shown)); who != nil && who.Role == domain.RoleWall {
 			cookie := sessionCookie(a.sessions.name+"_wall", web.CameByHTTPS(r), shown, wallCookieAge)
 			http.SetCookie(w, cookie)
-			c.Identity, c.auth = who, web.AuthToken
+			c.Identity, c.auth = *who, web.AuthToken
 			return nil
 		}
 	}

@@ -26,6 +26,12 @@
       else link.removeAttribute('aria-current')
       link.href = url.pathname + url.search
     }
+    for (const mark of document.querySelectorAll('[data-mark]')) {
+      const at = new Date(mark.dataset.mark)
+      const day = mark.textContent.includes(' ') || at.getHours() === 0 ? at.toLocaleDateString('en-GB', { weekday: 'short' }) + ' ' : ''
+      const text = day + at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+      if (mark.textContent !== text) mark.textContent = text
+    }
     for (const field of document.querySelectorAll('[data-ms]')) {
       if (document.activeElement !== field) field.value = local(new Date(Number(field.dataset.ms)))
     }
@@ -45,7 +51,7 @@
   document.addEventListener('click', (event) => {
     const button = event.target.closest('[data-copy-events]')
     if (!button) return
-    const items = [...document.querySelectorAll('.events [id^="event-"]')]
+    const items = [...document.querySelectorAll('.events [id^="event-"], .audit [data-at]')]
     document.dispatchEvent(new CustomEvent('switchyard:copy', { detail: { button, text: items.map(line).join('\n') + '\n' } }))
   })
 })()

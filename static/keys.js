@@ -49,7 +49,7 @@
       event.preventDefault()
       document.getElementById('keys').togglePopover()
     } else if (event.key === 'j' || event.key === 'k') {
-      const stops = [...document.querySelectorAll('main :is(.title, .name > .link, .wagon, .events li > .link, .found a, .table tbody th a, .card a)')].filter((link) => link.checkVisibility())
+      const stops = [...document.querySelectorAll('main :is(.title, .name > .link, .wagon, .events li > .link, .found a, .table tbody th a, .card a, article[data-question])')].filter((link) => link.checkVisibility())
       const at = stops.indexOf(document.activeElement)
       stops[event.key === 'j' ? at + 1 : Math.max(0, at - 1)]?.focus()
     } else if (event.key === 'g') {
@@ -61,8 +61,8 @@
     going = 0
   })
 
-  // A wagon under the pointer or in focus has a tooltip with its full text, above its list so that it covers no other wagon.
-  // Escape closes it.
+  // A wagon under the pointer or in focus has a tooltip with its full text, and the last line that its agent has said,
+  // above its list so that it covers no other wagon. Escape closes it.
   const tip = document.createElement('div')
   tip.id = 'tip'
   tip.popover = 'manual'
@@ -77,6 +77,7 @@
     since.dateTime = wagon.querySelector('time').dateTime
     since.dataset.clock = ''
     tip.replaceChildren(`${text('b')}\n${text('.sr-only')} ${text('time')}, since `, since)
+    if (wagon.dataset.says) tip.append(`\n${wagon.dataset.says}`)
     document.dispatchEvent(new CustomEvent('switchyard:beforeShow', { detail: tip }))
     document.body.append(tip)
     tip.showPopover()

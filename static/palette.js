@@ -69,6 +69,7 @@
     if (fill) return goOn(option, fill.trim())
     if (url && inNewTab) return window.open(url, '_blank', 'noopener')
     dialog().close()
+    document.activeElement?.blur() // or Enter, held a little longer, presses the button that had the focus before, as Undo
     if (url) location.assign(url)
     else option.querySelector('form').requestSubmit()
   }

@@ -14,6 +14,10 @@
     if (Notification.permission === 'denied') {
       return refuse('This browser was told not to show notifications of this address. Allow them in its settings for this page.')
     }
+    if (document.querySelector(`[data-push-device="${CSS.escape(localStorage.getItem('push-device') ?? '')}"]`)) {
+      says.textContent = 'This browser is on. Choose again and save to change what it gets; Remove ends it.'
+      button.textContent = 'Save'
+    }
     const turnOn = async () => {
       button.disabled = true
       try {
@@ -31,6 +35,7 @@
           body: JSON.stringify({ endpoint, keys, name: brand, events: [], alerts: new FormData(form).getAll('alerts'), projects: null }),
         })
         if (!answer.ok) throw new Error(await answer.text())
+        localStorage.setItem('push-device', (await answer.json()).id)
         location.reload()
       } catch (error) {
         says.textContent = 'Not turned on: ' + error.message

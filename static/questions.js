@@ -1,4 +1,5 @@
-// Keys answer the question that has the focus: a allows, d denies, 1 to 9 choose. A text that is folded unfolds first.
+// Keys answer the question that has the focus: a allows, d denies, 1 to 9 choose, r adds a note. A text that is folded
+// unfolds first.
 (() => {
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, textarea, select')) return
@@ -8,7 +9,7 @@
     const key = event.key.toLowerCase()
     const answer = (selector) => {
       const button = question.querySelector(selector)
-      if (!button) return
+      if (!button?.checkVisibility()) return // on a phone the overview does not show all of it
       event.preventDefault()
       button.click()
     }
@@ -16,6 +17,10 @@
     if (key === 'a' && folded) folded.open = true
     else if (key === 'a') answer('button[value="allow"]')
     else if (key === 'd') answer('button[value="deny"]')
-    else if (/^[1-9]$/.test(key)) answer(`button[name="option"][value="${key}"]`)
+    else if (key === 'r' && question.querySelector('.answers details')) {
+      event.preventDefault()
+      question.querySelector('.answers details').open = true
+      question.querySelector('.answers input').focus()
+    } else if (/^[1-9]$/.test(key)) answer(`button[name="option"][value="${key}"]`)
   })
 })()

@@ -35,13 +35,29 @@
 
   // Events are listed by the reader's days, not the gateway's.
   const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'long' })
-  const longDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })
+  const longDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long' })
   const keyOf = (at) => at.toLocaleDateString('sv') // 2026-11-21
   const titleOf = (at) => {
     const yesterday = new Date()
-    if (keyOf(at) === keyOf(yesterday)) return 'Today'
+    const date = longDay.format(at) + (at.getFullYear() === yesterday.getFullYear() ? '' : ' ' + at.getFullYear())
+    const dated = weekday.format(at) + ' ' + date
+    if (keyOf(at) === keyOf(yesterday)) return ['Today', dated]
     yesterday.setDate(yesterday.getDate() - 1)
-    return keyOf(at) === keyOf(yesterday) ? 'Yesterday' : weekday.format(at) + ' ' + longDay.format(at)
+    return keyOf(at) === keyOf(yesterday) ? ['Yesterday', dated] : [weekday.format(at), date]
+  }
+  const countOf = (n, word) => n.toLocaleString('en') + ' ' + word
+  // The numbers of a day that older events were added to, or that is another one for the reader.
+  const updateTotals = (root) => {
+    const sections = [...root.querySelectorAll('.of-many > section')]
+    for (const total of root.querySelectorAll('.of-many > section > h2 > small')) {
+      const day = total.closest('section').dataset.day
+      const count = (what) => sections.reduce((n, one) => n + (one.dataset.day === day ? one.querySelectorAll(what).length : 0), 0)
+      const [events, finished] = [count('[id^="event-"]'), count('.mark.finished')]
+      const isCut = sections.at(-1).dataset.day === day && document.getElementById('older')
+      const text = isCut ? 'the newest ' + countOf(events, '').trim()
+        : countOf(events, events === 1 ? 'event' : 'events') + (finished ? ', ' + countOf(finished, 'finished') : '')
+      if (total.textContent !== text) total.textContent = text
+    }
   }
   const updateDays = (root) => {
     let above = '' // last day of the list above: older events are loaded below
@@ -60,10 +76,12 @@
           if (section?.dataset.day !== keyOf(at)) {
             section = document.createElement('section')
             section.dataset.day = keyOf(at)
-            const title = titleOf(at)
-            if (keyOf(at) !== above && (title !== 'Today' || list.dataset.days === 'h2')) {
-              section.append(document.createElement(list.dataset.days))
-              section.firstChild.textContent = title
+            const [name, date] = titleOf(at)
+            if (keyOf(at) !== above && (name !== 'Today' || list.dataset.days === 'h2')) {
+              const head = document.createElement(list.dataset.days)
+              head.append(name + ' ', Object.assign(document.createElement('span'), { textContent: date }))
+              if (list.dataset.days === 'h2') head.append(' ', document.createElement('small'))
+              section.append(head)
             }
             section.append(document.createElement('ol'))
             section.lastChild.className = kind
@@ -74,6 +92,7 @@
       }
       above = list.lastElementChild?.dataset.day
     }
+    updateTotals(root)
   }
   // When this browser left the console last, before this visit of it. A visit is that of a tab.
   try {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/a-h/templ"
@@ -26,6 +27,96 @@ func stateSignal(state domain.AgentState) Signal {
 		return SignalCaution
 	}
 	return SignalNone
+}
+
+// stateAsks is the state of an agent that waits for an answer.
+const stateAsks = "asks"
+
+// maxOutputLines is how many lines of an agent's output its line unfolds to.
+const maxOutputLines = 200
+
+// agentState returns an agent's signal and state, and since when it has been in it.
+func (p AgentsProps) agentState(a domain.KnownAgent) (Signal, string, time.Time) {
+	signal, word := agentState(a)
+	switch q := p.question(a); {
+	case q != nil:
+		return SignalNone, stateAsks, q.AskedAt
+	case a.Presence == domain.AgentLost:
+		return signal, word, a.LastSeen
+	case !a.FailingSince.IsZero():
+		return signal, word, a.FailingSince
+	}
+	return signal, word, a.StateSince
+}
+
+// question returns an agent's open question, nil if it has none.
+func (p AgentsProps) question(a domain.KnownAgent) *QuestionProps {
+	if q, asks := p.Asks[a.ID]; asks {
+		return &q
+	}
+	return nil
+}
+
+// inSight reports whether all of a permission that somebody may give fits into a line of a list.
+func (q QuestionProps) inSight() bool {
+	input := q.input()
+	return q.Kind == domain.QuestionPermission && q.Refusal == "" && q.Detail == "" && q.hidden() == 0 &&
+		strings.Count(input, "\n") < 3 && len(input) <= 300 && len(q.Prompt) <= 300
+}
+
+// AgentCounts are the numbers above the list.
+type AgentCounts struct{ All, Running, Asking, Troubled, Free int }
+
+func (c AgentCounts) facts() []fact {
+	return []fact{
+		{name: "At work", value: thousands(c.Running), beside: "of " + thousands(c.All)},
+		{name: "Asks", value: thousands(c.Asking), tone: "text-accent"},
+		{name: "In trouble", value: thousands(c.Troubled), tone: "text-stop"},
+		{name: "Free", value: thousands(c.Free)},
+	}
+}
+
+// agentRank orders agents by need: those that ask, fail, are lost, run, are free, have stopped.
+func agentRank(a domain.KnownAgent, asks bool) int {
+	switch {
+	case asks:
+		return 0
+	case a.Presence == domain.AgentLost:
+		return 2
+	case a.Presence == domain.AgentLeft:
+		return 5
+	case a.State == domain.AgentFailed || !a.FailingSince.IsZero():
+		return 1
+	case a.State == domain.AgentRunning:
+		return 3
+	}
+	return 4
+}
+
+// CountAgents counts agents by their need; asks are the ids of those that ask.
+func CountAgents(agents []domain.KnownAgent, asks map[string]bool) (c AgentCounts) {
+	for _, a := range agents {
+		c.All++
+		switch agentRank(a, asks[a.ID]) {
+		case 0:
+			c.Asking++
+		case 1, 2:
+			c.Troubled++
+		case 3:
+			c.Running++
+		case 4:
+			c.Free++
+		}
+	}
+	return c
+}
+
+// AssignedTo goes on with a sentence about an agent that has joined.
+func AssignedTo(project string) string {
+	if project == "" {
+		return ""
+	}
+	return " and is assigned to " + project
 }
 
 // waits reports whether the token has not been redeemed and still can be.

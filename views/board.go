@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"switchyard/internal/domain"
 )
 
@@ -34,27 +36,68 @@ func StoryChoice(name string) ShowStories {
 	return ShowEvery
 }
 
-// boardURL returns the address of a project's page with a choice of stories and a stage unfolded.
-func boardURL(project string, show ShowStories, open string) string {
-	return withQuery(ProjectURL(project), "show", string(show), "open", open)
+// boardURL returns the address of the page with the same filter, a choice of stories and a stage unfolded.
+func (p ProjectProps) boardURL(show ShowStories, open string) string {
+	return withQuery(ProjectURL(p.Project.Name), "q", p.Filter, "show", string(show), "open", open)
 }
 
 // chosen returns those of the items that the reader wants to see.
 func (p ProjectProps) chosen(items []domain.Item) []domain.Item {
-	if p.Show == ShowEvery {
+	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
+	if p.Show == ShowEvery && wanted == "" {
 		return items
 	}
 	return slices.DeleteFunc(slices.Clone(items), func(item domain.Item) bool {
-		holder := p.Owners.Of(p.Project.Name, item.StoryID).Holder
-		switch p.Show {
-		case ShowMine:
-			return holder == "" || holder != p.Reader
-		case ShowClaimed:
-			return holder == ""
-		}
-		_, state := storyState(item, p.Stuck)
-		return state == ""
+		return !strings.Contains(strings.ToLower(item.StoryName+"\n"+item.StoryID), wanted) || !p.shows(item)
 	})
+}
+
+// shows reports whether a story is one of those that the reader has chosen.
+func (p ProjectProps) shows(item domain.Item) bool {
+	switch p.Show {
+	case ShowMine, ShowClaimed:
+		holder := p.Owners.Of(p.Project.Name, item.StoryID).Holder
+		return holder != "" && (p.Show == ShowClaimed || holder == p.Reader)
+	case ShowInDanger:
+		_, state := storyState(item, p.Stuck)
+		return state != ""
+	}
+	return true
+}
+
+// usual says how long stories usually are in a stage, "" where none has left it.
+func (p ProjectProps) usual(stage string) string {
+	for _, u := range p.Charts.Stages {
+		if u.Stage == stage && u.Visits > 0 {
+			return "usually " + duration(u.Median)
+		}
+	}
+	return ""
+}
+
+// countStories says how many stories the board has, and how many of them its columns show. Subtasks are counted apart:
+// Task Master has them in their task, Backlog.md as stories whose ids are that of their task, a point and a number.
+func (p ProjectProps) countStories(columns []boardColumn) string {
+	all, shown, subtasks, cards := 0, 0, 0, 0
+	for i, stage := range p.Pipeline.Stages {
+		all += len(stage.Items)
+		shown += len(columns[i].Items)
+		for _, item := range stage.Items {
+			switch {
+			case p.Pipeline.Board.Layout == domain.LayoutTaskMaster && item.Criteria != nil:
+				subtasks += item.Criteria.Total
+			case p.Pipeline.Board.Layout == domain.LayoutBacklog && strings.Contains(item.StoryID, "."):
+				cards++
+			}
+		}
+	}
+	switch subtasks += cards; {
+	case shown < all:
+		return thousands(shown) + " of " + domain.Count(all, "story", "stories")
+	case subtasks > 0:
+		return domain.Count(all-cards, "story", "stories") + ", " + thousands(subtasks) + " more in subtasks"
+	}
+	return domain.Count(all, "story", "stories")
 }
 
 // boardColumn is a stage on a board.
@@ -107,6 +150,26 @@ func (c boardColumn) what() string {
 		words += "; " + c.Fixed
 	}
 	return words
+}
+
+// moves returns the attributes that say what moving a story here writes, or why people cannot move any to or from here.
+func (c boardColumn) moves(layout string) templ.Attributes {
+	says := templ.Attributes{"data-stage": c.Name}
+	switch layout {
+	case "", domain.LayoutStages:
+		says["data-writes"] = "moves its file to " + c.Name
+	case domain.LayoutBacklog:
+		says["data-writes"] = "writes status: " + c.title
+	case domain.LayoutBeads:
+		says["data-writes"] = "by bd update"
+	default:
+		says["data-writes"] = "writes its status"
+	}
+	if c.Fixed != "" {
+		delete(says, "data-writes")
+		says["data-fixed"] = Sentence(c.Fixed)
+	}
+	return says
 }
 
 var (

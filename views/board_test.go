@@ -51,3 +51,32 @@ func TestABoardShowsFirstWhatWasDoneLast(t *testing.T) {
 		t.Errorf("not the newest are shown: %s", shown)
 	}
 }
+
+// TestABoardSaysWhatItDoesNotShow: subtasks, and a past that is still being read.
+func TestABoardSaysWhatItDoesNotShow(t *testing.T) {
+	items := []domain.Item{
+		{StoryID: "TASK-1", Criteria: &domain.Criteria{Done: 1, Total: 3}}, {StoryID: "TASK-1.02"}, {StoryID: "TASK-2"},
+	}
+	branch, unread := domain.BoardPlace{Branch: "main"}, "read from git"
+	for _, c := range []struct {
+		layout, filter, want string
+		known                string
+		past                 domain.Reading
+	}{
+		{domain.LayoutBacklog, "", "2 stories, 1 more in subtasks", "", domain.Reading{}},
+		{domain.LayoutBacklog, "", "3,400 of 5,000 commits read from git", "", domain.Reading{Read: 3400, Of: 5000}},
+		{domain.LayoutBacklog, "-1", "2 of 3 stories", "x", domain.Reading{Read: 1, Of: 2}},
+		{domain.LayoutTaskMaster, "", "3 stories, 3 more in subtasks", "x", domain.Reading{}},
+		{domain.LayoutBMAD, "", "3 stories", "", domain.Reading{}},
+	} {
+		branch.Layout, branch.Past = c.layout, c.past
+		var b bytes.Buffer
+		err := views.ProjectPart(views.ProjectProps{
+			Pipeline: domain.ProjectPipeline{Reachable: true, Board: branch, Stages: []domain.Stage{{Name: "1_to_do", Items: items}}},
+			Charts:   domain.Charts{Days: days(0, 1), Past: domain.Past{ID: c.known}}, Filter: c.filter, Now: now,
+		}).Content.Render(context.Background(), &b)
+		if err != nil || !strings.Contains(b.String(), ">"+c.want+"<") || strings.Contains(b.String(), unread) != (c.known == "") {
+			t.Errorf("%+v: %v %s", c, err, b.String())
+		}
+	}
+}

@@ -15,7 +15,6 @@ const dayFormat = "Mon 2 Jan"
 // it, of the highest bar, and of the whole.
 const columnWidth, barWidth, barsHeight, chartHeight = 20, 14, 70, 72
 
-// dayChart is a chart with a column for each day.
 type dayChart struct {
 	days    []domain.DayCount
 	total   int
@@ -67,10 +66,21 @@ func pastText(past domain.Past, days []domain.DayCount) string {
 	return text
 }
 
-// pastFrom says since when git knows a project's past, "" if it does not.
-func pastFrom(c domain.Charts) string {
-	past, _, _ := strings.Cut(pastText(c.Past, c.Days), ";")
+// beginning returns what a text about a past says of its beginning, without since when it was seen live.
+func beginning(past string) string {
+	past, _, _ = strings.Cut(past, ";")
 	return past
+}
+
+// past says since when the project's past is known, or how far git was read; "" if git knows nothing of it.
+func (p ProjectProps) past() string {
+	if at := p.Pipeline.Board.Past; at.Of > 0 && p.Charts.Past.ID == "" {
+		return thousands(max(0, min(at.Read, at.Of))) + " of " + thousands(at.Of) + " commits read from git"
+	}
+	if p.Pipeline.Board.Branch != "" && p.Charts.Past.ID == "" {
+		return "not read from git yet"
+	}
+	return pastText(p.Charts.Past, p.Charts.Days)
 }
 
 // summary is for readers who cannot see the chart.
@@ -108,7 +118,8 @@ func duration(d time.Duration) string {
 }
 
 // fact is a number with its name, and text beside it that puts it into perspective.
-type fact struct{ name, value, beside string }
+// fact is a key figure; tone is the class of its value where it is not 0.
+type fact struct{ name, value, beside, tone string }
 
 func facts(working int, charts domain.Charts, agents []domain.Agent) []fact {
 	running := 0
@@ -125,9 +136,12 @@ func facts(working int, charts domain.Charts, agents []domain.Agent) []fact {
 		}
 		list = append(list, today)
 	}
-	list = append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(len(agents))})
+	list = append(list, fact{
+		name: "Agents running", value: strconv.Itoa(running), beside: "of " + strconv.Itoa(len(agents)),
+	})
 	if charts.ToDone.Visits > 0 {
-		list = append(list, fact{"Median to done", duration(charts.ToDone.Median), pastFrom(charts)})
+		past := beginning(pastText(charts.Past, charts.Days))
+		list = append(list, fact{name: "Median to done", value: duration(charts.ToDone.Median), beside: past})
 	}
 	return list
 }

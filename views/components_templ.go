@@ -502,7 +502,7 @@ func liveState() templ.Component {
 			templ_7745c5c3_Var27 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<span class=\"needs-script\"><span data-live-state=\"live\" class=\"signal signal-clear text-muted\">live</span> <span data-live-state=\"paused\" class=\"signal signal-none text-muted\" hidden><span>paused<span data-waiting></span></span></span> <span data-live-state=\"lost\" class=\"signal signal-stop text-muted\" hidden><span>no answer, <span data-as-of></span></span></span></span>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<span class=\"needs-script\"><span data-live-state=\"live\" class=\"signal signal-clear text-muted\">live</span> <span data-live-state=\"paused\" class=\"signal signal-clear text-muted\" hidden><span>paused<span data-waiting></span></span></span> <span data-live-state=\"lost\" class=\"signal signal-stop text-muted\" hidden><span>no answer, <span data-as-of></span></span></span></span>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

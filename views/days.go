@@ -6,11 +6,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-// eventDay is the events of one day, in the gateway's time zone.
+// eventDay is the events of one day.
 type eventDay struct {
 	key    string // as from dayOf
 	start  time.Time
-	events []domain.Event
+	events []domain.PastEvent
 }
 
 // eventStyle is where events are listed.
@@ -31,31 +31,38 @@ func (s eventStyle) heading() string {
 
 // eventList is a list of events, newest first.
 type eventList struct {
-	Events []domain.Event
-	After  string // the last day of the list above this one, as from dayOf
+	Events []domain.PastEvent
+	After  string          // the last day of the list above this one, as from dayOf
+	Cut    bool            // the last day has older events
+	Agents map[string]bool // their labels
 	Now    time.Time
 	Style  eventStyle
 }
 
+// at returns when an event happened, in the time zone of the list.
+func (l eventList) at(e domain.Event) time.Time { return eventTime(e).In(l.Now.Location()) }
+
 // title returns the heading of a day, "" for none: a short list does not need one for today.
-func (l eventList) title(d eventDay) string {
-	title := d.title(l.Now)
-	if d.key == l.After || title == "Today" && l.Style != eventsPage {
-		return ""
+func (l eventList) title(d eventDay) (name, date string) {
+	name, date = dayTitle(d.start, l.Now)
+	if d.key == l.After || name == "Today" && l.Style != eventsPage {
+		return "", ""
 	}
-	return title
+	return name, date
 }
 
-// dayOf returns the day of an event: 2026-11-21.
-func dayOf(e domain.Event) string { return eventTime(e).Format(time.DateOnly) }
+// dayOf returns the day of an event in a time zone: 2026-11-21.
+func dayOf(e domain.Event, zone *time.Location) string {
+	return eventTime(e).In(zone).Format(time.DateOnly)
+}
 
 // byDay splits events into runs of the same day, in their order. With feeds that were behind, a day may appear twice.
-func byDay(events []domain.Event) []eventDay {
+func (l eventList) byDay() []eventDay {
 	var days []eventDay
-	for _, e := range events {
-		key := dayOf(e)
+	for _, e := range l.Events {
+		key := dayOf(e.Event, l.Now.Location())
 		if len(days) == 0 || days[len(days)-1].key != key {
-			days = append(days, eventDay{key: key, start: eventTime(e)})
+			days = append(days, eventDay{key: key, start: l.at(e.Event)})
 		}
 		last := &days[len(days)-1]
 		last.events = append(last.events, e)
@@ -63,12 +70,38 @@ func byDay(events []domain.Event) []eventDay {
 	return days
 }
 
-func (d eventDay) title(now time.Time) string {
-	switch d.key {
-	case now.Format(time.DateOnly):
-		return "Today"
-	case now.AddDate(0, 0, -1).Format(time.DateOnly):
-		return "Yesterday"
+// dayTitle names a day: "Today", "Monday 23 November". static/times.js does the same in the reader's time zone.
+func dayTitle(day, now time.Time) (name, date string) {
+	date = day.Format("2 January")
+	if day.Year() != now.Year() {
+		date += day.Format(" 2006")
 	}
-	return d.start.Format("Monday 2 January 2006")
+	switch day.Format(time.DateOnly) {
+	case now.Format(time.DateOnly):
+		return "Today", day.Format("Monday ") + date
+	case now.AddDate(0, 0, -1).Format(time.DateOnly):
+		return "Yesterday", day.Format("Monday ") + date
+	}
+	return day.Format("Monday"), date
+}
+
+// totals are the numbers of a day's events; cut means that there are older ones of it.
+func (d eventDay) totals(cut bool) string {
+	if cut {
+		return "the newest " + thousands(len(d.events))
+	}
+	text := thousands(len(d.events)) + countWord(len(d.events), " event", " events")
+	if n := finishes(d.events); n > 0 {
+		text += ", " + thousands(n) + " finished"
+	}
+	return text
+}
+
+func finishes(events []domain.PastEvent) (n int) {
+	for _, e := range events {
+		if isFinish(e.Event, e.Details()) {
+			n++
+		}
+	}
+	return n
 }

@@ -11,7 +11,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// FlowProps are the data of the Flow page.
 type FlowProps struct {
 	Report  *domain.FlowReport
 	Query   domain.FlowQuery
@@ -19,9 +18,11 @@ type FlowProps struct {
 	Project string   // whose page this is on, "" for the page Flow
 	Names   []string // of all projects
 	Now     time.Time
+	// Owners are who works on stories, and Asked the questions about stories that are open.
+	Owners *domain.Owners
+	Asked  map[domain.StoryKey]domain.Question
 }
 
-// path is the path of the page.
 func (p FlowProps) path() string {
 	if p.Project != "" {
 		return ProjectURL(p.Project)
@@ -136,8 +137,12 @@ func agePlace(age int, at *[4]int) float64 {
 	return math.Min(94, place+6*math.Log2(float64(age)/math.Max(1, from)+1))
 }
 
-// dateIn is the date after some days: "18 Dec", with the year if that is another.
-func (p FlowProps) dateIn(days int) string {
+// when is the date of a forecast: "18 Dec", with the year if that is another.
+func (p FlowProps) when(level int) string {
+	days := p.Report.When[level]
+	if days == 0 {
+		return "over a year"
+	}
 	at := p.Now.AddDate(0, 0, days)
 	if at.Year() != p.Now.Year() {
 		return at.Format("2 Jan 2006")
@@ -145,22 +150,55 @@ func (p FlowProps) dateIn(days int) string {
 	return at.Format("2 Jan")
 }
 
-func (p FlowProps) when(level int) string {
-	if days := p.Report.When[level]; days > 0 {
-		return p.dateIn(days)
-	}
-	return "over a year"
-}
-
-// noForecast says what is missing for a forecast.
-func (p FlowProps) noForecast() string {
-	r := p.Report
-	return fmt.Sprintf("No forecast yet: it needs 10 finished stories on at least 10 days. So far %s finished in %s.",
-		domain.Count(r.Finished, "story was", "stories were"), domain.Count(r.Sample, "day", "days"))
-}
-
 func (p FlowProps) gradeLead() string {
-	r := p.Report
-	return fmt.Sprintf("Of %s at 85 %%, %d came true: %d %%.", domain.Count(r.Made, "forecast", "forecasts"), r.Came,
-		(100*r.Came+r.Made/2)/r.Made)
+	made, came := len(p.Report.Graded), p.Report.CameTrue()
+	return fmt.Sprintf("Of %s at 85 %%, %d came true: %d %%.", domain.Count(made, "forecast", "forecasts"), came,
+		(100*came+made/2)/made)
+}
+
+// unreliable is the share of forecasts that came true, in percent, below which they were too hopeful.
+const unreliable = 75
+
+// gradeRest says how the forecasts went wrong, "" if they did not.
+func (p FlowProps) gradeRest() string {
+	graded := p.Report.Graded
+	var longest, run []domain.FlowGrade
+	for i, g := range graded {
+		if g.Came >= g.Promised {
+			run = nil
+			continue
+		}
+		if run = graded[i-len(run) : i+1]; len(run) > len(longest) {
+			longest = run
+		}
+	}
+	switch {
+	case 100*p.Report.CameTrue() < unreliable*len(graded):
+		return "That is less than promised: take the 95 % column until it is right again."
+	case len(longest) >= 5:
+		first, last := longest[0].Day, longest[len(longest)-1].Day
+		return fmt.Sprintf("From %s to %s all %d fell short.", flowDate(first), flowDate(last), len(longest))
+	}
+	return ""
+}
+
+// flowMark is what a story in work is marked with on its track.
+type flowMark struct {
+	signal Signal
+	letter string // "?" for a question, else of who works on it
+	why    string // what holds it up
+}
+
+func (p FlowProps) mark(age domain.FlowAge) flowMark {
+	var m flowMark
+	m.signal, m.why = storyState(*age.Item, nil)
+	q, asked := p.Asked[domain.StoryKey{Project: age.Project, ID: age.Item.StoryID}]
+	switch agent := p.Owners.Of(age.Project, age.Item.StoryID).Name; {
+	case m.signal != SignalNone:
+	case asked:
+		m.letter, m.why = "?", visible(domain.Cut(q.By, 40))+" asks: "+visible(domain.Cut(q.Prompt, 120))
+	case agent != "":
+		m.letter = initials(agent)
+	}
+	return m
 }

@@ -6,11 +6,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/a-h/templ"
 
@@ -30,35 +28,18 @@ func (p flowPoint) label() string {
 
 const (
 	// flowPoints is the most points that are drawn, flowRows the most stories in the table: the CSV has all. youngerRows
-	// is how many stories in work follow the oldest ones.
-	flowPoints, flowRows, youngerRows = 2000, 200, 50
-	cycleHeight                       = 188
+	// is how many stories in work follow the oldest ones, gradeRows how many of the newest forecasts are in their table.
+	flowPoints, flowRows, youngerRows, gradeRows = 2000, 200, 50, 60
+	cycleHeight                                  = 188
 )
-
-// longest is the longest cycle time, at least that of the highest line.
-func (p FlowProps) longest() int {
-	most := 2
-	for i := range p.Report.Stories {
-		most = max(most, p.Report.Stories[i].Days)
-	}
-	return most
-}
-
-// cycleY is the height of a cycle time in pixels, on a logarithmic scale.
-func (p FlowProps) cycleY(days int) float64 {
-	return cycleHeight - 12 - (cycleHeight-30)*math.Log(float64(max(1, days)))/math.Log(float64(p.longest()))
-}
-
-// dayX is where a day of the window begins, in percent.
-func (p FlowProps) dayX(day int) float64 { return 100 * float64(day) / float64(p.Query.Days) }
 
 // points returns the points of the newest stories; the loud ones come last, so that they are on top.
 func (p FlowProps) points() (quiet, loud []flowPoint) {
-	start := time.Date(p.Now.Year(), p.Now.Month(), p.Now.Day()-p.Query.Days+1, 0, 0, 0, 0, p.Now.Location())
+	start, scale := p.axis().begin(), p.scale()
 	for i := range p.Report.Stories[:min(len(p.Report.Stories), flowPoints)] {
 		s := &p.Report.Stories[i]
 		at := s.Finished.Sub(start).Hours() / 24
-		point := flowPoint{x: min(100, 100*at/float64(p.Query.Days)), y: p.cycleY(s.Days), story: s}
+		point := flowPoint{x: min(100, 100*at/float64(p.Query.Days)), y: scale.y(s.Days), story: s}
 		if at := p.Report.Percentiles; at != nil && s.Days > at[2] {
 			loud = append(loud, point)
 		} else {
@@ -68,25 +49,20 @@ func (p FlowProps) points() (quiet, loud []flowPoint) {
 	return quiet, loud
 }
 
-// highest is the greatest number of stories that were finished on a day, at least 1.
-func (p FlowProps) highest() int {
-	most := 1
-	for _, d := range p.Report.Days {
-		most = max(most, d.Finished)
-	}
-	return most
-}
-
 func (p FlowProps) perDay() string {
 	return fmt.Sprintf("%.1f", float64(p.finished())/float64(p.Query.Days))
 }
 
 // flowBand is a stage of work: how many are in it today, and its part of the picture.
 type flowBand struct {
+	class string
 	stage string
 	now   int
 	path  string
 }
+
+// bandClass is the class of a stage of work in all pictures.
+func bandClass(stage int) string { return "band-" + strconv.Itoa(stage%4) }
 
 // inWork returns the stages of work, stacked in a picture of a height, and how many stories were in them at most.
 func (p FlowProps) inWork(high float64) (bands []flowBand, most int) {
@@ -99,14 +75,14 @@ func (p FlowProps) inWork(high float64) (bands []flowBand, most int) {
 		}
 		most = max(most, total)
 	}
-	for _, stage := range p.Report.Work {
-		above := slices.Clone(below)
+	for i, stage := range p.Report.Work {
+		class, above := bandClass(i), slices.Clone(below)
 		for i, d := range p.Report.Days {
 			above[i] += d.Work[stage]
 		}
 		if !slices.Equal(above, below) {
 			now := p.Report.Days[len(above)-1].Work[stage]
-			bands = append(bands, flowBand{stage, now, steps(above, below, most, high)})
+			bands = append(bands, flowBand{class, p.Report.Titles[i], now, steps(above, below, most, high)})
 		}
 		below = above
 	}
@@ -118,7 +94,7 @@ func (p FlowProps) inWork(high float64) (bands []flowBand, most int) {
 func steps(above, below []int, most int, high float64) string {
 	var path strings.Builder
 	y := func(n int) string {
-		return strings.TrimSuffix(strconv.FormatFloat(high-high*float64(n)/float64(most), 'f', 1, 64), ".0")
+		return strconv.FormatFloat(high-high*float64(n)/float64(most), 'f', 0, 64)
 	}
 	for i, n := range above {
 		if i == 0 {
@@ -136,73 +112,88 @@ func steps(above, below []int, most int, high float64) string {
 	return path.String() + "H0z"
 }
 
-// cumulated returns how many stories had come into work, and how many had been finished, by the end of each day of the
-// window. Each story counts once, and one that came before the window from its beginning: so no line falls, and what is
-// finished never exceeds what came.
-func (p FlowProps) cumulated() (arrived, finished []int) {
+// cumulated returns how many stories had come into work, into each later stage of work or further, and to the end, by
+// the end of each day of the window. Each story counts once, and one that came before the window from its beginning: so
+// no line falls, and none is above the one before it.
+func (p FlowProps) cumulated() (lines [][]int) {
+	stages := len(p.Report.Work)
+	lines = make([][]int, max(1, stages)+1)
 	came, went := 0, 0
 	for _, d := range p.Report.Days {
 		came, went = came+d.Arrived, went+d.Finished
-		arrived, finished = append(arrived, came), append(finished, went)
-	}
-	return arrived, finished
-}
-
-// weeks are the days of the window on whose beginnings lines are drawn, with their dates.
-func (p FlowProps) weeks() (list []flowWeek) {
-	step := 7
-	if p.Query.Days > 60 {
-		step = 14
-	}
-	if p.Query.Days > 120 {
-		step = 28
-	}
-	for day := p.Query.Days - 1; day >= 0; day -= step {
-		at := p.Now.AddDate(0, 0, day-p.Query.Days+1)
-		list = append(list, flowWeek{p.dayX(day), at.Format("2 Jan")})
-	}
-	slices.Reverse(list)
-	return list
-}
-
-type flowWeek struct {
-	x    float64
-	date string
-}
-
-// unknownDays is how many days of the window are before the first known move.
-func (p FlowProps) unknownDays() int {
-	if p.Report.Since.IsZero() {
-		return p.Query.Days
-	}
-	first := p.Report.Since.Format(time.DateOnly)
-	for i, d := range p.Report.Days {
-		if d.Day >= first {
-			return i
+		lines[0] = append(lines[0], came)
+		for i := 1; i < stages; i++ {
+			lines[i] = append(lines[i], d.Reached[i])
 		}
+		lines[len(lines)-1] = append(lines[len(lines)-1], went)
 	}
-	return p.Query.Days
+	return lines
 }
 
 func pixels(value float64) string { return strconv.FormatFloat(value, 'f', 1, 64) }
 
-// stageKey is a stage's name in a legend.
-func stageKey(name string) string { return domain.Cut(domain.StageTitle(name), 24) }
+func stageKey(title string) string { return domain.Cut(title, 24) }
 
-// bars is the path of what was finished on each day, whose unit is a day wide.
-func (p FlowProps) bars(high float64) string {
+// bars is a path of bars, whose unit is as wide as one, where most is as high as the picture; noBar has none.
+func bars(counts []int, most int, high float64) string {
 	var path strings.Builder
-	for i, d := range p.Report.Days {
-		if d.Finished > 0 {
-			tall := high * float64(d.Finished) / float64(p.highest())
+	for i, n := range counts {
+		if n != noBar {
+			tall := max(1, high*float64(n)/float64(most))
 			fmt.Fprintf(&path, "M%d %sh.75v%sh-.75z", i, pixels(high-tall), pixels(tall))
 		}
 	}
 	return path.String()
 }
 
-// viewDays is the viewBox of a picture whose unit is a day wide.
-func (p FlowProps) viewDays(high int) string { return fmt.Sprintf("0 0 %d %d", p.Query.Days, high) }
+const noBar = -1
+
+func (p FlowProps) finishedDaily() (counts []int) {
+	blanks := p.axis().blanks
+	for i, d := range p.Report.Days {
+		if i < blanks {
+			counts = append(counts, noBar)
+		} else {
+			counts = append(counts, d.Finished)
+		}
+	}
+	return counts
+}
+
+// flowGrades is the picture of the forecasts that are graded.
+type flowGrades struct {
+	came, short []int // what came, where that was promised or more, and where it was less
+	promised    []int
+	most        int
+}
+
+func newFlowGrades(graded []domain.FlowGrade) flowGrades {
+	g := flowGrades{most: 1}
+	for _, one := range graded {
+		came, short := one.Came, noBar
+		if one.Came < one.Promised {
+			came, short = noBar, one.Came
+		}
+		g.came, g.short, g.promised = append(g.came, came), append(g.short, short), append(g.promised, one.Promised)
+		g.most = max(g.most, one.Came, one.Promised)
+	}
+	return g
+}
+
+// line is the path of what was promised.
+func (g flowGrades) line(high float64) string {
+	var path strings.Builder
+	for i, n := range g.promised {
+		y := pixels(high - high*float64(n)/float64(g.most))
+		if i == 0 {
+			fmt.Fprintf(&path, "M0 %s", y)
+		} else if n != g.promised[i-1] {
+			fmt.Fprintf(&path, "V%s", y)
+		}
+		fmt.Fprintf(&path, "H%d", i+1)
+	}
+	return path.String()
+}
 
 // longLink is how long the address of a story may be before a short one leads there.
 const longLink = 100

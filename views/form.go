@@ -42,12 +42,12 @@ func errorID(field string) string {
 	return field + "-error"
 }
 
-// AddressCheck is the result of checking an address.
 type AddressCheck struct {
-	URL     string                 // "" when nothing was asked
-	Answer  *domain.PipelineAnswer // nil if no project server answers
-	Problem string                 // why not
-	Refused bool                   // no request was made: Problem is a sentence that says what is wrong with the address
+	URL        string                 // "" when nothing was asked
+	Answer     *domain.PipelineAnswer // nil if no project server answers
+	Problem    string                 // why not
+	WantsToken bool                   // another than was sent
+	Refused    bool                   // no request was made: Problem says what is wrong with the address
 }
 
 func (c AddressCheck) Answers() bool { return c.Answer != nil }

@@ -21,6 +21,15 @@ const (
 	KeepAll Show = "all"
 )
 
+// ShowOf returns the choice that an address names, ShowAll if it names none.
+func ShowOf(asked string) Show {
+	switch show := Show(asked); show {
+	case ShowBusy, ShowTroubled:
+		return show
+	}
+	return ShowAll
+}
+
 // grid is the pipeline grid: the tracks of projects, grouped by their stages.
 type grid struct {
 	groups     []*gridGroup
@@ -87,8 +96,7 @@ func (g *grid) choose(order *TrackOrder, p OverviewProps) (shown []int32) {
 	for _, i := range order.order {
 		t, name := &order.tracks[i], p.Pipelines[i].Project
 		switch {
-		case wanted != "" && !strings.Contains(strings.ToLower(name), wanted),
-			p.Show == ShowBusy && t.working == 0, p.Show == ShowTroubled && !t.isTroubled():
+		case wanted != "" && !strings.Contains(strings.ToLower(name), wanted), !t.isShown(p.Show):
 			g.hidden++
 		case folds && t.working == 0 && !t.isTroubled() && name != p.Active:
 			g.quiet++
@@ -200,7 +208,6 @@ type trackSummary struct {
 	moved    time.Time
 }
 
-// NewTrackOrder returns the order for these pipelines and stuck stories.
 func NewTrackOrder(pipelines []domain.ProjectPipeline, stuck map[string][]string) *TrackOrder {
 	o := &TrackOrder{
 		pipelines: pipelines, tracks: make([]trackSummary, len(pipelines)),
@@ -231,6 +238,20 @@ func summarizeTrack(p *domain.ProjectPipeline, stuck []string) trackSummary {
 }
 
 func (t *trackSummary) isTroubled() bool { return t.rank < 2 }
+
+func (t *trackSummary) isShown(show Show) bool {
+	return (show != ShowBusy || t.working > 0) && (show != ShowTroubled || t.isTroubled())
+}
+
+// count returns how many projects are shown.
+func (o *TrackOrder) count(show Show) (n int) {
+	for i := range o.tracks {
+		if o.tracks[i].isShown(show) {
+			n++
+		}
+	}
+	return n
+}
 
 // byTrouble orders tracks: the worst trouble first, then the last move, then the name.
 func (o *TrackOrder) byTrouble(i, j int32) int {

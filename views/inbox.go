@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// shownAlerts is the most alerts shown at once, foldedAlerts the most in the fold below.
-	shownAlerts, foldedAlerts = 5, 7
+	// ShownAlerts is the most alerts shown at once, foldedAlerts the most in the fold below.
+	ShownAlerts, foldedAlerts = 5, 7
 	// acknowledgedAlerts is the most acknowledged alerts shown in a fold.
 	acknowledgedAlerts = 20
 	// maxTags is the most projects that the line of stuck stories names.
@@ -42,6 +42,27 @@ func newInbox(a domain.Alerts) inbox {
 	return b
 }
 
+// line is what a question's line says of it, by whom and where.
+func (q QuestionProps) line() (title, where string) {
+	title = visible(domain.Cut(q.By, 60)) + " " + q.asks()
+	where = visible(domain.Cut(q.Project, 40))
+	if q.StoryID != "" {
+		where = visible(q.story()) + " · " + where
+	}
+	return title, where
+}
+
+// link is what a question's link leads to.
+func (q QuestionProps) link() string {
+	switch {
+	case q.Refusal != "" || q.inSight():
+		return "Open"
+	case q.Kind == domain.QuestionChoice:
+		return domain.Count(len(q.Options), "option", "options")
+	}
+	return "Read and answer"
+}
+
 func alertTitle(a domain.Alert) string {
 	switch {
 	case a.Kind == domain.AlertQuestion:
@@ -66,7 +87,7 @@ func alertWhere(a domain.Alert) string {
 	case a.Kind == domain.AlertQuestion:
 		return visible(domain.Cut(a.Agent, 60)) + " asks"
 	case a.Story != nil:
-		return word + " in " + domain.Cut(a.Project, 40) + " · " + domain.StageTitle(a.Stage)
+		return word + " in " + domain.Cut(a.Project, 40) + " · " + a.StageTitle
 	case a.Agent != "" && a.Project != "":
 		return word + ", assigned to " + domain.Cut(a.Project, 40)
 	}

@@ -75,7 +75,7 @@ func TestABoardShowsALimitedNumberOfStories(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := b.String()
-	if n := strings.Count(html, `id="story-`); n == 0 || n > 5000 {
+	if n := strings.Count(html, `id="story-`); n == 0 || n > 1500 {
 		t.Errorf("%d stories are shown", n)
 	}
 	if !strings.Contains(html, "20000") || !strings.Contains(html, "are not shown") {

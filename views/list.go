@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"switchyard/internal/domain"
 )
 
@@ -14,6 +16,7 @@ type List struct {
 	url    string // the address of the page that shows it
 	rows   int    // per page
 	order  string // what it is sorted by, "" for the usual order
+	show   Show   // which projects it is of
 	Filter string
 	Page   int // from 1
 	Pages  int
@@ -29,6 +32,15 @@ func newList(url, filter string, page, rows, all, found int) (l List, from, to i
 	return l, from, min(from+rows, found)
 }
 
+// filters returns the attributes of a form that filters what the part with this id shows, as the reader types. Its page
+// is at url.
+func filters(part, url string) templ.Attributes {
+	return templ.Attributes{
+		"data-hx-get": url, "data-hx-trigger": "submit, input delay:150ms", "data-hx-target": "#" + part,
+		"data-hx-swap": "morph", "data-hx-sync": "#" + part + ":replace", "data-hx-replace-url": "true",
+	}
+}
+
 // TitleWith names what was searched for in the title of a page.
 func TitleWith(title, query string) string {
 	if query = strings.TrimSpace(query); query == "" {
@@ -42,7 +54,7 @@ func (l List) address(page int) string {
 	if page > 1 {
 		number = strconv.Itoa(page)
 	}
-	return withQuery(l.url, "q", l.Filter, "sort", l.order, "page", number)
+	return withQuery(l.url, "q", l.Filter, "show", string(l.show), "sort", l.order, "page", number)
 }
 
 func (l List) Address() string { return l.address(l.Page) }
@@ -60,11 +72,16 @@ const (
 
 // NewProjectList returns a page of the list, and the indices of its projects: the worst trouble first, or in another
 // order. charts are of the projects in o and may be missing.
-func NewProjectList(o *TrackOrder, charts []domain.Charts, filter, sort string, page int) (List, []int) {
+func NewProjectList(
+	o *TrackOrder, charts []domain.Charts, filter string, show Show, sort string, page int,
+) (List, []int) {
 	wanted := strings.ToLower(strings.TrimSpace(filter))
 	var found []int
 	for _, at := range o.order {
-		p := &o.pipelines[at]
+		p, t := &o.pipelines[at], &o.tracks[at]
+		if !t.isShown(show) {
+			continue
+		}
 		if strings.Contains(strings.ToLower(p.Project), wanted) || strings.Contains(strings.ToLower(p.URL), wanted) {
 			found = append(found, int(at))
 		}
@@ -88,13 +105,19 @@ func NewProjectList(o *TrackOrder, charts []domain.Charts, filter, sort string, 
 		slices.SortStableFunc(found, compare)
 	}
 	list, from, to := newList(ProjectsURL, filter, page, projectRows, len(o.pipelines), len(found))
-	list.order = sort
+	list.order, list.show = sort, show
 	return list, found[from:to]
 }
 
-// NewAgentList returns a page of the list with its agents, in the same order: those with the filter in their label,
-// project or state. Without a filter it is the page of the agent with the id at, if there is one.
-func NewAgentList(agents []domain.KnownAgent, filter string, page int, at string) (List, []domain.KnownAgent) {
+// NewAgentList returns a page of the list with its agents, those first that need somebody: those with the filter in
+// their label, project or state. Without a filter it is the page of the agent with the id at, if there is one. asks are
+// the ids of agents that ask something.
+func NewAgentList(
+	agents []domain.KnownAgent, asks map[string]bool, filter string, page int, at string,
+) (List, []domain.KnownAgent) {
+	slices.SortStableFunc(agents, func(a, b domain.KnownAgent) int {
+		return cmp.Compare(agentRank(a, asks[a.ID]), agentRank(b, asks[b.ID]))
+	})
 	wanted := strings.ToLower(strings.TrimSpace(filter))
 	var found []domain.KnownAgent
 	for _, a := range agents {

@@ -25,7 +25,6 @@ type NotificationsProps struct {
 	Form     *TargetForm
 	Given    GivenToken // the secret of a webhook, shown once
 	Projects []string   // to choose from
-	Zone     string     // the gateway's time zone
 	Now      time.Time
 }
 
@@ -36,33 +35,71 @@ type TargetRow struct {
 	Hours      []domain.DeliveryHour
 	Waiting    int // messages, while it fails
 	WaitsMore  bool
-	Deliveries []domain.Delivery // newest first
+	Deliveries []domain.Delivery // those listed, newest first
+	Recent     []domain.Delivery // all that are kept, newest first
 	LastDigest *domain.DigestRecord
+	Zone       *time.Location // of its rules
 }
 
 func (p NotificationsProps) address() string { return withQuery(NotificationsURL, "log", p.Log) }
 
 func (p NotificationsProps) facts() []fact {
-	sent, waiting, at, day := 0, 0, 0, dayOfTime(p.Now)
+	sent, waiting, at, held := 0, 0, 0, 0
+	var took []int64 // of the last message of each
 	for _, t := range p.Targets {
 		for _, h := range t.Hours {
-			if !h.Hour.Before(day) {
+			if !h.Hour.Before(domain.StartOfDay(p.Now.In(t.Zone))) {
 				sent += h.Sent
 			}
+		}
+		if !t.Progress.HeldAt.IsZero() {
+			held++
+		}
+		if !t.Progress.SentAt.IsZero() {
+			took = append(took, t.Progress.SentMS)
 		}
 		if waiting += t.Waiting; t.Waiting > 0 {
 			at++
 		}
 	}
-	list := []fact{{name: "Delivered today", value: thousands(sent)}, {name: "Waiting", value: thousands(waiting)}}
+	list := []fact{
+		{name: "Delivered today", value: thousands(sent)},
+		{name: "Waiting", value: thousands(waiting), tone: "text-stop"},
+		{name: "Held back now", value: "0"},
+	}
+	if held > 0 {
+		list[2] = fact{name: "Held back now", value: thousands(held), beside: countWord(held, "target", "targets")}
+	}
 	if at > 0 {
 		list[1].beside = "for " + domain.Count(at, "target", "targets")
+	}
+	if len(took) > 0 {
+		slices.Sort(took)
+		list = append(list, fact{name: "Took, median", value: thousands(int(took[len(took)/2])) + " ms"})
 	}
 	return list
 }
 
-func dayOfTime(t time.Time) time.Time {
-	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
+// zone returns the time zone of all targets, nil if they have several.
+func (p NotificationsProps) zone() *time.Location {
+	zone := p.Targets[0].Zone
+	for _, t := range p.Targets {
+		if t.Zone.String() != zone.String() {
+			return nil
+		}
+	}
+	return zone
+}
+
+// told returns the names of the targets that are told that t fails.
+func (p NotificationsProps) told(t TargetRow) (names []string) {
+	failed := domain.Alert{Kind: domain.AlertTarget, Target: t.ID}
+	for _, other := range p.Targets {
+		if other.Enabled && other.Wants(failed) {
+			names = append(names, domain.Cut(other.Name, 60))
+		}
+	}
+	return names
 }
 
 // words is a text, some of it bold.
@@ -120,7 +157,11 @@ func targetSays(r domain.TargetRules) (list []words) {
 		bold("once a day")
 		plain(" at " + r.DigestAt + ".")
 	default:
-		plain(", each as it begins.")
+		if len(r.Alerts) == 0 {
+			plain(", each as it happens.")
+		} else {
+			plain(", each as it begins.")
+		}
 	}
 	if q := r.Quiet; q != nil {
 		text := " Quiet from " + q.From + " to " + q.To
@@ -181,66 +222,4 @@ func (t TargetRow) state() (Signal, string) {
 		return SignalNone, "Nothing sent yet"
 	}
 	return SignalClear, "Delivered"
-}
-
-// mark is something on the axis of a day, in percent of it.
-type mark struct {
-	at, width  float64
-	many, lost bool
-	words      string
-}
-
-// quietHours returns the quiet parts of the day of now.
-func (t TargetRow) quietHours(now time.Time) (list []mark) {
-	const step = 15 * time.Minute
-	day := dayOfTime(now)
-	for i := range int(24 * time.Hour / step) {
-		at := float64(i) * 100 * float64(step) / float64(24*time.Hour)
-		width := 100 * float64(step) / float64(24*time.Hour)
-		if !t.Rules.IsQuiet(day.Add(time.Duration(i) * step)) {
-			continue
-		}
-		if n := len(list); n > 0 && list[n-1].at+list[n-1].width > at-0.01 {
-			list[n-1].width += width
-		} else {
-			list = append(list, mark{at: at, width: width})
-		}
-	}
-	return list
-}
-
-// marks are the hours of today in which messages were sent or refused.
-func (t TargetRow) marks(now time.Time) (list []mark) {
-	day := dayOfTime(now)
-	for _, h := range t.Hours {
-		at := 100 * float64(h.Hour.Sub(day)+30*time.Minute) / float64(24*time.Hour)
-		if at < 0 || at > 100 {
-			continue
-		}
-		hour := h.Hour.In(now.Location()).Format("15:04") + ": "
-		if h.Sent > 0 {
-			list = append(list, mark{at: at, many: h.Sent > 1, words: hour + thousands(h.Sent) + " sent"})
-		}
-		if h.Failed > 0 {
-			list = append(list, mark{at: at, lost: true, words: hour + thousands(h.Failed) + " refused"})
-		}
-	}
-	return list
-}
-
-// says is the day in words.
-func (t TargetRow) says(now time.Time) string {
-	list := []string{}
-	for _, m := range t.marks(now) {
-		list = append(list, m.words)
-	}
-	if len(list) == 0 {
-		return "Today: nothing sent"
-	}
-	return "Today: " + strings.Join(list, ", ")
-}
-
-// nowAt is how much of the day is over, in percent.
-func nowAt(now time.Time) float64 {
-	return 100 * float64(now.Sub(dayOfTime(now))) / float64(24*time.Hour)
 }

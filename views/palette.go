@@ -11,7 +11,6 @@ import (
 // PaletteURL is the address of the palette's options.
 const PaletteURL = "/palette"
 
-// PaletteProps are the options of the palette for a text.
 type PaletteProps struct {
 	Text   string // as it was typed
 	Groups []PaletteGroup
@@ -33,6 +32,7 @@ type PaletteOption struct {
 	Note   string // the second line
 	Words  []string
 	Signal Signal
+	Key    string           // after g, does the same from everywhere
 	Ref    *domain.StoryRef // the story that it is about: Tab offers what can be done with it
 
 	URL  string            // opens it
@@ -44,7 +44,6 @@ type PaletteOption struct {
 
 func (o PaletteOption) does() bool { return o.URL != "" || o.Post != "" || o.Fill != "" }
 
-// PaletteStory is the option that opens a story.
 func PaletteStory(s domain.StoryRef, stuck, words []string) PaletteOption {
 	signal, trouble, _ := foundState(s, stuck)
 	o := storyOption("Open", s, words)
@@ -66,7 +65,7 @@ func storyOption(verb string, s domain.StoryRef, words []string) PaletteOption {
 // PaletteText is the option that opens a story whose text has the words.
 func PaletteText(t domain.TextRef, words []string) PaletteOption {
 	o := storyOption("Open", t.StoryRef, words)
-	o.URL, o.Note = StoryURL(t.Project, t.ID), domain.Cut(t.Excerpt, 160)+" · "+o.Note
+	o.URL, o.Note, o.Signal = StoryURL(t.Project, t.ID), domain.Cut(t.Excerpt, 160)+" · "+o.Note, "signal-text"
 	return o
 }
 
@@ -80,10 +79,10 @@ func PaletteAct(
 	return o
 }
 
-// PaletteMove is the option that moves a story to one of its project's stages.
 func PaletteMove(s domain.Story, stages []domain.Stage, to int, usual []domain.StageTime, words []string, now time.Time,
 ) PaletteOption {
 	ref := domain.StoryRef{Project: s.Project, ID: s.ID, Name: s.Name, Stage: s.Stage}
+	ref.StageTitle = domain.StageWord(stages, s.Stage)
 	o := PaletteAct("Move to", ref, s.File.Version, map[string]string{
 		"do": "move", "stage": stages[to].Name, "was": s.Stage,
 	}, words)
@@ -117,7 +116,6 @@ func PaletteMove(s domain.Story, stages []domain.Stage, to int, usual []domain.S
 	return o
 }
 
-// PaletteBlock is the option that blocks a story for a reason, or asks for one.
 func PaletteBlock(s domain.StoryRef, version, was, reason string) PaletteOption {
 	o := PaletteAct("Block", s, version, map[string]string{"do": "block", "reason": reason, "was": was}, nil)
 	o.Signal = SignalStop
@@ -129,7 +127,6 @@ func PaletteBlock(s domain.StoryRef, version, was, reason string) PaletteOption 
 	return o
 }
 
-// PaletteUnblock is the option that ends a block.
 func PaletteUnblock(s domain.StoryRef, version, was string, words []string) PaletteOption {
 	o := PaletteAct("Unblock", s, version, map[string]string{"do": "unblock", "was": was}, words)
 	o.Signal = SignalStop
@@ -147,19 +144,20 @@ func (o PaletteOption) Cannot(why string) PaletteOption {
 	return o
 }
 
-// PaletteFill is the option that completes the text.
 func PaletteFill(verb, name, note, text string) PaletteOption {
-	return PaletteOption{Verb: verb, Name: name, Note: note, Fill: text, Signal: SignalNone}
+	o := PaletteOption{Verb: verb, Name: name, Note: note, Fill: text, Signal: SignalNone}
+	if verb == "Block" {
+		o.Signal = SignalStop
+	}
+	return o
 }
 
-// PaletteChoose is the option that goes on with a verb for a story.
 func PaletteChoose(verb, word string, s domain.StoryRef, words []string) PaletteOption {
 	o := storyOption(verb, s, words)
 	o.Fill = word
 	return o
 }
 
-// PaletteAlert is the option that acknowledges an alert; next is the page to return to.
 func PaletteAlert(a domain.Alert, next string, words []string, now time.Time) PaletteOption {
 	o := PaletteOption{
 		Verb: "Acknowledge", Name: alertTitle(a), Words: words, Note: alertWhere(a), Signal: signal(a.Kind.Signal()),
@@ -167,7 +165,10 @@ func PaletteAlert(a domain.Alert, next string, words []string, now time.Time) Pa
 	}
 	if a.Story != nil {
 		o.Number = number(a.Story.StoryID, cmp.Or(a.Story.StoryName, a.Story.StoryID))
-		o.Ref = &domain.StoryRef{Project: a.Project, ID: a.Story.StoryID, Name: a.Story.StoryName, Stage: a.Stage}
+		o.Ref = &domain.StoryRef{
+			Project: a.Project, ID: a.Story.StoryID, Name: a.Story.StoryName, Stage: a.Stage,
+			StageTitle: a.StageTitle,
+		}
 	}
 	if !a.Since.IsZero() {
 		o.Note += " · for " + ageAt(now, a.Since)
@@ -175,7 +176,6 @@ func PaletteAlert(a domain.Alert, next string, words []string, now time.Time) Pa
 	return o
 }
 
-// PaletteAnswer is the option that leads to a question.
 func PaletteAnswer(q domain.Question, words []string) PaletteOption {
 	return PaletteOption{
 		Verb: "Answer", Name: "question " + id(q.ID) + " of " + visible(domain.Cut(q.By, 60)), Words: words,
@@ -184,7 +184,6 @@ func PaletteAnswer(q domain.Question, words []string) PaletteOption {
 	}
 }
 
-// PaletteSwitch is the option that makes a project the active one.
 func PaletteSwitch(p *domain.ProjectPipeline, stuck int, next string, words []string) PaletteOption {
 	signal, state := projectState(*p, stuck)
 	if !p.Reachable {
@@ -196,7 +195,6 @@ func PaletteSwitch(p *domain.ProjectPipeline, stuck int, next string, words []st
 	}
 }
 
-// PaletteAssign is the option that assigns an agent to a project, to none if that is "".
 func PaletteAssign(a domain.KnownAgent, project string, words []string) PaletteOption {
 	signal, state := agentState(a)
 	o := PaletteOption{
@@ -213,6 +211,18 @@ func PaletteAssign(a domain.KnownAgent, project string, words []string) PaletteO
 // PaletteOpen is the option that opens a page.
 func PaletteOpen(name, note, url string, words []string) PaletteOption {
 	return PaletteOption{Verb: "Open", Name: domain.Cut(name, 200), Note: note, URL: url, Words: words, Signal: SignalNone}
+}
+
+// PalettePage is the option that opens one of Pages.
+func PalettePage(p PageLink, words []string) PaletteOption {
+	o := PaletteOpen(string(p.Page), "page", p.URL, words)
+	o.Key = p.Key
+	return o
+}
+
+// PaletteMeant is the option that searches for the names that are nearest to a text.
+func PaletteMeant(text string) PaletteOption {
+	return PaletteOpen("results for “"+text+"”", "Did you mean this?", SearchProps{Text: text}.address(FoundAll, 1), nil)
 }
 
 // PaletteAll is the option that opens all results of a search.

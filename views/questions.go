@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,20 +13,23 @@ import (
 	"switchyard/internal/domain"
 )
 
-// QuestionsProps are the data of the Questions page.
 type QuestionsProps struct {
-	Questions []QuestionProps // open, or ended within a minute; the oldest first
-	More      int             // open ones that are not shown
-	All       bool            // the newest of all are shown instead, newest first
+	Questions []QuestionProps   // open, or ended within a minute; the oldest first
+	Ended     []domain.Question // the newest that have ended today
+	More      int               // open ones that are not shown
+	All       bool              // the newest of all are shown instead, newest first
 	Now       time.Time
 }
 
 // QuestionProps is a question as its article shows it.
 type QuestionProps struct {
 	domain.Question
-	MayAnswer bool
-	Next      string // the page to return to
-	Now       time.Time
+	Refusal string       // why the reader may not answer, "" if they may
+	Story   *domain.Item // on the board, nil if it is not there
+	Stage   string
+	Silent  time.Time // since when its agent is, zero for one that is alive
+	Next    string    // the page to return to
+	Now     time.Time
 }
 
 // Title returns the page's title, with the number of open questions.
@@ -47,16 +52,38 @@ func (p QuestionsProps) open() int {
 
 func (p QuestionsProps) facts() []fact {
 	list := []fact{{name: "Open", value: thousands(p.open())}}
-	oldest := p.Now
+	var open []domain.Question
 	for _, q := range p.Questions {
-		if q.State == domain.QuestionOpen && q.AskedAt.Before(oldest) {
-			oldest = q.AskedAt
+		if q.State == domain.QuestionOpen {
+			open = append(open, q.Question)
 		}
 	}
-	if oldest != p.Now {
-		list = append(list, fact{name: "Longest waits", value: ageAt(p.Now, oldest)})
+	if len(open) == 0 {
+		return list
 	}
-	return list
+	first := slices.MinFunc(open, func(a, b domain.Question) int { return a.AskedAt.Compare(b.AskedAt) })
+	longest := "< 1 min"
+	if waits := p.Now.Sub(first.AskedAt); waits >= time.Minute {
+		longest = age(waits)
+	}
+	next := slices.MinFunc(open, func(a, b domain.Question) int { return a.Expires.Compare(b.Expires) })
+	return append(list, fact{name: "Longest waits", value: longest},
+		fact{name: "Ends next", value: age(next.Expires.Sub(p.Now))})
+}
+
+// lead says who waits: "Two agents stand still until somebody answers."
+func (p QuestionsProps) lead() string {
+	askers := map[string]bool{}
+	for _, q := range p.Questions {
+		if q.State == domain.QuestionOpen {
+			askers[q.Asker] = true
+		}
+	}
+	if len(askers) == 0 {
+		return ""
+	}
+	return domain.Count(len(askers), "asker stands", "askers stand") + " still until somebody answers. " +
+		"The first answer counts, here or in chat."
 }
 
 func (p QuestionsProps) address() string {
@@ -66,23 +93,74 @@ func (p QuestionsProps) address() string {
 	return QuestionsURL
 }
 
-// AnswerURL returns the address of the form that answers a question.
 func AnswerURL(id int64) string { return QuestionsURL + "/" + strconv.FormatInt(id, 10) + "/answer" }
 
 func (q QuestionProps) id() string { return "question-" + strconv.FormatInt(q.ID, 10) }
 
 // asks is what the question is, after the asker's name.
 func (q QuestionProps) asks() string {
-	switch q.Kind {
-	case domain.QuestionPermission:
-		return "asks for a permission"
-	case domain.QuestionChoice:
+	switch {
+	case q.Kind == domain.QuestionChoice:
 		return "asks which way"
+	case q.Kind == domain.QuestionText:
+		return "asks for a text"
+	case q.Tool == nil:
+		return "asks for a permission"
 	}
-	return "asks for a text"
+	switch q.Tool.Name {
+	case "Bash":
+		return "asks to run a command"
+	case "Edit", "MultiEdit", "Write", "NotebookEdit":
+		return "asks to change a file"
+	}
+	return "asks to use a tool"
 }
 
-// ended is how a question ended, in a line.
+// says is what an agent says of its tool's use, "" for nothing.
+func (q QuestionProps) says() string {
+	_, description, _ := q.Tool.Command()
+	return description
+}
+
+func (q QuestionProps) story() string {
+	if q.Story != nil {
+		return strings.TrimSpace(number(q.Story.StoryID, q.Story.StoryName) + " " + domain.Cut(q.Story.StoryName, 80))
+	}
+	return domain.Cut(q.StoryID, 100)
+}
+
+// about is what a question was about, in a line.
+func about(q domain.Question) string {
+	if command, _, ok := q.Tool.Command(); ok {
+		return visible(domain.Cut(command, 100))
+	}
+	if q.Tool != nil {
+		return visible(domain.Cut(q.Tool.Name, 100))
+	}
+	return visible(domain.Cut(q.Prompt, 160))
+}
+
+// end is how a question ended, in a word or two, and by whom.
+func end(q domain.Question) (how, who string) {
+	switch {
+	case q.Answer != nil && q.Kind == domain.QuestionPermission:
+		how = map[string]string{domain.Allow: "Allowed", domain.Deny: "Denied"}[q.Answer.Value]
+	case q.Answer != nil:
+		how = domain.Cut(q.Answer.Value, 40)
+	case q.State == domain.QuestionExpired && q.Kind == domain.QuestionPermission:
+		return "Expired, so denied", "nobody"
+	case q.State == domain.QuestionExpired:
+		return "Expired", "nobody"
+	default:
+		return "Withdrawn", ""
+	}
+	who = q.Answer.By
+	if q.Answer.Via == domain.ChannelBot {
+		who += " · chat"
+	}
+	return visible(how), visible(domain.Cut(who, 60))
+}
+
 func (q QuestionProps) ended() string {
 	if a := q.Answer; a != nil {
 		text := "answered by " + a.By
@@ -135,9 +213,17 @@ func visible(text string) string {
 	return shown
 }
 
+// prompt is the question's own text; of the use of a tool nothing is said but what it is.
+func (q QuestionProps) prompt() string {
+	if q.Tool != nil {
+		return ""
+	}
+	return q.Prompt
+}
+
 // hidden counts the characters of a question that would not be seen.
 func (q QuestionProps) hidden() (n int) {
-	for _, text := range append([]string{q.Prompt, q.Detail, q.input()}, q.Options...) {
+	for _, text := range append([]string{q.prompt(), q.Detail, q.input(), q.says()}, q.Options...) {
 		for _, p := range pieces(text) {
 			if p.code != "" {
 				n++
@@ -152,20 +238,33 @@ func (q QuestionProps) input() string {
 	if q.Tool == nil {
 		return ""
 	}
-	var members map[string]json.RawMessage
-	var command string
-	if json.Unmarshal(q.Tool.Input, &members) == nil && len(members) == 1 &&
-		json.Unmarshal(members["command"], &command) == nil {
+	if command, _, ok := q.Tool.Command(); ok {
 		return command
 	}
 	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if encoder.Encode(json.RawMessage(q.Tool.Input)) != nil {
+	if json.Indent(&b, q.Tool.Input, "", "  ") != nil {
 		return string(q.Tool.Input)
 	}
-	return strings.ReplaceAll(strings.TrimSpace(b.String()), `\n`, "\\n\n")
+	return jsonText.ReplaceAllStringFunc(b.String(), readable)
+}
+
+var jsonText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// readable writes a text in JSON with its line ends, and without escapes of what can be read as it is.
+func readable(encoded string) string {
+	var text string
+	if json.Unmarshal([]byte(encoded), &text) != nil || strings.ContainsRune(text, '\uFFFD') {
+		return encoded
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		var b strings.Builder
+		encoder := json.NewEncoder(&b)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(line) // texts always encode
+		lines[i] = strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
+	}
+	return `"` + strings.Join(lines, "\\n\n") + `"`
 }
 
 const (

@@ -24,7 +24,6 @@ const (
 	FoundAgents   FoundKind = "agents"
 )
 
-// SearchProps are a search and its results.
 type SearchProps struct {
 	Text     string
 	Searched bool   // false if there was nothing to search for
@@ -34,8 +33,12 @@ type SearchProps struct {
 	Agents   []domain.Agent
 	Texts    []domain.TextRef
 	Total    domain.FoundTotal
-	Silent   int                 // how many projects did not say what is in their texts
-	Stuck    map[string][]string // as domain.Alerts.Stuck
+	OnBoard  int                                // how many of the stories are on a board now
+	Only     bool                               // without stories that are on no board
+	Meant    string                             // the nearest name if nothing was found, "" for none
+	States   map[string]*domain.ProjectPipeline // of the projects
+	Silent   int                                // how many projects did not say what is in their texts
+	Stuck    map[string][]string                // as domain.Alerts.Stuck
 	Kind     FoundKind
 	Page     int // of one kind; from 1
 	Now      time.Time
@@ -84,7 +87,33 @@ func (p SearchProps) address(kind FoundKind, page int) string {
 	if page > 1 {
 		number = strconv.Itoa(page)
 	}
-	return withQuery(SearchURL, "q", p.Text, "kind", string(kind), "page", number)
+	now := ""
+	if p.Only {
+		now = "now"
+	}
+	return withQuery(SearchURL, "q", p.Text, "kind", string(kind), "board", now, "page", number)
+}
+
+// where returns the address of all results, or of those without stories that are on no board.
+func (p SearchProps) where(only bool) string {
+	p.Only = only
+	return p.address(p.Kind, 1)
+}
+
+// gone is how many of the stories are on no board.
+func (p SearchProps) gone() int { return p.Total.Stories - p.OnBoard }
+
+// projectNote says how a project is.
+func (p SearchProps) projectNote(name string) (signal Signal, note string) {
+	project := p.States[name]
+	if project == nil {
+		return SignalNone, "project"
+	}
+	signal, state := projectState(*project, len(p.Stuck[name]))
+	if !project.Reachable || project.EventsOnly {
+		return signal, state
+	}
+	return signal, thousands(project.Summary().Working) + " in work · " + state
 }
 
 func (p SearchProps) words() []string { return strings.Fields(fold.Text(p.Text)) }
@@ -122,10 +151,9 @@ func foundStage(s domain.StoryRef) string {
 	if s.Stage == "" {
 		return "no longer on the board"
 	}
-	return domain.StageTitle(s.Stage)
+	return s.StageTitle
 }
 
-// foundState returns a story's signal, its trouble in words, and since when it is in its stage.
 func foundState(s domain.StoryRef, stuck []string) (signal Signal, trouble string, since time.Time) {
 	if s.Item == nil {
 		return SignalNone, "", since
@@ -142,4 +170,15 @@ func foundState(s domain.StoryRef, stuck []string) (signal Signal, trouble strin
 		signal = SignalClear
 	}
 	return signal, trouble, s.Item.Since
+}
+
+// foundClass marks stories that are finished, and those that are on no board.
+func foundClass(s domain.StoryRef, trouble string) string {
+	switch {
+	case s.Stage == "":
+		return "gone"
+	case s.Finished && trouble == "":
+		return "finished"
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -47,9 +48,9 @@ func storyState(item domain.Item, stuck []string) (Signal, string) {
 	return SignalNone, ""
 }
 
-func eventState(e domain.Event) (Signal, string) {
+func eventState(ctx context.Context, e domain.Event) (Signal, string) {
 	kind, d := e.Type.Kind(), e.Details()
-	text := kind.Says(d)
+	text := domain.StageWordsOf(ctx).Says(e, d)
 	if kind.OfStory && d.Reason != "" {
 		last, _ := lastLine(d.Reason)
 		text += ": " + last
@@ -77,4 +78,22 @@ func (p ProjectProps) troubledFirst(items []domain.Item) []domain.Item {
 // newestFirst returns stories by arrival, newest first: those finished long ago are folded away.
 func newestFirst(items []domain.Item) []domain.Item {
 	return slices.SortedStableFunc(slices.Values(items), func(a, b domain.Item) int { return b.Since.Compare(a.Since) })
+}
+
+// times says how often something has happened to a story, if that was more than once: ", for the 3rd time".
+func times(s domain.Story, kind domain.EventType) string {
+	n := 0
+	for _, e := range s.History {
+		if e.Type == kind {
+			n++
+		}
+	}
+	if n < 2 {
+		return ""
+	}
+	ending := "th"
+	if n/10%10 != 1 && n%10 >= 1 && n%10 <= 3 {
+		ending = []string{"st", "nd", "rd"}[n%10-1]
+	}
+	return ", for the " + thousands(n) + ending + " time"
 }

@@ -2,6 +2,7 @@ package views
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -229,11 +230,11 @@ type entry struct {
 	by          string // who has done it, and how; "" if not through the gateway
 }
 
-// author says who has caused an event through the gateway, "" for nobody.
+// author says who has caused an event through the gateway or has committed it, "" if that is not known.
 func author(e domain.PastEvent) string {
 	how := map[domain.Channel]string{
 		domain.ChannelConsole: " in the console", domain.ChannelAPI: " over the API", domain.ChannelMCP: " over MCP",
-		domain.ChannelBot: " in chat",
+		domain.ChannelBot: " in chat", domain.ChannelGit: " in git",
 	}[e.Via]
 	if how == "" {
 		return ""
@@ -241,7 +242,7 @@ func author(e domain.PastEvent) string {
 	return "by " + domain.Cut(e.By, 60) + how
 }
 
-func timeline(p StoryProps) []entry {
+func timeline(ctx context.Context, p StoryProps) []entry {
 	s := p.Story
 	var entries []entry
 	moved := map[int64]bool{}
@@ -249,7 +250,8 @@ func timeline(p StoryProps) []entry {
 		kind, d := e.Type.Kind(), e.Details()
 		reason, _ := lastLine(d.Reason)
 		n := entry{
-			signal: signal(kind.Signal), title: upper(kind.Says(d)), text: reason, at: eventTime(e.Event), by: author(e),
+			signal: signal(kind.Signal), title: upper(domain.StageWordsOf(ctx).Says(e.Event, d)),
+			text: reason, at: eventTime(e.Event), by: author(e),
 		}
 		if e.Type == domain.StageTransition {
 			moved[e.At.UnixMilli()] = true
@@ -277,6 +279,7 @@ func timeline(p StoryProps) []entry {
 
 // clockText returns a time of day, with the date unless it is today.
 func clockText(at, now time.Time) string {
+	at = at.In(now.Location())
 	switch {
 	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
 		return "today " + at.Format("15:04")

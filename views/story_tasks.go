@@ -9,13 +9,10 @@ import (
 
 // stageTitle returns the board's word for a stage.
 func (p StoryProps) stageTitle(name string) string {
-	if i := slices.IndexFunc(p.Stages, func(s domain.Stage) bool { return s.Name == name }); i >= 0 {
-		return p.Stages[i].Title()
-	}
 	if p.Story.File != nil && p.Story.File.Label != "" && name == p.Story.Stage {
 		return p.Story.File.Label
 	}
-	return domain.StageTitle(name)
+	return domain.StageWord(p.Stages, name)
 }
 
 // fixed says why people cannot move the story, "" if they can.

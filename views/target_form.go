@@ -2,6 +2,7 @@ package views
 
 import (
 	"slices"
+	"strings"
 
 	"switchyard/internal/domain"
 )
@@ -15,6 +16,8 @@ type TargetForm struct {
 	URL   string // refused, so that it can be corrected
 	Rules domain.TargetRules
 	Error FieldError
+	// Tested is how a test before adding the target went, without a Text if there was none.
+	Tested Notice
 }
 
 // targetKind is what people choose a target from.
@@ -38,6 +41,18 @@ func (f TargetForm) kind() targetKind {
 		return targetKind{field: "Address", example: "https://…, mailto:…, ntfy://…"}
 	}
 	return targetKinds[i]
+}
+
+// kindOf returns the kind of an address.
+func kindOf(address string) string {
+	switch scheme, _, _ := strings.Cut(address, ":"); scheme {
+	case "mailto":
+		return "mail"
+	case "http", "https":
+		return "webhook"
+	default:
+		return scheme
+	}
 }
 
 // IsTargetKind reports whether targets of this kind can be chosen.

@@ -52,8 +52,13 @@ func number(storyID, name string) string {
 	return digits
 }
 
-// Sentence turns an error message into a sentence.
-func Sentence(text string) string { return upper(strings.TrimSuffix(text, ".")) + "." }
+// Sentence turns an error message, or what somebody has written, into a sentence.
+func Sentence(text string) string {
+	if text = upper(text); strings.HasSuffix(text, "?") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "…") {
+		return text
+	}
+	return strings.TrimSuffix(text, ".") + "."
+}
 
 func upper(text string) string {
 	if text == "" {

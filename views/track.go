@@ -14,6 +14,7 @@ type wagon struct {
 	signal Signal
 	state  string // in words, "" for no trouble
 	agent  string // the label of the agent that works on it
+	says   string // the last line of its output
 }
 
 // order returns the wagon's rank: trouble first, then stories that agents work on.
@@ -29,7 +30,6 @@ func (w wagon) order() int {
 	return 3
 }
 
-// stageWord returns the board's word for a stage.
 func stageWord(s *domain.Stage) string { return domain.Cut(s.Title(), 60) }
 
 // station is a stage on a track.
@@ -82,7 +82,6 @@ type trouble struct {
 // maxStations is the most stages of work that a track shows.
 const maxStations = 24
 
-// newTrack returns the track of a project, without its stations.
 func newTrack(p *domain.ProjectPipeline, stuck []string) *track {
 	t, sum := &track{ProjectPipeline: p, stuck: stuck}, p.Summary()
 	if sum.From > 0 {
@@ -103,7 +102,9 @@ func (t *track) fill(owners *domain.Owners) {
 		s := station{name: stage.Name, title: stageWord(&stage)}
 		for _, item := range stage.Items {
 			signal, state := storyState(item, t.stuck)
-			s.add(wagon{item, signal, state, owners.Of(t.Project, item.StoryID).Name})
+			owner := owners.Of(t.Project, item.StoryID)
+			says, _ := lastLine(owner.Output)
+			s.add(wagon{item, signal, state, owner.Name, domain.Cut(says, 200)})
 		}
 		t.stations = append(t.stations, s)
 	}

@@ -14,6 +14,7 @@ const (
 	BotConfigURL = "/bot-config"
 	AccessURL    = "/access"
 	AuditURL     = "/audit"
+	AuditCSVURL  = "/audit.csv"
 	LoginURL     = "/login"
 	LogoutURL    = "/logout"
 
@@ -30,6 +31,7 @@ const (
 	ThemeURL        = "/theme"
 	SearchURL       = "/search"
 	WaitingURL      = "/waiting"
+	TellURL         = "/tell"
 	FlowURL         = "/flow"
 	QuestionsURL    = "/questions"
 	WallURL         = "/wall" // see web.WallLink
@@ -40,6 +42,8 @@ const (
 	WorkerURL      = "/push-worker.js"
 	AcknowledgeURL = "/attention/acknowledge"
 	ReopenURL      = "/attention/reopen"
+	// RemoveSampleURL is the address of the form that removes the sample.
+	RemoveSampleURL = "/remove-sample"
 )
 
 // AllStuck is used instead of an alert's key for all stuck stories. To reopen them, it is followed by the time at which

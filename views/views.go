@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Page names an entry of the navigation; "" is a page without one.
+// Page names a page of Pages; "" is another one.
 type Page string
 
 const (
@@ -23,10 +23,14 @@ const (
 	PageAgents   Page = "Agents"
 	PageEvents   Page = "Events"
 	PageFlow     Page = "Flow"
-	PageBot      Page = "Bot"
-	PageAccess   Page = "Access" // in the menu
+	PageBot      Page = "Bot configuration"
+	PageAccess   Page = "Access"
 	PageNotify   Page = "Notifications"
-	PageAudit    Page = "Audit" // in the menu
+	PageAudit    Page = "Audit"
+
+	// These are no entries of the navigation or the menu.
+	PageWaiting   Page = "Waiting longest"
+	PageQuestions Page = "Questions"
 )
 
 // Theme is the reader's choice of a light or dark theme.
@@ -137,6 +141,11 @@ func (p Part) address(version string) string {
 		separator = "&"
 	}
 	return p.URL + separator + "v=" + url.QueryEscape(version)
+}
+
+// stageTitle is what people read for a stage.
+func stageTitle(ctx context.Context, project, stage string) string {
+	return domain.StageWordsOf(ctx)(project, stage)
 }
 
 // may reports whether the reader has at least the given role. The reader is in the context, so that every component can

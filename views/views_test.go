@@ -91,9 +91,11 @@ func fromGit(list []domain.DayCount, counts ...int) []domain.DayCount {
 
 func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
-	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: events(t), Since: views.EventPlace{At: 1, ID: 1}, Older: views.EventPlace{At: 1, ID: 1}, Now: now}
+	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: domain.Histories(events(t), nil), Since: views.EventPlace{At: 1, ID: 1}, Older: views.EventPlace{At: 1, ID: 1}, Now: now}
+	caused := domain.Histories(events(t)[4:], nil)
+	caused[0].By, caused[0].Via = "Ada", domain.ChannelGit
 	order := views.NewTrackOrder([]domain.ProjectPipeline{alpha, lost, stale}, nil)
-	list, _ := views.NewProjectList(order, nil, "", "", 1)
+	list, _ := views.NewProjectList(order, nil, "", views.ShowAll, "", 1)
 	for name, component := range map[string]templ.Component{
 		"layout": views.Layout(views.Frame{
 			Version: "1.2.3",
@@ -123,9 +125,11 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 			{ProjectPipeline: alpha}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
 		}})),
 		"project": element(views.ProjectPart(views.ProjectProps{
-			Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[4:], Now: now,
+			Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: caused, Now: now,
 			Charts: domain.Charts{Days: days(0, 2, 0, 7, 1), Stages: []domain.StageTime{
-				{Stage: "2_current", Median: 30 * time.Hour, Visits: 5}, {Stage: "3_qa"}, {Stage: "4_merge", Median: 14 * time.Minute, Visits: 1},
+				{Stage: "2_current", Title: "Current", Median: 30 * time.Hour, Visits: 5},
+				{Stage: "3_qa", Title: "QA"},
+				{Stage: "4_merge", Title: "Merge", Median: 14 * time.Minute, Visits: 1},
 			}},
 		})),
 		"project_from_git": element(views.ProjectPart(views.ProjectProps{

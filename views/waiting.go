@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -38,10 +39,12 @@ type WaitingProps struct {
 	Filter WaitingFilter
 	Names  []string // of projects
 	Stages []string // the titles of their stages of work
+	Chat   Chat
 	Now    time.Time
 
-	over, within     []waitingLine // the longest first
-	inWork, overAll  int           // of all stories that the project and stage select
+	acknowledged     map[string]bool // by the key of the alert
+	over, within     []waitingLine   // the longest first
+	inWork, overAll  int             // of all stories that the project and stage select
 	nobody           int
 	moreOver, moreIn int
 }
@@ -54,8 +57,9 @@ type waitingLine struct {
 // waitingLines is how many stories each list of the page shows.
 const waitingLines = 100
 
-// Use fills in the stories, which are in the order of the page.
-func (p *WaitingProps) Use(stories []domain.WaitingStory, owners *domain.Owners) {
+// Use fills in the stories, which are in the order of the page, and the keys of alerts that are acknowledged.
+func (p *WaitingProps) Use(stories []domain.WaitingStory, owners *domain.Owners, acknowledged map[string]bool) {
+	p.acknowledged = acknowledged
 	for _, s := range stories {
 		title := s.Stage.Title()
 		if !slices.Contains(p.Stages, title) && len(p.Stages) < maxOptions {
@@ -95,9 +99,40 @@ func (p WaitingProps) longest() (line waitingLine, ok bool) {
 	return line, false
 }
 
+// alert is the key of what needs attention about the story, "" if nothing does.
+func (l waitingLine) alert() string {
+	a := domain.Alert{Project: l.Project, Story: l.Item}
+	switch {
+	case l.Item.Blocked != "":
+		a.Kind = domain.AlertBlocked
+	case l.Item.MergeFailure != "":
+		a.Kind = domain.AlertMerge
+	case l.Age > l.Limit:
+		a.Kind = domain.AlertStuck
+	default:
+		return ""
+	}
+	return a.Key()
+}
+
+// choice is what the box that chooses the story is called.
+func (l waitingLine) choice() string {
+	return cmp.Or(number(l.Item.StoryID, l.Item.StoryName), domain.Cut(l.Item.StoryName, 60))
+}
+
+// Over returns the stories over their usual time that the page lists.
+func (p WaitingProps) Over() (list []domain.StoryRef) {
+	for _, l := range p.over {
+		list = append(list, domain.StoryRef{Project: l.Project, ID: l.Item.StoryID})
+	}
+	return list
+}
+
 // times is a multiple of the usual time: "26 ×", "3.1 ×".
 func (l waitingLine) times() string {
-	if n := l.Times(); n < 9.95 {
+	if n := l.Times(); n < 0.1 {
+		return "< 0.1 ×"
+	} else if n < 9.95 {
 		return fmt.Sprintf("%.1f ×", n)
 	}
 	return thousands(int(math.Round(l.Times()))) + " ×"
@@ -116,23 +151,8 @@ func (l waitingLine) at() float64 {
 }
 
 func (l waitingLine) signal() Signal {
-	switch {
-	case l.Item.Blocked != "":
-		return SignalStop
-	case l.Item.MergeFailure != "" || l.Age > l.Limit:
-		return SignalCaution
+	if signal, _ := storyState(*l.Item, nil); signal != SignalNone || l.Age <= l.Limit {
+		return signal
 	}
-	return SignalNone
-}
-
-// why is what holds the story up, "" if nothing is known.
-func (l waitingLine) why() string {
-	reason, word := l.Item.Blocked, "Blocked: "
-	if reason == "" {
-		reason, word = l.Item.MergeFailure, "Merge failed: "
-	}
-	if last, _ := lastLine(reason); last != "" {
-		return word + last
-	}
-	return ""
+	return SignalCaution
 }

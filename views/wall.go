@@ -66,6 +66,17 @@ func (p WallProps) pages() [][]*track {
 	return slices.Collect(slices.Chunk(tracks, wallRows))
 }
 
+// stageWords are the titles of the stages that the line shows.
+func (t *track) stageWords() (words string) {
+	if t.backlog != nil {
+		words = t.backlog.Title()
+	}
+	for _, s := range t.stations {
+		words += "\n" + s.title
+	}
+	return words
+}
+
 // doneToday is how many stories of the project were finished today.
 func (t *track) doneToday() int {
 	if len(t.days) == 0 {

@@ -31,9 +31,13 @@ func newSite(t *testing.T, flags ...string) *site {
 	s := &site{t: t, dir: t.TempDir(), args: append([]string{"gateway", "--listen", freeAddress(t), "--data", "DIR/data"}, flags...)}
 	s.again()
 	for _, name := range []string{"alpha", "beta"} {
-		if status, text := s.do(t, "POST", "/api/gateway/projects", fmt.Sprintf(`{"name":%q,"url":"http://127.0.0.1:9/%s"}`, name, name)); status != 200 {
-			t.Fatalf("adding %s: %d %s", name, status, text)
-		}
+		waittest.Until(t, "the project "+name, func() bool {
+			status, text := s.do(t, "POST", "/api/gateway/projects", fmt.Sprintf(`{"name":%q,"url":"http://127.0.0.1:9/%s"}`, name, name))
+			if status != 200 && status != 503 { // the database may not have answered yet
+				t.Fatalf("adding %s: %d %s", name, status, text)
+			}
+			return status == 200
+		})
 	}
 	return s
 }
@@ -294,7 +298,7 @@ func TestUpEndsWithinTenSeconds(t *testing.T) {
 	s.process = start(t, switchyard(t, s.dir, "up", "--listen", "localhost:0", "--data", "DIR/data", "--agent", "local", "--",
 		"sh", "-c", "trap '' TERM\n"+builder, "DIR/work"))
 	agent := s.wait("joined", func(a domain.Agent) bool { return a.Label == "local" })
-	s.assign(agent.ID, sampleName)
+	s.assign(agent.ID, "sample-shop")
 	job := s.job(1)
 	slow, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
@@ -325,7 +329,7 @@ func TestUpRunsAnAgentAlong(t *testing.T) {
 	}
 	up()
 	agent := s.wait("joined", func(a domain.Agent) bool { return a.Label == "local" })
-	s.assign(agent.ID, sampleName)
+	s.assign(agent.ID, "sample-shop")
 	first := s.job(1)
 	if status, took := s.stop(t, syscall.SIGTERM); status != 0 || took > 40*time.Second || first.runs() {
 		t.Errorf("SIGTERM: status %d after %v, the command runs: %v: %s", status, took, first.runs(), &s.stderr)
@@ -334,7 +338,7 @@ func TestUpRunsAnAgentAlong(t *testing.T) {
 		t.Errorf("the agent could not say that it stops: %s", &s.stderr)
 	}
 	up()
-	if second := s.job(2); second.agent != agent.ID || second.project != sampleName {
+	if second := s.job(2); second.agent != agent.ID || second.project != "sample-shop" {
 		t.Errorf("the next time it is %+v", second)
 	}
 	if status, _ := s.do(t, "DELETE", "/gateway/agents/"+agent.ID, ""); status != 204 {

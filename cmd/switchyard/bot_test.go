@@ -111,15 +111,25 @@ func TestTheBotFromTheBrowserToAMatrixRoom(t *testing.T) {
 	if got := posts()[1]; !strings.HasPrefix(got, "Active project: alpha\n1 project, 1 reachable") {
 		t.Errorf("status: %q", got)
 	}
+	for i, asked := range []struct{ command, answer string }{
+		{"flow alpha", "alpha: 0 stories finished in 90 days, too few to say how long a story takes; 1 in work."},
+		{"forecast alpha 5", "alpha: No forecast: 0 stories were finished in 0 days so far; it needs 10 of each."},
+	} {
+		hs.Say("!ops", bottest.Operator, asked.command)
+		waittest.Until(t, asked.command+" answered", func() bool { return len(posts()) == 3+i })
+		if got := posts()[2+i]; got != asked.answer {
+			t.Errorf("%s: %q, want %q", asked.command, got, asked.answer)
+		}
+	}
 	y.moveAndKill(1, 9, func() int { return len(posts()) })
-	waittest.Until(t, "all moves posted", func() bool { return len(posts()) >= 11 })
+	waittest.Until(t, "all moves posted", func() bool { return len(posts()) >= 13 })
 	y.work.move(10, "1_backlog", "2_current")
 	waittest.Until(t, "the last move posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "10_story") })
 	want := []string{"alpha · 0_story · Story number 0 · Backlog → Current"}
 	for i := 1; i <= 10; i++ {
 		want = append(want, fmt.Sprintf("alpha · %d_story · Story number %d · Backlog → Current", i, i))
 	}
-	if got := slices.Delete(posts(), 1, 2); !slices.Equal(got, want) {
+	if got := slices.Delete(posts(), 1, 4); !slices.Equal(got, want) {
 		t.Errorf("posted %q\nwant   %q", got, want)
 	}
 	hs.Say("!ops", bottest.Operator, "move 10 qa")

@@ -288,7 +288,8 @@ func TestAClaimEnds(t *testing.T) {
 	})
 }
 
-// TestAWaitingClaimGetsANewFile: it is woken, on each gateway, when a file appears, a story is unblocked or a claim ends.
+// TestAWaitingClaimGetsANewFile: it is woken, on each gateway, when a file appears, within 100 ms. The fastest of several files counts:
+// the machine does much else.
 func TestAWaitingClaimGetsANewFile(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
 		c := newClaimed(t, on, 1)
@@ -296,12 +297,11 @@ func TestAWaitingClaimGetsANewFile(t *testing.T) {
 		if story := c.claim(holder, `{"to":"1_backlog"}`); story.Stage != "1_backlog" {
 			t.Fatalf("%+v", story)
 		}
+		const usual, tries = 100 * time.Millisecond, 20
 		for n := range c.gateways {
 			by := c.as(n, "waiter", "operator")
-			for i, free := range []func() error{
-				func() error { return os.WriteFile(c.path("1_backlog", 10*n+7), []byte("# new\n"), 0o644) },
-				func() error { return os.WriteFile(c.path("1_backlog", 10*n+8), []byte("# new\n"), 0o644) },
-			} {
+			best := time.Hour
+			for i := 0; best > usual && i < tries || i < 2; i++ {
 				story := make(chan *claimedStory, 1)
 				go func() { story <- c.claim(by, `{"wait":"40s"}`) }()
 				waittest.Until(t, "the claim is held", func() bool {
@@ -309,14 +309,17 @@ func TestAWaitingClaimGetsANewFile(t *testing.T) {
 					return g.metric(t, "switchyard_http_requests_in_flight") >= 2 // with the one that asks
 				})
 				written := time.Now()
-				if err := free(); err != nil {
+				if err := os.WriteFile(c.path("1_backlog", 100*n+7+i), []byte("# new\n"), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				got := <-story
-				t.Logf("gateway %d, file %d: %v", n, i, time.Since(written).Round(time.Millisecond))
-				if got == nil || time.Since(written) > 4*time.Second { // sooner than it would look again by itself
-					t.Errorf("gateway %d, file %d: %+v after %v", n, i, got, time.Since(written))
+				got, took := <-story, time.Since(written)
+				t.Logf("gateway %d, file %d: %v", n, i, took.Round(time.Millisecond))
+				if best = min(best, took); got == nil || took > 4*time.Second { // sooner than it would look again by itself
+					t.Errorf("gateway %d, file %d: %+v after %v", n, i, got, took)
 				}
+			}
+			if best > usual {
+				t.Errorf("gateway %d: no file was claimed within %v, the fastest in %v", n, usual, best)
 			}
 		}
 		began := time.Now()

@@ -42,6 +42,25 @@ func TestTheImageIsBuiltFromAPinnedBaseAndChecksItsHealth(t *testing.T) {
 	}
 }
 
+// TestTheProgramHasTheTimeZones, since the image has nothing but the program: readers and targets name zones.
+func TestTheProgramHasTheTimeZones(t *testing.T) {
+	if !strings.Contains(contrib(t, "contrib/Dockerfile"), "\nFROM scratch\n") {
+		t.Error("the image has more than the program; does it have the time zones?")
+	}
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zone := strings.Join([]string{"Pacific", "Kiritimati"}, "/") // as one literal it would be in the test itself
+	if !strings.Contains(string(program), zone) {
+		t.Errorf("the program lacks the time zone %s", zone)
+	}
+}
+
 // TestTheImageGetsNoSecretsAndNoWeight: "COPY . ." copies everything that is not ignored.
 func TestTheImageGetsNoSecretsAndNoWeight(t *testing.T) {
 	ignored := "\n" + contrib(t, ".dockerignore")

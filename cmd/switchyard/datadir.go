@@ -21,8 +21,7 @@ const (
 	sessionKeyName = "session.key"
 )
 
-// sessionKeySize is in bytes.
-const sessionKeySize = 32
+const sessionKeySize = 32 // bytes
 
 // openDataDir creates the data directory, readable by its owner only, and locks it for this process until unlock.
 func openDataDir(dir string) (unlock func(), err error) {

@@ -57,7 +57,6 @@ type gateway struct {
 	// nil until a shared database has been opened
 	service *service.Service
 	state   bot.State       // of the database
-	first   string          // the first project of up
 	shared  *sharedDatabase // nil when no other gateway shares the database
 	loops   []loop
 	prepare func(ctx context.Context, out io.Writer) error // called once there is a service; may be nil
@@ -95,8 +94,7 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 	cancel(nil)
 	await(g.log, loops)
 	g.shared.leave()
-	var failed startError
-	if errors.As(context.Cause(ctx), &failed) {
+	if failed, ok := errors.AsType[startError](context.Cause(ctx)); ok {
 		return errors.Join(failed.error, err)
 	}
 	return err

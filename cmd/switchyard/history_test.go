@@ -113,7 +113,7 @@ func TestThePastFromGitIsThereAtTheFirstLook(t *testing.T) {
 			}
 		}
 		check()
-		p.eventually(t, "/projects/alpha", "since "+ago(100).Format("2 Jan")+", from git", `class="day git"`)
+		p.eventually(t, "/projects/alpha", "since "+ago(100).Format("2 Jan")+", from git", `class="day git"`, "by Ada in git")
 		if _, text := p.do(t, "GET", "/api/gateway/events", ""); !strings.Contains(text, `"events":[]`) {
 			t.Errorf("moves in git became events: %s", text)
 		}

@@ -109,5 +109,4 @@ func askingCommand(args []string, dir string) ([]string, error) {
 		"--permission-prompt-tool", "mcp__switchyard__permission", "--settings", paths["claude-settings.json"]), nil
 }
 
-// shellQuoted returns a word as a shell takes it.
 func shellQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // the image and small systems have no time zones
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,7 +20,6 @@ import (
 	"switchyard/internal/config"
 )
 
-// Exit statuses.
 const (
 	exitClean   = 0
 	exitFailure = 1
@@ -80,8 +80,7 @@ type usageError struct{ error }
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func asUsage(err error) error {
-	var ofFlag config.FlagError
-	if errors.As(err, &ofFlag) {
+	if _, ok := errors.AsType[config.FlagError](err); ok {
 		return usageError{err}
 	}
 	return err
@@ -95,11 +94,16 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:       true,
 		DisableSuggestions: true, // unknownCommand has its own, in one line
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
-		Version:            version(),
 		Args:               cobra.ArbitraryArgs,
-		RunE:               func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args...) },
 	}
-	root.SetVersionTemplate(versionLine())
+	// Not cobra's Version: its template makes the linker keep every method of every type, 5 MB.
+	asked := root.Flags().BoolP("version", "v", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *asked && len(args) == 0 {
+			return printVersion(cmd, args)
+		}
+		return unknownCommand(cmd, args...)
+	}
 	root.SetFlagErrorFunc(unknownFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(

@@ -28,7 +28,6 @@ import (
 	"switchyard/internal/upstream"
 )
 
-// database is what a gateway needs of its store.
 type database interface {
 	service.Store
 	bot.State
@@ -41,7 +40,9 @@ type database interface {
 // opened by run, which waits for it while the gateway serves. The caller closes the gateway.
 func openGateway(ctx context.Context, c *config.Config, start *startLog) (_ *gateway, err error) {
 	log := start.log
-	g := &gateway{config: c, log: log, start: start, handler: newHandler(c, log), begun: make(chan struct{})}
+	g := &gateway{
+		config: c, log: log, start: start, handler: newHandler(c, log), begun: make(chan struct{}),
+	}
 	for _, warning := range c.Warnings {
 		log.Warn(warning)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SWITCHYARD_TEST_MAIN") != "" {
 		main()
 	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // children inherit no SIGHUP that nohup has made ignored
 	os.Exit(pgtest.Run(func() int { return browsertest.Run(m) }))
 }
 
@@ -45,7 +47,10 @@ func switchyard(t *testing.T, dir string, args ...string) *exec.Cmd {
 		args[i] = strings.ReplaceAll(args[i], "DIR", dir)
 	}
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = []string{"SWITCHYARD_TEST_MAIN=1", "HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}
+	cmd.Env = []string{
+		"SWITCHYARD_TEST_MAIN=1", "HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"),
+		"GORACE=atexit_sleep_ms=0", // else the race detector waits for a second at each end
+	}
 	return cmd
 }
 
@@ -116,6 +121,16 @@ func (p *process) stop(t *testing.T, signal os.Signal) (status int, took time.Du
 		t.Fatalf("does not end after %v: %s", signal, &p.stderr)
 	}
 	return p.ProcessState.ExitCode(), time.Since(begin)
+}
+
+// endWithCommand makes an agent end with the test as it should: killed, it would leave its command running.
+func (p *process) endWithCommand(t *testing.T) {
+	t.Cleanup(func() {
+		if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		<-p.ended
+	})
 }
 
 // logged returns when the process logged a line with this text.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,9 @@ func projectCommand() *cobra.Command {
 			c, err := config.LoadProject(cmd.Flags(), os.Getenv)
 			if err != nil {
 				return asUsage(err)
+			}
+			if layout != "" && !slices.Contains(board.Layouts(), layout) {
+				return usagef("--layout: must be one of %s", strings.Join(board.Layouts(), ", "))
 			}
 			log := newLogger(cmd.ErrOrStderr(), "text", "info")
 			for _, warning := range c.Warnings {

@@ -180,6 +180,8 @@ func TestMistakesInTheCallOfAProjectServer(t *testing.T) {
 		{"--name alpha", 2, "--work: must not be empty"},
 		{"--name alpha --work DIR extra", 2, `"extra"`},
 		{"--name alpha --work DIR --nosuch", 2, "--nosuch"},
+		{"--name alpha --work DIR --layout scrum", 2, "--layout: must be one of stages, openspec"},
+		{"--name alpha --work DIR --layout kiro", 1, "has no board of kiro: no .kiro/specs"},
 		{"--name alpha --work DIR --listen 0.0.0.0:0", 2, "--allow-unauthenticated"},
 		{"--name alpha --work DIR/file/nosuch --listen 127.0.0.1:0", 1, "nosuch"},
 		{"--name alpha --work DIR/file --listen 127.0.0.1:0", 1, "file"},

@@ -132,7 +132,7 @@ func TestTheFirstAnswerWinsOnEachGateway(t *testing.T) {
 				}
 			}
 			t.Logf("round %d: all that were held had it %v after the answer was back", round, time.Since(answered).Round(time.Millisecond))
-			if time.Since(answered) > 4*time.Second {
+			if time.Since(answered) > time.Second {
 				t.Errorf("held for %v", time.Since(answered))
 			}
 			for n, g := range c.gateways {
@@ -202,16 +202,22 @@ func TestAQuestionOutlivesItsGateway(t *testing.T) {
 				t.Errorf("asked again: %v, asked before: %v", got, asked)
 			}
 		}
-		for _, id := range asked {
-			if status, text := p.do(t, "POST", questionsURL+"/"+id+"/answer", `{"value":"allow"}`); status != 200 {
-				t.Errorf("%d %s", status, text)
+		allowed := 0
+		waittest.Until(t, "both are allowed", func() bool {
+			for _, id := range ids() { // what comes in late asks anew
+				if status, text := p.do(t, "POST", questionsURL+"/"+id+"/answer", `{"value":"allow"}`); status != 200 {
+					t.Errorf("%d %s", status, text)
+				}
 			}
-		}
-		for range 2 {
-			if text := within(t, calls); !strings.Contains(text, "allow") {
-				t.Errorf("allowed: %s", text)
+			select {
+			case text := <-calls:
+				if allowed++; !strings.Contains(text, "allow") {
+					t.Errorf("allowed: %s", text)
+				}
+			default:
 			}
-		}
+			return allowed == 2
+		})
 	})
 }
 

@@ -109,8 +109,7 @@ func (s stoppedAt) Error() string { return "asked to stop at " + s.time.String()
 
 // stopTime returns when the process was asked to stop: the time in ctx's cause if it is a stoppedAt, else now.
 func stopTime(ctx context.Context) time.Time {
-	var later stoppedAt
-	if errors.As(context.Cause(ctx), &later) {
+	if later, ok := errors.AsType[stoppedAt](context.Cause(ctx)); ok {
 		return later.time
 	}
 	return time.Now()

@@ -77,7 +77,7 @@ func (s *sharedDatabase) followers(svc *service.Service) []loop {
 		return nil
 	}
 	return []loop{{"changes of others", svc.Sync}, {"stream", func(ctx context.Context) error {
-		return svc.Events.Follow(ctx, func() <-chan struct{} { return s.store.Changed(domain.TopicEvents) })
+		return svc.Events.Follow(ctx, s.store.NewEvents)
 	}}}
 }
 
@@ -97,7 +97,6 @@ func whileAway(loop func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// LiveGateways returns the live gateways that share the database, by their time of starting.
 func (s *sharedDatabase) LiveGateways(ctx context.Context) ([]domain.LiveGateway, error) {
 	live, leader, err := s.store.Lease().Gateways(ctx)
 	if err != nil {

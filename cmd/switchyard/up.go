@@ -19,9 +19,18 @@ import (
 	"switchyard/internal/supervise"
 )
 
+// up is a gateway together with the project servers of this machine.
+type up struct {
+	*gateway
+	create, sample bool
+	token          domain.Secret                   // of the project servers
+	first          string                          // the first project
+	registered     func(ctx context.Context) error // called when the boards have been
+}
+
 func upCommand() *cobra.Command {
 	var agent, name string
-	var create, sample bool
+	u := &up{registered: func(context.Context) error { return nil }}
 	cmd := &cobra.Command{
 		ValidArgsFunction: completeDirs,
 
@@ -31,7 +40,7 @@ func upCommand() *cobra.Command {
 			"DIR, registered under the directory's name, or the repository's for …/.huskies/work and …/work; a second\n" +
 			"one of the same name has the folder above in front. DIR may also be the repository. In a single DIR that\n" +
 			"is empty, stage directories are created, and with --create in one that does not exist. Without DIR those of\n" +
-			"the last start are served, and at first a sample board, which a start with a DIR removes. With --agent, a\n" +
+			"the last start are served, and at first the sample, which a start with a DIR removes. With --agent, a\n" +
 			"build agent runs as well, assigned to the first project, and runs CMD. If SWITCHYARD_PROJECT_TOKEN is set,\n" +
 			"the project servers require that token, and the gateway uses it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +53,7 @@ func upCommand() *cobra.Command {
 				dirs, command = args[:dash], args[dash:]
 			}
 			switch err := domain.CheckAgentLabel(agent); {
-			case sample && len(dirs) > 0:
+			case u.sample && len(dirs) > 0:
 				return usagef("--sample takes no DIR")
 			case !cmd.Flags().Changed("agent") && len(command) > 0:
 				return usagef("CMD requires --agent LABEL, the agent that runs it")
@@ -60,7 +69,7 @@ func upCommand() *cobra.Command {
 					return usagef("--name: as a project's %s", domain.MessageOf(err))
 				}
 			}
-			boards, err := boardsOf(dirs, create, cmd.ErrOrStderr())
+			boards, err := boardsOf(dirs, u.create, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -70,46 +79,50 @@ func upCommand() *cobra.Command {
 					boards[i+1].name = name + "-" + boards[i+1].Layout
 				}
 			}
-			token, err := config.ProjectToken(os.Getenv)
-			if err != nil {
+			if u.token, err = config.ProjectToken(os.Getenv); err != nil {
 				return err
 			}
 			log := newStartLog(cmd.ErrOrStderr(), c)
 			defer log.ended()
-			g, err := openGateway(cmd.Context(), c, log)
-			if err != nil {
+			if u.gateway, err = openGateway(cmd.Context(), c, log); err != nil {
 				return supervise.UnlessEnded(cmd.Context(), err)
 			}
-			g.prepare = func(ctx context.Context, out io.Writer) error {
-				boards, err := g.boardsOfStart(ctx, boards, create, out)
-				if err != nil {
-					return err
-				}
-				if boards, err = g.withSample(ctx, boards, sample, len(dirs) > 0, out); err != nil {
-					return err
-				}
-				return g.addBoards(ctx, boards, token, out)
-			}
+			u.prepare = func(ctx context.Context, out io.Writer) error { return u.register(ctx, boards, len(dirs) > 0, out) }
 			if agent != "" {
-				err = g.runWithAgent(cmd.Context(), cmd.OutOrStdout(), agent, command)
+				err = u.runWithAgent(cmd.Context(), cmd.OutOrStdout(), agent, command)
 			} else {
-				err = g.run(cmd.Context(), cmd.OutOrStdout())
+				err = u.run(cmd.Context(), cmd.OutOrStdout())
 			}
-			return errors.Join(err, g.close())
+			return errors.Join(err, u.close())
 		},
 	}
 	config.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&agent, "agent", "", "also run a build agent named `LABEL`, assigned to the first project")
 	cmd.Flags().StringVar(&name, "name", "", "register a single DIR as the project `N`")
-	cmd.Flags().BoolVar(&sample, "sample", false, "serve the sample board, even after it was removed")
-	cmd.Flags().BoolVar(&create, "create", false, "make a DIR that does not exist, with stage directories")
+	cmd.Flags().BoolVar(&u.sample, "sample", false, "serve the sample, even after it was removed")
+	cmd.Flags().BoolVar(&u.create, "create", false, "make a DIR that does not exist, with stage directories")
 	return cmd
+}
+
+// register registers the boards, those of the last start or the sample. named says that directories were named.
+func (u *up) register(ctx context.Context, boards []workBoard, named bool, out io.Writer) error {
+	boards, err := u.boardsOfStart(ctx, boards, out)
+	if err != nil {
+		return err
+	}
+	if boards, err = u.withSample(ctx, boards, named, out); err != nil {
+		return err
+	}
+	if err := u.addBoards(ctx, boards, out); err != nil {
+		return err
+	}
+	return u.registered(ctx)
 }
 
 // runWithAgent runs the gateway together with a build agent that joins it automatically. The agent ends first, so that
 // it can tell the gateway that it stops.
-func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string, command []string) error {
-	command, err := askingCommand(command, g.config.Data)
+func (u *up) runWithAgent(ctx context.Context, out io.Writer, label string, command []string) error {
+	command, err := askingCommand(command, u.config.Data)
 	if err != nil {
 		return err
 	}
@@ -119,41 +132,41 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 	asked := make(chan time.Time, 1)
 	context.AfterFunc(ctx, func() { asked <- time.Now() })
 	options := agentrun.Options{
-		Gateway: baseURL(g.config.Listen, g.listeners), Label: label, Version: version(),
-		StateFile: filepath.Join(g.config.Data, agentStateName(label)),
+		Gateway: baseURL(u.config.Listen, u.listeners), Label: label, Version: version(),
+		StateFile: filepath.Join(u.config.Data, agentStateName(label)),
 		Token: func(ctx context.Context) (domain.Secret, error) {
-			token, _, err := g.service.Agents.CreateJoinToken(ctx, g.first)
+			token, _, err := u.service.Agents.CreateJoinToken(ctx, u.first)
 			return token, err
 		},
 		Rejoin:  true,
-		Command: command, Environment: os.Environ(), Output: out, Log: g.log,
+		Command: command, Environment: os.Environ(), Output: out, Log: u.log,
 	}
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		select {
-		case <-g.begun:
-			g.assign(ctx, label)
+		case <-u.begun:
+			u.assign(ctx, label)
 		case <-ctx.Done():
 		}
-		supervise.Run(ctx, g.log, "agent", func(ctx context.Context) error {
+		supervise.Run(ctx, u.log, "agent", func(ctx context.Context) error {
 			if err := agentrun.Run(ctx, options); err != nil { // not started again: somebody may have removed it in the console
-				g.log.Error("the agent ended", "agent", label, "error", err)
+				u.log.Error("the agent ended", "agent", label, "error", err)
 			}
 			return nil
 		})
 		stop(stoppedAt{<-asked})
 	})
-	err = g.run(serving, out)
+	err = u.run(serving, out)
 	cancel()
 	ended.Wait()
 	return err
 }
 
-// addBoards starts a project server with the given token for each board and registers it; the first becomes the active
+// addBoards starts a project server for each board and registers it; the first becomes the active
 // project if there is none. The addresses and directories are printed to out.
-func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domain.Secret, out io.Writer) error {
+func (u *up) addBoards(ctx context.Context, boards []workBoard, out io.Writer) error {
 	for _, b := range boards {
-		address, err := g.addBoard(ctx, b, token)
+		address, err := u.addBoard(ctx, b)
 		if err != nil {
 			return fmt.Errorf("project %s: %w", b.name, err)
 		}
@@ -162,43 +175,51 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 	if len(boards) == 0 {
 		return nil
 	}
-	if g.first = boards[0].name; g.service.Projects.Registry().Active == "" {
-		return g.service.Projects.Switch(ctx, g.first)
+	if u.first = boards[0].name; u.service.Projects.Registry().Active == "" {
+		return u.service.Projects.Switch(ctx, u.first)
 	}
 	return nil
 }
 
 // assign assigns the agent of an earlier start to the first project, unless it has one. A new agent is when it joins.
-func (g *gateway) assign(ctx context.Context, label string) {
-	for _, agent := range g.service.Agents.All() {
-		if agent.Label == label && agent.Project == "" && g.first != "" {
-			if _, err := g.service.Agents.Assign(ctx, agent.ID, g.first); err != nil {
-				g.log.WarnContext(ctx, "the agent could not be assigned", "agent", label, "error", err)
+func (u *up) assign(ctx context.Context, label string) {
+	for _, agent := range u.service.Agents.All() {
+		if agent.Label == label && agent.Project == "" && u.first != "" {
+			if _, err := u.service.Agents.Assign(ctx, agent.ID, u.first); err != nil {
+				u.log.WarnContext(ctx, "the agent could not be assigned", "agent", label, "error", err)
 			}
 		}
 	}
 }
 
-func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret) (address string, err error) {
+func (u *up) addBoard(ctx context.Context, b workBoard) (address string, err error) {
 	server, err := openProject(&config.Project{
-		Name: b.name, Work: b.Dir, Layout: b.Layout, Token: token, AllowWrites: true,
-	}, g.log)
+		Name: b.name, Work: b.Dir, Layout: b.Layout, Token: u.token, AllowWrites: true,
+	}, u.log)
 	if err != nil {
 		return "", err
 	}
 	const anyPort = "127.0.0.1:0"
-	listeners, err := listen(g.log, anyPort)
+	listeners, err := listen(u.log, anyPort)
 	if err != nil {
 		return "", err
 	}
-	g.addCloser(func() error { closeAll(listeners); return nil })
+	u.addCloser(func() error { closeAll(listeners); return nil })
 	address = baseURL(anyPort, listeners)
-	if _, err := g.service.Projects.Ensure(ctx, b.name, address, &token); err != nil {
+	if _, err := u.service.Projects.Ensure(ctx, b.name, address, &u.token); err != nil {
 		return "", err
 	}
-	g.loops = append(g.loops, loop{
+	u.loops = append(u.loops, loop{
 		"project server of " + b.name,
-		func(ctx context.Context) error { return server.run(ctx, listeners) },
+		func(ctx context.Context) error {
+			if b.ends != nil {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithCancel(ctx)
+				defer cancel()
+				defer context.AfterFunc(b.ends, cancel)()
+			}
+			return server.run(ctx, listeners)
+		},
 	})
 	return address, nil
 }

@@ -21,7 +21,8 @@ import (
 type workBoard struct {
 	board.Found
 	name  string
-	named bool // by --name
+	named bool            // by --name
+	ends  context.Context // when it is no longer served; nil for as long as the gateway runs
 }
 
 // key identifies the board among what was served.
@@ -67,7 +68,7 @@ func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, erro
 				return nil, usagef("%s: as a project's %s", f.Dir, domain.MessageOf(err))
 			}
 			if !slices.ContainsFunc(boards, func(b workBoard) bool { return b.Found == f }) {
-				boards = append(boards, workBoard{f, name, false})
+				boards = append(boards, workBoard{Found: f, name: name})
 			}
 		}
 	}
@@ -115,10 +116,8 @@ const servedKey = "up"
 // boardsOfStart names the boards: one that was served before keeps its name, and where a name stands for another
 // directory, the folder above goes in front, then a number behind. Without boards it returns those of the last start,
 // and says so.
-func (g *gateway) boardsOfStart(
-	ctx context.Context, boards []workBoard, create bool, out io.Writer,
-) ([]workBoard, error) {
-	text, err := g.state.State(ctx, servedKey)
+func (u *up) boardsOfStart(ctx context.Context, boards []workBoard, out io.Writer) ([]workBoard, error) {
+	text, err := u.state.State(ctx, servedKey)
 	if err != nil {
 		return nil, err
 	}
@@ -133,12 +132,12 @@ func (g *gateway) boardsOfStart(
 			return nil, nil
 		}
 		fmt.Fprintf(out, "Serving what the last start served: %s\n", strings.Join(before.Last, " "))
-		if boards, err = boardsOf(before.Last, create, out); err != nil {
+		if boards, err = boardsOf(before.Last, u.create, out); err != nil {
 			return nil, err
 		}
 	}
 	now := served{Names: map[string]string{}}
-	registry := g.service.Projects.Registry()
+	registry := u.service.Projects.Registry()
 	for dir, name := range before.Names {
 		if _, registered := registry.Find(name); registered {
 			now.Names[dir] = name
@@ -160,7 +159,7 @@ func (g *gateway) boardsOfStart(
 	if err != nil {
 		return nil, err
 	}
-	return boards, g.state.SetState(ctx, servedKey, string(stored))
+	return boards, u.state.SetState(ctx, servedKey, string(stored))
 }
 
 // freeName returns a name for the board that stands for no other directory.

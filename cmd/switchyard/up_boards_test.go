@@ -156,15 +156,22 @@ func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
 		plant(t, filepath.Join(dir, layout), files)
 	}
 	plant(t, filepath.Join(dir, "code"), map[string]string{"main.go": ""})
-	cmd := switchyard(t, dir, "layouts", "DIR/stages", "DIR/openspec", "DIR/code", "DIR/spec-kit", "DIR/kiro", "DIR/backlog.md")
+	cmd := switchyard(t, dir, "layouts", "DIR/stages", "DIR/openspec", "DIR/code", "DIR/spec-kit", "DIR/kiro", "DIR/backlog.md",
+		"DIR/task-master", "DIR/bmad")
 	out, err := cmd.Output()
 	want := "stages DIR/stages/work Current 1, Done 0\n" +
 		"openspec DIR/openspec Draft 0, Planned 0, Doing 1, Done 0, Archived 0\n" +
 		"spec-kit DIR/spec-kit Draft 0, Planned 1, Doing 0, Done 0\n" +
 		"kiro DIR/kiro Draft 0, Planned 0, Doing 0, Done 1\n" +
-		"backlog.md DIR/backlog.md Draft 0, To Do 0, Done 1, Completed 0, Archived 0\n"
+		"backlog.md DIR/backlog.md Draft 0, To Do 0, Done 1, Completed 0, Archived 0\n" +
+		"task-master DIR/task-master pending 0, in-progress 0, review 0, done 1, deferred 0, cancelled 0\n" +
+		"bmad DIR/bmad backlog 0, ready-for-dev 0, in-progress 0, review 0, done 1\n"
 	if got := strings.ReplaceAll(string(out), dir, "DIR"); err != nil || got != want {
 		t.Errorf("%v: %s", err, got)
+	}
+	out, err = switchyard(t, dir, "layouts", "DIR/openspec/openspec/changes", "DIR/kiro/.kiro", "DIR/bmad/_bmad-output").Output()
+	if got := string(out); err != nil || strings.Count(got, "\n") != 3 || !strings.HasPrefix(got, "openspec "+dir+"/openspec Draft") {
+		t.Errorf("of directories of boards: %v: %s", err, got)
 	}
 	var exit *exec.ExitError
 	if _, err := switchyard(t, dir, "layouts", "DIR/code").Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 {

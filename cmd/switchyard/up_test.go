@@ -225,68 +225,6 @@ func TestUpFindsTheWorkOfARepository(t *testing.T) {
 	}
 }
 
-func TestUpShowsASampleBoardAtFirst(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	up := func(args ...string) *process {
-		return start(t, switchyard(t, dir, append([]string{"up", "--listen=localhost:0", "--data=DIR/data"}, args...)...))
-	}
-	p := up()
-	if active, urls := p.registry(t); active != sampleName || len(urls) != 1 {
-		t.Errorf("active %s, projects %v", active, urls)
-	}
-	p.eventually(t, "/api/gateway/pipeline", `"18_story_pay_by_card"`, "waiting for the payment provider", "conflict in shop/basket.go", `"1_backlog"`, `"6_archived"`)
-	p.eventually(t, "/api/gateway/events", `"13_story_photo_sizes"`, `"to_stage":"5_done"`)
-	p.stop(t, syscall.SIGTERM)
-
-	// It is kept as people have left it, and with others that were not named.
-	p = up()
-	if _, err := os.Stat(filepath.Join(dir, "data", sampleName, "5_done", "13_story_photo_sizes.md")); err != nil {
-		t.Errorf("the board was unpacked again: %v", err)
-	}
-	p.stop(t, syscall.SIGTERM)
-
-	// A real project takes its place.
-	stages(t, filepath.Join(dir, "alpha"), "1_story_login")
-	p = up("DIR/alpha")
-	if active, urls := p.registry(t); active != "alpha" || len(urls) != 1 {
-		t.Errorf("with another: active %s, projects %v", active, urls)
-	}
-	if !strings.Contains(p.said, "The sample board is removed") {
-		t.Errorf("it said %q", p.said)
-	}
-	p.stop(t, syscall.SIGTERM)
-
-	// It comes back when it is asked for, beside what the last start served, and stays until it is removed.
-	for _, args := range [][]string{{"--sample"}, nil} {
-		p = up(args...)
-		if _, urls := p.registry(t); len(urls) != 2 || urls[sampleName] == "" {
-			t.Errorf("up %v: projects %v", args, urls)
-		}
-		p.stop(t, syscall.SIGTERM)
-	}
-	if status, says := refused(t, switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "--sample", "DIR/alpha")); status != exitUsage {
-		t.Errorf("with a directory: %d %s", status, says)
-	}
-}
-
-func TestASampleBoardThatSomebodyRemovedStaysAway(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, step := range []struct {
-		args string
-		want string
-	}{{"", sampleName}, {"", "none"}, {"--sample", sampleName}, {"", "none"}} {
-		args := append([]string{"up", "--listen=localhost:0", "--data=DIR/data"}, strings.Fields(step.args)...)
-		p := start(t, switchyard(t, dir, args...))
-		if active, urls := p.registry(t); active != step.want {
-			t.Errorf("up %s: active %s, projects %v", step.args, active, urls)
-		}
-		p.do(t, "DELETE", "/api/gateway/projects/"+sampleName, "")
-		p.stop(t, syscall.SIGTERM)
-	}
-}
-
 func TestTheGatewayShowsNoSample(t *testing.T) {
 	t.Parallel()
 	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))

@@ -53,17 +53,18 @@ func versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine())
-			return err
-		},
+		RunE:  printVersion,
 	}
+}
+
+func printVersion(cmd *cobra.Command, _ []string) error {
+	_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine())
+	return err
 }
 
 // writtenByKey is the key in the state table of the version that wrote the database last.
 const writtenByKey = "written_by"
 
-// recordVersion stores in the database that this version writes it.
 func recordVersion(ctx context.Context, db database) error {
 	before, err := db.State(ctx, writtenByKey)
 	if err != nil || before == version() {

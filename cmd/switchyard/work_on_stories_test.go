@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"switchyard/internal/waittest"
@@ -18,14 +17,11 @@ echo "$SWITCHYARD_STORY_ID ${SWITCHYARD_ANSWER-} $(cat)" >> "$0/worked"
 if [ "$SWITCHYARD_STORY_ID" = 7_story ] && ! [ -e "$0/key" ]; then printf 'looking\nneeds "a key" & more'; exit 1; fi
 echo done`
 
-// TestThreeAgentsWorkOnABoard: three that run contrib/work-on-stories.sh finish 30 stories, or 12 where only the store differs. About one of these they ask, and another is
+// TestThreeAgentsWorkOnABoard: three that run contrib/work-on-stories.sh finish 30 stories. About one of these they ask, and another is
 // blocked, and goes on once it is unblocked.
 func TestThreeAgentsWorkOnABoard(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
-		count := 30
-		if on != "" {
-			count = 12
-		}
+		const count = 30
 		c := newClaimed(t, on, count)
 		script, err := filepath.Abs("../../contrib/work-on-stories.sh")
 		if err != nil {
@@ -42,12 +38,7 @@ func TestThreeAgentsWorkOnABoard(t *testing.T) {
 			}
 			agent := launch(t, switchyard(t, filepath.Join(dir, label), "agent", "--gateway", g.url, "--label", label, "--state", "DIR/state",
 				"--token", join.Token, "--", "sh", script, "sh", "-c", workCommand, dir))
-			t.Cleanup(func() { // killed, it would leave its command running
-				if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
-					t.Error(err)
-				}
-				<-agent.ended
-			})
+			agent.endWithCommand(t)
 		}
 		waittest.Until(t, "three agents", func() bool {
 			var agents []struct {
@@ -170,12 +161,7 @@ func TestAKilledAgentGoesOnWithItsStory(t *testing.T) {
 		}
 		c.wantStatus(other, "POST", "/claim", `{"story_id":"0_story"}`, 409, "builder-1")
 		agent := begin(c.gateways[len(c.gateways)-1])
-		t.Cleanup(func() { // killed, it would leave its command running
-			if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Error(err)
-			}
-			<-agent.ended
-		})
+		agent.endWithCommand(t)
 		waittest.Until(t, "it has done its story", func() bool {
 			_, err := os.Stat(c.path("5_done", 0))
 			return err == nil

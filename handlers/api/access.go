@@ -13,6 +13,7 @@ type namedTokenJSON struct {
 	ID        string      `json:"id"`
 	Name      string      `json:"name"`
 	Role      domain.Role `json:"role"`
+	CreatedBy string      `json:"created_by"`
 	CreatedMS int64       `json:"created_at_ms"`
 	ExpiresMS *int64      `json:"expires_at_ms"`   // null for never
 	UsedMS    *int64      `json:"last_used_at_ms"` // null for never
@@ -57,7 +58,7 @@ func (a *API) ListNamedTokens(w http.ResponseWriter, _ *http.Request) error {
 	tokens := []namedTokenJSON{}
 	for _, t := range a.service.Access.Tokens() {
 		tokens = append(tokens, namedTokenJSON{
-			t.ID, t.Name, t.Role, t.CreatedAt.UnixMilli(), wire.TimeOrNull(t.ExpiresAt),
+			t.ID, t.Name, t.Role, t.CreatedBy, t.CreatedAt.UnixMilli(), wire.TimeOrNull(t.ExpiresAt),
 			wire.TimeOrNull(t.LastUsed),
 		})
 	}

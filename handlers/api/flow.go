@@ -105,7 +105,7 @@ func (a *API) Flow(w http.ResponseWriter, r *http.Request) error {
 		result.InWork = append(result.InWork, inWorkJSON{d.Day, d.Stages})
 	}
 	for _, age := range report.Ageing {
-		one := ageingJSON{Project: age.Project, StoryID: age.StoryID, Stage: age.Stage, Days: age.Days}
+		one := ageingJSON{Project: age.Project, StoryID: age.Item.StoryID, Stage: age.Stage.Name, Days: age.Days}
 		if age.Over > 0 {
 			one.Over = new("p" + strconv.Itoa(age.Over))
 		}
@@ -116,8 +116,8 @@ func (a *API) Flow(w http.ResponseWriter, r *http.Request) error {
 			report.Ahead, newLevels(report.HowMany, false), report.Items, newLevels(report.When, true),
 		}
 	}
-	if report.Made > 0 {
-		result.Graded = &gradedJSON{report.Made, report.Came, flow.Levels[2]}
+	if made := len(report.Graded); made > 0 {
+		result.Graded = &gradedJSON{made, report.CameTrue(), flow.Levels[2]}
 	}
 	return answer(w, http.StatusOK, result, nil)
 }

@@ -16,13 +16,13 @@ const freshPipeline = 100 * time.Millisecond
 // Pipeline writes each project's stages as its server sent them. It encodes while it writes: some projects are large.
 func (a *API) Pipeline(w http.ResponseWriter, r *http.Request) error {
 	registry, pipelines := a.service.Pipelines.All(r.Context(), freshPipeline)
-	a.service.Claims.Show(pipelines)
+	texts := a.service.Claims.Texts(pipelines)
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
 	size := 64
-	for _, p := range pipelines {
-		size += 256 + len(p.Raw)
+	for _, text := range texts {
+		size += 256 + len(text)
 	}
 	out := bufio.NewWriterSize(w, min(size, 64<<10)) // write errors mean that the client is gone
 	_, _ = out.WriteString(`{"active":`)
@@ -38,7 +38,7 @@ func (a *API) Pipeline(w http.ResponseWriter, r *http.Request) error {
 		if p.Reachable {
 			_, _ = out.Write(head[:len(head)-1])
 			_, _ = out.WriteString(`,"stages":`)
-			_, _ = out.Write(p.Raw)
+			_, _ = out.Write(texts[i])
 			head = head[len(head)-1:]
 		}
 		_, _ = out.Write(head)

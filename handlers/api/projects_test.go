@@ -101,6 +101,7 @@ func TestRefusedBodies(t *testing.T) {
 		{"POST", "/api/gateway/switch", `{"project":"alpha"}`, "project"},
 		{"POST", "/api/gateway/projects", `{"name":"beta","url":"http://b"}`, "name"},
 		{"PUT", "/api/gateway/projects/alpha", `{"url":"http://b"}`, "url"},
+		{"POST", "/api/gateway/push", `{"endpoint":"http://b"}`, "endpoint"},
 	}
 	large := `{"name":"` + strings.Repeat("x", 1<<20) + `"}`
 	for _, e := range endpoints {

@@ -27,11 +27,11 @@ func (a *API) AddDevice(w http.ResponseWriter, r *http.Request) error {
 	rules := eventsAndAlerts(b)
 	raw, _ := b.Raw("keys")
 	var keys struct{ P256dh, Auth string }
-	if json.Unmarshal(raw, &keys) != nil {
-		return domain.Errorf(domain.Invalid, "keys: must be an object with p256dh and auth")
-	}
 	if err := b.Err(); err != nil {
 		return err
+	}
+	if json.Unmarshal(raw, &keys) != nil {
+		return domain.Errorf(domain.Invalid, "keys: must be an object with p256dh and auth")
 	}
 	device.P256dh, device.Auth = keys.P256dh, keys.Auth
 	t, err := a.service.Push.Add(r.Context(), name, device, rules)

@@ -10,7 +10,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// AskQuestion asks people.
 func (a *API) AskQuestion(w http.ResponseWriter, r *http.Request) error {
 	q, life, err := newQuestion(web.DecodeJSON(w, r, web.MaxBody))
 	if err != nil {
@@ -36,7 +35,6 @@ func newQuestion(b *web.Body) (q domain.Question, life time.Duration, err error)
 	return q, life, nil
 }
 
-// ListQuestions lists questions, newest first.
 func (a *API) ListQuestions(w http.ResponseWriter, r *http.Request) error {
 	query := web.ParseQuery(r)
 	limit := query.Number("limit", 100, 1, 200)
@@ -96,7 +94,6 @@ func (a *API) AnswerQuestion(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, wire.NewQuestion(q), err)
 }
 
-// WithdrawQuestion ends a question without an answer.
 func (a *API) WithdrawQuestion(w http.ResponseWriter, r *http.Request) error {
 	id, err := service.ParseQuestionID(web.PathParam(r, "id"))
 	if err != nil {

@@ -92,6 +92,8 @@ func TestPeopleAnswerQuestions(t *testing.T) {
 			t.Errorf("answering %q: %d", value, a.StatusCode)
 		}
 	}
+	a, _ := operator("POST", address+"/"+q.ID+"/answer", `{"value":"orders","text":"`+strings.Repeat("ä", domain.MaxAnswer+1)+`"}`)
+	a.WantStatus(t, http.StatusBadRequest).WantText(t, "text: must be at most 16000 characters")
 	if a, _ := agent("POST", address+"/"+q.ID+"/answer", `{"value":"carts"}`); a.StatusCode != 403 {
 		t.Errorf("the agent answers itself: %d", a.StatusCode)
 	}
@@ -112,6 +114,9 @@ func TestPeopleAnswerQuestions(t *testing.T) {
 	slices.Sort(statuses)
 	if fmt.Sprint(statuses) != "[200 409 409 409 409 409 409 409]" {
 		t.Errorf("answers: %v", statuses)
+	}
+	if a, _ := operator("POST", address+"/"+q.ID+"/answer", `{"value":"tables"}`); a.StatusCode != 409 || !strings.Contains(a.Text, "mara") {
+		t.Errorf("a late answer that is none of the options: %d %s", a.StatusCode, a.Text)
 	}
 	if got := <-waited; got.State != "answered" || got.Answer == nil || got.Answer.Value != "orders" || got.Answer.By != "mara" || got.Answer.Via != "api" {
 		t.Errorf("waited for %+v", got)
@@ -217,7 +222,7 @@ func TestAPermissionHookIsHeldUntilSomebodyAnswers(t *testing.T) {
 // TestManyAskAtOnce: none is forgotten, while others end, and each is held until it is answered.
 func TestManyAskAtOnce(t *testing.T) {
 	s := newTokenSite(t)
-	const rounds, each = 20, 16
+	const rounds, each = 18, 16 // fewer than may end within a minute
 	ctx := domain.WithActor(t.Context(), new(domain.Administrator(domain.ViaOpen)))
 	for range rounds {
 		var all sync.WaitGroup

@@ -90,6 +90,24 @@ func TestStoryChangesPassThrough(t *testing.T) {
 	}
 }
 
+// TestAChangeThatChangesNothingIsNoAuditEntry: a box is ticked that is, or nothing is blocked that was.
+func TestAChangeThatChangesNothingIsNoAuditEntry(t *testing.T) {
+	s := newSite(t)
+	const story = `{"story_id":"7_pay","stage":"2_current","version":"v1","tasks":[{"line":3,"text":"x","done":true,"optional":false}]}`
+	s.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
+		mux.HandleFunc("/api/stories/7_pay", gatewaytest.Says(story))
+	}))
+	for _, change := range []string{`"task":{"line":3,"done":true}`, `"blocked":null`, `"merge_failure":null`, `"other":1`, `"task":{"line":3,"done":false}`} {
+		if got := s.Send("PATCH", "/api/gateway/projects/alpha/stories/7_pay", `{"version":"v1",`+change+`}`); got.StatusCode != 200 {
+			t.Errorf("%s: %d %s", change, got.StatusCode, got.Text)
+		}
+	}
+	page, err := s.Audit.Page(t.Context(), domain.AuditQuery{Limit: 9, Action: domain.StoryChanged})
+	if err != nil || len(page.Entries) != 2 || page.Entries[0].Detail != "task: line 3 done → line 3 open" {
+		t.Errorf("%+v, %v", page.Entries, err)
+	}
+}
+
 // TestRequestsThatAGatewayHasPassedOnReachNoProject: a gateway may be registered as its own project, or two as each other's.
 func TestRequestsThatAGatewayHasPassedOnReachNoProject(t *testing.T) {
 	s := newSite(t)

@@ -141,7 +141,7 @@ func (a *API) ListDeliveries(w http.ResponseWriter, r *http.Request) error {
 	if err := query.Err(); err != nil {
 		return err
 	}
-	found, err := a.service.Targets.Deliveries(r.Context(), web.PathParam(r, "id"), int(limit))
+	found, err := a.service.Deliveries.List(r.Context(), web.PathParam(r, "id"), int(limit))
 	list := []deliveryJSON{}
 	for _, d := range found {
 		list = append(list, deliveryJSON{

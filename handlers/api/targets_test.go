@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -98,6 +99,25 @@ func TestWhatATargetMustNotBe(t *testing.T) {
 		if got := s.Send(c[0], "/api/gateway/targets/none"+c[1], body); got.StatusCode != 404 {
 			t.Errorf("%v of an unknown one: %d %s", c, got.StatusCode, got.Text)
 		}
+	}
+}
+
+// TestATestMessageHasTheFormOfADigest, which has no event and no item of attention either.
+func TestATestMessageHasTheFormOfADigest(t *testing.T) {
+	bodies := make(chan string, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- string(body)
+	}))
+	defer receiver.Close()
+	o := service.Options{Messenger: notify.New(notify.Options{Guard: notify.Guard{Loopback: true}})}
+	s := gatewaytest.NewSite(t, o, handlers.Gateway{})
+	var made targetAnswer
+	s.Send("POST", "/api/gateway/targets", `{"name":"Hook","url":"`+receiver.URL+`"}`).Decode(t, &made)
+	s.Send("POST", "/api/gateway/targets/"+made["id"].(string)+"/test", "").WantStatus(t, http.StatusOK)
+	const data = `"data":{"counts":{},"link":"/notifications","text":"This is a test message of Switchyard."}`
+	if body := <-bodies; !strings.Contains(body, `"type":"test"`) || !strings.Contains(body, data) {
+		t.Errorf("the receiver got %s", body)
 	}
 }
 

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -25,9 +26,11 @@ func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.
 	info := web.InfoOf(r.Context())
 	p := views.AccessProps{
 		Open: info.Auth == web.AuthNotRequired, Own: info.SessionID, Sessions: c.service.Access.Sessions(),
-		Tokens: c.service.Access.Tokens(),
-		Agents: len(c.service.Agents.All()), Form: form, Given: given, Now: now(),
+		Tokens:     c.service.Access.Tokens(),
+		AdminToken: c.sessions.HasAdminToken(), Agents: len(c.service.Agents.All()), Form: form, Given: given,
+		Now: now().In(zone(r)),
 	}
+	_, p.Provider = c.sessions.LoginLink(r)
 	var err error
 	if p.Gateways, err = c.service.Gateways(r.Context()); err != nil {
 		c.LogCause(r, err) // the rest of the page can still be shown
@@ -43,6 +46,9 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request, field
 	form := views.TokenForm{
 		Name: fields.Get("name"), Role: domain.Role(fields.Get("role")),
 		Expires: fields.Get("expires_in"),
+	}
+	if form.Role == domain.RoleWall && strings.TrimSpace(form.Name) == "" {
+		form.Name = "Wall display"
 	}
 	var expiresIn *time.Duration
 	if form.Expires != "" {
@@ -75,4 +81,21 @@ func (c *Console) EndSession(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Access.EndSession(r.Context(), web.PathParam(r, "id"))
 	return c.done(w, r, views.AccessURL, views.Notice{Text: "The session has ended."}, err,
 		"This session had already ended.")
+}
+
+// EndOtherSessions ends all sessions but the reader's own.
+func (c *Console) EndOtherSessions(w http.ResponseWriter, r *http.Request) error {
+	own, ended := web.InfoOf(r.Context()).SessionID, 0
+	for _, s := range c.service.Access.Sessions() {
+		if s.ID == own {
+			continue
+		}
+		err := c.service.Access.EndSession(r.Context(), s.ID)
+		if err != nil && domain.CodeOf(err) != domain.NotFound {
+			return c.done(w, r, views.AccessURL, views.Notice{}, err, "")
+		}
+		ended++
+	}
+	text := domain.Count(ended, "other session has ended.", "other sessions have ended.")
+	return c.notices.redirect(w, r, views.AccessURL, views.Notice{Text: text})
 }

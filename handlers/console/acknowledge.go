@@ -60,5 +60,4 @@ func (c *Console) Reopen(w http.ResponseWriter, r *http.Request, fields url.Valu
 	return c.done(w, r, localPath(fields.Get("next")), views.Notice{Text: said}, err, alertGone)
 }
 
-// alertGone is said when there is nothing to acknowledge or to reopen.
 const alertGone = "There is nothing to acknowledge any more: this trouble is over."

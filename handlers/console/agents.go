@@ -2,9 +2,11 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,9 +29,22 @@ func (c *Console) Agents(w http.ResponseWriter, r *http.Request) error {
 func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, around views.AgentsPageProps,
 	said views.Notice,
 ) error {
-	p := views.AgentsProps{Projects: c.projectNames(), Said: said, Now: now()}
-	p.List, p.Agents = c.agentList(r)
-	var err error
+	p := views.AgentsProps{
+		Projects: c.projectNames(), Asks: map[string]views.QuestionProps{}, Said: said, Now: now(),
+	}
+	asks := map[string]bool{}
+	open, _, err := c.recentQuestions(r, func(q domain.Question) bool {
+		return q.AgentID != "" && q.State == domain.QuestionOpen
+	}, shownQuestions, views.AgentsURL)
+	if err != nil {
+		return err
+	}
+	for _, q := range slices.Backward(open) { // the oldest is shown first
+		p.Asks[q.AgentID], asks[q.AgentID] = q, true
+	}
+	p.Counts = views.CountAgents(c.service.Agents.All(), asks)
+	p.List, p.Agents = c.agentList(r, asks)
+	p.Work = c.agentsWork(r.Context(), p.Agents)
 	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); err != nil &&
 		domain.CodeOf(err) != domain.Unavailable {
 		return err
@@ -81,10 +96,14 @@ func (c *Console) JoinToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if wantsPart(r) {
-		return c.render(w, r, view{part: c.joinState(token)})
+	if !wantsPart(r) {
+		return c.showJoin(w, r, token, views.NewToken{})
 	}
-	return c.showJoin(w, r, token, views.NewToken{})
+	if agent, joined := c.service.Agents.Find(token.UsedBy); joined { // the panel becomes the agent's line
+		w.Header().Set("HX-Redirect", views.AgentURL(agent.ID))
+		return c.notices.keep(w, views.Notice{Text: agent.Label + " joined" + views.AssignedTo(agent.Project) + "."})
+	}
+	return c.render(w, r, view{part: c.joinState(token)})
 }
 
 func (c *Console) joinState(token domain.JoinToken) views.Part {
@@ -103,8 +122,32 @@ func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.
 		views.Notice{})
 }
 
+// agentsWork returns the stories on which agents work, by agent: what one has claimed comes before what its output
+// mentions.
+func (c *Console) agentsWork(ctx context.Context, agents []domain.KnownAgent) map[string]views.AgentWork {
+	work, seen := map[string]views.AgentWork{}, map[string]bool{"": true}
+	s := c.service.Overview.Snapshot(ctx)
+	for _, a := range agents {
+		at, known := s.Registry.Index(a.Project)
+		if !known || seen[a.Project] {
+			continue
+		}
+		seen[a.Project] = true
+		stages := s.Pipelines[at].Stages
+		for _, stage := range stages[:domain.OpenStages(stages)] {
+			for _, item := range stage.Items {
+				owner := s.Owners.Of(a.Project, item.StoryID)
+				if has, found := work[owner.AgentID]; owner.AgentID != "" && (!found || !has.Claimed && owner.Holder != "") {
+					work[owner.AgentID] = views.AgentWork{Item: item, Stage: stage.Title(), Claimed: owner.Holder != ""}
+				}
+			}
+		}
+	}
+	return work
+}
+
 // agentList returns the page of the list that the address asks for, or that a form was sent from.
-func (c *Console) agentList(r *http.Request) (views.List, []domain.KnownAgent) {
+func (c *Console) agentList(r *http.Request, asks map[string]bool) (views.List, []domain.KnownAgent) {
 	query := r.URL.Query()
 	if r.Method == http.MethodPost {
 		query = nil
@@ -114,7 +157,7 @@ func (c *Console) agentList(r *http.Request) (views.List, []domain.KnownAgent) {
 		}
 	}
 	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
-	return views.NewAgentList(c.service.Agents.All(), query.Get("q"), page, query.Get("at"))
+	return views.NewAgentList(c.service.Agents.All(), asks, query.Get("q"), page, query.Get("at"))
 }
 
 func (c *Console) RevokeToken(w http.ResponseWriter, r *http.Request) error {
@@ -157,7 +200,7 @@ func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.N
 		c.LogCause(r, err)
 		done = views.Notice{Text: views.Sentence(domain.MessageOf(err)), Failed: true}
 	case !wantsPart(r):
-		list, _ := c.agentList(r)
+		list, _ := c.agentList(r, nil)
 		return c.notices.redirect(w, r, list.Address(), done)
 	}
 	return c.showAgents(w, r, view{once: true, status: web.StatusOf(err)}, views.AgentsPageProps{}, done)

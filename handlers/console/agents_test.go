@@ -2,18 +2,23 @@ package console_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"html"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"switchyard/handlers"
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
+	"switchyard/views"
 )
 
 // join makes an agent.
@@ -156,7 +161,8 @@ func TestJoiningAnAgentInTheBrowser(t *testing.T) {
 	screenshot(tab, "agents-waiting")
 	builder := s.redeem(token, "builder-2")
 	tab.WaitText("builder-2 joined")
-	tab.Wait(`document.querySelectorAll("#agents tbody tr").length === 2 && !document.querySelector(".htmx-request, .htmx-swapping, .htmx-settling")`)
+	tab.Wait(`location.hash === "#agent-` + builder.ID + `" && !document.getElementById("join")`) // the panel is its line now
+	tab.Wait(`document.querySelectorAll("#agents .agent-lines > li").length === 2 && !document.querySelector(".htmx-request, .htmx-swapping, .htmx-settling")`)
 
 	// A choice applies at once, and leaves the rest of the page as it is.
 	choose := `(select, value) => { select.value = value; select.dispatchEvent(new Event("change", {bubbles: true})) }`
@@ -169,7 +175,7 @@ func TestJoiningAnAgentInTheBrowser(t *testing.T) {
 	tab.WaitText("builder-2 is unassigned.")
 	s.wantAssigned(builder, "")
 	browsertest.Eval[any](tab, row+`.querySelector("select").value = "alpha"`)
-	browsertest.Eval[any](tab, `[...`+row+`.querySelectorAll("button")].find(b => b.innerText === "Assign").click()`)
+	browsertest.Eval[any](tab, `[...`+row+`.querySelectorAll("button")].find(b => b.textContent === "Assign").click()`)
 	tab.WaitText("builder-2 is assigned to alpha.")
 	s.wantAssigned(builder, "alpha")
 
@@ -180,18 +186,20 @@ func TestJoiningAnAgentInTheBrowser(t *testing.T) {
 	screenshot(tab, "agents-narrow")
 	tab.Size(1280, 800)
 
-	browsertest.Eval[any](tab, `[...`+row+`.querySelectorAll("button")].find(b => b.innerText === "Rename").click()`)
+	tab.Find("button", "Actions for builder-2").Click()
+	tab.Find("button", "Rename").Click()
 	tab.Find("textbox", "Label").Type("painter")
 	tab.Find("button", "Save").Click()
 	tab.WaitText("The agent is now called painter.")
 	if open := tab.All("dialog", "Rename painter"); len(open) > 0 {
 		t.Error("the dialog stays open")
 	}
-	browsertest.Eval[any](tab, `[...`+row+`.querySelectorAll("button")].find(b => b.innerText === "Remove").click()`)
+	tab.Find("button", "Actions for painter").Click()
+	tab.Find("button", "Remove").Click()
 	tab.Find("dialog", "Remove painter?")
-	browsertest.Eval[any](tab, `document.querySelector(":popover-open form button:last-child").click()`)
+	browsertest.Eval[any](tab, `document.querySelector("[role=dialog]:popover-open form button:last-child").click()`)
 	tab.WaitText("painter is removed.")
-	tab.Wait(`document.querySelectorAll("#agents tbody tr").length === 1`)
+	tab.Wait(`document.querySelectorAll("#agents .agent-lines > li").length === 1`)
 }
 
 func (s *consoleSite) wantAssigned(a domain.Agent, project string) {
@@ -252,5 +260,57 @@ func TestTheAgentsPageSaysHowCodingAgentsConnect(t *testing.T) {
 	address := strings.Replace(open.URL, "http:", "https:", 1)
 	if !strings.Contains(page, "claude mcp add --transport http switchyard "+address+"/mcp<") || strings.Contains(page, "API_TOKEN") {
 		t.Errorf("of a gateway that asks for no token: %s", page)
+	}
+}
+
+// TestTheAgentsPageHasALineForEachAgent: those first that need somebody, each with its story and the end of its output.
+func TestTheAgentsPageHasALineForEachAgent(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"2_current/2_story_audit.md": "# Audit log\n", "3_qa/5_story_pay.md": "# Pay by card\n"})
+	var agents []domain.Agent
+	for _, label := range []string{"asking", "building", "claiming", "failing", "unassigned"} {
+		agents = append(agents, s.join(label))
+	}
+	asking, building, claiming, failing := agents[0], agents[1], agents[2], agents[3]
+	for _, a := range agents[:4] {
+		if _, err := s.Agents.Assign(t.Context(), a.ID, "webshop"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.says(building, domain.AgentRunning, "claimed 2_story_audit\nstep 1 ok")
+	s.says(failing, domain.AgentFailed, "$ make\nerror: no rule <x>")
+	who := domain.Actor{Who: "agent claiming", Via: domain.ViaToken, Role: domain.RoleViewer, Project: "webshop", Account: "agent " + claiming.ID, AgentID: claiming.ID}
+	if _, _, err := s.Claims.Claim(domain.WithActor(t.Context(), &who), "webshop", service.ClaimRequest{StoryID: "5_story_pay"}); err != nil {
+		t.Fatal(err)
+	}
+	who = domain.Actor{Who: "agent asking", Via: domain.ViaToken, Role: domain.RoleViewer, Project: "webshop", Account: "agent " + asking.ID, AgentID: asking.ID}
+	ask := func(command string) domain.Question {
+		t.Helper()
+		q, err := s.Questions.Ask(domain.WithActor(t.Context(), &who), domain.Question{
+			Project: "webshop", Kind: domain.QuestionPermission, Prompt: "May I use Bash?",
+			Tool: &domain.ToolUse{Name: "Bash", Input: json.RawMessage(command)},
+		}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	q := ask(`{"command":"rm -r build"}`)
+	s.Get("/agents").WantText(t, "At work", ">1 <small>of 5", "Asks", ">1", "In trouble", ">1", "Free", ">2",
+		">asking</b>", "asks</span>", "May I use Bash?", "rm -r build", ">Allow</button>", ">Deny</button>",
+		">failing</b>", "failed</span>", " open>", "error: no rule &lt;x&gt;", `class="bad">error: no rule`,
+		">building</b>", "running</span>", "2_story_audit", "Audit log", "Current", "step 1 ok",
+		">claiming</b>", "5_story_pay", "Pay by card", "QA", " · claimed", ">Release its story</button>",
+		">unassigned</b>", "no project", ">Assign</button>")
+	release := []string{"do", "release", "next", "/agents"}
+	page := s.follow(s.Submit("/projects/webshop/stories/5_story_pay", release...).WantStatus(t, http.StatusSeeOther))
+	page.WantText(t, "The claim is released", "<h1>Agents</h1>").WantNoText(t, " · claimed", ">Release its story<")
+	s.Submit(views.AnswerURL(q.ID), "value", "deny", "next", "/agents").WantStatus(t, http.StatusSeeOther)
+	s.Get("/agents").WantText(t, "Asks", ">0").WantNoText(t, "May I use Bash?")
+
+	// Nobody allows what they cannot read here.
+	for _, long := range []string{`{"command":"a\nb\nc\nd"}`, `{"command":"` + strings.Repeat("x", 301) + `"}`, `{"command":"rm \u202e"}`} {
+		q = ask(long)
+		s.Get("/agents").WantText(t, "May I use Bash?", fmt.Sprint(views.QuestionsURL, "#question-", q.ID), "Read and answer").WantNoText(t, ">Allow</button>")
+		s.Submit(views.AnswerURL(q.ID), "value", "deny").WantStatus(t, http.StatusSeeOther)
 	}
 }

@@ -1,8 +1,12 @@
 package console
 
 import (
+	"context"
 	"math"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
@@ -13,24 +17,97 @@ import (
 const auditPage = 50
 
 func (c *Console) Audit(w http.ResponseWriter, r *http.Request) error {
-	query := web.ParseQuery(r)
-	p := views.AuditProps{
-		Filter: views.AuditFilter{Who: query.Get("who"), Action: domain.Action(query.Get("action")), Text: query.Get("q")},
-		Now:    now(),
-	}
-	q := domain.AuditQuery{Limit: auditPage, Who: p.Filter.Who, Action: p.Filter.Action, Text: p.Filter.Text}
-	if query.Get("before") != "" {
-		q.Before = query.Number("before", 0, 0, math.MaxInt64)
-	}
-	if err := query.Err(); err != nil {
+	filter, q, err := auditQuery(r)
+	if err != nil {
 		return err
 	}
+	p := views.AuditProps{Filter: filter, Before: q.Before, Agents: c.agentLabels(), Now: now().In(zone(r))}
 	page, err := c.service.Audit.Page(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	if p.Entries = page.Entries; page.More {
+	if p.Entries = c.named(r.Context(), page.Entries); page.More {
 		p.Older = page.Entries[len(page.Entries)-1].ID
 	}
-	return c.render(w, r, view{frame: views.Frame{Title: "Audit", Page: views.PageAudit}, page: views.Audit(p)})
+	return c.render(w, r, view{
+		frame: views.Frame{Title: "Audit", Page: views.PageAudit, Scripts: eventScripts}, page: views.Audit(p),
+	})
+}
+
+func auditQuery(r *http.Request) (f views.AuditFilter, q domain.AuditQuery, err error) {
+	query := web.ParseQuery(r)
+	f = views.AuditFilter{Who: query.Get("who"), Action: domain.Action(query.Get("action")), Text: query.Get("q")}
+	if f.From, f.To, err = window(query, zone(r)); err != nil {
+		return f, q, err
+	}
+	q = domain.AuditQuery{Limit: auditPage, Who: f.Who, Action: f.Action, Text: f.Text, From: f.From, To: f.To}
+	if query.Get("before") != "" {
+		q.Before = query.Number("before", 0, 0, math.MaxInt64)
+	}
+	return f, q, query.Err()
+}
+
+// AuditCSV has all entries that the filter selects, newest first, as they are stored.
+func (c *Console) AuditCSV(w http.ResponseWriter, r *http.Request) error {
+	_, q, err := auditQuery(r)
+	if err != nil {
+		return err
+	}
+	q.Limit = csvRows
+	header := []string{"id", "at", "who", "via", "role", "action", "subject", "detail", "request_id"}
+	return writeCSV(w, "audit-"+now().Format(time.DateOnly), header, func() (rows [][]string, more bool, err error) {
+		page, err := c.service.Audit.Page(r.Context(), q)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, e := range page.Entries {
+			rows = append(rows, []string{
+				strconv.FormatInt(e.ID, 10), e.At.UTC().Format(time.RFC3339), e.Who, string(e.Via), string(e.Role),
+				string(e.Action), e.Subject, e.Detail, e.RequestID,
+			})
+			q.Before = e.ID
+		}
+		return rows, page.More, nil
+	})
+}
+
+// named adds the names of agents and stories, of those on a board, to entries that have their ids.
+func (c *Console) named(ctx context.Context, entries []domain.AuditEntry) []views.AuditLine {
+	lines := make([]views.AuditLine, len(entries))
+	wanted := map[string]map[string][]*views.AuditLine{} // by project and story
+	s := c.service.Overview.Snapshot(ctx)
+	for i, e := range entries {
+		line := &lines[i]
+		*line = views.AuditLine{AuditEntry: e, By: strings.TrimPrefix(e.Who, "agent ")}
+		if a, found := c.service.Agents.Find(e.Who); found {
+			line.By = a.Label
+		}
+		if !strings.HasPrefix(string(e.Action), "story.") && !strings.HasPrefix(string(e.Action), "question.") {
+			continue
+		}
+		for at, letter := range e.Subject {
+			project := e.Subject[:at]
+			if _, known := s.Registry.Index(project); letter == '/' && known {
+				line.Project, line.Story = project, domain.StoryRef{Project: project, ID: e.Subject[at+1:]}
+			}
+		}
+		if stories := wanted[line.Project]; stories == nil {
+			wanted[line.Project] = map[string][]*views.AuditLine{}
+		}
+		wanted[line.Project][line.Story.ID] = append(wanted[line.Project][line.Story.ID], line)
+	}
+	for project, stories := range wanted {
+		at, known := s.Registry.Index(project)
+		if !known {
+			continue
+		}
+		for _, stage := range s.Pipelines[at].Stages {
+			for _, item := range stage.Items {
+				for _, line := range stories[item.StoryID] {
+					line.Story.Name = item.StoryName
+				}
+			}
+		}
+	}
+	return lines
 }

@@ -102,6 +102,7 @@ func TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab(t *testing.T) {
 	// A name or a reason that the service would refuse is refused by the browser, at its field.
 	agent := s.join("builder-1")
 	tab.Goto(s.URL + "/agents")
+	tab.Find("button", "Actions for builder-1").Click()
 	tab.Find("button", "Rename").Click()
 	tab.Find("textbox", "Label").Call("function() { this.value = 'a\\u0001b' }")
 	tab.Find("button", "Save").Click()

@@ -170,9 +170,10 @@ func TestBrowserEventsComeWhileOneReads(t *testing.T) {
 	tab.Goto(s.URL + "/events")
 	tab.Find("link", "Load older").Click()
 	tab.Wait(`document.querySelectorAll('li[id^=event-]').length === 150`)
-	if headings := browsertest.Eval[int](tab, `document.querySelectorAll('main h2').length`); headings != 1 {
+	if headings := browsertest.Eval[int](tab, `document.querySelectorAll('.events h2').length`); headings != 1 {
 		t.Errorf("%d headings for one day", headings)
 	}
+	tab.Wait(`document.querySelector('.events h2').textContent.endsWith('150 events')`)
 
 	s.move("alpha", "900_story", "2_current", "3_qa", now)
 	tab.Wait(`document.querySelector('#event-151.fresh')`)

@@ -37,6 +37,10 @@ func TestPagesShowTheSameOwner(t *testing.T) {
 	}
 	s.says(agent, domain.AgentRunning, "claimed 2_story_audit, go")
 	badges("builder-1", 1)
+	s.says(agent, domain.AgentRunning, "claimed 2_story_audit, go\nall \u202etests pass\n\n")
+	waittest.Until(t, "the last line of its output", func() bool {
+		return strings.Contains(s.Get("/").Text, `data-says="all U+202Etests pass"`)
+	})
 	zoe := domain.Actor{Who: "zoe", Account: "token z", Role: domain.RoleOperator, Channel: domain.ChannelMCP}
 	if _, _, err := s.Claims.Claim(domain.WithActor(t.Context(), &zoe), "webshop", service.ClaimRequest{StoryID: "2_story_audit", To: "3_qa"}); err != nil {
 		t.Fatal(err)
@@ -44,6 +48,7 @@ func TestPagesShowTheSameOwner(t *testing.T) {
 	badges("zoe", 1)
 	s.move("webshop", "2_story_audit", "2_current", "3_qa", time.Now())
 	s.Get(auditPage).WantText(t, "claimed by <bdi>zoe</bdi>", "by zoe over MCP")
+	s.Get("/projects/webshop").WantText(t, "Latest moves", "by zoe over MCP")
 }
 
 // TestAStoryIsClaimedByPlainForms: claimed, taken over and released, and found by Mine.

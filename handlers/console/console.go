@@ -32,6 +32,8 @@ type Sessions interface {
 	LogIn(w http.ResponseWriter, r *http.Request, token domain.Secret) error
 	LogOut(w http.ResponseWriter, r *http.Request) error
 
+	// HasAdminToken reports whether there is an admin token.
+	HasAdminToken() bool
 	// Base returns the address of this gateway for people.
 	Base(r *http.Request) string
 
@@ -55,6 +57,7 @@ func New(s *service.Service, sessions Sessions, sample Sample, noticeKey []byte,
 func (c *Console) Page(h web.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		setPageHeaders(w.Header())
+		r = r.WithContext(domain.WithStageWords(r.Context(), c.service.Pipelines.StageWord))
 		if err := h(w, r); err != nil {
 			c.fail(w, r, err)
 		}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,7 +33,7 @@ func (c *Console) Events(w http.ResponseWriter, r *http.Request) error {
 			Text:    query.Get("q"),
 		},
 		Day: query.Get("day"),
-		Now: now(),
+		Now: now().In(zone(r)),
 	}
 	var err error
 	if p.Filter.From, p.Filter.To, err = window(query, p.Now.Location()); err != nil {
@@ -99,7 +100,7 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	case p.Since.ID > 0:
 		p.Cut = p.KeepSince() && more
 	case more:
-		p.Older = views.PlaceOf(p.Events[end])
+		p.Older = views.PlaceOf(p.Events[end].Event)
 		p.Since = p.Older
 	default:
 		p.Since = views.EventPlace{ID: 1}
@@ -120,16 +121,20 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 func (c *Console) tell(r *http.Request, p views.EventsProps) (told views.EventsTold, err error) {
 	q := p.Filter.Query()
 	q.Text = "" // bars and counts are of all
-	q.From, q.To = p.Now.Add(-views.ToldHours*time.Hour).UnixMilli(), 0
-	recent, _, err := c.service.Events.Newest(r.Context(), q, eventsTold)
+	q.From, q.To = views.ToldFrom(p.Now).UnixMilli(), 0
+	recent, more, err := c.service.Events.Newest(r.Context(), q, eventsTold)
 	if err != nil {
 		return told, c.bearUnavailable(err)
 	}
 	told.CountHours(recent, p.Now)
-	if p.Filter.From == 0 && p.Filter.To == 0 {
+	if p.Filter.From == 0 && p.Filter.To == 0 && p.Filter.Type == "" {
+		told.CountWindow(recent, more)
 		return told, nil
 	}
-	q.From, q.To, q.Type = p.Filter.From, p.Filter.To, ""
+	q.Type = ""
+	if p.Filter.From > 0 || p.Filter.To > 0 {
+		q.From, q.To = p.Filter.From, p.Filter.To
+	}
 	events, more, err := c.service.Events.Newest(r.Context(), q, eventsTold)
 	told.CountWindow(events, more)
 	return told, c.bearUnavailable(err)
@@ -150,7 +155,7 @@ func (c *Console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 		return err
 	}
 	if more {
-		p.Older = views.PlaceOf(p.Events[len(p.Events)-1])
+		p.Older = views.PlaceOf(p.Events[len(p.Events)-1].Event)
 	}
 	return c.render(w, r, view{
 		frame:    views.Frame{Title: p.Title(), Page: views.PageEvents, Scripts: eventScripts},
@@ -164,11 +169,24 @@ func (c *Console) findEvents(r *http.Request, p *views.EventsProps, limit int) (
 	q := p.Filter.Query()
 	q.Before, q.BeforeAt, q.Limit = p.Before.ID, p.Before.At, limit
 	page, err := c.service.Events.Page(r.Context(), q)
-	p.Events = page.Events
+	if err == nil {
+		slices.Reverse(page.Events)
+		p.Events, err = c.service.Events.Caused(r.Context(), page.Events)
+		slices.Reverse(p.Events)
+	}
+	p.Agents = c.agentLabels()
 	if err != nil && c.bearUnavailable(err) == nil { // the search took too long
 		p.Failure, err = domain.MessageOf(err), nil
 	}
 	return page.More, err
+}
+
+func (c *Console) agentLabels() map[string]bool {
+	labels := map[string]bool{}
+	for _, a := range c.service.Agents.All() {
+		labels[a.Label] = true
+	}
+	return labels
 }
 
 func (c *Console) projectNames() []string {

@@ -5,11 +5,14 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
+	"switchyard/internal/service"
 )
 
 func TestEventsAreFiltered(t *testing.T) {
@@ -173,6 +176,45 @@ func TestRunsOfEventsAreFolded(t *testing.T) {
 	if n := strings.Count(page.Text, `<details id="run-`); n != 2 {
 		t.Errorf("%d runs, want 2", n)
 	}
+}
+
+// TestEventsSayWhoDidIt: what was changed through the gateway has its author, an agent with its badge.
+func TestEventsSayWhoDidIt(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"2_current/2_story_audit.md": "# Audit log\n"})
+	s.join("builder-1")
+	who := domain.Actor{Who: "builder-1", Account: "token b", Role: domain.RoleOperator, Channel: domain.ChannelMCP}
+	if _, _, err := s.Claims.Claim(domain.WithActor(t.Context(), &who), "webshop", service.ClaimRequest{StoryID: "2_story_audit", To: "3_qa"}); err != nil {
+		t.Fatal(err)
+	}
+	s.move("webshop", "2_story_audit", "2_current", "3_qa", time.Now())
+	s.move("webshop", "3_story_pay", "3_qa", "2_current", time.Now())
+	page := s.Get("/events").WantText(t, "QA → Current (back)", `title="by builder-1 over MCP"`, `aria-hidden="true">B1</span> <bdi class="truncate">builder-1</bdi>`)
+	if n := strings.Count(page.Text, ">builder-1<"); n != 1 {
+		t.Errorf("the agent did %d things", n)
+	}
+}
+
+// TestEventsSayWhatHappened: a sentence about the window, and the numbers of each day.
+func TestEventsSayWhatHappened(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", nil)
+	now := time.Now()
+	noon := time.Date(now.Year(), now.Month(), now.Day(), 12, 0, 0, 0, now.Location()).AddDate(0, 0, -40)
+	s.move("alpha", "1_story", "2_current", "5_done", noon)
+	s.move("beta", "2_story", "5_done", "6_archived", noon) // it was finished before
+	s.move("beta", "3_story", "2_current", "3_qa", now)
+	s.Record("alpha", fmt.Sprintf(`{"type":"feed_gap","missed":1400,"timestamp_ms":%d}`, noon.UnixMilli()))
+	name, date := noon.Format("Monday"), noon.Format("2 January")
+	if noon.Year() != now.Year() {
+		date += noon.Format(" 2006")
+	}
+	s.Get("/events").WantText(t, "In the last 48 hours</b>: 1 event in 1 project.", "<h2>Today <span>"+now.Format("Monday 2 January")+"</span> <small>1 event</small>", "<h2>"+name+" <span>"+date+"</span> <small>3 events, 1 finished</small>")
+	since := fmt.Sprint("/events?from=", noon.UnixMilli())
+	s.Get(since).WantText(t, ", "+strconv.Itoa(int(now.Sub(noon).Hours()/24))+" d", ": 4 events in 2 projects, 1 finished.").WantNoText(t, "Shown:")
+	s.Get(since+"&type=stage_transition&q=x<y").WantText(t, ": 4 events in 2 projects", "Shown: moved with “x&lt;y”.")
+	s.Get(since+"&project=beta").WantText(t, ": 2 events in \u2068beta\u2069.")
+	s.moveMany("alpha", 150, now)
+	s.Get("/events").WantText(t, "<small>the newest 100</small>")
 }
 
 func TestFiltersHaveALimit(t *testing.T) {

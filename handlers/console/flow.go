@@ -1,8 +1,6 @@
 package console
 
 import (
-	"bytes"
-	"encoding/csv"
 	"net/http"
 	"strconv"
 	"strings"
@@ -37,24 +35,40 @@ func (c *Console) Flow(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, view{frame: views.Frame{Title: "Flow", Page: views.PageFlow}, page: views.Flow(p)})
 }
 
-// flowProps returns what the request asks for, of these projects if there are any.
-func (c *Console) flowProps(r *http.Request, projects ...string) (p views.FlowProps, err error) {
+// flowQuery reads what is asked for. An empty field of the form is none.
+func flowQuery(r *http.Request) (domain.FlowQuery, error) {
 	query := web.ParseQuery(r)
-	if query.Get("items") == "" { // an empty field
-		query.Del("items")
+	for _, name := range []string{"days", "ahead", "items"} {
+		if query.Get(name) == "" {
+			query.Del(name)
+		}
 	}
 	q := query.Flow(zone(r))
-	if err := query.Err(); err != nil {
+	return q, query.Err()
+}
+
+// flowProps returns what the request asks for, of these projects if there are any.
+func (c *Console) flowProps(r *http.Request, projects ...string) (p views.FlowProps, err error) {
+	q, err := flowQuery(r)
+	if err != nil {
 		return p, err
 	}
 	if len(projects) > 0 {
 		q.Projects = projects
 	}
 	report, err := c.service.Flow.Report(r.Context(), q)
-	return views.FlowProps{Report: report, Query: q, Chosen: q.Items > 0, Now: now().In(q.Zone)}, err
+	p = views.FlowProps{
+		Report: report, Query: q, Chosen: q.Items > 0, Now: now().In(q.Zone),
+		Owners: c.service.Overview.Snapshot(r.Context()).Owners, Asked: map[domain.StoryKey]domain.Question{},
+	}
+	for _, asked := range c.service.Questions.Recent() {
+		if asked.State == domain.QuestionOpen && asked.StoryID != "" {
+			p.Asked[domain.StoryKey{Project: asked.Project, ID: asked.StoryID}] = asked
+		}
+	}
+	return p, err
 }
 
-// FlowStory leads from a point to its story.
 func (c *Console) FlowStory(w http.ResponseWriter, r *http.Request) error {
 	number, err := strconv.ParseInt(web.PathParam(r, "number"), 10, 64)
 	if err != nil {
@@ -70,9 +84,8 @@ func (c *Console) FlowStory(w http.ResponseWriter, r *http.Request) error {
 
 // FlowCSV has all finished stories of the window.
 func (c *Console) FlowCSV(w http.ResponseWriter, r *http.Request) error {
-	query := web.ParseQuery(r)
-	q := query.Flow(zone(r))
-	if err := query.Err(); err != nil {
+	q, err := flowQuery(r)
+	if err != nil {
 		return err
 	}
 	q.All = true
@@ -80,28 +93,18 @@ func (c *Console) FlowCSV(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	out := csv.NewWriter(&b)
-	_ = out.Write([]string{"project", "story_id", "story_name", "started", "finished", "days"}) // a buffer takes all
-	for _, s := range report.Stories {
-		_ = out.Write([]string{
-			cell(s.Project), cell(s.StoryID), cell(s.StoryName), s.Started.In(q.Zone).Format(time.RFC3339),
-			s.Finished.In(q.Zone).Format(time.RFC3339), strconv.Itoa(s.Days),
-		})
-	}
-	out.Flush()
-	header := w.Header()
-	header.Set("Content-Type", "text/csv; charset=utf-8")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Content-Disposition", `attachment; filename="flow-`+clock.Now().In(q.Zone).Format(time.DateOnly)+`.csv"`)
-	web.WriteBytes(w, http.StatusOK, b.Bytes())
-	return nil
-}
-
-// cell returns a text that a spreadsheet does not take for a formula.
-func cell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
+	rest, name := report.Stories, "flow-"+clock.Now().In(q.Zone).Format(time.DateOnly)
+	header := []string{"project", "story_id", "story_name", "started", "finished", "days"}
+	return writeCSV(w, name, header, func() (rows [][]string, more bool, err error) {
+		n := min(csvRows, len(rest))
+		stories, err := c.service.Flow.Named(r.Context(), rest[:n])
+		for _, s := range stories {
+			rows = append(rows, []string{
+				s.Project, s.StoryID, s.StoryName, s.Started.In(q.Zone).Format(time.RFC3339),
+				s.Finished.In(q.Zone).Format(time.RFC3339), strconv.Itoa(s.Days),
+			})
+		}
+		rest = rest[n:]
+		return rows, len(rest) > 0, err
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
 )
 
 // flowSite has a project of half a year: n stories a day were finished, and some are in work.
@@ -104,6 +105,17 @@ func TestBrowserFlow(t *testing.T) {
 	}
 	tab.Size(1280, 900)
 	tab.Goto(s.URL + "/flow")
+	tab.Find("heading", "Cumulative flow")
+	if hole := browsertest.Eval[float64](tab, `(bottom => bottom('.flow-ages') - bottom('.flow-side > :last-child'))(q => document.querySelector(q).getBoundingClientRect().bottom)`); hole < -1 || hole > 1 {
+		t.Errorf("a hole of %v px beside the ageing work", hole)
+	}
+	for _, path := range []string{"/waiting", "/flow"} {
+		tab.Goto(s.URL + path)
+		tab.Find("heading", map[string]string{"/waiting": "Waiting longest", "/flow": "Flow"}[path])
+		if high := browsertest.Eval[float64](tab, `document.querySelector('.log-filter').offsetHeight`); high > 40 {
+			t.Errorf("%s: the filter is %v px high", path, high)
+		}
+	}
 	// A point above 85 % leads to its story; the days are the reader's.
 	if tz := browsertest.Eval[string](tab, `document.querySelector("#tz").value`); tz != "Pacific/Kiritimati" {
 		t.Errorf("the zone is %q", tz)
@@ -131,4 +143,35 @@ func TestBrowserFlow(t *testing.T) {
 	// On paper there are no controls, and it says what it is about.
 	tab.Media("media", "print")
 	tab.Wait(`document.querySelector(".print-only").offsetHeight > 0 && document.querySelector("#flow-filter").offsetHeight === 0`)
+}
+
+// TestFlowSaysWhatHoldsUpAgeingWork, in words and on its track, and how far a young project is from a forecast.
+func TestFlowSaysWhatHoldsUpAgeingWork(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:", "2_current: 1_story_keys!waiting for a key, 2_story_rates, 3_story_free", "3_qa: 4_story_stock?conflict in stock.go", "5_done:"))
+	s.Answered()
+	s.asks(domain.Question{Kind: domain.QuestionText, Project: "alpha", StoryID: "2_story_rates", Prompt: "Two <rates>?"})
+	page := s.Get("/flow").WantStatus(t, 200)
+	for _, text := range []string{
+		"Blocked: waiting for a key", "asks: Two &lt;rates&gt;?", "Merge failed: conflict in stock.go", `class="letter asks" y="16">?<`,
+		"0 of 10 finished stories", "Known 14 days after the first forecast.",
+	} {
+		page.WantText(t, text)
+	}
+	if n := strings.Count(page.Text, `class="why`); n != 3 {
+		t.Errorf("%d stories are held up", n)
+	}
+}
+
+// TestForecastsAreShownBesideWhatCame: of a team that stopped six weeks ago.
+func TestForecastsAreShownBesideWhatCame(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:", "2_current:", "5_done:"))
+	s.Answered()
+	for day := 42; day < 80; day++ {
+		id := fmt.Sprint(day)
+		s.move("alpha", id, "1_backlog", "2_current", time.Now().AddDate(0, 0, -day-1))
+		s.move("alpha", id, "2_current", "5_done", time.Now().AddDate(0, 0, -day))
+	}
+	s.Get("/flow").WantStatus(t, 200).WantText(t, "How good were we", "less than promised", `class="short" d="M`, "At least", "fell short")
 }

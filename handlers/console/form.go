@@ -104,12 +104,19 @@ func newNotices(key []byte) notices {
 
 // redirect answers a form: the browser goes to path, which must be local, where the notice is shown.
 func (n notices) redirect(w http.ResponseWriter, r *http.Request, path string, notice views.Notice) error {
-	value, err := n.codec.Encode(noticeCookie, notice)
-	if err != nil {
+	if err := n.keep(w, notice); err != nil {
 		return err
 	}
-	setCookie(w, noticeCookie, value, noticeSeconds)
 	return seeOther(w, r, path)
+}
+
+// keep shows the notice on the next page that the reader opens.
+func (n notices) keep(w http.ResponseWriter, notice views.Notice) error {
+	value, err := n.codec.Encode(noticeCookie, notice)
+	if err == nil {
+		setCookie(w, noticeCookie, value, noticeSeconds)
+	}
+	return err
 }
 
 // pop returns the reader's notice and removes it; without one its Text is "".

@@ -7,6 +7,7 @@ import (
 
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 )
 
 const rows = `[...document.querySelectorAll('.grid-table tbody tr')].map((row) => row.id.replace('project-', '')).join(' ')`
@@ -126,6 +127,17 @@ func TestThePhonesLayoutEndsAt720Pixels(t *testing.T) {
 		tab.Size(width, 800)
 		if got := browsertest.Eval[string](tab, `getComputedStyle(document.querySelector('.grid-table tbody tr')).display`); got != want {
 			t.Errorf("at %d px a project is a %s", width, got)
+		}
+	}
+	gatewaytest.NamedToken(t, s.Service, "ci", domain.RoleViewer)
+	for _, path := range []string{"/projects", "/access"} {
+		tab.Goto(s.URL + path)
+		for width, want := range map[int64]string{719: "grid", 720: "table-row"} {
+			tab.Size(width, 800)
+			got := browsertest.Eval[string](tab, `getComputedStyle(document.querySelector('.table tbody tr')).display`)
+			if wide := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`); got != want || wide > width {
+				t.Errorf("%s at %d px: a row is a %s, the page %d px wide", path, width, got, wide)
+			}
 		}
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
 	"switchyard/internal/waittest"
 )
 
@@ -48,6 +50,23 @@ func TestAProjectsPageSpeaksTheWordsOfItsBoard(t *testing.T) {
 	s.Get("/projects/webshop?open=5_completed").WantText(t, "Drafts are promoted", "BACK-4").WantNoText(t, "BACK-5")
 	s.Get(backPage).WantText(t, `title="3_in_progress">In Progress<`, ">To Do</button>", ">Done</button>").WantNoText(t, ">Draft</button>", ">Archived</button>")
 	s.Get("/projects/webshop/stories/BACK-4").WantText(t, "It is not moved here: drafts are promoted").WantNoText(t, ">Move to<")
+}
+
+func TestEveryPageNamesAStageInTheWordsOfItsBoard(t *testing.T) {
+	s := newLayoutSite(t, "backlog.md", backlogFiles())
+	version := version(t, s.Get(backPage))
+	s.follow(s.Submit(backPage, "version", version, "do", "move", "stage", "2_to_do", "was", "3_in_progress")).WantText(t, "Moved to To Do.")
+	s.Record("webshop", moved("BACK-2", "3_in_progress", "7_won_t_do", time.Now()))
+	for path, words := range map[string][]string{
+		"/events": {"In Progress → Won&#39;t Do"}, "/projects/webshop": {"In Progress → Won&#39;t Do"}, "/": {"In Progress → Won&#39;t Do"},
+		"/projects/webshop/stories/BACK-2": {"In Progress → Won&#39;t Do"},
+		"/audit":                           {`<del dir="auto">In Progress</del>`, `<ins dir="auto">To Do</ins>`},
+		"/search?q=BACK":                   {" · Won&#39;t Do"},
+		"/palette?q=BACK&here=/":           {" · Won&#39;t Do"},
+		"/flow":                            {">In Progress</th>"},
+	} {
+		s.Get(path).WantText(t, words...).WantNoText(t, "Won t do", "In progress →", ">To do<")
+	}
 }
 
 func TestABoxIsTickedAndUndone(t *testing.T) {
@@ -146,4 +165,31 @@ func TestAColumnThatNobodyConfiguredComesWithItsFirstStory(t *testing.T) {
 	}
 	waittest.Until(t, "the column", func() bool { return strings.Contains(s.Get("/projects/webshop").Text, "On Hold") })
 	tab.WaitText("On Hold")
+}
+
+// TestABoardIsFiltered by the names and ids of its stories, in the address.
+func TestABoardIsFiltered(t *testing.T) {
+	s := sampleSite(t)
+	const login, search = `href="/projects/alpha/stories/14_story_login`, `href="/projects/alpha/stories/9_story_search`
+	s.Get("/projects/alpha").WantText(t, `data-hx-get="/projects/alpha"`, ">5 stories</span>", login, search)
+	page := s.Get("/projects/alpha?q=LOG").WantText(t, "alpha with LOG", `href="/projects/alpha?q=LOG&amp;show=mine"`, ">1 of 5 stories</span>", login)
+	page.WantNoText(t, search, "<h2 id=\"flow")
+	s.Get("/projects/alpha?q=9_story").WantText(t, search).WantNoText(t, "12_story_pay")
+	s.Get("/projects/alpha?q=s&show=troubled").WantText(t, "12_story_pay").WantNoText(t, search)
+	s.Get("/projects/alpha?q="+strings.Repeat("a", domain.MaxFilter+1)).WantStatus(t, http.StatusBadRequest)
+}
+
+// TestBrowserFiltersABoard while somebody types, and Escape shows all again.
+func TestBrowserFiltersABoard(t *testing.T) {
+	browsertest.Parallel(t)
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/projects/alpha")
+	tab.Find("searchbox", "Filter stories").Type("login")
+	tab.WaitText("1 of 5 stories")
+	tab.Wait(`location.search === '?q=login'`)
+	tab.Accessible()
+	tab.Keys(kb.Escape)
+	tab.WaitText("5 stories")
+	tab.Wait(`document.querySelectorAll('#project [href*="/stories/"]').length >= 5`)
 }

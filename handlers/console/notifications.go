@@ -1,9 +1,11 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -14,12 +16,8 @@ import (
 	"switchyard/views"
 )
 
-const (
-	// shownDeliveries is how many attempts a failing target shows.
-	shownDeliveries = 4
-	// digestEvents is how many events the page of a digest shows.
-	digestEvents = 1000
-)
+// shownDeliveries is how many attempts a failing target shows.
+const shownDeliveries = 4
 
 // Notifications is the page: administrators see the targets, everybody their own devices.
 func (c *Console) Notifications(w http.ResponseWriter, r *http.Request) error {
@@ -61,7 +59,7 @@ func (c *Console) showNotifications(w http.ResponseWriter, r *http.Request, form
 	}
 	v := view{
 		frame:  views.Frame{Title: "Notifications", Page: views.PageNotify},
-		status: web.StatusOf(refused), once: given.Token != "",
+		status: web.StatusOf(refused), once: given.Token != "" || form != nil && form.Tested.Text != "",
 	}
 	v.frame.Scripts = []string{"push.js"}
 	devices, err := c.service.Push.Devices(r.Context())
@@ -83,12 +81,16 @@ func (c *Console) showNotifications(w http.ResponseWriter, r *http.Request, form
 
 // targetRows puts the targets into p, with what happened to their messages.
 func (c *Console) targetRows(r *http.Request, p *views.NotificationsProps) error {
-	ctx, targets := r.Context(), c.service.Targets
+	ctx, targets, deliveries := r.Context(), c.service.Targets, c.service.Deliveries
 	list, err := targets.List(ctx)
 	if err != nil {
 		return err
 	}
-	hours, err := targets.Hours(ctx, clock.Now().Add(-24*time.Hour))
+	hours, err := deliveries.Hours(ctx, clock.Now().Add(-24*time.Hour))
+	if err != nil {
+		return err
+	}
+	waiting, more, err := deliveries.Waiting(ctx, list)
 	if err != nil {
 		return err
 	}
@@ -97,32 +99,34 @@ func (c *Console) targetRows(r *http.Request, p *views.NotificationsProps) error
 		byTarget[h.Target] = append(byTarget[h.Target], h)
 	}
 	for _, t := range list {
-		row := views.TargetRow{Target: t, Shown: targets.Shown(t.URL), Hours: byTarget[t.ID]}
-		failing := t.Enabled && !t.Progress.FailingAt.IsZero()
-		if failing {
-			if row.Waiting, row.WaitsMore, err = targets.Waiting(ctx, t); err != nil {
-				return err
-			}
+		row := views.TargetRow{
+			Target: t, Shown: targets.Shown(t.URL), Hours: byTarget[t.ID], Waiting: waiting[t.ID], WaitsMore: more[t.ID],
+			Zone: t.Rules.Zone(),
 		}
-		if limit := shownDeliveries; failing || p.Log == t.ID {
-			if p.Log == t.ID {
-				limit = domain.MaxDeliveries
-			}
-			if row.Deliveries, err = targets.Deliveries(ctx, t.ID, limit); err != nil {
-				return err
-			}
+		if row.Recent, err = deliveries.List(ctx, t.ID, domain.MaxDeliveries); err != nil {
+			return err
+		}
+		if p.Log == t.ID {
+			row.Deliveries = row.Recent
+		} else if t.Failing() {
+			row.Deliveries = row.Recent[:min(shownDeliveries, len(row.Recent))]
 		}
 		if t.Rules.Digest != domain.NoDigest || t.Rules.Quiet != nil {
-			digests, err := targets.Digests(ctx, t.ID, 1)
-			if err != nil {
+			if row.LastDigest, err = deliveries.LastDigest(ctx, t.ID, clock.Now()); err != nil {
 				return err
-			}
-			if len(digests) > 0 {
-				row.LastDigest = &digests[0]
 			}
 		}
 		p.Targets = append(p.Targets, row)
 	}
+	slices.SortStableFunc(p.Targets, func(a, b views.TargetRow) int { // what needs somebody first
+		switch {
+		case a.Failing() == b.Failing():
+			return 0
+		case a.Failing():
+			return -1
+		}
+		return 1
+	})
 	return nil
 }
 
@@ -192,6 +196,9 @@ func (c *Console) DoTarget(w http.ResponseWriter, r *http.Request) error {
 	case "resend":
 		notice.Text = "The last messages to " + t.Name + " are sent again."
 		err = targets.Resend(ctx, id)
+	case "retry":
+		notice.Text = "The next message to " + t.Name + " is tried at once."
+		_, _, err = targets.Change(ctx, id, domain.Target{Name: t.Name, Rules: t.Rules, Enabled: t.Enabled})
 	case "on", "off":
 		t.Enabled = web.PathParam(r, "do") == "on"
 		notice.Text = t.Name + " is turned off. Nothing is lost: it goes on where it stopped."
@@ -215,9 +222,37 @@ func (c *Console) DoTarget(w http.ResponseWriter, r *http.Request) error {
 	return c.done(w, r, views.NotificationsURL, notice, err, "This target is gone.")
 }
 
-// PreviewTarget says what a target with the rules in the form would get.
+// TestTarget sends a test message to the target in the form that adds one, and shows the form again.
+func (c *Console) TestTarget(w http.ResponseWriter, r *http.Request, fields url.Values) error {
+	t := domain.Target{Name: fields.Get("name"), URL: targetAddress(fields.Get("url")), Rules: targetRules(fields)}
+	form := &views.TargetForm{Kind: fields.Get("kind"), Name: t.Name, URL: fields.Get("url"), Rules: t.Rules}
+	sent, err := c.service.Targets.TestFirst(r.Context(), t)
+	form.Error = fieldError(err)
+	switch {
+	case err == nil:
+		form.Tested.Text = fmt.Sprintf("A test arrived: %d after %d ms", sent.Status, sent.Took.Milliseconds())
+	case domain.CodeOf(err) == domain.BadGateway:
+		c.LogCause(r, err)
+		form.Tested = views.Notice{Text: "No test arrived: " + views.Sentence(domain.MessageOf(err)), Failed: true}
+		err = nil
+	case form.Error.Message == "":
+		return err
+	}
+	return c.showNotifications(w, r, form, views.GivenToken{}, err)
+}
+
+// PreviewTarget says what a target with the rules in the form would get, and would have got.
 func (c *Console) PreviewTarget(w http.ResponseWriter, r *http.Request, fields url.Values) error {
-	return c.writeFragment(w, r, views.TargetSays(targetRules(fields)))
+	rules := targetRules(fields)
+	props := views.PreviewProps{Rules: rules}
+	week, err := c.service.Deliveries.LastWeek(r.Context(), rules)
+	switch {
+	case err == nil:
+		props.Week = &week
+	case domain.CodeOf(err) != domain.Invalid: // which the form says once it is sent
+		return err
+	}
+	return c.writeFragment(w, r, views.TargetPreview(props))
 }
 
 // targetRules reads the rules in a form. The service checks them.
@@ -255,26 +290,4 @@ func targetAddress(text string) domain.Secret {
 		}
 	}
 	return domain.Secret(text)
-}
-
-// Digest is the page of what a target was told at once.
-func (c *Console) Digest(w http.ResponseWriter, r *http.Request) error {
-	digest, events, err := c.service.Targets.Digest(r.Context(), web.PathParam(r, "id"), digestEvents+1)
-	if err != nil {
-		return err
-	}
-	p := views.DigestProps{Digest: digest, Events: events, Now: now()}
-	if p.More = len(events) > digestEvents; p.More {
-		p.Events = events[:digestEvents]
-	}
-	for _, alert := range c.service.Overview.Snapshot(r.Context()).Alerts.Items {
-		for _, told := range digest.Alerts {
-			if alert.Key() == told.Key {
-				p.Open = append(p.Open, alert)
-			}
-		}
-	}
-	return c.render(w, r, view{
-		frame: views.Frame{Title: p.Title(), Page: views.PageNotify}, page: views.Digest(p),
-	})
 }

@@ -1,14 +1,21 @@
 package console_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
+	"switchyard/internal/service"
+	"switchyard/internal/waittest"
 )
 
 // receiver returns a webhook that answers with status, and what it has received.
@@ -40,6 +47,20 @@ func (s *consoleSite) target(name, address string, fields ...string) string {
 	}
 	s.Fatalf("there is no target %s", name)
 	return ""
+}
+
+// deliver sends messages to targets until the test ends.
+func (s *consoleSite) deliver() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	ended.Go(func() { _ = s.Targets.Run(ctx) })
+	s.Cleanup(func() { cancel(); ended.Wait() })
+}
+
+// blocks records that a story is blocked.
+func (s *consoleSite) blocks(project, story, reason string) {
+	s.Helper()
+	s.Record(project, fmt.Sprintf(`{"type":"story_blocked","story_id":%q,"story_name":"S","reason":%q,"timestamp_ms":%d}`, story, reason, time.Now().UnixMilli()))
 }
 
 func TestATargetIsAddedChangedAndRemovedWithForms(t *testing.T) {
@@ -136,6 +157,116 @@ func TestAFormSaysWhatATargetWouldGet(t *testing.T) {
 	s.Submit("/notifications/preview", "alerts", "question", "digest", "hourly", "projects", "a", "projects", "b").
 		WantStatus(t, http.StatusOK).WantText(t, "Questions", " of ", "<bdi>a</bdi>", " and ", "<bdi>b</bdi>", "once an hour")
 	s.Submit("/notifications/preview").WantText(t, "Nothing yet: no event and no alert is chosen.")
+}
+
+func TestAFormSaysWhatItsRulesWouldHaveSentLastWeek(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("webshop", board("1_backlog:", "2_current:", "3_done:"))
+	s.Record("webshop", moved("1_story_old", "2_current", "3_done", time.Now().AddDate(0, 0, -8)))
+	s.moveMany("webshop", 3, time.Now().Add(-49*time.Hour))
+	s.Record("webshop", moved("9_story_pay", "2_current", "3_done", time.Now().Add(-26*time.Hour)),
+		fmt.Sprintf(`{"type":"story_blocked","story_id":"9_story_pay","story_name":"<b>Pay","reason":"no key","timestamp_ms":%d}`, time.Now().Add(-25*time.Hour).UnixMilli()))
+	rules := []string{"digest_at", "08:00", "time_zone", "UTC"}
+	day := time.Now().Add(-49 * time.Hour).UTC().Format("Monday")
+	s.Submit("/notifications/preview", append(rules, "digest", "none", "events", "stage_transition")...).
+		WantText(t, "<b>4 messages</b>", "most on "+day+", 3.", "One reads", "webshop: Current → Done")
+	s.Submit("/notifications/preview", append(rules, "digest", "none", "alerts", "blocked")...).
+		WantText(t, "<b>1 message</b>", "webshop: blocked", "&lt;b&gt;Pay", "no key")
+	s.Submit("/notifications/preview", append(rules, "digest", "hourly", "alerts", "blocked", "events", "stage_transition")...).
+		WantText(t, "messages</b>", "The hour: 1 ")
+	s.Submit("/notifications/preview", append(rules, "digest", "none", "alerts", "bot_failed")...).WantText(t, "No message.").WantNoText(t, "One reads")
+	s.Submit("/notifications/preview", "digest", "weekly").WantNoText(t, "last week")
+}
+
+// night returns the page of a digest of what happens in quiet hours, which begins with a question.
+func (s *consoleSite) night(happens func(now time.Time)) (page string, asked domain.Question) {
+	s.Helper()
+	s.deliver()
+	address, messages := receiver(s.TB.(*testing.T), http.StatusNoContent)
+	// Quiet until some minutes ago: what is held back is told at once.
+	zone, now := time.UTC, time.Now().UTC()
+	at := func(d time.Duration) string { return now.Add(d).In(zone).Format("15:04") }
+	id := s.target("Night", address, "events", "stage_transition", "events", "story_blocked", "alerts", "blocked", "alerts", "question",
+		"quiet", "on", "quiet_from", at(-time.Hour), "quiet_to", at(2*time.Minute))
+	asked = s.asks(domain.Question{Kind: domain.QuestionText, Prompt: "Which\ntable?", Project: "webshop"})
+	waittest.Until(s.TB, "something is held back", func() bool {
+		target, err := s.Targets.Get(s.Context(), id)
+		return err == nil && !target.Progress.HeldAt.IsZero()
+	})
+	happens(now)
+	target, _ := s.Targets.Get(s.Context(), id)
+	target.URL, target.Rules.Quiet.To = "", at(-time.Minute)
+	if _, _, err := s.Targets.Change(s.Context(), id, target); err != nil {
+		s.Fatal(err)
+	}
+	if got := <-messages; !strings.Contains(got, "_digest_") {
+		s.Fatalf("the message is %s", got)
+	}
+	return regexp.MustCompile(`/notifications/digests/\w+`).FindString(s.Get("/notifications").Text), asked
+}
+
+// TestADigestIsAPage: with what is over and still stands, as of now, and what was finished.
+func TestADigestIsAPage(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("webshop", board("1_backlog:", "2_current: 9_story_pay!no key, 8_story_old!no time", "3_done:"))
+	href, asked := s.night(func(now time.Time) {
+		for n := range 12 {
+			s.move("webshop", fmt.Sprintf("%d_story_login", 100+n), "2_current", "3_done", now.Add(time.Duration(n-13)*time.Second))
+		}
+		s.blocks("webshop", "9_story_pay", "no key")
+	})
+	s.Get("/notifications").WantText(t, "Last one: 12 finished, 1 blocked, 1 question")
+	page := s.Get(href).WantStatus(t, http.StatusOK)
+	page.WantText(t, " to "+time.Now().UTC().Format("Monday "), "Copy as text", "finished: webshop · 100_story_login",
+		"<b>12 finished</b>, <b>1 blocked</b>, <b>1 question</b>",
+		"Still stands", "Which", "Told to", "13 events, 12 finished", "asks since ", "Finished <span class=\"n\">12</span>", "<bdi>webshop</bdi> 12", "100_story_login", "All of it").
+		WantNoText(t, "usually")
+	waittest.Until(t, "it says how long telling took", func() bool {
+		_, told, _ := strings.Cut(s.Get(href).Text, "Told to")
+		told, _, _ = strings.Cut(told, "</section>")
+		return strings.Contains(told, " ms")
+	})
+	if err := s.Questions.Withdraw(t.Context(), asked.ID); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "it is over", func() bool { return strings.Contains(s.Get(href).Text, "Over by now") })
+}
+
+// TestADigestSaysWhoDidIt, of what was done through the gateway.
+func TestADigestSaysWhoDidIt(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"2_current/2_story_audit.md": "# Audit\n", "2_current/3_story_pay.md": "# Pay\n"})
+	zoe := domain.Actor{Who: "zoe", Account: "token z", Role: domain.RoleOperator, Channel: domain.ChannelMCP}
+	href, _ := s.night(func(time.Time) {
+		if _, _, err := s.Claims.Claim(domain.WithActor(t.Context(), &zoe), "webshop", service.ClaimRequest{StoryID: "2_story_audit", To: "5_done"}); err != nil {
+			t.Fatal(err)
+		}
+		s.move("webshop", "2_story_audit", "2_current", "5_done", time.Now())
+		s.move("webshop", "3_story_pay", "2_current", "5_done", time.Now())
+	})
+	page := s.Get(href).WantText(t, "2_story_audit 2 story audit by zoe over MCP\n", "3_story_pay 3 story pay\n", `title="by zoe over MCP"><bdi>zoe<`)
+	if n := strings.Count(page.Text, "over MCP"); n != 3 { // in both lists, and in the text to be copied
+		t.Errorf("zoe did %d things", n)
+	}
+}
+
+func TestATargetIsTriedBeforeItIsAdded(t *testing.T) {
+	s := newConsoleSite(t)
+	address, messages := receiver(t, http.StatusAccepted)
+	rules := []string{"digest", "none", "digest_at", "08:00", "time_zone", "UTC", "alerts", "stuck", "kind", "webhook"}
+	page := s.Submit("/notifications/test", append(rules, "name", "Hook", "url", address)...)
+	page.WantStatus(t, http.StatusOK).WantText(t, `value="Hook"`, `value="stuck" checked`, "A test arrived: 202 after ")
+	if page.Header.Get("Cache-Control") != "no-store" {
+		t.Error("the address may be cached")
+	}
+	if id := <-messages; !strings.HasPrefix(id, "msg_") {
+		t.Errorf("the test's id is %s", id)
+	}
+	refusing, _ := receiver(t, http.StatusForbidden)
+	s.Submit("/notifications/test", append(rules, "name", "Hook", "url", refusing)...).WantText(t, "No test arrived: 403 Forbidden")
+	s.Submit("/notifications/test", append(rules, "name", "Hook", "url", "gopher://x")...).WantStatus(t, http.StatusBadRequest).WantText(t, `id="url-error"`)
+	if list, _ := s.Targets.List(t.Context()); len(list) != 0 {
+		t.Errorf("%d targets are stored", len(list))
+	}
 }
 
 func TestOnlyAdministratorsSeeTargets(t *testing.T) {

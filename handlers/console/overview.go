@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -38,9 +39,10 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		Now:        now(),
 	}
 	p.Show = show(r)
+	p.Asked = c.asked(r, s.Alerts)
 	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // 0 for what is not a number: the first page
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: p.Title(), Page: views.PageOverview},
+		frame:      views.Frame{Title: p.Title(), Page: views.PageOverview, Scripts: []string{"questions.js"}},
 		part:       views.OverviewPart(p),
 		pageAround: views.Overview,
 	})
@@ -62,11 +64,7 @@ func show(r *http.Request) views.Show {
 	if cookie, err := r.Cookie(showCookie); asked == "" && err == nil && !wantsPart(r) {
 		asked = cookie.Value
 	}
-	switch show := views.Show(asked); show {
-	case views.ShowBusy, views.ShowTroubled:
-		return show
-	}
-	return views.ShowAll
+	return views.ShowOf(asked)
 }
 
 func keepShow(w http.ResponseWriter, r *http.Request, choice views.Show, filter string) error {
@@ -81,18 +79,44 @@ func keepShow(w http.ResponseWriter, r *http.Request, choice views.Show, filter 
 	return seeOther(w, r, views.OverviewOf(filter, choice))
 }
 
-// Sample is the sample board of a first run. The overview explains it while it is the only project.
+// Sample is the sample of a first run. The overview explains it while there is nothing else.
 type Sample struct {
-	Project string // its name, "" for no sample
-	Dir     string // the directory of its stages
-	Story   string // the story whose file the reader is invited to move
-	From    string // the stage that it is in at first
-	To      string
+	Projects []string // their names, nil for no sample
+	Dir      string   // the directory of the first project's stages
+	Story    string   // the story whose file the reader is invited to move
+	From     string   // the stage that it is in at first
+	To       string
+	// Remove removes the sample for good.
+	Remove func(context.Context) error
+}
+
+// has reports whether a project is the sample's.
+func (s *Sample) has(p domain.ProjectPipeline) bool { return slices.Contains(s.Projects, p.Project) }
+
+// RemoveSample removes the projects of the sample, its agents, files and history.
+func (c *Console) RemoveSample(w http.ResponseWriter, r *http.Request) error {
+	if c.sample.Remove == nil {
+		return domain.Errorf(domain.NotFound, "there is no sample")
+	}
+	if err := c.sample.Remove(r.Context()); err != nil {
+		return err
+	}
+	return c.notices.redirect(w, r, views.OverviewURL, views.Notice{
+		Text: "The sample is removed. switchyard up --sample brings it back.",
+	})
 }
 
 func (c *Console) firstSteps(s *service.Snapshot) *views.FirstSteps {
-	sample := c.sample
-	if len(s.Pipelines) != 1 || s.Pipelines[0].Project != sample.Project {
+	sample, shown := c.sample, -1
+	for i, p := range s.Pipelines {
+		if !sample.has(p) {
+			return nil
+		}
+		if p.Project == filepath.Base(sample.Dir) {
+			shown = i
+		}
+	}
+	if shown < 0 {
 		return nil
 	}
 	isIn := func(stage domain.Stage) bool {
@@ -100,9 +124,9 @@ func (c *Console) firstSteps(s *service.Snapshot) *views.FirstSteps {
 			slices.ContainsFunc(stage.Items, func(i domain.Item) bool { return i.StoryID == sample.Story })
 	}
 	return &views.FirstSteps{
-		Project: sample.Project,
+		Project: s.Pipelines[shown].Project,
 		File:    filepath.Join(sample.Dir, sample.From, sample.Story+".md"),
 		To:      filepath.Join(sample.Dir, sample.To),
-		Moved:   !slices.ContainsFunc(s.Pipelines[0].Stages, isIn),
+		Moved:   !slices.ContainsFunc(s.Pipelines[shown].Stages, isIn),
 	}
 }

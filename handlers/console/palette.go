@@ -32,7 +32,6 @@ type palette struct {
 	groups  []views.PaletteGroup
 }
 
-// Palette is the options of the palette.
 func (c *Console) Palette(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	text := strings.TrimSpace(query.Get("q"))
@@ -86,7 +85,8 @@ func (p *palette) fill(ctx context.Context, text string) error {
 			}
 		}
 		p.add("Go to", "", p.pages(nil)...)
-		p.add("Needs attention", strconv.Itoa(p.s.Alerts.Open), p.alerts(nil)...)
+		alerts := p.alerts(nil)
+		p.add("Needs attention", strconv.Itoa(p.s.Alerts.Open), alerts[:min(len(alerts), paletteOthers)]...)
 		p.add("Make active", "", p.switches(nil)...)
 		return nil
 	}
@@ -160,10 +160,12 @@ func (p *palette) find(ctx context.Context, text string) error {
 	if total := found.Total.All(); total > 0 {
 		p.add("Search", "", views.PaletteAll(text, total))
 	}
+	if found.Meant != "" {
+		p.add("Nothing has this name", "", views.PaletteMeant(found.Meant))
+	}
 	return nil
 }
 
-// has reports whether all the folded words are in the texts.
 func has(words []string, texts ...string) bool {
 	text := fold.Text(strings.Join(texts, "\n"))
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
@@ -171,25 +173,12 @@ func has(words []string, texts ...string) bool {
 
 func (p *palette) may(role domain.Role) bool { return domain.ActorOf(p.r.Context()).Role.Allows(role) }
 
+// pages are pages with the words in their names; without words those that the navigation does not show anyway.
 func (p *palette) pages(words []string) (list []views.PaletteOption) {
-	pages := []struct {
-		name, note, url string
-		needs           domain.Role
-	}{
-		{"Waiting longest", "stories in work by their age", views.WaitingURL, domain.RoleViewer},
-		{"Overview", "page", views.OverviewURL, domain.RoleViewer},
-		{"Projects", "page", views.ProjectsURL, domain.RoleViewer},
-		{"Agents", "page", views.AgentsURL, domain.RoleViewer},
-		{"Events", "page", views.EventsURL, domain.RoleViewer},
-		{"Flow", "page", views.FlowURL, domain.RoleViewer},
-		{"Questions", "page", views.QuestionsURL, domain.RoleViewer},
-		{"Bot configuration", "page", views.BotConfigURL, domain.RoleAdmin},
-		{"Access", "page", views.AccessURL, domain.RoleAdmin},
-		{"Audit", "page", views.AuditURL, domain.RoleAdmin},
-	}
-	for _, page := range pages {
-		if p.may(page.needs) && has(words, page.name) && len(list) < paletteOthers {
-			list = append(list, views.PaletteOpen(page.name, page.note, page.url, words))
+	for _, page := range views.Pages {
+		shown := len(words) == 0 && page.In == views.InNavigation
+		if !shown && p.may(page.Needs) && has(words, string(page.Page)) {
+			list = append(list, views.PalettePage(page, words))
 		}
 	}
 	return list

@@ -64,7 +64,10 @@ func (p *palette) storyVerb(ctx context.Context, verb string, words []string) er
 		var list []views.PaletteOption
 		for _, a := range p.s.Alerts.Items {
 			if a.Kind == domain.AlertBlocked && a.Story != nil && len(list) < paletteStories {
-				ref := domain.StoryRef{Project: a.Project, ID: a.Story.StoryID, Name: a.Story.StoryName, Stage: a.Stage}
+				ref := domain.StoryRef{
+					Project: a.Project, ID: a.Story.StoryID, Name: a.Story.StoryName, Stage: a.Stage,
+					StageTitle: a.StageTitle,
+				}
 				list = append(list, p.operators(views.PaletteUnblock(ref, a.Story.Version, a.Story.Blocked, nil)))
 			}
 		}
@@ -84,6 +87,7 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	}
 	s := found.Story
 	ref := domain.StoryRef{Project: s.Project, ID: s.ID, Name: s.Name, Stage: s.Stage}
+	ref.StageTitle = p.c.service.Pipelines.StageWord(s.Project, s.Stage)
 	shown := views.PaletteStory(ref, nil, nil)
 	var able, unable []views.PaletteOption
 	put := func(o views.PaletteOption) {
@@ -106,7 +110,7 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	case s.File == nil:
 		put(shown.Cannot("Nothing can be changed: its project server does not show it."))
 	case verb == "":
-		put(views.PaletteFill("Move to", "…", domain.StageTitle(s.Stage)+" now", "move "))
+		put(views.PaletteFill("Move to", "…", ref.StageTitle+" now", "move "))
 		put(views.PaletteFill("Block", "… with a reason", s.Project, "block "))
 		if s.Blocked != "" {
 			put(views.PaletteUnblock(ref, s.File.Version, s.Blocked, nil))

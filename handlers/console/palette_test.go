@@ -139,6 +139,9 @@ func TestBrowserPaletteDoesWhatIsTyped(t *testing.T) {
 	tab.Accessible()
 	tab.Keys(kb.ArrowDown + kb.ArrowDown + kb.Enter)
 	tab.WaitText("No longer blocked.")
+	if s.file("2_current/109_story_login.md") == "" {
+		t.Error("Enter also pressed Undo, which had the focus before")
+	}
 
 	tab.Goto(s.URL + "/projects")
 	tab.Find("searchbox", "Find a story, project, agent").Type("login form" + kb.Enter)

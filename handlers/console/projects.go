@@ -2,9 +2,11 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,10 +31,12 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	}
 	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
 	order := trackOrder(s)
-	list, shown := views.NewProjectList(order, s.Charts, query.Get("q"), query.Get("sort"), page)
+	show := views.ShowOf(query.Get("show"))
+	list, shown := views.NewProjectList(order, s.Charts, query.Get("q"), show, query.Get("sort"), page)
 	p := views.ProjectsProps{
 		Active: s.Registry.Active, List: list, Order: order, Together: s.Together, Now: now(),
 	}
+	sample := slices.ContainsFunc(s.Pipelines, c.sample.has)
 	for _, at := range shown {
 		pipeline := s.Pipelines[at]
 		p.Rows = append(p.Rows, views.ProjectRow{
@@ -42,7 +46,7 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: views.TitleWith("Projects", list.Filter), Page: views.PageProjects},
 		part:       views.ProjectsPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Projects(form, list, part) },
+		pageAround: func(part templ.Component) templ.Component { return views.Projects(form, list.All == 0, sample, part) },
 		status:     web.StatusOf(refused),
 	})
 }
@@ -88,7 +92,9 @@ func (c *Console) checkAddress(ctx context.Context, address string, token *domai
 	if fault := fieldError(err); fault.Message != "" {
 		return views.AddressCheck{URL: address, Problem: fault.Message, Refused: true}
 	}
-	return views.AddressCheck{URL: address, Answer: answer, Problem: domain.MessageOf(err)}
+	return views.AddressCheck{
+		URL: address, Answer: answer, Problem: domain.MessageOf(err), WantsToken: errors.Is(err, domain.ErrWantsToken),
+	}
 }
 
 // withoutScheme matches an address without a scheme: localhost, or a host with a port or a dot, and an optional path.
@@ -160,7 +166,10 @@ type projectForms struct {
 
 // showProject shows the page of a project. If a form was refused, the page keeps what was typed.
 func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms projectForms) error {
-	name := web.PathParam(r, "name")
+	name, query := web.PathParam(r, "name"), r.URL.Query()
+	if err := domain.CheckFilter("q", query.Get("q")); err != nil {
+		return err
+	}
 	found, err := c.service.Overview.Project(r.Context(), name)
 	if domain.CodeOf(err) == domain.NotFound {
 		return domain.Errorf(domain.NotFound, "There is no project %q.", name)
@@ -171,7 +180,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	p := views.ProjectProps{
 		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck,
 		Agents: found.Agents, Owners: found.Owners, Charts: found.Charts, Now: now(),
-		Show: views.StoryChoice(r.URL.Query().Get("show")), Open: r.URL.Query().Get("open"),
+		Show: views.StoryChoice(query.Get("show")), Open: query.Get("open"), Filter: query.Get("q"),
 		Reader: domain.ActorOf(r.Context()).Holder(),
 	}
 	form := views.ProjectForm{URL: p.Project.URL}
@@ -179,15 +188,25 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		form = *forms.settings
 	}
 	var adding *views.StoryForm
-	mayAdd := !wantsPart(r) && web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator)
-	if mayAdd && (forms.story.Refused != "" || c.takesStories(r.Context(), p.Pipeline)) {
-		adding = &forms.story
+	if !wantsPart(r) && web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator) {
+		var adds bool
+		adds, p.Writable = c.takesChanges(r.Context(), p.Pipeline)
+		if adds || forms.story.Refused != "" {
+			adding = &forms.story
+		}
 	}
-	if p.Events, err = c.service.Events.Latest(r.Context(), name, latestEvents); err != nil {
+	latest, err := c.service.Events.Latest(r.Context(), name, latestEvents)
+	if err != nil {
 		return err
 	}
+	slices.Reverse(latest)
+	if p.Events, err = c.service.Events.Caused(r.Context(), latest); err != nil {
+		return err
+	}
+	p.Events = p.Charts.Past.WithGit(p.Pipeline, p.Events, latestEvents)
+	slices.Reverse(p.Events)
 	var flow *views.FlowProps
-	if !wantsPart(r) && p.Show == views.ShowEvery { // it is of all stories
+	if !wantsPart(r) && p.Show == views.ShowEvery && p.Filter == "" { // it is of all stories
 		props, err := c.flowProps(r, name)
 		switch {
 		case err == nil:
@@ -197,32 +216,35 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		}
 	}
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: name, Page: views.PageProjects},
+		frame: views.Frame{
+			Title: views.TitleWith(name, p.Filter), Page: views.PageProjects, Scripts: []string{"drag.js"},
+		},
 		part:       views.ProjectPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, adding, flow, part) },
 		status:     forms.status,
 	})
 }
 
-// storyPatience is how long the page of a project waits to find out whether stories can be added.
+// storyPatience is how long the page of a project waits to find out whether stories can be changed.
 const storyPatience = 250 * time.Millisecond
 
-// takesStories reports whether stories can be added to a project: if its first story can be changed, or if the board is
-// empty, where only trying would show it.
-func (c *Console) takesStories(ctx context.Context, p domain.ProjectPipeline) bool {
-	isStages := p.Board.Layout == "" || p.Board.Layout == domain.LayoutStages
-	if !p.Reachable || len(p.Stages) == 0 || !isStages { // other boards' own tools add stories
-		return false
+// takesChanges reports whether stories can be added to a project, and whether those that it has can be changed: its
+// first story says so. On an empty board, only trying would show whether one can be added.
+func (c *Console) takesChanges(ctx context.Context, p domain.ProjectPipeline) (adds, writable bool) {
+	if !p.Reachable || len(p.Stages) == 0 {
+		return false, false
 	}
+	adds = p.Board.Layout == "" || p.Board.Layout == domain.LayoutStages // other boards' own tools add stories
 	for _, stage := range p.Stages {
 		if len(stage.Items) > 0 {
 			ctx, cancel := context.WithTimeout(ctx, storyPatience)
 			defer cancel()
 			story, err := c.service.Stories.Recent(ctx, p.Project, stage.Items[0].StoryID)
-			return err == nil && story.File != nil && story.File.Writable
+			writable = err == nil && story.File != nil && story.File.Writable
+			return adds && writable, writable
 		}
 	}
-	return true
+	return adds, false
 }
 
 // UpdateProject changes address and token; an empty token field keeps the token.

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp/kb"
+
+	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 )
@@ -194,4 +197,54 @@ func TestTheWorstProjectIsListedFirstAndTheListCanBeSorted(t *testing.T) {
 		s.Get(path).WantText(t, order...)
 	}
 	s.Get("/projects?sort=name").WantText(t, `data-hx-get="/projects?sort=name&amp;v=`)
+}
+
+func TestProjectsAreChosenByTheirState(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("busy", board("1_backlog", "2_current: 1_story_a", "3_done"))
+	s.add("halted", board("1_backlog", "2_current: 7_story_c!a key is missing", "3_done"))
+	s.add("quiet", board("1_backlog: 2_story_b", "2_current", "3_done"))
+	busy, halted, quiet := `href="/projects/busy"`, `href="/projects/halted"`, `href="/projects/quiet"`
+	s.Get("/projects").WantText(t, `aria-current="true">All <span class="n">3<`, `href="/projects?show=troubled">Troubled <span class="n">1<`,
+		`href="/projects?show=busy">Busy <span class="n">2<`, halted, quiet, busy)
+	s.Get("/projects?show=troubled").WantText(t, halted).WantNoText(t, busy, quiet)
+	s.Get("/projects?show=busy&sort=name").WantText(t, `name="show" value="busy"`, `name="sort" value="name"`, busy, halted).WantNoText(t, quiet)
+	s.Get("/projects?show=troubled&q=bu").WantText(t, `value="bu"`, "No matching projects.", "Show all")
+	s.Get("/projects?show=nonsense").WantText(t, halted, quiet, busy)
+}
+
+func TestARowOfProjectsHasAMenu(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog", "2_current: 1_story_a", "3_done"))
+	s.add("متجر", board("1_backlog", "2_current", "3_done"))
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/projects")
+	press(tab, tab.Find("button", "Actions for متجر"), kb.Enter)
+	for _, name := range []string{"Edit address and token", "Its agents", "Its events", "Its flow"} {
+		tab.Find("link", name)
+	}
+	tab.Accessible()
+	tab.Find("link", "Edit address and token").Click()
+	tab.Wait(`decodeURI(location.pathname + location.hash) === '/projects/متجر#settings-title'`)
+}
+
+func TestATokenIsAskedForWhereTheServerWantsOne(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	s.add("alpha", nil)
+	s.boards.fail(domain.WrapError(domain.BadGateway, domain.ErrWantsToken, "refuses the token, or needs one"))
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/projects")
+	if fields := tab.All("textbox", "Token"); len(fields) > 0 {
+		t.Error("the form asks for a token at first")
+	}
+	tab.Find("textbox", "URL").Type("localhost:3001")
+	tab.WaitText("answers at http://localhost:3001. Refuses the token, or needs one.")
+	tab.Wait(`document.getElementById("token").checkVisibility({contentVisibilityAuto: true}) && document.getElementById("token").offsetHeight > 0`)
+	s.boards.fail(nil)
+	s.boards.set("", board("1_backlog: 1_story_a", "2_current:"))
+	browsertest.Eval[any](tab, `document.getElementById("token").focus()`)
+	tab.Keys("secret-1" + kb.Tab)
+	tab.WaitText("A project server answers, with 2 stages and 1 story.")
 }

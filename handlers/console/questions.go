@@ -3,6 +3,8 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"slices"
+	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
@@ -11,8 +13,8 @@ import (
 )
 
 const (
-	// shownQuestions is how many questions the page shows, storyQuestions a story's page.
-	shownQuestions, storyQuestions = 50, 5
+	// shownQuestions is how many questions the page shows, shownEnded how many beside it, storyQuestions a story's page.
+	shownQuestions, shownEnded, storyQuestions = 50, 7, 5
 )
 
 // Questions is the page on which people answer.
@@ -22,19 +24,21 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 		return domain.Errorf(domain.Invalid, "state: must be open or all")
 	}
 	p := views.QuestionsProps{All: state == "all", Now: now()}
-	var err error
+	newest, err := c.service.Questions.List(r.Context(), "", false, shownQuestions)
+	if err != nil {
+		return err
+	}
 	if p.All {
-		var all []domain.Question
-		all, err = c.service.Questions.List(r.Context(), "", false, shownQuestions)
-		for _, q := range all {
+		for _, q := range newest {
 			p.Questions = append(p.Questions, c.questionProps(r, q, views.QuestionsURL+"?state=all"))
 		}
 	} else {
+		p.Ended = endedToday(newest, p.Now)
 		p.Questions, p.More, err = c.recentQuestions(r, func(domain.Question) bool { return true }, shownQuestions,
 			views.QuestionsURL)
-	}
-	if err != nil {
-		return err
+		if err != nil {
+			return err
+		}
 	}
 	return c.render(w, r, view{
 		frame: views.Frame{Title: p.Title(), Scripts: []string{"questions.js"}}, part: views.QuestionsPart(p),
@@ -42,11 +46,34 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (c *Console) questionProps(r *http.Request, q domain.Question, next string) views.QuestionProps {
-	return views.QuestionProps{
-		Question: q, Next: next, Now: now(),
-		MayAnswer: c.service.Questions.MayAnswer(domain.ActorOf(r.Context()), q) == nil,
+// endedToday returns the questions that have ended today, of the newest, the last first.
+func endedToday(newest []domain.Question, now time.Time) (ended []domain.Question) {
+	today := domain.StartOfDay(now)
+	for _, q := range newest {
+		if q.State != domain.QuestionOpen && !q.Ended.Before(today) {
+			ended = append(ended, q)
+		}
 	}
+	slices.SortStableFunc(ended, func(a, b domain.Question) int { return b.Ended.Compare(a.Ended) })
+	return ended[:min(len(ended), shownEnded)]
+}
+
+func (c *Console) questionProps(r *http.Request, q domain.Question, next string) views.QuestionProps {
+	p := views.QuestionProps{Question: q, Next: next, Now: now()}
+	if q.State != domain.QuestionOpen {
+		return p
+	}
+	if err := c.service.Questions.MayAnswer(domain.ActorOf(r.Context()), q); err != nil {
+		p.Refusal = domain.MessageOf(err)
+	}
+	if q.StoryID != "" {
+		item, stage := c.service.Pipelines.Known(q.Project, q.StoryID)
+		p.Story, p.Stage = item, stage.Name
+	}
+	if a, known := c.service.Agents.Find(q.AgentID); known && a.Presence != domain.AgentAlive {
+		p.Silent = a.LastSeen
+	}
+	return p
 }
 
 // recentQuestions returns the first questions of those that are open or have just ended, whole, and how many open ones
@@ -69,7 +96,21 @@ func (c *Console) recentQuestions(
 	return list, more, nil
 }
 
-// AnswerQuestion takes the form that answers a question.
+// asked returns the first questions among open alerts, whole, as far as they can be read now.
+func (c *Console) asked(r *http.Request, alerts domain.Alerts) map[int64]views.QuestionProps {
+	found := map[int64]views.QuestionProps{}
+	for _, a := range alerts.Items[:min(len(alerts.Items), alerts.Open, views.ShownAlerts)] {
+		if a.Kind != domain.AlertQuestion {
+			continue
+		}
+		q, err := c.service.Questions.Get(r.Context(), a.Question)
+		if err == nil && q.State == domain.QuestionOpen { // the others are shown as alerts
+			found[q.ID] = c.questionProps(r, q, "")
+		}
+	}
+	return found
+}
+
 func (c *Console) AnswerQuestion(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	id, err := service.ParseQuestionID(web.PathParam(r, "id"))
 	var asked domain.Question

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,59 @@ func TestNoPageHasAQuestionsHiddenCharacters(t *testing.T) {
 	look()
 }
 
+// TestAHostileInputIsTextInABrowser: it makes no element, runs nothing and hides nothing; 10,000 lines are folded, and all there.
+func TestAHostileInputIsTextInABrowser(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newStorySite(t, true, map[string]string{"2_current/2_story_audit.md": "# Audit\n"})
+	evil := `</code></pre></div></article><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1"><a href="https://evil.example">Allow</a>` +
+		`<form action="/questions/1/answer"><button name="value" value="allow">Deny</button></form><style>.deny { display: none }</style>` +
+		`{{ .Secret }} <!-- [Allow](javascript:window.hacked=1) &lt;b&gt; "><svg onload=window.hacked=1>`
+	const lines = 10_000
+	var many strings.Builder
+	for i := range lines {
+		many.WriteString(strconv.FormatInt(int64(i), 36) + "\n")
+	}
+	input := func(v any) []byte {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	name := `<b onclick="window.hacked=1">Bash</b>`
+	for _, tool := range []domain.ToolUse{
+		{Name: name, CWD: &evil, Input: input(map[string]string{"command": evil, "description": evil})},
+		{Name: name, CWD: &evil, Input: input(map[string]any{evil: evil, "list": []string{evil}})},
+		{Name: "Bash", Input: input(map[string]string{"command": many.String()})},
+	} {
+		s.asks(domain.Question{Kind: domain.QuestionPermission, Prompt: evil, Detail: evil, StoryID: evil, Project: "webshop", Tool: &tool})
+	}
+	s.asks(domain.Question{Kind: domain.QuestionChoice, Prompt: evil, Detail: evil, Options: []string{evil, "other"}})
+	tab := browsertest.Open(t)
+	for _, page := range []string{"/questions", "/", "/questions?state=all"} {
+		tab.Goto(s.URL + page)
+		tab.WaitText("hacked = 1")
+		const foreign = `main :is(img, script, style, svg[onload], a[href^="https:"], a[href^="javascript:"], [onclick], [onerror], form form, pre form, pre button)`
+		if found := browsertest.Eval[[]string](tab, `[...document.querySelectorAll('`+foreign+`')].map(e => e.outerHTML)`); len(found) > 0 {
+			t.Errorf("%s has %q", page, found)
+		}
+		if browsertest.Eval[bool](tab, `'hacked' in window`) {
+			t.Errorf("%s runs what it shows", page)
+		}
+	}
+	tab.Goto(s.URL + "/questions")
+	texts := browsertest.Eval[[]string](tab, `[...document.querySelectorAll('.tool')].map(e => [...e.querySelectorAll('.exact .exact')].map(p => p.textContent).join(''))`)
+	if len(texts) != 3 || texts[0] != evil || strings.Count(texts[1], `"`) < 4 || !strings.Contains(texts[1], `onerror=\"window.hacked = 1\"`) {
+		t.Errorf("shown: %.2000q", texts)
+	}
+	if got := strings.Count(texts[2], "\n"); got != lines {
+		t.Errorf("%d lines are there", got)
+	}
+	if height := browsertest.Eval[float64](tab, `document.querySelectorAll('article')[2].offsetHeight`); height > 800 {
+		t.Errorf("the folded input is %v high", height)
+	}
+}
+
 func TestQuestionsAreAnsweredWithoutScripts(t *testing.T) {
 	browsertest.Parallel(t)
 	s := newConsoleSite(t)
@@ -131,4 +185,60 @@ func TestAPermissionIsAllowedOnlyWhenItsTextWasShown(t *testing.T) {
 	tab.Goto(s.URL + "/questions")
 	press(tab, tab.Find("button", "Deny"), kb.Enter)
 	s.wantAnswer(short, domain.Deny)
+}
+
+// TestAPermissionIsAnsweredInTheInbox by one key or a button, where all of it is in sight: on a phone it is opened first.
+func TestAPermissionIsAnsweredInTheInbox(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	tab := browsertest.Open(t)
+	tab.Size(1280, 900)
+	show := func(q domain.Question, text string) domain.Question {
+		t.Helper()
+		asked := s.asks(q)
+		tab.Goto(s.URL + "/")
+		tab.Wait(fmt.Sprintf(`document.querySelector('[data-question]')?.innerText.includes(%q)`, text))
+		return asked
+	}
+	open := func(q domain.Question) {
+		t.Helper()
+		if n := len(tab.All("button", "Allow")); n != 0 {
+			t.Errorf("%d buttons allow what is not in sight", n)
+		}
+		browsertest.Eval[bool](tab, `(document.querySelector('[data-question] .title').focus(), true)`)
+		tab.Keys("a")
+		if q, err := s.Questions.Get(t.Context(), q.ID); err != nil || q.State != domain.QuestionOpen {
+			t.Errorf("it was answered: %+v, %v", q, err)
+		}
+		if err := s.Questions.Withdraw(t.Context(), q.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short := permissionFor(`rm -r build\n  make`)
+	cwd := "/src/web\u202eshop"
+	short.Tool.CWD = &cwd
+	asked := show(short, "rm -r build") // the directory has what cannot be seen
+	tab.WaitText("Bash in /src/webU+202Eshop")
+	tab.Keys("ja")
+	s.wantAnswer(asked, domain.Allow)
+	asked = show(permissionFor("ls -l"), "ls -l")
+	tab.Find("button", "Deny").Click()
+	s.wantAnswer(asked, domain.Deny)
+
+	asked = show(permissionFor(strings.Repeat(`echo line\n`, 9)), "Read and answer")
+	open(asked)
+	asked = show(domain.Question{Kind: domain.QuestionChoice, Prompt: "Which table?", Options: []string{"carts", "orders"}}, "Which table?")
+	tab.Find("link", "2 options")
+	open(asked)
+	tab.Size(360, 800)
+	open(show(permissionFor("make"), "make"))
+}
+
+func TestReadersSeeInTheInboxWhatIsAsked(t *testing.T) {
+	s := loggedIn(t, "")
+	s.asks(permissionFor("make e2e"))
+	_, token := gatewaytest.NamedToken(t, s.Service, "guest", domain.RoleViewer)
+	viewer := &gatewaytest.Site{TB: t, URL: s.URL, Client: gatewaytest.NewClient(t)}
+	viewer.Submit("/login", "token", token)
+	viewer.Get("/").WantText(t, "asks to run a command", "make e2e").WantNoText(t, ">Deny")
 }

@@ -37,7 +37,7 @@ func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
 
 	s.says(agent, domain.AgentRunning, "")
 	refresh(tab)
-	tab.Wait(`document.querySelector("#agents tbody").innerText.includes("running")`)
+	tab.Wait(`document.querySelector("#agents .agent-lines").innerText.includes("running")`)
 	tab.WaitText("builder-1 is assigned to beta.")
 	tab.Find("button", "Undo").Click()
 	tab.WaitText("builder-1 is unassigned.")

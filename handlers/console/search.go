@@ -14,6 +14,7 @@ import (
 func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	p := views.SearchProps{Text: query.Get("q"), Kind: views.FoundKind(query.Get("kind")), Page: 1, Now: now()}
+	p.Only = query.Get("board") != ""
 	if err := domain.CheckFilter("q", p.Text); err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 	}
 	if p.Searched = strings.TrimSpace(p.Text) != ""; p.Searched {
 		found, err := c.service.Search.Find(r.Context(), service.SearchQuery{
-			Text: p.Text, Offset: (p.Page - 1) * views.SearchRows, Limit: views.SearchRows, Texts: true,
+			Text: p.Text, Offset: (p.Page - 1) * views.SearchRows, Limit: views.SearchRows, Texts: true, OnBoard: p.Only,
 		})
 		if domain.CodeOf(err) == domain.Unavailable {
 			p.Failure, err = domain.MessageOf(err), nil
@@ -36,8 +37,14 @@ func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		p.Use(found.Stories, found.Texts, found.Projects, found.Agents)
-		p.Total, p.Silent = found.Total, found.Silent
-		p.Stuck = c.service.Overview.Snapshot(r.Context()).Alerts.Stuck
+		p.Total, p.Silent, p.OnBoard, p.Meant = found.Total, found.Silent, found.OnBoard, found.Meant
+		snapshot := c.service.Overview.Snapshot(r.Context())
+		p.Stuck, p.States = snapshot.Alerts.Stuck, map[string]*domain.ProjectPipeline{}
+		for _, name := range p.Projects {
+			if i, known := snapshot.Registry.Index(name); known {
+				p.States[name] = &snapshot.Pipelines[i]
+			}
+		}
 	}
 	if first := p.First(); first != "" && query.Get("open") == "1" {
 		return seeOther(w, r, first)

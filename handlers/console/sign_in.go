@@ -116,7 +116,6 @@ func (c *Console) signInResult(w http.ResponseWriter, r *http.Request, callback 
 	})
 }
 
-// signInPages are the pages on which a sign-in ends.
 var signInPages = map[domain.SignInOutcome]struct {
 	status int
 	props  views.SignInResultProps

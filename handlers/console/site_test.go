@@ -43,6 +43,14 @@ func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleS
 	return &consoleSite{Site: gatewaytest.NewSite(t, o, handlers.Gateway{})}
 }
 
+// newConsoleSiteWithBot returns a site with this bot.
+func newConsoleSiteWithBot(t testing.TB, bot *gatewaytest.Bot) *consoleSite {
+	t.Helper()
+	b := &boards{pipelines: map[string][]domain.Stage{}}
+	o := service.Options{Projects: b, Stories: b, Bot: bot, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	return &consoleSite{gatewaytest.NewSite(t, o, handlers.Gateway{}), b}
+}
+
 // boards answer like project servers, by the project's name, and with an error if there is no board.
 type boards struct {
 	service.StoryServers        // only Story is implemented
@@ -50,6 +58,7 @@ type boards struct {
 	mu                   sync.Mutex
 	pipelines            map[string][]domain.Stage
 	asked                int
+	failure              error // for what has no board, nil for a refused connection
 }
 
 func (b *boards) Pipeline(_ context.Context, p domain.Project, _ *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
@@ -58,7 +67,7 @@ func (b *boards) Pipeline(_ context.Context, p domain.Project, _ *domain.Pipelin
 	b.asked++
 	stages, ok := b.pipelines[p.Name]
 	if !ok {
-		return nil, domain.Errorf(domain.BadGateway, "connection refused")
+		return nil, cmp.Or(b.failure, error(domain.Errorf(domain.BadGateway, "connection refused")))
 	}
 	return &domain.PipelineAnswer{Stages: stages, Raw: encodeStages(stages)}, nil
 }
@@ -117,6 +126,12 @@ func (b *boards) set(project string, stages []domain.Stage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pipelines[project] = stages
+}
+
+func (b *boards) fail(err error) {
+	b.mu.Lock()
+	b.failure = err
+	b.mu.Unlock()
 }
 
 func (b *boards) remove(project string) {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -24,7 +25,7 @@ type storyChange struct {
 	Was   string `json:"was,omitempty"`
 	Line  int    `json:"line,omitempty"` // of the box
 	// TakeOver is whether it is made although somebody else has claimed the story.
-	TakeOver bool `json:"-"`
+	TakeOver bool `json:"take_over,omitempty"`
 }
 
 // What can be done to a story.
@@ -33,6 +34,7 @@ const (
 	doBlock   = "block"
 	doUnblock = "unblock"
 	doRetry   = "retry" // clears the failed merge
+	doFail    = "fail"  // restores it
 	doTick    = "tick"  // a box, or clears it
 
 	doClaim    = "claim"
@@ -67,7 +69,7 @@ func readStoryChange(fields url.Values) (change storyChange, err error) {
 		return change, domain.Errorf(domain.Invalid, "Choose the stage to move the story to.")
 	case change.Do == doBlock && change.Value == "":
 		return change, domain.Errorf(domain.Invalid, "Say why the story is blocked.")
-	case change.said() == "":
+	case change.said("") == "":
 		return change, domain.Errorf(domain.Invalid, "The form does not say what to do.")
 	}
 	return change, nil
@@ -88,6 +90,8 @@ func (s storyChange) body() []byte {
 		fields["blocked"] = nil
 	case doRetry:
 		fields["merge_failure"] = nil
+	case doFail:
+		fields["merge_failure"] = s.Value
 	case doTick:
 		fields["task"] = map[string]any{"line": s.Line, "done": s.Value == "true"}
 	}
@@ -95,24 +99,27 @@ func (s storyChange) body() []byte {
 	return body
 }
 
-// said returns the notice that the change was made, "" for an unknown change.
-func (s storyChange) said() string {
+// said returns the notice that the change was made, "" for an unknown change. stage is the word for where the story was
+// moved.
+func (s storyChange) said(stage string) string {
 	switch s.Do {
 	case doMove:
-		return "Moved to " + domain.StageTitle(s.Value) + "."
+		return "Moved to " + stage + "."
 	case doBlock:
 		return "Blocked."
 	case doUnblock:
 		return "No longer blocked."
 	case doRetry:
 		return "The failed merge is cleared, so the merge will be tried again."
+	case doFail:
+		return "The failure is back: the merge is not tried again."
 	case doTick:
 		return views.Ticked(s.Was, s.Value == "true")
 	}
 	return ""
 }
 
-// undo returns the change that reverses s at a version, if there is one: a cleared merge failure cannot be restored.
+// undo returns the change that reverses s at a version, if there is one.
 func (s storyChange) undo(version string) (back storyChange, ok bool) {
 	back = storyChange{Version: version, Do: s.Do, Value: s.Was, Was: s.Value}
 	switch {
@@ -122,8 +129,12 @@ func (s storyChange) undo(version string) (back storyChange, ok bool) {
 		back.Do = doUnblock
 	case s.Do == doUnblock:
 		back.Do = doBlock
+	case s.Do == doRetry:
+		back.Do = doFail
+	case s.Do == doFail:
+		back.Do = doRetry
 	}
-	return back, s.Do != doRetry && (back.Value != "" || back.Do == doUnblock)
+	return back, back.Value != "" || back.Do == doUnblock || back.Do == doRetry
 }
 
 // maxUndo is the longest Undo, in bytes: it is kept in a cookie.
@@ -132,7 +143,11 @@ const maxUndo = 2000
 func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
 	if do := fields.Get("do"); do == doClaim || do == doTakeOver || do == doRelease {
-		return c.claimStory(w, r, do)
+		return c.claimStory(w, r, do, fields.Get("next"))
+	}
+	here, next := views.StoryURL(name, id), views.StoryURL(name, id)
+	if text := fields.Get("next"); text != "" {
+		next = localPath(text)
 	}
 	change, err := readStoryChange(fields)
 	form := views.StoryForm{}
@@ -143,43 +158,55 @@ func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url
 		form.Refused = domain.MessageOf(err)
 		return c.showStory(w, r, form, web.StatusOf(err))
 	}
-	status, body, err := c.service.Stories.Patch(r.Context(), name, id, change.body())
-	if form.Refused = refusal(status, body, err); form.Refused != "" {
+	status, body, err := c.patchStory(r.Context(), name, id, &change)
+	if form.Refused = refusal(status, body, err); form.Refused != "" && next == here {
 		return c.showStory(w, r, form, refusedStatus(status, err))
+	}
+	if form.Refused != "" {
+		return c.notices.redirect(w, r, next, refusedNotice(here, form.Refused, change, err))
 	}
 	if err != nil {
 		return err
 	}
-	notice := views.Notice{Text: domain.Cut(change.said(), 200)}
-	if version := wire.Text(storyIn(body).Version); version != "" {
-		back, ok := change.undo(version)
-		value, _ := json.Marshal(back) // strings always encode
-		if ok && len(value) <= maxUndo {
-			notice.Undo = views.Undo{URL: views.StoryURL(name, id), Name: undoField, Value: string(value)}
+	story := storyIn(body)
+	notice := views.Notice{Text: domain.Cut(change.said(c.service.Pipelines.StageWord(name, change.Value)), 200)}
+	if next != here {
+		notice.Text = "“" + domain.Cut(cmp.Or(story.StoryName, id), 80) + "”: " + notice.Text
+		_, _ = c.service.Pipelines.One(r.Context(), name, 0) // so that the board shows it, unless that takes long
+	}
+	if version := wire.Text(story.Version); version != "" {
+		if back, ok := change.undo(version); ok {
+			notice.Undo = undoOf(here, back)
 		}
 	}
-	return c.notices.redirect(w, r, views.StoryURL(name, id), notice)
+	return c.notices.redirect(w, r, next, notice)
 }
 
-// claimStory claims the request's story for the reader, or ends its claim.
-func (c *Console) claimStory(w http.ResponseWriter, r *http.Request, do string) (err error) {
+// claimStory claims the request's story for the reader, or ends its claim, and goes to next, "" for the story.
+func (c *Console) claimStory(w http.ResponseWriter, r *http.Request, do, next string) (err error) {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
+	here := views.StoryURL(name, id)
 	notice := views.Notice{Text: "The claim is released: anybody can take this story."}
 	if do == doRelease {
 		err = c.service.Claims.Release(r.Context(), name, id)
 	} else {
 		notice.Text = "You have claimed this story."
-		notice.Undo = views.Undo{URL: views.StoryURL(name, id), Name: "do", Value: doRelease}
+		notice.Undo = views.Undo{URL: here, Name: "do", Value: doRelease}
 		request := service.ClaimRequest{StoryID: id, TakeOver: do == doTakeOver}
 		_, _, err = c.service.Claims.Claim(r.Context(), name, request)
 	}
-	if refused := refusal(http.StatusOK, nil, err); refused != "" {
+	refused := refusal(http.StatusOK, nil, err)
+	switch {
+	case refused != "" && next != "":
+		return c.notices.redirect(w, r, localPath(next), views.Notice{Text: refused, Caution: true})
+	case refused != "":
 		return c.showStory(w, r, views.StoryForm{Refused: refused}, web.StatusOf(err))
-	}
-	if err != nil {
+	case err != nil:
 		return err
+	case next != "":
+		return c.notices.redirect(w, r, localPath(next), notice)
 	}
-	return c.notices.redirect(w, r, views.StoryURL(name, id), notice)
+	return c.notices.redirect(w, r, here, notice)
 }
 
 // CreateStory takes the form of a project's page that adds a story to its board.

@@ -3,12 +3,14 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -158,13 +160,25 @@ func TestStoryIsChangedByPlainForms(t *testing.T) {
 	}
 }
 
+// TestStoryWhoseMergeFailedIsRetried, and its failure comes back in full when that is undone.
 func TestStoryWhoseMergeFailedIsRetried(t *testing.T) {
-	s := newStorySite(t, true, map[string]string{"4_merge/7_story_cache.md": "---\nmerge_failure: conflict in go.mod\n---\n# Cache\n"})
-	const path = "/projects/webshop/stories/7_story_cache"
-	page := s.Get(path).WantText(t, "Merge failed", "conflict in go.mod", "Retry the merge")
-	s.follow(s.Submit(path, "version", version(t, page), "do", "retry", "was", "")).WantText(t, "The failed merge is cleared")
-	if text := s.file("4_merge/7_story_cache.md"); strings.Contains(text, "conflict") {
-		t.Error(text)
+	for _, failure := range []string{"conflict in go.mod", "first: line\n" + strings.Repeat("ok\n", 500) + "--- FAIL: \"TestX\""} {
+		const file, path = "4_merge/7_story_cache.md", "/projects/webshop/stories/7_story_cache"
+		s := newStorySite(t, true, map[string]string{file: "---\nmerge_failure: " + strconv.Quote(failure) + "\n---\n# Cache\n"})
+		before := s.file(file)
+		page := s.Get(path).WantText(t, "Merge failed", "Retry the merge")
+		_, was, _ := strings.Cut(page.Text, `value="retry"`)
+		was, _, _ = strings.Cut(strings.SplitN(was, `name="was" value="`, 2)[1], `"`)
+		page = s.follow(s.Submit(path, "version", version(t, page), "do", "retry", "was", html.UnescapeString(was)))
+		page.WantText(t, "The failed merge is cleared").WantNoText(t, "Merge failed")
+		if text := s.file(file); strings.Contains(text, "merge_failure") {
+			t.Error(text)
+		}
+		page = s.follow(s.submitUndo(page)).WantText(t, "The failure is back", "Merge failed")
+		if text := s.file(file); strings.Replace(text, `"conflict in go.mod"`, "conflict in go.mod", 1) != strings.Replace(before, `"conflict in go.mod"`, "conflict in go.mod", 1) {
+			t.Errorf("%q, not %q", text, before)
+		}
+		s.follow(s.submitUndo(page)).WantText(t, "The failed merge is cleared")
 	}
 }
 
@@ -318,8 +332,12 @@ func TestAFailureOfSeveralLinesIsALog(t *testing.T) {
 	s := newStorySite(t, false, map[string]string{"4_merge/7_story_pay.md": front})
 	s.Get("/projects/webshop/stories/7_story_pay").WantStatus(t, http.StatusOK).WantText(t,
 		"Merge failed", "28 earlier lines", "ok &lt;1&gt;\n", "ok &lt;28&gt;</pre>", `aria-label="Last 12 of 40 lines"`,
-		"<code data-n=\"29\">ok &lt;29&gt;\n</code><code data-n=\"30\">", `<code data-n="38" class="bad">--- FAIL: TestPay (0.1s)`,
-		"ok &lt;40&gt;\n</code></pre>", `data-copy="failure-log">Copy`)
+		"<code data-n=\"29\">ok &lt;29&gt;\n</code><code data-n=\"30\">", `<code data-n="38" id="failure-log,first" class="bad">--- FAIL: TestPay (0.1s)`,
+		"ok &lt;40&gt;\n</code></pre>", `href="#failure-log,first">first at 38</a>`, `data-copy="failure-log">Copy`)
+	for i := range 3 {
+		s.Record("webshop", fmt.Sprintf(`{"type":"merge_failure","story_id":"7_story_pay","reason":"r","timestamp_ms":%d}`, time.Now().UnixMilli()+int64(i)))
+	}
+	s.Get("/projects/webshop/stories/7_story_pay").WantText(t, ", for the 3rd time")
 	for _, path := range []string{"/", "/projects/webshop", "/waiting"} {
 		s.Get(path).WantText(t, "ok &lt;40&gt;").WantNoText(t, "ok &lt;39&gt;", "FAIL: TestPay")
 	}

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,13 +21,18 @@ func TestDaysOfEventsAreTheReaders(t *testing.T) {
 	days := func() string {
 		return browsertest.Eval[string](tab, `[...document.querySelectorAll('[data-days] :is(h2, h3, time)')].map(e => e.textContent).join(', ')`)
 	}
-	named := func(at time.Time) string { return at.Format("Monday 2 January 2006") }
 	for _, path := range []string{"/", "/events"} {
+		named := func(at time.Time, totals string) string {
+			if path == "/" {
+				totals = ""
+			}
+			return strings.TrimSpace(at.Format("Monday 2 January ") + totals)
+		}
 		for _, c := range []struct{ zone, want string }{
-			{"UTC", named(noon) + ", 14:00, 10:00"},
-			{"Pacific/Kiritimati", named(noon.Add(24*time.Hour)) + ", 04:00, 00:00"},                      // UTC+14
-			{"Asia/Tokyo", named(noon) + ", 23:00, 19:00"},                                                // UTC+9
-			{"Pacific/Pago_Pago", named(noon) + ", 03:00, " + named(noon.Add(-24*time.Hour)) + ", 23:00"}, // UTC-11
+			{"UTC", named(noon, "2 events") + ", 14:00, 10:00"},
+			{"Pacific/Kiritimati", named(noon.Add(24*time.Hour), "2 events") + ", 04:00, 00:00"},                                // UTC+14
+			{"Asia/Tokyo", named(noon, "2 events") + ", 23:00, 19:00"},                                                          // UTC+9
+			{"Pacific/Pago_Pago", named(noon, "1 event") + ", 03:00, " + named(noon.Add(-24*time.Hour), "1 event") + ", 23:00"}, // UTC-11
 		} {
 			tab.Zone(c.zone)
 			tab.Goto(s.URL + path)
@@ -42,7 +48,7 @@ func TestDaysOfEventsAreTheReaders(t *testing.T) {
 		s.move("alpha", "3_story_new", "1_backlog", "2_current", noon.Add(3*time.Hour))
 		refresh(tab)
 		tab.WaitText("3 story new")
-		if got, want := days(), named(noon)+", 04:00, 03:00, "+named(noon.Add(-24*time.Hour))+", 23:00"; got != want {
+		if got, want := days(), named(noon, "2 events")+", 04:00, 03:00, "+named(noon.Add(-24*time.Hour), "1 event")+", 23:00"; got != want {
 			t.Errorf("after an event came: %q, want %q", got, want)
 		}
 		tab.Wait(`document.querySelector('[data-days] time').title.includes('d ago, ')`)
@@ -50,6 +56,8 @@ func TestDaysOfEventsAreTheReaders(t *testing.T) {
 	tab.Scripts(false)
 	tab.Goto(s.URL + "/events")
 	zone, _ := time.Now().Zone()
+	tab.WaitText("Days and times are in the time zone that this browser had last: ")
+	tab.Goto(s.URL + "/projects/alpha")
 	tab.WaitText("Days and times are in the gateway’s time zone: " + zone)
 }
 

@@ -87,6 +87,7 @@ func TestAPhoneIsOperatedByTouch(t *testing.T) {
 
 	tap("link", "Agents")
 	tab.Find("heading", "Agents")
+	tap("button", "Actions for "+agent.Label)
 	tap("button", "Rename")
 	tab.Find("textbox", "Label").Type("painter")
 	tap("button", "Save")

@@ -2,6 +2,9 @@ package console
 
 import (
 	"net/http"
+	"net/url"
+
+	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
 	"switchyard/views"
@@ -9,22 +12,61 @@ import (
 
 // Waiting shows all stories in work by their age as a multiple of what is usual in their stage.
 func (c *Console) Waiting(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
+	p, err := c.waitingProps(r, r.URL.Query())
+	if err != nil {
+		return err
+	}
+	return c.render(w, r, view{
+		frame:      views.Frame{Title: "Waiting longest", Scripts: []string{"tell.js"}},
+		part:       views.WaitingPart(p),
+		pageAround: func(part templ.Component) templ.Component { return views.Waiting(p, part) },
+	})
+}
+
+func (c *Console) waitingProps(r *http.Request, query url.Values) (views.WaitingProps, error) {
 	p := views.WaitingProps{
 		Filter: views.WaitingFilter{
 			Project: query.Get("project"), Stage: query.Get("stage"), Show: views.WaitingShow(query.Get("show")),
 		},
-		Names: c.projectNames(), Now: now(),
+		Names: c.projectNames(), Chat: views.NewChat(c.service.Bot.Status()), Now: now(),
 	}
 	for name, text := range map[string]string{"project": p.Filter.Project, "stage": p.Filter.Stage} {
 		if err := domain.CheckFilter(name, text); err != nil {
-			return err
+			return p, err
 		}
 	}
 	s := c.service.Overview.Snapshot(r.Context())
-	p.Use(domain.WaitingLongest(s.Pipelines, p.Now), s.Owners)
-	return c.render(w, r, view{
-		frame: views.Frame{Title: "Waiting longest"}, part: views.WaitingPart(p),
-		pageAround: views.Waiting,
-	})
+	p.Use(domain.WaitingLongest(s.Pipelines, p.Now), s.Owners, s.Alerts.Acknowledged)
+	return p, nil
+}
+
+// Tell tells the team about the stories that the form names, or else about those over their usual time.
+func (c *Console) Tell(w http.ResponseWriter, r *http.Request, fields url.Values) error {
+	var stories []domain.StoryRef
+	for _, address := range fields["story"] {
+		ref, ok := views.StoryOf(address)
+		if !ok {
+			return domain.Errorf(domain.Invalid, "story: must be the address of a story")
+		}
+		stories = append(stories, ref)
+	}
+	if len(stories) == 0 {
+		p, err := c.waitingProps(r, fields)
+		if err != nil {
+			return err
+		}
+		stories = p.Over()
+	}
+	next := localPath(fields.Get("next"))
+	told, rooms, err := c.service.Bot.Tell(r.Context(), fields.Get("word"), stories)
+	notice := views.Notice{Text: views.Chat{Rooms: rooms}.Told(len(told.Stories) + told.More)}
+	switch domain.CodeOf(err) {
+	case domain.Invalid, domain.Conflict, domain.BadGateway, domain.NotFound:
+		notice = views.Notice{Text: "Not told: " + domain.MessageOf(err) + ".", Failed: true}
+	default:
+		if err != nil {
+			return err
+		}
+	}
+	return c.notices.redirect(w, r, next, notice)
 }

@@ -29,4 +29,11 @@ func TestWaitingListsStoriesInWorkByTheirAge(t *testing.T) {
 	s.Get("/waiting?stage=Review").WantText(t, ">slower<").WantNoText(t, ">slow<")
 	s.Get("/waiting?show=over").WantText(t, ">slow<").WantNoText(t, ">quick<")
 	s.Get("/").WantText(t, `href="/waiting?show=over"`)
+
+	// What needs attention can be acknowledged in its row; what has just come waited for no multiple.
+	s.add("gamma", []domain.Stage{{Name: "1_backlog"}, {Name: "2_review", Items: []domain.Item{since("new", 0)}}, {Name: "5_done"}})
+	s.Get("/waiting?project=gamma").WantText(t, "&lt; 0.1 ×", `aria-label="Actions for new"`).WantNoText(t, ">Acknowledge<")
+	s.Get("/waiting?project=beta").WantText(t, `name="key" value="stuck/beta/slower"`, ">Acknowledge<")
+	s.follow(s.Submit("/attention/acknowledge", "key", "stuck/beta/slower", "next", "/waiting?project=beta", "for", "4h")).
+		WantText(t, "Acknowledged for 4 hours.", ">slower<", " · acknowledged").WantNoText(t, ">Acknowledge</button>")
 }

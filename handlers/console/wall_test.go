@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,12 +35,25 @@ func TestTheWallIsReadFromAfar(t *testing.T) {
 	if got := browsertest.Eval[string](tab, `document.querySelector('h1').textContent.trim()`); got != "Switchyard" {
 		t.Errorf("the heading is %q", got)
 	}
+	// The stages are named once for lines that share them, and a window that is no wall scrolls in one direction only.
+	if n := browsertest.Eval[int](tab, `[...document.querySelectorAll('.wall-sheet:first-child .at')].filter(e => e.textContent === 'QA' && e.offsetWidth > 1).length`); n != 1 {
+		t.Errorf("a page of lines names its stage %d times", n)
+	}
+	for _, width := range []int64{360, 768, 1280} {
+		tab.Size(width, 900)
+		tab.Wait(`innerWidth === ` + strconv.FormatInt(width, 10))
+		if wide := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`); wide > width {
+			t.Errorf("at %d px it is %d px wide", width, wide)
+		}
+	}
 	if n := browsertest.Eval[int](tab, `document.querySelectorAll('#wall :is(a, button, input, select)').length`); n != 0 {
 		t.Errorf("%d controls", n)
 	}
 	if got := browsertest.Eval[string](tab, `getComputedStyle(document.querySelector('.wall-pages')).animationDuration`); got != "45s" {
 		t.Errorf("3 pages turn in %s", got)
 	}
+	tab.Media("prefers-reduced-motion", "reduce") // pages turn without moving
+	tab.Wait(`matchMedia('(prefers-reduced-motion: reduce)').matches && getComputedStyle(document.querySelector('.wall-pages')).animationDuration === "45s"`)
 	s.Server.CloseClientConnections()
 	s.Server.Listener.Close()
 	tab.Wait(`document.querySelector('.wall-lost').checkVisibility() && /as of \d\d:\d\d/.test(document.querySelector('.wall-lost').textContent)`)

@@ -104,9 +104,17 @@ func TestKeysWalkThroughLists(t *testing.T) {
 	tab.Keys("k" + kb.Enter) // the first is the first
 	tab.Wait(`location.pathname !== '/'`)
 
-	// A wagon in focus has a tooltip with its full text, above its list; Escape closes it.
+	// A wagon in focus has a tooltip with its full text and what its agent said last, above its list; Escape closes it.
+	agent := s.join("builder-1")
+	if _, err := s.Agents.Assign(t.Context(), agent.ID, "alpha"); err != nil {
+		t.Fatal(err)
+	}
+	s.says(agent, domain.AgentRunning, "14_story_login\nfour tests pass")
 	tab.Goto(s.URL + "/")
 	wagon := tab.Find("link", "")
+	tab.Wait(`document.querySelector('.wagon.going')`)
+	wagon.Call(`function() { document.querySelector('.wagon.going').focus() }`)
+	tab.Wait(`document.querySelector('#tip:popover-open')?.textContent.endsWith('four tests pass')`)
 	wagon.Call(`function() { document.querySelector('.wagon').focus() }`)
 	tab.Wait(`document.querySelector('#tip:popover-open')?.textContent.includes('in this stage for')`)
 	if covers := browsertest.Eval[bool](tab, `document.getElementById('tip').getBoundingClientRect().bottom > document.querySelector('.wagon').getBoundingClientRect().top`); covers {

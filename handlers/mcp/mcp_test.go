@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -122,6 +123,19 @@ func TestMCPListIsSmall(t *testing.T) {
 	if len(body) > 8<<10 {
 		t.Errorf("the list of tools has %d bytes, want 8 KiB at most", len(body))
 	}
+}
+
+// TestTheOverviewTellsTheFlow of all projects in a sentence.
+func TestTheOverviewTellsTheFlow(t *testing.T) {
+	s := newMCPSite(t)
+	s.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(`{"project":"x","stages":[{"name":"1_backlog","items":[]},{"name":"2_current","items":`+
+		`[{"story_id":"7_pay","story_name":"Pay","blocked":null,"merge_failure":null,"since_ms":5}]},{"name":"3_done","items":[]}]}`)))
+	s.Answered()
+	s.want("overview", `{}`, `"flow":"0 stories finished in 90 days, too few to say how long a story takes; 1 in work."`)
+	for i := range 10 { // whose only known moves are those that finish them
+		s.Record("alpha", fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_done","story_name":"Done","from_stage":"2_current","to_stage":"3_done","timestamp_ms":%d}`, i, time.Now().UnixMilli()))
+	}
+	s.want("overview", `{}`, `"flow":"10 stories finished in 90 days: half within 1 day, 85 % within 1 day; 1 in work."`)
 }
 
 func TestMCPReads(t *testing.T) {
@@ -297,4 +311,22 @@ func (s mcpSite) addWithToken(name, url, token string) {
 	if got := s.Send("POST", "/api/gateway/projects", `{"name":"`+name+`","url":"`+url+`","token":"`+token+`"}`); got.StatusCode != 200 {
 		s.Fatal(got)
 	}
+}
+
+func TestMCPSearchFindsTexts(t *testing.T) {
+	s := newMCPSite(t)
+	s.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
+		mux.HandleFunc("GET /api/search", gatewaytest.Says(`{"texts":[{"story_id":"7_pay","story_name":"Pay","stage":"2_current",`+
+			`"heading":"How","excerpt":"A needle.","whole":true}],"total":3}`))
+	}))
+	s.Answered()
+	s.want("search", `{"q":"needle"}`, `"stories":[]`, `"texts":[{"project":"alpha","story_id":"7_pay","story_name":"Pay","stage":"2_current","excerpt":"A needle."}]`, `"more":2`)
+}
+
+func TestMCPSearchSaysWhatWasMeant(t *testing.T) {
+	s := newMCPSite(t)
+	s.Add("webshop", gatewaytest.StoryServer(t))
+	s.Answered()
+	s.want("search", `{"q":"webshpo"}`, `"projects":[]`, `"more":0`, `"did_you_mean":"webshop"`)
+	s.want("search", `{"q":"webshop"}`, `"projects":[{"name":"webshop"}]`, `"did_you_mean":null`)
 }

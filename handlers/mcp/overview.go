@@ -85,7 +85,7 @@ func (s *Server) addOverview() {
 	add(s, tool{
 		name: "search", needs: domain.RoleViewer, required: []string{"q"},
 		description: "Find stories, projects and agents by words in their names or ids, including finished stories (stage " +
-			"null).",
+			"null), and stories by words in their texts.",
 		arguments: `"q":{"type":"string","description":"1 to 200 characters"},"limit":{"type":"integer","minimum":1,` +
 			`"maximum":50,"description":"of each kind; 10 by default"}`,
 	}, s.search)
@@ -119,29 +119,37 @@ func (s *Server) overview(ctx context.Context) (overviewJSON, error) {
 	}, nil
 }
 
-// maxFound is the most results of each kind that are counted; only some of them are shown.
-const maxFound = 200
-
 func (s *Server) search(ctx context.Context, in struct {
 	Q     string `json:"q"`
 	Limit int    `json:"limit"`
 },
 ) (any, error) {
-	found, err := s.service.Search.Find(ctx, service.SearchQuery{Text: in.Q, Limit: maxFound})
+	most := cmp.Or(in.Limit, 10)
+	found, err := s.service.Search.Find(ctx, service.SearchQuery{Text: in.Q, Limit: most, Texts: true})
 	if err != nil {
 		return nil, err
 	}
-	most := cmp.Or(in.Limit, 10)
 	type storyJSON struct {
 		Project   string  `json:"project"`
 		StoryID   string  `json:"story_id"`
 		StoryName string  `json:"story_name"`
 		Stage     *string `json:"stage"`
 	}
+	type textJSON struct {
+		storyJSON
+		Excerpt string `json:"excerpt"`
+	}
 	type named = map[string]string
-	stories, projects, agents := list[storyJSON]{most: most}, list[named]{most: most}, list[named]{most: most}
+	encode := func(f domain.StoryRef) storyJSON {
+		return storyJSON{f.Project, f.ID, short(f.Name), shortOrNull(f.Stage)}
+	}
+	stories, texts := list[storyJSON]{most: most}, list[textJSON]{most: most}
+	projects, agents := list[named]{most: most}, list[named]{most: most}
 	for _, f := range found.Stories {
-		stories.add(storyJSON{f.Project, f.ID, short(f.Name), shortOrNull(f.Stage)})
+		stories.add(encode(f))
+	}
+	for _, t := range found.Texts {
+		texts.add(textJSON{encode(t.StoryRef), short(t.Excerpt)})
 	}
 	for _, name := range found.Projects {
 		projects.add(named{"name": name})
@@ -149,9 +157,10 @@ func (s *Server) search(ctx context.Context, in struct {
 	for _, a := range found.Agents {
 		agents.add(named{"id": a.ID, "label": a.Label})
 	}
+	shown := len(stories.items) + len(texts.items) + len(projects.items) + len(agents.items)
 	return map[string]any{
-		"stories": stories.shown(), "projects": projects.shown(), "agents": agents.shown(),
-		"more": stories.more + projects.more + agents.more,
+		"stories": stories.shown(), "texts": texts.shown(), "projects": projects.shown(), "agents": agents.shown(),
+		"more": found.Total.All() - shown, "did_you_mean": wire.OrNull(found.Meant),
 	}, nil
 }
 

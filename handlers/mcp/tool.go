@@ -123,12 +123,12 @@ func (s *Server) explain(r *http.Request, err error) error {
 const maxMessage = 1000
 
 // hint adds what to do next to an error with that code.
-func hint(err error, code domain.Code, format string, args ...any) error {
+func hint(err error, code domain.Code, next string) error {
 	if domain.CodeOf(err) != code {
 		return err
 	}
 	text := shorten(strings.TrimRight(domain.MessageOf(err), ".\n"), maxMessage)
-	return domain.WrapError(code, err, text+". "+fmt.Sprintf(format, args...))
+	return domain.WrapError(code, err, text+". "+next)
 }
 
 // findProject returns a project, or NotFound with the names of the projects that exist.

@@ -17,7 +17,6 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Options configure an agent.
 type Options struct {
 	Gateway   string // the address, http or https
 	Label     string // the name under which it joins

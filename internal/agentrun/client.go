@@ -24,7 +24,6 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// client calls the gateway.
 type client struct {
 	gateway string
 	http    *http.Client

@@ -32,7 +32,6 @@ type processGroup struct {
 	Started string `json:"started"` // when its first process started, see startOf
 }
 
-// process is a running command.
 type process struct {
 	group   processGroup
 	members members

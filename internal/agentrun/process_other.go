@@ -12,13 +12,11 @@ import (
 // hideMemory does nothing on this system.
 func hideMemory() error { return nil }
 
-// startOf returns when a process started.
 func startOf(pid int) (string, error) {
 	out, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
 	return strings.TrimSpace(string(out)), err
 }
 
-// groupRuns reports whether any process of the group is left.
 func groupRuns(pgid int) bool { return syscall.Kill(-pgid, 0) != syscall.ESRCH }
 
 // groupHasVariable cannot be determined on this system. It returns false, so that a group whose first process has ended

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"switchyard/internal/board"
 )
 
 // TestContributingNamesWhatThereIs: every file and package named in CONTRIBUTING.md exists, and every package is named there.
@@ -27,6 +29,18 @@ func TestContributingNamesWhatThereIs(t *testing.T) {
 	for name := range packages(t) {
 		if !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), "`"+strings.TrimPrefix(name, "internal/")+"`") {
 			t.Errorf("CONTRIBUTING.md does not name the package %s", name)
+		}
+	}
+}
+
+func TestEachLayoutOfBoardsIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/boards.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, layout := range board.Layouts() {
+		if !strings.Contains(string(text), "\n| `"+layout+"` |") {
+			t.Errorf("docs/boards.md has no row for %s", layout)
 		}
 	}
 }

@@ -30,6 +30,7 @@ var layers = []string{
 	"internal/notify",
 	"internal/bot",
 	"internal/agentrun",
+	"internal/sample",
 	"internal/service",
 	"internal/supervise",
 	"internal/upstream",
@@ -58,7 +59,7 @@ var layers = []string{
 }
 
 // testSupport are packages for tests and measurements only.
-var testSupport = []string{"internal/architecture", "internal/bench", "internal/boardtools", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/generate", "internal/logintest", "internal/pgtest", "internal/screenshots", "internal/signintest", "internal/store/storetest", "internal/stress", "internal/waittest"}
+var testSupport = []string{"internal/architecture", "internal/bench", "internal/boardtools", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/generate", "internal/logintest", "internal/pgtest", "internal/pushtest", "internal/receivers", "internal/screenshots", "internal/signintest", "internal/store/storetest", "internal/stress", "internal/waittest"}
 
 // mustNotKnow lists forbidden imports: our packages by their path in the module, others by a prefix of their import path.
 var mustNotKnow = map[string][]string{

@@ -89,11 +89,11 @@ func (f backlogRules) unit(file string) string {
 	return ""
 }
 
-func (f backlogRules) stories(unit string, files Files) ([]entry, error) {
+func (f backlogRules) stories(unit string, files Files, _ []entry) ([]entry, error) {
 	place, file, _ := strings.Cut(unit, " ")
-	content := files.Read(file)
+	content, err := contentOf(files, file)
 	if content == nil {
-		return nil, nil
+		return nil, err
 	}
 	d := splitDocument(content)
 	front, err := parseFrontMatter(d)

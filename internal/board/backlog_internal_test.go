@@ -73,6 +73,7 @@ func TestCriteriaAreBetweenTheirMarks(t *testing.T) {
 }
 
 func TestATaskIsMovedAsBacklogItselfDoes(t *testing.T) {
+	t.Parallel() // it waits
 	b := openLayout(t, "backlog.md", backlogFiles())
 	const name = "backlog/tasks/BACK-10 - a.md"
 	before := b.content(name)

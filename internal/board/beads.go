@@ -86,7 +86,7 @@ func (f *beadsRules) source(changed bool) (list []byte, fresh bool, again time.T
 	case f.list != nil && time.Now().Before(f.next):
 		return f.list, false, f.next, nil
 	}
-	list, err = f.run("list", "--all", "--json")
+	list, err = f.run("list", "--all", "--json", "--limit=0") // without a limit it lists 50, agents get 20
 	f.next = time.Now().Add(beadsPoll)
 	if err != nil {
 		return nil, false, f.next, err
@@ -167,7 +167,7 @@ func (f *beadsRules) issues(content []byte) (issues []json.RawMessage, err error
 // beadsOthers are types of issues that are no work.
 var beadsOthers = []looseText{"agent", "role", "message", "convoy"}
 
-func (f *beadsRules) stories(_ string, files Files) (entries []entry, err error) {
+func (f *beadsRules) stories(_ string, files Files, _ []entry) (entries []entry, err error) {
 	list, err := f.issues(files.Read(beadsFile))
 	if err != nil {
 		return nil, err

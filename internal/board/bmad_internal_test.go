@@ -23,14 +23,19 @@ func bmadBoard() map[string]string {
 }
 
 func TestBMADStoriesStandWhereTheStatusFileSays(t *testing.T) {
-	b := openLayout(t, "bmad", bmadBoard())
+	files := bmadBoard()
+	files[bmadStatus] = strings.Replace(files[bmadStatus], "on-hold", "On hold", 1)
+	b := openLayout(t, "bmad", files)
+	if d, err := b.Read("1-4-forget"); err != nil || d.Label != "On hold" {
+		t.Errorf("not the board's own word: %+v, %v", d, err)
+	}
 	want := "1_backlog: 1-3-register (1 3 register)\n2_ready_for_dev: 1-2-log-out (Story 1.2: Log out) 1/2\n" +
 		"5_done: 1-1-log-in (1 1 log in)\n6_on_hold: 1-4-forget (1 4 forget)"
 	if b.shows() != want {
 		t.Fatalf("got\n%s\nwant\n%s", b.shows(), want)
 	}
 	b.write(bmadStatus, "development_status:\n  1-1-log-in") // half written
-	b.write(bmadStatus, strings.Replace(bmadBoard()[bmadStatus], "   backlog", " in-progress", 1))
+	b.write(bmadStatus, strings.Replace(files[bmadStatus], "   backlog", " in-progress", 1))
 	waittest.Until(t, "the move", func() bool { return b.moved() != "" })
 	if b.moved() != "1-3-register 1_backlog 3_in_progress" {
 		t.Errorf("moves: %s", b.moved())
@@ -91,5 +96,41 @@ func TestABMADStatusThatNoLineHasIsLeftAlone(t *testing.T) {
 		if got := b.content("docs/sprint-status.yaml"); got != content {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// FuzzPlainStatuses: what is read without a parser of YAML is what that reads.
+func FuzzPlainStatuses(f *testing.F) {
+	f.Add([]byte(bmadBoard()[bmadStatus]))
+	f.Add([]byte("a: |\n  development_status:\ndevelopment_status:\n  # words\n  epic-1: done\n\n  1-1-a: review # b\n  1.2_b: on-hold\nb: 1\n"))
+	for _, odd := range []string{
+		"a: null", "a: b: c", "a: 'b'", "a:", "\ta: b", "a: b\n   c: d", "a: b\n c: d", "a: b\n  a: c", "- a: b", "a: b\n    c", "a: &b c",
+		"A: b", "a: b\r", "a: b#c", "a: true", "<<: a", "a: b\n...\n  c: d", "a: b\n---\nc: d", "? a\n  : b", "a: b\n\"",
+	} {
+		f.Add([]byte(bmadKey + ":\n  " + odd + "\n"))
+		f.Add([]byte("c: \"\n" + bmadKey + ":\n  " + odd + "\n  \"\n"))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		mapping, err := bmadRules{}.statuses(content)
+		statuses, plain := plainStatuses(content)
+		if !plain || err != nil {
+			return
+		}
+		if len(mapping.Content) != 2*len(statuses) {
+			t.Fatalf("%q: %v, a parser of YAML finds %d keys", content, statuses, len(mapping.Content)/2)
+		}
+		for i, s := range statuses {
+			if key, status := resolve(mapping.Content[2*i]).Value, text(resolve(mapping.Content[2*i+1])); key != s.key || status != s.status {
+				t.Errorf("%q: %v, a parser of YAML says %q: %q", content, s, key, status)
+			}
+		}
+	})
+}
+
+// TestWhatBMADWritesIsReadWithoutAParserOfYAML, which would take too long for a large board.
+func TestWhatBMADWritesIsReadWithoutAParserOfYAML(t *testing.T) {
+	statuses, plain := plainStatuses([]byte("# a\nproject: p\n" + bmadKey + ":\n  epic-1: backlog\n\n  # b\n  1-1-a: ready-for-dev # c\n"))
+	if !plain || len(statuses) != 2 || statuses[1] != (keyStatus{"1-1-a", "ready-for-dev"}) {
+		t.Errorf("%v, %t", statuses, plain)
 	}
 }

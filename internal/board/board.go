@@ -21,7 +21,6 @@ import (
 	"switchyard/internal/feed"
 )
 
-// Options are what a Board is built from.
 type Options struct {
 	// Dir is the board's directory. In the layout of stages the default ones are created where it has none.
 	Dir string
@@ -75,8 +74,33 @@ func Open(o Options) (*Board, error) {
 	return b, nil
 }
 
-// Layout returns the board's layout.
+// open returns the layout of the board.
+func (b *Board) open(o Options) (layout, error) {
+	if b.Layout() == domain.LayoutStages {
+		if err := makeStages(o.Dir); err != nil {
+			return nil, err
+		}
+		if o.AllowWrites {
+			b.report("remove temporary files", sweepTemp(o.Dir))
+		}
+		return &scanner{dir: b.dir, watch: b.watch}, nil
+	}
+	for _, kind := range kinds {
+		if kind.name == o.Layout {
+			notes, err := openNotes(o.State, o.Dir, o.Layout)
+			return &units{
+				dir: b.dir, watch: b.watch, open: kind.open, log: o.Log, notes: notes, sweeps: o.AllowWrites,
+				units: map[string]*unit{},
+			}, err
+		}
+	}
+	return nil, domain.Errorf(domain.Invalid, "there is no layout %q", limit(o.Layout))
+}
+
 func (b *Board) Layout() string { return cmp.Or(b.kind, domain.LayoutStages) }
+
+// Past returns what this board was.
+func (b *Board) Past() Past { return b.layout.past() }
 
 // Path returns where the board is, for display: in a repository, below its directory.
 func (b *Board) Path() string {
@@ -223,7 +247,6 @@ type View struct {
 // Replaced is closed once the board has a newer view and its notifications are recorded.
 func (v *View) Replaced() <-chan struct{} { return v.replaced }
 
-// Stage is a stage of a board with its stories.
 type Stage struct {
 	Name    string
 	Label   string // the board's own word, "" if it has none
@@ -231,7 +254,6 @@ type Stage struct {
 	Stories []Story
 }
 
-// Story is a story as the board shows it.
 type Story struct {
 	ID           string
 	Name         string

@@ -22,8 +22,8 @@ type Change struct {
 	Stage *string
 	// Blocked is the reason why the story is blocked, "" to unblock it.
 	Blocked *string
-	// ClearMergeFailure removes the merge failure.
-	ClearMergeFailure bool
+	// MergeFailure is "" to clear the merge failure, or the one that was cleared last, or how that ends, to restore it.
+	MergeFailure *string
 	// Task is a box to tick, or to clear.
 	Task *TaskChange
 }
@@ -52,7 +52,7 @@ func (b *Board) Change(id string, c Change) (*Details, error) {
 			return nil, err
 		}
 	}
-	if c.Task != nil && (c.Stage != nil || c.Blocked != nil || c.ClearMergeFailure) {
+	if c.Task != nil && (c.Stage != nil || c.Blocked != nil || c.MergeFailure != nil) {
 		return nil, domain.Errorf(domain.Invalid, "task: cannot be changed together with something else")
 	}
 	unlock, err := b.layout.lock(id)
@@ -144,11 +144,18 @@ func (s *scanner) change(story Story, stage string, c Change) (changed fileSet, 
 	if file.version(stage) != c.Version {
 		return nil, errChanged
 	}
+	if c.MergeFailure, err = s.whole(id, c.MergeFailure); err != nil {
+		return nil, err
+	}
 	content, err := c.apply(file)
 	if err != nil {
 		return nil, err
 	}
-	return changed, put(dir, target, id+".md", file, content)
+	err = put(dir, target, id+".md", file, content)
+	if err == nil && c.MergeFailure != nil && *c.MergeFailure == "" {
+		s.keepCleared(id, file)
+	}
+	return changed, err
 }
 
 func openTarget(work, stage string) (*os.File, error) {
@@ -177,7 +184,7 @@ func (c Change) apply(file *storyFile) ([]byte, error) {
 	if c.Task != nil {
 		return withTask(file.content, splitDocument(file.content).tasks(), *c.Task)
 	}
-	if c.Blocked == nil && !c.ClearMergeFailure {
+	if c.Blocked == nil && c.MergeFailure == nil {
 		return file.content, nil
 	}
 	err := errFileTooLong
@@ -222,8 +229,12 @@ func (c Change) settings(front frontMatter) (settings []setting) {
 		}
 		set("blocked_reason", yamlString(strings.TrimSpace(*c.Blocked)))
 	}
-	if c.ClearMergeFailure && now.mergeFailure != "" {
+	switch {
+	case c.MergeFailure == nil || *c.MergeFailure == "" && now.mergeFailure == "":
+	case *c.MergeFailure == "":
 		set("merge_failure", "")
+	default:
+		set("merge_failure", yamlString(*c.MergeFailure))
 	}
 	return settings
 }

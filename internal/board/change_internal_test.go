@@ -82,8 +82,10 @@ func TestAChangeIsRecordedLikeOneMadeByHand(t *testing.T) {
 			"Log in blocked: key: none", "3_qa/7_login.md",
 			"---\nname: Log in # c\nmerge_failure: conflict\nblocked: true\nblocked_reason: \"key: none\"\n---\n# Title\n",
 		},
-		{Change{ClearMergeFailure: true}, "", "3_qa/7_login.md", "---\nname: Log in # c\nblocked: true\nblocked_reason: \"key: none\"\n---\n# Title\n"},
+		{Change{MergeFailure: &none}, "", "3_qa/7_login.md", "---\nname: Log in # c\nblocked: true\nblocked_reason: \"key: none\"\n---\n# Title\n"},
 		{Change{Blocked: &none}, "", "3_qa/7_login.md", "---\nname: Log in # c\n---\n# Title\n"},
+		{Change{MergeFailure: ptr("conflict")}, "Log in merge failed: conflict", "3_qa/7_login.md", "---\nname: Log in # c\nmerge_failure: conflict\n---\n# Title\n"},
+		{Change{MergeFailure: &none}, "", "3_qa/7_login.md", "---\nname: Log in # c\n---\n# Title\n"},
 	} {
 		got := d.change("7_login", step.change)
 		if got.Path != step.path || d.content(step.path) != step.content || got.Version != d.read("7_login").Version {

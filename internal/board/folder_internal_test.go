@@ -68,6 +68,21 @@ func openLayout(t *testing.T, layout string, files map[string]string) *layoutBoa
 	return b
 }
 
+// openQuietly opens a board that is scanned only by the test.
+func openQuietly(t *testing.T, layout string, files map[string]string) *layoutBoard {
+	t.Helper()
+	b := &layoutBoard{t: t, dir: t.TempDir()}
+	writeTree(t, b.dir, files)
+	var err error
+	b.Board, err = Open(Options{
+		Dir: b.dir, Layout: strings.TrimPrefix(layout, "stages"), Log: slog.New(slog.DiscardHandler), Record: func(...feed.Notification) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // shows returns the stories as "stage: id (name) done/total".
 func (b *layoutBoard) shows() string {
 	var lines []string
@@ -170,7 +185,9 @@ func TestFoldersAreStoriesWhoseBoxesSayHowFarTheyAre(t *testing.T) {
 }
 
 func TestAFolderMovesWithItsBoxes(t *testing.T) {
-	b := openLayout(t, "openspec", map[string]string{"openspec/changes/a/tasks.md": "- [ ] one\n- [ ] two\n"})
+	b := openLayout(t, "openspec", map[string]string{
+		"openspec/changes/a/tasks.md": "- [ ] one\n- [ ] two\n", "openspec/changes/b/design.md": "# No list\n",
+	})
 	d, err := b.Read("a")
 	if err != nil || d.Path != "openspec/changes/a/tasks.md" || len(d.Tasks) != 2 || d.Tasks[1].Line != 2 || d.Label != "Planned" {
 		t.Fatalf("%+v, %v", d, err)
@@ -201,13 +218,16 @@ func TestAFolderMovesWithItsBoxes(t *testing.T) {
 		change Change
 		want   string
 	}{
-		{Change{Stage: &stage}, "tasks.md"},
+		{Change{Stage: &stage}, "openspec archive"},
 		{Change{Version: "old"}, "changed"},
 		{Change{Task: &TaskChange{9, true}}, "line 9"},
 	} {
 		if err := b.change("a", test.change); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v", test.change, err)
 		}
+	}
+	if err := b.change("b", Change{Task: &TaskChange{1, true}}); err == nil || !strings.Contains(err.Error(), "no box on line 1") {
+		t.Errorf("a box where there is no list: %v", err)
 	}
 	if _, err := b.Create("x", "", ""); err == nil {
 		t.Error("a story was created")
@@ -216,6 +236,7 @@ func TestAFolderMovesWithItsBoxes(t *testing.T) {
 
 // TestABlockBesideTheFilesComesAndGoes although no file of an old story changes with it.
 func TestABlockBesideTheFilesComesAndGoes(t *testing.T) {
+	t.Parallel() // it waits
 	const tasks = "openspec/changes/a/tasks.md"
 	b := openLayout(t, "openspec", map[string]string{tasks: "- [ ] one\n"})
 	old := time.Now().Add(-time.Hour)
@@ -272,4 +293,41 @@ func TestAHostileTreeOfFoldersIsHarmless(t *testing.T) {
 	if got, want := b.shows(), "1_draft: big (Big)\n2_planned: many (Many) 0/50000\n2_planned: new (New) 0/1"; got != want {
 		t.Errorf("got\n%s", got)
 	}
+}
+
+// TestWhatIsBesideTheBoardMakesNobodyReadIt: the top of a repository is watched, too, since the board may come and go there.
+func TestWhatIsBesideTheBoardMakesNobodyReadIt(t *testing.T) {
+	b := openLayout(t, "spec-kit", map[string]string{"specs/001-a/spec.md": "# A\n"})
+	b.Board.mu.Lock()
+	defer b.Board.mu.Unlock()
+	for name, known := range map[string]bool{
+		"x.tmp": true, "specs": false, "specs/002-b": false, "specs/001-a/spec.md": true, "specs/001-a/plan.md": false,
+	} {
+		if changed := (fileSet{}); b.layout.touch(changed, filepath.Join(b.dir, name)) != known || len(changed) > 0 != (name == "specs/001-a/spec.md") {
+			t.Errorf("%s: %v", name, changed)
+		}
+	}
+}
+
+// TestWhatAKilledServerHasLeftGoes at the next start of one that writes.
+func TestWhatAKilledServerHasLeftGoes(t *testing.T) {
+	const left = "specs/001-a/" + tempPrefix + "x" + tempSuffix
+	files := map[string]string{"specs/001-a/spec.md": "# A\n", left: "half"}
+	for dir, want := range map[string]bool{openQuietly(t, "spec-kit", files).dir: true, openLayout(t, "spec-kit", files).dir: false} {
+		if _, err := os.Lstat(filepath.Join(dir, left)); (err == nil) != want {
+			t.Errorf("there: %v, want %t", err, want)
+		}
+	}
+}
+
+// pastFiles are the files of a commit.
+type pastFiles map[string]string
+
+func (f pastFiles) Has(name string) bool { _, has := f[name]; return has }
+
+func (f pastFiles) Read(name string) []byte {
+	if text, has := f[name]; has {
+		return []byte(text)
+	}
+	return nil
 }

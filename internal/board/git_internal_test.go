@@ -79,7 +79,7 @@ func TestAScanWaitsForGitTenSecondsAtMost(t *testing.T) {
 			b.within(3*gitPoll, "a 3_qa>2_current")
 			b.move("2_current/a.md", "3_qa/a.md")
 			b.events <- fsnotify.Event{}
-			b.within(debounceMin, "a 2_current>3_qa")
+			b.within(debounce, "a 2_current>3_qa")
 			b.remove(marker)
 		})
 	}

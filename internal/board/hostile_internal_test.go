@@ -44,6 +44,7 @@ func TestAYAMLBombIsHarmless(t *testing.T) {
 
 // TestAFileThatStaysBrokenTakesNoStoryAway, and nobody has moved when it is mended.
 func TestAFileThatStaysBrokenTakesNoStoryAway(t *testing.T) {
+	t.Parallel() // it waits
 	for layout, test := range map[string]struct {
 		files map[string]string
 		file  string
@@ -51,24 +52,27 @@ func TestAFileThatStaysBrokenTakesNoStoryAway(t *testing.T) {
 		"task-master": {map[string]string{taskMasterFile: masterTasks}, taskMasterFile},
 		"bmad":        {bmadBoard(), bmadStatus},
 	} {
-		b := openLayout(t, layout, test.files)
-		before, broken := b.shows(), time.Now()
-		b.write(test.file, "<<<<<<< HEAD\n"+test.files[test.file])
-		waittest.Until(t, "three times the grace", func() bool {
+		t.Run(layout, func(t *testing.T) {
+			t.Parallel()
+			b := openLayout(t, layout, test.files)
+			before, broken := b.shows(), time.Now()
+			b.write(test.file, "<<<<<<< HEAD\n"+test.files[test.file])
+			waittest.Until(t, "three times the grace", func() bool {
+				b.Board.mu.Lock()
+				defer b.Board.mu.Unlock()
+				b.rescanAll()
+				return time.Since(broken) > 3*grace
+			})
+			if b.shows() != before {
+				t.Errorf("while it is broken:\n%s", b.shows())
+			}
+			b.write(test.file, test.files[test.file])
 			b.Board.mu.Lock()
-			defer b.Board.mu.Unlock()
 			b.rescanAll()
-			return time.Since(broken) > 3*grace
+			b.Board.mu.Unlock()
+			if b.shows() != before || b.moved() != "" {
+				t.Errorf("when it is mended:\n%s\nmoves: %s", b.shows(), b.moved())
+			}
 		})
-		if b.shows() != before {
-			t.Errorf("%s while it is broken:\n%s", layout, b.shows())
-		}
-		b.write(test.file, test.files[test.file])
-		b.Board.mu.Lock()
-		b.rescanAll()
-		b.Board.mu.Unlock()
-		if b.shows() != before || b.moved() != "" {
-			t.Errorf("%s when it is mended:\n%s\nmoves: %s", layout, b.shows(), b.moved())
-		}
 	}
 }

@@ -3,9 +3,11 @@ package board
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"switchyard/internal/domain"
@@ -53,28 +55,6 @@ var kinds = []kind{
 	{domain.LayoutBeads, nil, openBeads},
 }
 
-// open returns the layout of the board.
-func (b *Board) open(o Options) (layout, error) {
-	if b.Layout() == domain.LayoutStages {
-		if err := makeStages(o.Dir); err != nil {
-			return nil, err
-		}
-		if o.AllowWrites {
-			b.report("remove temporary files", sweepTemp(o.Dir))
-		}
-		return &scanner{dir: b.dir, watch: b.watch}, nil
-	}
-	for _, kind := range kinds {
-		if kind.name == o.Layout {
-			notes, err := openNotes(o.State, o.Dir, o.Layout)
-			return &units{
-				dir: b.dir, watch: b.watch, open: kind.open, log: o.Log, notes: notes, units: map[string]*unit{},
-			}, err
-		}
-	}
-	return nil, domain.Errorf(domain.Invalid, "there is no layout %q", limit(o.Layout))
-}
-
 // Found is a board in a directory.
 type Found struct{ Layout, Dir string }
 
@@ -92,10 +72,6 @@ func Layouts() []string {
 func Find(dir, layout string) ([]Found, error) {
 	if layout == "" {
 		return find(dir), nil
-	}
-	if !slices.Contains(Layouts(), layout) {
-		return nil, domain.Errorf(domain.Invalid, "there is no layout %q, but %s",
-			limit(layout), strings.Join(Layouts(), ", "))
 	}
 	found := slices.DeleteFunc(find(dir), func(f Found) bool { return f.Layout != layout })
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == layout })
@@ -119,18 +95,81 @@ func find(dir string) (found []Found) {
 			return false
 		}
 		defer root.Close()
-		matches, _ := fs.Glob(root.FS(), pattern)
-		return len(matches) > 0
+		return firstMatch(root, pattern) != ""
 	}
 	for _, kind := range kinds {
 		for _, pattern := range kind.files {
-			top, _, _ := strings.Cut(pattern, "/")
-			if exists(dir, pattern) {
-				found = append(found, Found{kind.name, dir})
+			top, is := dir, exists(dir, pattern)
+			for part := pattern; part != "." && !is; part = path.Dir(part) { // which it may be itself
+				if above, within := strings.CutSuffix(dir, string(filepath.Separator)+filepath.FromSlash(part)); within {
+					top, is = above, exists(above, pattern)
+				}
+			}
+			if is {
+				found = append(found, Found{kind.name, top})
 				break
-			} else if above := filepath.Dir(dir); filepath.Base(dir) == top && exists(above, pattern) {
-				found = append(found, Found{kind.name, above})
-				break
+			}
+		}
+	}
+	return found
+}
+
+// maxLooked is how many names a search for a pattern looks at on each level, maxNames how many of one directory among
+// several.
+const maxNames, maxLooked = 1000, 5000
+
+// firstMatch returns the first file that matches a pattern, whose stars stand for directories, "" for none. It finds
+// nothing beyond its limits, so that a search costs little in a large tree, too.
+func firstMatch(root *os.Root, pattern string) string {
+	above, name := path.Split(pattern)
+	dirs := []string{"."}
+	for part := range strings.SplitSeq(strings.TrimSuffix(above, "/"), "/") {
+		if strings.Contains(part, "*") {
+			dirs = matchesBelow(root, dirs, part)
+			continue
+		}
+		for i := range dirs {
+			dirs[i] = path.Join(dirs[i], part)
+		}
+	}
+	slices.Sort(dirs)
+	for _, dir := range dirs {
+		if _, err := root.Stat(path.Join(dir, name)); err == nil {
+			return path.Join(dir, name)
+		}
+	}
+	return ""
+}
+
+// matchesBelow returns the directories in others that match, the first of each before the second of any, so that one
+// with many does not hide those of the next.
+func matchesBelow(root *os.Root, dirs []string, pattern string) (found []string) {
+	left, each := maxLooked, max(maxNames, maxLooked/max(1, len(dirs)))
+	lists, longest := [][]string{}, 0
+	for _, dir := range dirs {
+		if left == 0 {
+			break
+		}
+		opened, err := root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe
+		if err != nil {
+			continue
+		}
+		entries, _ := opened.ReadDir(min(left, each))
+		opened.Close()
+		left -= len(entries)
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		var list []string
+		for _, entry := range entries {
+			if matches, _ := path.Match(pattern, entry.Name()); matches && entry.IsDir() {
+				list = append(list, path.Join(dir, entry.Name()))
+			}
+		}
+		lists, longest = append(lists, list), max(longest, len(list))
+	}
+	for i := range longest {
+		for _, list := range lists {
+			if i < len(list) {
+				found = append(found, list[i])
 			}
 		}
 	}

@@ -91,7 +91,6 @@ func countTasks(tasks []Task) (c domain.Criteria) {
 	return c
 }
 
-// withTask returns content with one of its tasks done or not.
 func withTask(content []byte, tasks []Task, change TaskChange) ([]byte, error) {
 	i := slices.IndexFunc(tasks, func(t Task) bool { return t.Line == change.Line })
 	switch {

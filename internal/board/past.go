@@ -14,7 +14,9 @@ type Past struct {
 	// Unit returns which files belong together with the one at a path: the stories in them depend on no others. It is ""
 	// for a file that is not of the board. Of a story that is in several units the one that sorts first counts.
 	Unit func(path string) string
-	// Stories returns the stages of the stories in a unit, by their ids.
+	// Now returns the unit in which a story counts now, "" for none: it may have been in others beside that.
+	Now func(story string) string
+	// Stories returns the stages of the stories in a unit, by their ids. It must not be called concurrently.
 	Stories func(unit string, files Files) map[string]string
 }
 
@@ -25,14 +27,9 @@ type Files interface {
 	Read(path string) []byte
 }
 
-// Past returns what this board was.
-func (b *Board) Past() Past { return b.layout.past() }
-
-func (s *scanner) past() Past { return pastOfStages }
-
 // pastOfStages has a unit for each story's file.
 var pastOfStages = Past{
-	Paths: []string{"."},
+	Paths: []string{"."}, Now: func(string) string { return "" },
 	Unit: func(file string) string {
 		dir, name := path.Split(file)
 		if !stageName().MatchString(strings.TrimSuffix(dir, "/")) || !strings.HasSuffix(name, ".md") || name[0] == '.' {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -52,24 +51,10 @@ func (f *storyFile) tooLarge() bool { return f.identity.size > maxFile }
 // Unavailable returns the error for callers while the work directory cannot be read: with the reason, but not the path.
 func Unavailable(cause error) error {
 	reason := "unknown error"
-	var number syscall.Errno
-	if errors.As(cause, &number) {
+	if number, ok := errors.AsType[syscall.Errno](cause); ok {
 		reason = number.Error()
 	}
 	return domain.WrapError(domain.Unavailable, cause, "the work directory cannot be read: "+reason)
-}
-
-func (s *scanner) read(story Story, stage string) (*Details, error) {
-	dir, err := openStage(filepath.Join(s.dir, stage))
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	file, err := readStory(dir, story.ID)
-	if err != nil {
-		return nil, err
-	}
-	return newDetails(story, stage, file), nil
 }
 
 // newDetails combines story, which the last scan found, with the file's content, which may be newer and takes

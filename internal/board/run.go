@@ -13,13 +13,13 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// When to scan again. A scan of 100 items takes a fraction of a millisecond, one of 10,000 about 20 ms.
+// When to scan again. A scan of 100 items takes a fraction of a millisecond, one of 10,000 about 10 ms.
 const (
-	// After a change it waits for debounceFactor times the duration of the last scan, within these bounds: one scan serves
-	// a burst, and a board that changes constantly costs at most a fifth of a core.
-	debounceFactor = 4
-	debounceMin    = 10 * time.Millisecond
-	debounceMax    = 30 * time.Millisecond
+	// After a change it waits for debounce, so that one scan serves a burst, and until restFactor times the duration of
+	// the last scan, at most restMax, is over: a board that changes constantly costs about a fifth of a core.
+	debounce   = 10 * time.Millisecond
+	restFactor = 4
+	restMax    = 30 * time.Millisecond
 	// Without any change it scans everything after rescanMin, or rescanFactor times the duration of the last such scan,
 	// but after rescanMax at the latest: watches may miss changes on a network file system.
 	rescanMin    = 5 * time.Second
@@ -37,7 +37,8 @@ const (
 func (b *Board) Run(ctx context.Context) error {
 	defer b.closeWatcher()
 	next := time.Now()
-	everything, debounce := next, debounceMin // when to scan all stages
+	everything := next   // when to scan all stages
+	var rested time.Time // when the next scan may be
 	var changed fileSet
 	var gitSince time.Time // when git was first seen at work, zero while it is not
 	timer := time.NewTimer(0)
@@ -64,7 +65,7 @@ func (b *Board) Run(ctx context.Context) error {
 			}
 			again, pause := b.rescan(changed)
 			took := time.Since(began)
-			debounce = min(max(debounceFactor*took, debounceMin), debounceMax)
+			rested = began.Add(took + min(restFactor*took, restMax))
 			if due := began.Add(took + pause); changed == nil || due.Before(everything) {
 				everything = due
 			}
@@ -85,9 +86,10 @@ func (b *Board) Run(ctx context.Context) error {
 			b.closeWatcher()
 			changed = nil
 		}
-		if soon := time.Now().Add(debounce); soon.Before(next) {
+		wait := max(debounce, time.Until(rested))
+		if soon := time.Now().Add(wait); soon.Before(next) {
 			next = soon
-			timer.Reset(debounce)
+			timer.Reset(wait)
 		}
 	}
 }

@@ -211,7 +211,7 @@ func TestABurstOfEventsIsOneScan(t *testing.T) {
 		for range 100 {
 			b.events <- fsnotify.Event{}
 		}
-		b.within(debounceMin-1, "")
+		b.within(debounce-1, "")
 		b.within(1, "a 2_current>3_qa")
 		if b.added["2_current"] != 2 { // it is watched again for each scan
 			t.Errorf("%d scans", b.added["2_current"])
@@ -223,7 +223,7 @@ func TestLostEventsAreScannedFor(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.move("2_current/a.md", "3_qa/a.md")
 		b.errors <- fsnotify.ErrEventOverflow
-		b.within(debounceMin, "a 2_current>3_qa")
+		b.within(debounce, "a 2_current>3_qa")
 	})
 }
 
@@ -242,10 +242,10 @@ func TestAWatcherThatEndsIsOpenedAgain(t *testing.T) {
 		ended := b.events
 		b.set(func() { b.events = make(chan fsnotify.Event) })
 		close(ended)
-		b.within(debounceMin, "")
+		b.within(debounce, "")
 		b.move("2_current/a.md", "3_qa/a.md")
 		b.events <- fsnotify.Event{}
-		b.within(debounceMin, "a 2_current>3_qa")
+		b.within(debounce, "a 2_current>3_qa")
 		if b.opened != 2 {
 			t.Errorf("opened %d times", b.opened)
 		}
@@ -257,14 +257,14 @@ func TestWithoutAWatcherItScansOften(t *testing.T) {
 		b.set(func() { b.fail = errors.New("too many open files") })
 		close(b.events)
 		b.move("2_current/a.md", "3_qa/a.md")
-		b.within(debounceMin, "a 2_current>3_qa")
+		b.within(debounce, "a 2_current>3_qa")
 		b.move("3_qa/a.md", "2_current/a.md")
 		b.within(unwatchedRescan, "a 3_qa>2_current")
 		b.set(func() { b.fail, b.events = nil, make(chan fsnotify.Event) })
 		b.within(unwatchedRescan, "")
 		b.move("2_current/a.md", "3_qa/a.md")
 		b.events <- fsnotify.Event{}
-		b.within(debounceMin, "a 2_current>3_qa")
+		b.within(debounce, "a 2_current>3_qa")
 	})
 }
 
@@ -272,7 +272,7 @@ func TestADirectoryThatCannotBeWatchedIsScannedOften(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(func() { b.fail = errors.New("no space left on device") })
 		b.events <- fsnotify.Event{}
-		b.within(debounceMin, "")
+		b.within(debounce, "")
 		b.move("2_current/a.md", "3_qa/a.md")
 		b.within(unwatchedRescan, "a 2_current>3_qa")
 	})
@@ -282,7 +282,7 @@ func TestEveryDirectoryIsWatchedBeforeEachScan(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.write("4_new/c.md", "c")
 		b.events <- fsnotify.Event{}
-		b.within(debounceMin, "c >4_new")
+		b.within(debounce, "c >4_new")
 		if b.added[filepath.Base(b.dir)] != 2 || b.added["2_current"] != 2 || b.added["4_new"] != 1 {
 			t.Errorf("watched %v", b.added)
 		}
@@ -297,19 +297,19 @@ func TestAnEventHasItsFileReadAndNoOther(t *testing.T) {
 		b.move("2_current/a.md", "3_qa/a.md")
 		event("2_current/a.md")
 		event("3_qa/a.md")
-		b.within(debounceMin, "a 2_current>3_qa")
+		b.within(debounce, "a 2_current>3_qa")
 		b.expectStories("2_current[] 3_qa[a b]")
 		b.write("3_qa/.hidden.md", "x")
 		event("3_qa/.hidden.md")
-		b.within(debounceMin, "")
+		b.within(debounce, "")
 		b.write("3_qa/c.md", "c")
 		b.remove("3_qa/b.md")
 		event("3_qa/b.md")
-		b.within(debounceMin, "")
+		b.within(debounce, "")
 		b.pass(grace)
 		b.expectStories("2_current[] 3_qa[a]")
 		event("9_new")
-		b.within(debounceMin, "c >3_qa; unnoticed >3_qa")
+		b.within(debounce, "c >3_qa; unnoticed >3_qa")
 		if b.added[filepath.Base(b.dir)] != 2 {
 			t.Errorf("everything was scanned %d times", b.added[filepath.Base(b.dir)])
 		}
@@ -320,7 +320,7 @@ func TestAStoryThatVanishesIsForgottenAfterASecondWithoutAnyEvent(t *testing.T) 
 	inBubble(t, func(b *bubble) {
 		b.remove("2_current/a.md")
 		b.events <- fsnotify.Event{}
-		b.pass(debounceMin + grace - 1)
+		b.pass(debounce + grace - 1)
 		b.expectStories("2_current[a] 3_qa[b]")
 		b.pass(1)
 		b.expectStories("2_current[] 3_qa[b]")

@@ -22,6 +22,21 @@ func (s fileSet) add(group, name string) {
 	s[group][name] = true
 }
 
+func (s *scanner) read(story Story, stage string) (*Details, error) {
+	dir, err := openStage(filepath.Join(s.dir, stage))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	file, err := readStory(dir, story.ID)
+	if err != nil {
+		return nil, err
+	}
+	return newDetails(story, stage, file), nil
+}
+
+func (s *scanner) past() Past { return pastOfStages }
+
 func (s *scanner) due() time.Time { return time.Time{} }
 
 func (s *scanner) touch(changed fileSet, path string) bool {
@@ -40,8 +55,9 @@ type scanner struct {
 	dir string
 	// watch is called with each directory before it is read, so that no change is missed between reading and watching.
 	watch   func(path string)
-	stages  []*stage // of the last scan, in order
-	content []byte   // of the file being read; kept to reuse the memory
+	stages  []*stage          // of the last scan, in order
+	content []byte            // of the file being read; kept to reuse the memory
+	cleared map[string]string // merge failures that were cleared and can be restored, by story
 }
 
 // stage is a stage directory as a scan found it.

@@ -119,7 +119,6 @@ func (s *story) takeFacts(f facts, now time.Time, c *changes) {
 	}
 }
 
-// name returns the story's name, or its id if it has none.
 func (s *story) name() string { return cmp.Or(s.facts.name, s.id) }
 
 func (s *story) public() Story {

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -18,23 +19,47 @@ const (
 // tree reads files below a directory, and none that a symbolic link leads to from there.
 type tree struct {
 	root    *os.Root
+	above   *os.Root // the directory above the last one that was opened, and its name
+	top     string
 	name    string // of the directory that is open, in which several files are read in turn
 	dir     *os.File
-	newest  time.Time // the last change of a file that was read
-	times   map[string]time.Time
-	content []byte // of each file, if not nil
+	read    map[string]identity // of the files that were read
+	newest  int64               // the last change of these, in nanoseconds
+	last    string              // the file that Read was last asked for, and what is in it
+	text    []byte
+	content []byte   // of each file, if not nil
+	temps   []string // files that we have left
 }
 
 func openTree(dir string) (*tree, error) {
 	root, err := os.OpenRoot(dir)
-	return &tree{root: root, times: map[string]time.Time{}}, err
+	return &tree{root: root, above: root, top: ".", read: map[string]identity{}}, err
 }
 
 func (t *tree) close() {
 	if t.dir != nil {
 		t.dir.Close()
 	}
+	if t.above != t.root {
+		t.above.Close()
+	}
 	t.root.Close()
+}
+
+// enter opens the directory above others, which are then opened without the way to it.
+func (t *tree) enter(top string) error {
+	if top == t.top {
+		return nil
+	}
+	above, err := t.root.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	if t.above != t.root {
+		t.above.Close()
+	}
+	t.above, t.top = above, top
+	return nil
 }
 
 // open returns a directory, which must not be a symbolic link. It is valid until the next call.
@@ -46,14 +71,17 @@ func (t *tree) open(name string) (*os.File, error) {
 		t.dir.Close()
 		t.dir = nil
 	}
-	info, err := t.root.Lstat(name)
+	if err := t.enter(path.Dir(name)); err != nil {
+		return nil, err
+	}
+	info, err := t.above.Lstat(path.Base(name))
 	if err == nil && !info.IsDir() {
-		err = fs.ErrNotExist
+		err = syscall.ENOENT
 	}
 	if err != nil {
 		return nil, err
 	}
-	dir, err := t.root.Open(name)
+	dir, err := t.above.Open(path.Base(name))
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +114,18 @@ func (t *tree) Read(name string) []byte {
 	if t.content != nil {
 		return t.content
 	}
+	if name == t.last {
+		return t.text
+	}
 	file, err := t.file(name)
 	if err != nil || file.identity.size > maxSize(name) {
 		return nil
 	}
-	return append([]byte{}, file.content...)
+	t.last, t.text = name, file.content
+	if t.text == nil {
+		t.text = []byte{}
+	}
+	return t.text
 }
 
 func (t *tree) file(name string) (*storyFile, error) {
@@ -100,10 +135,7 @@ func (t *tree) file(name string) (*storyFile, error) {
 	}
 	file, err := readRegular(dir, path.Base(name), maxSize(name))
 	if err == nil {
-		t.times[name] = time.Unix(0, file.identity.modified)
-		if changed := time.Unix(0, file.identity.changed); changed.After(t.newest) {
-			t.newest = changed
-		}
+		t.read[name], t.newest = file.identity, max(t.newest, file.identity.changed)
 	}
 	return file, err
 }
@@ -116,10 +148,15 @@ func maxSize(name string) int64 {
 }
 
 // modified returns when a file that was read was modified.
-func (t *tree) modified(name string) time.Time { return t.times[name] }
+func (t *tree) modified(name string) time.Time {
+	if t.read[name] == (identity{}) {
+		return time.Time{}
+	}
+	return time.Unix(0, t.read[name].modified)
+}
 
-// settled reports whether any change since then shows in the identity of the files that were read until now.
-func (t *tree) settled(now time.Time) bool { return now.Sub(t.newest) >= coarseTick }
+// isSettled reports whether any later change to a file, last changed at a time in nanoseconds, shows in its identity.
+func isSettled(changed int64, now time.Time) bool { return now.UnixNano()-changed >= int64(coarseTick) }
 
 // walk returns the identities of the board's files.
 func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity, err error) {
@@ -144,6 +181,8 @@ func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity
 			switch {
 			case len(files) >= maxFiles:
 				return errors.New("the board has more than 200,000 files")
+			case strings.HasPrefix(entry.Name(), tempPrefix) && strings.HasSuffix(entry.Name(), tempSuffix):
+				t.temps = append(t.temps, child)
 			case entry.IsDir() && rules.descend(child):
 				below = append(below, child)
 			case entry.Type().IsRegular() && rules.unit(child) != "":
@@ -174,8 +213,11 @@ func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity
 			return nil, err
 		}
 	}
+	if t.read[t.last] != files[t.last] {
+		t.last = "" // it has changed meanwhile
+	}
 	if missing == len(rules.paths) {
-		return nil, &fs.PathError{Op: "open", Path: rules.paths[0], Err: fs.ErrNotExist}
+		return nil, &fs.PathError{Op: "open", Path: rules.paths[0], Err: syscall.ENOENT}
 	}
 	return files, nil
 }

@@ -21,9 +21,10 @@ type units struct {
 	open   func(*tree) (*rules, error)
 	log    *slog.Logger
 	notes  notes
+	sweeps bool // the first scan removes the temporary files that a killed process has left
 	files  map[string]identity
 	units  map[string]*unit
-	order  []string // of units
+	order  []*unit  // by their names
 	others []string // stages met that the rules do not have
 	stages []*stage
 	again  time.Time             // as due
@@ -34,17 +35,18 @@ type units struct {
 type index struct {
 	rules  *rules
 	stages []stageRule
-	units  map[string]string // by story
+	units  []*unit
+	places map[string]place // by story
 }
 
-// unit is what was last read of one.
-type unit struct {
-	files  []*file
-	stages []string // the files' stages
-	blocks []string // why the files themselves say that they are blocked
-	stable bool
-	torn   time.Time // when it was first found torn
-	fault  string
+type place struct{ unit, story int }
+
+// unit returns the unit of a story, nil for none.
+func (x *index) unit(story string) *unit {
+	if at, known := x.places[story]; known {
+		return x.units[at.unit]
+	}
+	return nil
 }
 
 func (s *units) due() time.Time { return s.again }
@@ -58,11 +60,14 @@ func (s *units) touch(changed fileSet, path string) bool {
 	if strings.HasPrefix(filepath.Base(name), tempPrefix) {
 		return true
 	}
-	if _, known := s.files[name]; !known {
-		return false
+	rules := s.index.Load().rules
+	if _, known := s.files[name]; known {
+		changed.add(rules.unit(name), name)
+		return !rules.whole
 	}
-	changed.add(s.index.Load().rules.unit(name), name)
-	return !s.index.Load().rules.whole
+	isPart := func(board string) bool { return strings.HasPrefix(board+"/", name+"/") }
+	// What else comes and goes at the top of a repository is no part of the board.
+	return !strings.Contains(name, "/") && !slices.ContainsFunc(rules.paths, isPart)
 }
 
 func (s *units) scan(changed fileSet) ([]*stage, error) {
@@ -90,6 +95,12 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		files, err := tree.walk(rules, s.watch)
 		if err != nil {
 			return nil, err
+		}
+		if s.sweeps {
+			s.sweeps = false
+			for _, name := range tree.temps {
+				_ = tree.root.Remove(name) // it is in nobody's way
+			}
 		}
 		for path, now := range files {
 			if s.files[path] != now || settled {
@@ -128,7 +139,7 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 			dirty[known.rules.unit(known.rules.paths[0]+"/x")] = true
 		}
 	}
-	added := false
+	same := true // stories in each unit
 	for name, u := range s.units {
 		dirty[name] = dirty[name] || !u.torn.IsZero() || !u.stable && changed == nil
 	}
@@ -137,64 +148,33 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		if !is {
 			continue
 		}
-		if s.units[name] == nil {
-			s.units[name], added = &unit{}, true
+		was := cmp.Or(s.units[name], &unit{name: name})
+		now := was.load(s, known.rules, tree, settled)
+		if now == nil {
+			delete(s.units, name)
+			same = same && len(was.stories) == 0
+			continue
 		}
-		s.load(s.units[name], name, known.rules, tree)
+		s.units[name] = now
+		if same = same && len(was.stories) > 0 && now.tellsOf(was); same {
+			s.order[now.place] = now
+		}
 	}
-	if added || len(s.order) != len(s.units) {
-		s.order = slices.SortedFunc(maps.Keys(s.units), compareNatural)
+	if !same {
+		s.order = slices.SortedFunc(maps.Values(s.units), func(a, b *unit) int { return compareNatural(a.name, b.name) })
+		for i, u := range s.order {
+			u.place = i
+		}
 	}
-	s.build(known, settled)
+	s.build(known, same, settled)
 	return s.stages, nil
 }
 
-// load reads the stories of a unit.
-func (s *units) load(u *unit, name string, rules *rules, tree *tree) {
-	now := time.Now()
-	entries, err := rules.stories(name, tree)
-	switch {
-	case errors.Is(err, errTorn) && len(u.files) > 0 && (u.torn.IsZero() || now.Sub(u.torn) < grace || len(entries) == 0):
-		if u.torn.IsZero() {
-			u.torn = now
-		}
-		state := torn
-		if now.Sub(u.torn) >= grace { // what was there counts for as long as nothing else does
-			state = whole
-		}
-		for i, f := range u.files {
-			f := *f
-			f.facts.state, u.files[i] = state, &f
-		}
-		return
-	case err != nil && !errors.Is(err, errTorn):
-		if u.fault != err.Error() {
-			s.log.Warn("board: cannot read "+name, "error", err)
-		}
-		u.fault = err.Error()
-		return
-	case len(entries) == 0:
-		delete(s.units, name)
-		return
-	}
-	*u = unit{stable: tree.settled(now)}
-	for _, e := range entries {
-		r := e.record()
-		f := &file{id: e.id, modified: cmp.Or(r.modified, tree.modified(r.path), now), facts: facts{
-			name: limit(cmp.Or(r.name, words(e.id))), criteria: r.criteria(),
-			version: r.hash(e.stage),
-		}}
-		if r.blocked != "" {
-			f.facts.blocked = domain.CutReason(r.blocked)
-		}
-		u.files, u.stages, u.blocks = append(u.files, f), append(u.stages, e.stage), append(u.blocks, f.facts.blocked)
-	}
-}
-
-// build puts the stories into stages. Of a story that is in several units the first counts.
-func (s *units) build(known *index, settled bool) {
+// build puts the stories into stages. Of a story that is in several units the first counts. Same says that in each unit
+// are those that were there.
+func (s *units) build(known *index, same, settled bool) {
 	var last map[string]string
-	ruled := map[string]int{}
+	ruled := map[string]int{} // by key, and folded key
 	stages := slices.Clone(known.rules.stages)
 	for _, key := range s.others {
 		stages = append(stages, stageRule{key: key})
@@ -204,37 +184,42 @@ func (s *units) build(known *index, settled bool) {
 			ruled[fold(rule.key)] = i
 		}
 	}
-	next := &index{rules: known.rules, units: make(map[string]string, len(s.files))}
+	next := &index{rules: known.rules, units: slices.Clone(s.order)}
+	if old := s.index.Load(); same && old != nil {
+		next.places = old.places
+	} else {
+		next.places = s.places()
+	}
 	lists := make([][]*file, len(stages))
-	for _, name := range s.order {
-		u := s.units[name]
-		if u == nil {
-			continue
-		}
-		for i, f := range u.files {
-			if _, twice := next.units[f.id]; twice {
+	for i, st := range s.stages[:min(len(s.stages), len(lists))] {
+		lists[i] = make([]*file, 0, len(st.files)+1)
+	}
+	for i, u := range s.order {
+		for j := range u.stories {
+			story := &u.stories[j]
+			f := story.file
+			if next.places[f.id] != (place{i, j}) {
 				continue
 			}
-			next.units[f.id] = name
-			key := u.stages[i]
-			if key == "" { // where it was
-				key = stages[0].key
+			if story.key == "" { // where it was
+				story.key = stages[0].key
 				if f.story == nil {
 					if last == nil {
 						last = s.lastKeys()
 					}
-					key = cmp.Or(last[f.id], key)
+					story.key = cmp.Or(last[f.id], story.key)
 				}
-				u.stages[i] = key
 			}
-			at, exists := ruled[fold(key)]
+			at, exists := ruled[story.key]
 			if !exists {
-				at = len(stages)
-				ruled[fold(key)] = at
-				s.others = append(s.others, key)
-				stages, lists = append(stages, stageRule{key: key}), append(lists, nil)
+				if at, exists = ruled[fold(story.key)]; !exists {
+					at = len(stages)
+					s.others = append(s.others, story.key)
+					stages, lists = append(stages, stageRule{key: story.key}), append(lists, nil)
+				}
+				ruled[story.key], ruled[fold(story.key)] = at, at
 			}
-			f.facts.blocked = cmp.Or(u.blocks[i], s.notes.blocked(f.id))
+			f.facts.blocked = cmp.Or(story.blocked, s.notes.blocked(f.id))
 			lists[at] = append(lists[at], f)
 		}
 	}
@@ -247,6 +232,18 @@ func (s *units) build(known *index, settled bool) {
 		}
 	}
 	s.index.Store(next)
+}
+
+func (s *units) places() map[string]place {
+	places := make(map[string]place, max(len(s.files), len(s.order)))
+	for i, u := range s.order {
+		for j := range u.stories {
+			if _, twice := places[u.stories[j].file.id]; !twice {
+				places[u.stories[j].file.id] = place{i, j}
+			}
+		}
+	}
+	return places
 }
 
 // lastKeys returns the keys of the stages that the stories were last in.
@@ -271,12 +268,26 @@ func (s *units) create(string, string, string) (id string, changed fileSet, err 
 // past follows the same rules as the present, but for files that are being written.
 func (s *units) past() Past {
 	known := s.index.Load()
+	var last string // unit
+	var entries []entry
 	return Past{
 		Paths: known.rules.paths, Config: known.rules.config, Unit: known.rules.unit,
+		Now: func(story string) string {
+			if u := known.unit(story); u != nil {
+				return u.name
+			}
+			return ""
+		},
 		Stories: func(unit string, files Files) map[string]string {
-			entries, _ := known.rules.stories(unit, files)
-			stages := make(map[string]string, len(entries))
-			for _, e := range entries {
+			if unit != last {
+				last, entries = unit, nil
+			}
+			found, err := known.rules.stories(unit, files, entries)
+			if err == nil {
+				entries = found
+			}
+			stages := make(map[string]string, len(found))
+			for _, e := range found {
 				if i := known.stage(e.stage); i >= 0 && stages[e.id] == "" {
 					stages[e.id] = known.stages[i].name(i)
 				}

@@ -24,7 +24,7 @@ const (
 // lock makes the lock directory of the layout's tool.
 func (s *units) lock(id string) (unlock func(), err error) {
 	known := s.index.Load()
-	if known.rules.lock == nil || known.units[id] == "" {
+	if known.rules.lock == nil || known.unit(id) == nil {
 		return func() {}, nil
 	}
 	root, err := os.OpenRoot(s.dir)
@@ -73,6 +73,9 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 	if r.hash(e.stage) != c.Version {
 		return nil, errChanged
 	}
+	if c.MergeFailure != nil && *c.MergeFailure != "" {
+		return nil, errNotCleared // these boards have none
+	}
 	to := from
 	if c.Stage != nil {
 		to = slices.IndexFunc(s.stages, func(st *stage) bool { return st.name == *c.Stage })
@@ -89,34 +92,37 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 		if r.blocked != "" {
 			return nil, domain.Errorf(domain.Invalid, "blocked: the board's own tool says so; it is to be changed there")
 		}
-		exists := func(id string) bool { return known.units[id] != "" }
+		exists := func(id string) bool { return known.unit(id) != nil }
 		if err := s.notes.set(story.ID, strings.TrimSpace(*c.Blocked), exists); err != nil {
 			return nil, err
 		}
 	}
-	name := known.units[story.ID]
 	if known.rules.source != nil || c.Blocked != nil {
 		return nil, nil
 	}
-	return fileSet{name: {r.path: true, cmp.Or(r.status, r.path): true}}, nil
+	return fileSet{known.unit(story.ID).name: {r.path: true, cmp.Or(r.status, r.path): true}}, nil
 }
 
 // write changes the file of a record that has its boxes or its stage.
 func (s *units) write(tree *tree, e entry, r *record, known *index, from, to int, task *TaskChange) error {
 	if task == nil {
-		refusal := known.rules.refusal
+		refusal := ""
 		for _, i := range []int{from, to} {
 			if i >= 0 && refusal == "" {
 				refusal = known.stages[i].refusal
 			}
 		}
-		if refusal != "" {
+		if refusal = cmp.Or(refusal, known.rules.refusal); refusal != "" {
 			return domain.Errorf(domain.Invalid, "stage: %s", refusal)
 		}
 	}
 	name := r.path
-	if task == nil {
+	switch {
+	case task == nil:
 		name = cmp.Or(r.status, r.path)
+	case len(r.tasks) == 0: // nor need there be a file
+		_, err := withTask(nil, nil, *task)
+		return err
 	}
 	file := &storyFile{}
 	if known.rules.source == nil {

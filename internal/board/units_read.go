@@ -19,7 +19,11 @@ func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
 			return e, 0, err
 		}
 	}
-	entries, err := known.rules.stories(known.units[id], tree)
+	unit := known.unit(id)
+	if unit == nil {
+		return e, 0, fs.ErrNotExist
+	}
+	entries, err := known.rules.stories(unit.name, tree, unit.entries)
 	if err != nil && !errors.Is(err, errTorn) {
 		return e, 0, domain.WrapError(domain.Unavailable, err, "the story's file cannot be read: "+err.Error())
 	}

@@ -30,6 +30,7 @@ type Gateway struct {
 	}
 	Pipelines interface {
 		All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline)
+		StageWord(project, stage string) string
 	}
 	Alerts interface {
 		List(ctx context.Context) domain.Alerts

@@ -22,46 +22,53 @@ type commands struct {
 type command struct {
 	name, arguments, help string
 	changes               bool // only operators may use it
-	run                   func(c *commands, ctx context.Context, words []word) Message
+	run                   func(ctx context.Context, words []word) Message
 	// story replaces run in a command about one story, which its first words name; follow is the least and the most words
 	// after those.
-	story  func(c *commands, ctx context.Context, ref domain.StoryRef, rest []word) Message
+	story  func(ctx context.Context, ref domain.StoryRef, rest []word) Message
 	follow [2]int
+	// room replaces run in the command about the room in which it is given.
+	room func(ctx context.Context, room string, words []word) Message
 	// asked replaces run in the command that answers a question, which its first word names.
-	asked func(c *commands, ctx context.Context, asked domain.Question, text string) Message
+	asked func(ctx context.Context, asked domain.Question, text string) Message
 }
 
-// list returns all commands. It is a function because help refers to it.
-func list() []command {
+// list returns all commands. Only those that are run need c.
+func list(c *commands) []command {
+	reading, changing := reading{c}, changing{c}
 	return []command{
-		{name: "help", help: "this list", run: (*commands).help},
-		{name: "status", help: "what needs attention", run: (*commands).status},
-		{name: "projects", help: "every project and its stages", run: (*commands).projects},
-		{name: "agents", help: "the live agents", run: (*commands).agents},
-		{name: "events", help: "the latest events", run: (*commands).events},
-		{name: "flow", arguments: "PROJECT", help: "how long its stories take", run: (*commands).flow},
+		{name: "help", help: "this list", run: c.help},
+		{name: "status", help: "what needs attention", run: reading.status},
+		{name: "projects", help: "every project and its stages", run: reading.projects},
+		{name: "agents", help: "the live agents", run: reading.agents},
+		{name: "events", help: "the latest events", run: reading.events},
+		{name: "flow", arguments: "PROJECT", help: "how long its stories take", run: reading.flow},
 		{
 			name: "forecast", arguments: "PROJECT [ITEMS]", help: "how many will be finished, and when so many will be",
-			run: (*commands).forecast,
+			run: reading.forecast,
 		},
-		{name: "story", arguments: "[PROJECT] ID", help: "what is known about a story", story: (*commands).story},
+		{name: "story", arguments: "[PROJECT] ID", help: "what is known about a story", story: reading.story},
 		{
 			name: "ack", arguments: "[PROJECT] ID [4h]", help: "acknowledge a story's alert, for a time or until it changes",
-			changes: true, story: (*commands).acknowledge, follow: [2]int{0, 1},
+			changes: true, story: changing.acknowledge, follow: [2]int{0, 1},
 		},
 		{
 			name: "move", arguments: "[PROJECT] ID STAGE", help: "move a story to another stage",
-			changes: true, story: (*commands).move, follow: [2]int{1, maxWords},
+			changes: true, story: changing.move, follow: [2]int{1, maxWords},
 		},
-		{name: "unblock", arguments: "[PROJECT] ID", help: "unblock a story", changes: true, story: (*commands).unblock},
+		{name: "unblock", arguments: "[PROJECT] ID", help: "unblock a story", changes: true, story: changing.unblock},
 		{
 			name: "answer", arguments: "N VALUE [TEXT]", help: "answer question N of an agent",
-			changes: true, asked: (*commands).answerQuestion,
+			changes: true, asked: answering{c}.answerQuestion,
 		},
-		{name: "switch", arguments: "NAME", help: "make a project the active one", changes: true, run: (*commands).switchTo},
+		{
+			name: "filter", arguments: "PROJECTS, KINDS|everything",
+			help: "what this room gets, such as \"alpha, blocked, merge failed\"", changes: true, room: filtering{c}.filter,
+		},
+		{name: "switch", arguments: "NAME", help: "make a project the active one", changes: true, run: changing.switchTo},
 		{
 			name: "assign", arguments: "AGENT NAME|none", help: "assign an agent to a project, or to none",
-			changes: true, run: (*commands).assign,
+			changes: true, run: changing.assign,
 		},
 	}
 }
@@ -69,8 +76,7 @@ func list() []command {
 func (c command) usage() string { return strings.TrimSpace(c.name + " " + c.arguments) }
 
 // find returns the command with a name, ignoring case; false if there is none.
-func find(name string) (command, bool) {
-	all := list()
+func find(all []command, name string) (command, bool) {
 	i := slices.IndexFunc(all, func(c command) bool { return strings.EqualFold(c.name, name) })
 	if i < 0 {
 		return command{}, false
@@ -80,7 +86,7 @@ func find(name string) (command, bool) {
 
 // IsCommand reports whether a word is the name of a command.
 func IsCommand(word string) bool {
-	_, ok := find(strings.TrimPrefix(word, "!"))
+	_, ok := find(list(nil), strings.TrimPrefix(word, "!"))
 	return ok
 }
 
@@ -90,8 +96,8 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	addressed := q.Addressed || called
 	words := split(text)
 	if q.About != "" && !called && !isNumbered(words) {
-		if asked, ok := c.about(ctx, q.About); ok {
-			return c.answerThread(ctx, q, asked)
+		if asked, ok := (answering{c}).about(ctx, q.About); ok {
+			return answering{c}.answerThread(ctx, q, asked)
 		}
 	}
 	if q.OnlyReply && !isNumbered(words) {
@@ -100,7 +106,7 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	if len(words) == 0 {
 		return c.help(ctx, nil), q.Addressed
 	}
-	command, known := find(words[0].text)
+	command, known := find(list(c), words[0].text)
 	if !known {
 		return say("Unknown command %s. Say %s for a list.", Code(words[0].text), Code("help")), addressed
 	}
@@ -114,12 +120,16 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 		if !addressed && !target.named() {
 			return nil, false // "move on, please"
 		}
-		run = func(c *commands, ctx context.Context, _ []word) Message {
-			return c.onStory(ctx, command, target)
+		run = func(ctx context.Context, _ []word) Message { return c.onStory(ctx, command, target) }
+	}
+	if command.room != nil {
+		if !addressed && !(filtering{c}).isFilter(words) {
+			return nil, false // "filter the coffee, please"
 		}
+		run = func(ctx context.Context, words []word) Message { return command.room(ctx, q.Room, words) }
 	}
 	if command.asked != nil {
-		asked, answer, err := c.numbered(ctx, text)
+		asked, answer, err := (answering{c}).numbered(ctx, text)
 		switch {
 		case err != nil && !addressed:
 			return nil, false // "answer me, please"
@@ -128,7 +138,7 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 		case err != nil:
 			return c.failed(ctx, err), true
 		}
-		run = func(c *commands, ctx context.Context, _ []word) Message { return command.asked(c, ctx, asked, answer) }
+		run = func(ctx context.Context, _ []word) Message { return command.asked(ctx, asked, answer) }
 	}
 	if command.changes {
 		var refusal Message
@@ -136,7 +146,7 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 			return refusal, true
 		}
 	}
-	return run(c, ctx, words).clip(), true
+	return run(ctx, words).clip(), true
 }
 
 // asOperator returns a context for what the sender changes, or the refusal if it may change nothing.
@@ -156,7 +166,7 @@ func (c *commands) asOperator(ctx context.Context, q Question, command string) (
 
 func (c *commands) help(context.Context, []word) Message {
 	m := Message{{Plain("I post the projects' events, and understand these commands:")}}
-	for _, command := range list() {
+	for _, command := range list(c) {
 		line := Line{Code(command.usage()), Plain(" – " + command.help)}
 		if command.changes {
 			line = append(line, Plain(" (operators)"))

@@ -10,8 +10,11 @@ import (
 	"switchyard/internal/domain"
 )
 
+// answering answers the questions of agents.
+type answering struct{ *commands }
+
 // about returns the open or just ended question that a message asks, false if it asks none.
-func (c *commands) about(ctx context.Context, message string) (asked domain.Question, ok bool) {
+func (c answering) about(ctx context.Context, message string) (asked domain.Question, ok bool) {
 	known, err := loadPosted(ctx, c.state)
 	if err != nil {
 		c.log.ErrorContext(ctx, "bot: which question a message asks", "error", err)
@@ -26,7 +29,7 @@ func (c *commands) about(ctx context.Context, message string) (asked domain.Ques
 }
 
 // answerThread answers a question by a reply to the message that asks it, or by a reaction.
-func (c *commands) answerThread(ctx context.Context, q Question, asked domain.Question) (Message, bool) {
+func (c answering) answerThread(ctx context.Context, q Question, asked domain.Question) (Message, bool) {
 	text, recognized := q.Text, true
 	if q.Reaction != "" {
 		text, recognized = reactionValue(asked, q.Reaction)
@@ -64,14 +67,13 @@ func reactionValue(asked domain.Question, reaction string) (value string, ok boo
 	return "", false
 }
 
-// isNumbered reports whether words begin with the command that answers a question by its number.
 func isNumbered(words []word) bool {
 	return len(words) > 1 && strings.EqualFold(words[0].text, "answer") && isNumber(words[1].text)
 }
 
 // numbered reads answer N VALUE [TEXT], where the answer is as it was written. It returns Invalid without a number, and
 // NotFound.
-func (c *commands) numbered(ctx context.Context, text string) (asked domain.Question, answer string, err error) {
+func (c answering) numbered(ctx context.Context, text string) (asked domain.Question, answer string, err error) {
 	_, text = cutWord(text)
 	number, answer := cutWord(text)
 	id, err := strconv.ParseInt(number, 10, 64)
@@ -92,7 +94,7 @@ func cutWord(text string) (word, rest string) {
 }
 
 // answerQuestion answers a question for the actor of ctx. Nobody allows what was not shown here.
-func (c *commands) answerQuestion(ctx context.Context, asked domain.Question, text string) Message {
+func (c answering) answerQuestion(ctx context.Context, asked domain.Question, text string) Message {
 	value, rest, ok := asked.ParseAnswer(text)
 	if !ok {
 		m := say("That is no answer to question %s. It may be:", strconv.FormatInt(asked.ID, 10))

@@ -11,7 +11,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-func (c *commands) switchTo(ctx context.Context, words []word) Message {
+// changing has the commands that change something.
+type changing struct{ *commands }
+
+func (c changing) switchTo(ctx context.Context, words []word) Message {
 	name := join(words)
 	if name == "" {
 		return usage("switch NAME")
@@ -22,7 +25,7 @@ func (c *commands) switchTo(ctx context.Context, words []word) Message {
 	return say("The active project is now %s.", Bold(name))
 }
 
-func (c *commands) assign(ctx context.Context, words []word) Message {
+func (c changing) assign(ctx context.Context, words []word) Message {
 	agents, rest := c.findAgents(words)
 	if len(words) < 2 || len(agents) == 1 && len(rest) == 0 {
 		return usage("assign AGENT NAME|none")
@@ -53,7 +56,7 @@ func (c *commands) assign(ctx context.Context, words []word) Message {
 }
 
 // findAgents returns the agents whose id or label words begin with, the longest match, and the words after it.
-func (c *commands) findAgents(words []word) ([]domain.Agent, []word) {
+func (c changing) findAgents(words []word) ([]domain.Agent, []word) {
 	all := c.gateway.Agents.Alive()
 	for n := len(words); n > 0; n-- {
 		name := join(words[:n])
@@ -73,7 +76,7 @@ func (c *commands) findAgents(words []word) ([]domain.Agent, []word) {
 	return nil, words
 }
 
-func (c *commands) acknowledge(ctx context.Context, ref domain.StoryRef, rest []word) Message {
+func (c changing) acknowledge(ctx context.Context, ref domain.StoryRef, rest []word) Message {
 	until, duration := "until it changes", time.Duration(0)
 	if len(rest) > 0 {
 		text := rest[0].text
@@ -101,14 +104,12 @@ func storyAlert(kind domain.AlertKind, project, id string) string {
 }
 
 // move moves a story to a stage, given by its name or its title.
-func (c *commands) move(ctx context.Context, ref domain.StoryRef, rest []word) Message {
+func (c changing) move(ctx context.Context, ref domain.StoryRef, rest []word) Message {
 	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
-	var stages []string
+	var stages []domain.Stage
 	for _, p := range pipelines {
 		if p.Project == ref.Project {
-			for _, stage := range p.Stages {
-				stages = append(stages, stage.Name)
-			}
+			stages = p.Stages
 		}
 	}
 	to := matchStages(stages, join(rest))
@@ -117,20 +118,20 @@ func (c *commands) move(ctx context.Context, ref domain.StoryRef, rest []word) M
 		if len(to) > 1 {
 			m, stages = say("Several stages have this title; use a stage's name:"), to
 		}
-		return appendLines(m, stages, len(stages), func(name string) Line {
-			return Line{Code(name), Plain(" – " + stageTitle(name))}
+		return appendLines(m, stages, len(stages), func(s domain.Stage) Line {
+			return Line{Code(s.Name), Plain(" – " + stageTitle(s.Title()))}
 		})
 	}
-	id, title := c.links.story(ref.Project, ref.ID), stageTitle(to[0])
+	id, title := c.links.story(ref.Project, ref.ID), stageTitle(to[0].Title())
 	return c.change(ctx, ref, storyChange{
-		fields: map[string]any{"stage": to[0]},
+		fields: map[string]any{"stage": to[0].Name},
 		done:   say("%s is now in %s.", id, title),
 		idle:   say("%s is in %s already.", id, title),
-		isIdle: func(s domain.Story) bool { return s.Stage == to[0] },
+		isIdle: func(s domain.Story) bool { return s.Stage == to[0].Name },
 	})
 }
 
-func (c *commands) unblock(ctx context.Context, ref domain.StoryRef, _ []word) Message {
+func (c changing) unblock(ctx context.Context, ref domain.StoryRef, _ []word) Message {
 	id := c.links.story(ref.Project, ref.ID)
 	return c.change(ctx, ref, storyChange{
 		fields: map[string]any{"blocked": nil},
@@ -141,14 +142,15 @@ func (c *commands) unblock(ctx context.Context, ref domain.StoryRef, _ []word) M
 }
 
 // matchStages returns the stage of this name, or else those of this title, ignoring case.
-func matchStages(stages []string, text string) []string {
-	var titled []string
-	for _, name := range stages {
-		if name == text {
-			return []string{name}
+func matchStages(stages []domain.Stage, text string) []domain.Stage {
+	var titled []domain.Stage
+	for _, s := range stages {
+		if s.Name == text {
+			return []domain.Stage{s}
 		}
-		if strings.EqualFold(name, text) || strings.EqualFold(domain.StageTitle(name), text) {
-			titled = append(titled, name)
+		named := func(word string) bool { return strings.EqualFold(word, text) }
+		if named(s.Name) || named(s.Title()) || named(domain.StageTitle(s.Name)) {
+			titled = append(titled, s)
 		}
 	}
 	return titled
@@ -162,7 +164,7 @@ type storyChange struct {
 }
 
 // change changes the current version of a story, and says that it is done or why not.
-func (c *commands) change(ctx context.Context, ref domain.StoryRef, change storyChange) Message {
+func (c changing) change(ctx context.Context, ref domain.StoryRef, change storyChange) Message {
 	story, err := c.gateway.Stories.Get(ctx, ref.Project, ref.ID)
 	if err != nil {
 		return c.failed(ctx, err)

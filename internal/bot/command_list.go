@@ -27,7 +27,10 @@ func appendLines[T any](m Message, items []T, count int, line func(T) Line) Mess
 	return m
 }
 
-func (c *commands) projects(ctx context.Context, _ []word) Message {
+// reading has the commands that only say something.
+type reading struct{ *commands }
+
+func (c reading) projects(ctx context.Context, _ []word) Message {
 	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	if len(pipelines) == 0 {
 		return say("No projects are registered.")
@@ -45,7 +48,7 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 	} else if len(p.Stages) > 0 {
 		var stages []string
 		for _, stage := range p.Stages {
-			stages = append(stages, fmt.Sprintf("%s %d", stageTitle(stage.Name), len(stage.Items)))
+			stages = append(stages, fmt.Sprintf("%s %d", stageTitle(stage.Title()), len(stage.Items)))
 		}
 		text = strings.Join(stages, ", ")
 	}
@@ -56,14 +59,14 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 	return append(line, Plain(": "+text))
 }
 
-func (c *commands) flow(ctx context.Context, words []word) Message {
+func (c reading) flow(ctx context.Context, words []word) Message {
 	if len(words) == 0 {
 		return usage("flow PROJECT")
 	}
 	return c.told(ctx, join(words), func(project string) (string, error) { return c.gateway.Flow.Sentence(ctx, project) })
 }
 
-func (c *commands) forecast(ctx context.Context, words []word) Message {
+func (c reading) forecast(ctx context.Context, words []word) Message {
 	items := 0
 	if last := len(words) - 1; last > 0 && !words[last].quoted {
 		if n, err := strconv.Atoi(words[last].text); err == nil {
@@ -82,7 +85,7 @@ func (c *commands) forecast(ctx context.Context, words []word) Message {
 }
 
 // told is a sentence about a project.
-func (c *commands) told(ctx context.Context, project string, tell func(project string) (string, error)) Message {
+func (c reading) told(ctx context.Context, project string, tell func(project string) (string, error)) Message {
 	if _, found := c.gateway.Projects.Registry().Find(project); !found {
 		return say("Unknown project %s. Say %s for a list.", Code(project), Code("projects"))
 	}
@@ -93,7 +96,7 @@ func (c *commands) told(ctx context.Context, project string, tell func(project s
 	return Message{{Bold(project), Plain(": " + sentence)}}
 }
 
-func (c *commands) agents(context.Context, []word) Message {
+func (c reading) agents(context.Context, []word) Message {
 	agents := c.gateway.Agents.Alive()
 	if len(agents) == 0 {
 		return say("No agents are alive.")
@@ -108,7 +111,7 @@ func (c *commands) agents(context.Context, []word) Message {
 	})
 }
 
-func (c *commands) events(ctx context.Context, _ []word) Message {
+func (c reading) events(ctx context.Context, _ []word) Message {
 	page, err := c.gateway.Events.Page(ctx, domain.EventQuery{Backward: true, Limit: 10})
 	if err != nil {
 		return c.failed(ctx, err)
@@ -119,7 +122,7 @@ func (c *commands) events(ctx context.Context, _ []word) Message {
 	slices.Reverse(page.Events)
 	m := say("%s (UTC)", Bold("Latest events"))
 	return appendLines(m, page.Events, len(page.Events), func(e domain.Event) Line {
-		return columns(Line{Plain(e.At.UTC().Format("2 Jan 15:04"))}, c.links.describe(e))
+		return columns(Line{Plain(e.At.UTC().Format("2 Jan 15:04"))}, c.links.describe(e, c.gateway.Pipelines.StageWord))
 	})
 }
 
@@ -127,7 +130,7 @@ func (c *commands) events(ctx context.Context, _ []word) Message {
 const pipelineAge = 2 * time.Second
 
 // status counts projects and agents, and lists what needs attention.
-func (c *commands) status(ctx context.Context, _ []word) Message {
+func (c reading) status(ctx context.Context, _ []word) Message {
 	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	alerts := c.gateway.Alerts.List(ctx)
 	reachable := 0
@@ -149,21 +152,21 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 	return appendLines(m, alerts.Items[:min(alerts.Open, len(alerts.Items))], alerts.Open, c.alertLine)
 }
 
-func (c *commands) alertLine(a domain.Alert) Line {
+func (c reading) alertLine(a domain.Alert) Line {
 	line := sign(a.Kind.Signal())
 	if a.Story == nil {
 		return append(line, Plain(Short(a.Text(), 2*MaxName+MaxReason)))
 	}
 	trouble := a.Kind.Word()
 	if a.Kind == domain.AlertStuck {
-		trouble += " in " + stageTitle(a.Stage)
+		trouble += " in " + stageTitle(a.StageTitle)
 	}
 	d := domain.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}
 	text := columns(Line{Bold(a.Project)}, Line{Plain(trouble)}, c.links.title(a.Project, d))
 	return slices.Concat(line, text, reason(d))
 }
 
-func (c *commands) story(ctx context.Context, ref domain.StoryRef, _ []word) Message {
+func (c reading) story(ctx context.Context, ref domain.StoryRef, _ []word) Message {
 	s, err := c.gateway.Stories.Get(ctx, ref.Project, ref.ID)
 	if err != nil {
 		return c.failed(ctx, err)
@@ -175,9 +178,9 @@ func (c *commands) story(ctx context.Context, ref domain.StoryRef, _ []word) Mes
 	}
 	switch {
 	case s.Stage != "":
-		m = append(m, Line{Plain(stageTitle(s.Stage) + since(s.Since))})
+		m = append(m, Line{Plain(stageTitle(c.gateway.Pipelines.StageWord(s.Project, s.Stage)) + since(s.Since))})
 	case ref.Stage != "": // its server does not serve single stories
-		m = append(m, Line{Plain(stageTitle(ref.Stage))})
+		m = append(m, Line{Plain(stageTitle(c.gateway.Pipelines.StageWord(ref.Project, ref.Stage)))})
 	default:
 		m = append(m, Line{Plain("Not on the board.")})
 	}

@@ -112,8 +112,9 @@ func (c *commands) onStory(ctx context.Context, command command, t target) Messa
 			if s.Name != "" {
 				line = columns(line, Line{Plain(Short(s.Name, MaxName))})
 			}
-			return columns(line, Line{Plain(cmp.Or(stageTitle(s.Stage), "not on the board"))})
+			word := stageTitle(c.gateway.Pipelines.StageWord(s.Project, s.Stage))
+			return columns(line, Line{Plain(cmp.Or(word, "not on the board"))})
 		})
 	}
-	return command.story(c, ctx, t.stories[0], t.rest)
+	return command.story(ctx, t.stories[0], t.rest)
 }

@@ -20,6 +20,7 @@ const (
 // digest summarizes any number of events, in bounded memory, in one message.
 type digest struct {
 	links links
+	words domain.StageWords
 	// acknowledged holds the keys of acknowledged alerts: their troubles are only counted.
 	acknowledged map[string]bool
 
@@ -50,7 +51,7 @@ func (g *digest) add(e domain.Event) {
 	switch kind := e.Type.Kind(); {
 	case e.Type == domain.StageTransition:
 		// Stages are few; a server that makes up names must not take more memory.
-		title := stageTitle(e.Details().ToStage)
+		title := stageTitle(g.words(e.Project, e.Details().ToStage))
 		if _, known := p.moves[title]; known || len(p.moves) < 10 {
 			p.moves[title]++
 		} else {
@@ -75,7 +76,7 @@ func (g *digest) addTrouble(kind domain.AlertKind, e domain.Event) {
 	}
 	g.troubles++
 	if len(g.shown) < maxDigestTroubles {
-		g.shown = append(g.shown, g.links.describe(e))
+		g.shown = append(g.shown, g.links.describe(e, g.words))
 	}
 }
 

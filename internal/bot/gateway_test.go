@@ -134,6 +134,16 @@ func (g *fakeGateway) All(context.Context, time.Duration) (*domain.Registry, []d
 	}
 }
 
+func (g *fakeGateway) StageWord(project, stage string) string {
+	_, pipelines := g.All(context.Background(), 0)
+	for _, p := range pipelines {
+		if p.Project == project {
+			return domain.StageWord(p.Stages, stage)
+		}
+	}
+	return domain.StageTitle(stage)
+}
+
 // List returns more alerts than those of the pipelines.
 func (g *fakeGateway) List(ctx context.Context) domain.Alerts {
 	_, pipelines := g.All(ctx, 0)

@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -39,6 +40,67 @@ func TestTeamShowsWhereItMayNotPost(t *testing.T) {
 		s.Do(func() { s.ReadOnly = "" })
 		p.gateway.move("alpha", 2)
 		p.waitNoDetail()
+	})
+}
+
+// TestARoomGetsWhatItsFilterSays: events one by one, digests and questions; other rooms get everything.
+func TestARoomGetsWhatItsFilterSays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, h := joined(t)
+		h.Create("!team", "Team", bottest.Operator, false)
+		h.Invite("!team", bottest.Operator)
+		p.waitRooms(2)
+		says := func(sender, text, want string, n int) {
+			t.Helper()
+			h.Say("!team", sender, text)
+			if got := roomPosts(t, h, "!team", n); got[n-1].Body != want {
+				t.Errorf("%s: %q", text, got[n-1].Body)
+			}
+		}
+		h.Say("!team", bottest.Operator, "filter the coffee, please")
+		says(bottest.Operator, "!filter gamma", "gamma is neither a project nor one of: moved, blocked, merge failed, events dropped.", 1)
+		h.Say("!team", bottest.Stranger, "!filter alpha")
+		roomPosts(t, h, "!team", 2)
+		says(bottest.Operator, "filter beta two, blocked", "This room now gets only this: beta two, blocked.", 3)
+		block := func(project string, n int) {
+			p.gateway.happen(project, domain.StoryBlocked, fmt.Sprintf(`"story_id":"s%d","story_name":"Story %[1]d","reason":"r"`, n))
+		}
+		p.gateway.move("beta two", 1)
+		block("alpha", 2)
+		block("beta two", 3)
+		roomPosts(t, h, "!ops", 3)
+		if got := roomPosts(t, h, "!team", 4); !strings.Contains(got[3].Body, "Story 3") {
+			t.Errorf("the only one is %q", got[3].Body)
+		}
+		p.kill()
+		p.start()
+		p.waitRooms(2)
+		for n := range 20 {
+			p.gateway.move("alpha", 10+n)
+		}
+		roomPosts(t, h, "!ops", 4)
+		for n := range 20 {
+			block("beta two", 40+n)
+			block("alpha", 70+n)
+		}
+		if got := roomPosts(t, h, "!ops", 5); !strings.HasPrefix(got[4].Body, "40 events in 2 projects") {
+			t.Errorf("everything: %q", got[4].Body)
+		}
+		if got := roomPosts(t, h, "!team", 5); !strings.HasPrefix(got[4].Body, "20 events in 1 project") || strings.Contains(got[4].Body, "alpha") {
+			t.Errorf("filtered: %q", got[4].Body)
+		}
+		p.gateway.questions.ask(permission) // about alpha
+		roomPosts(t, h, "!ops", 6)
+		p.gateway.questions.ask(text)
+		roomPosts(t, h, "!ops", 7)
+		if got := roomPosts(t, h, "!team", 6); !strings.Contains(got[5].Body, text.Prompt) {
+			t.Errorf("asked is %q", got[5].Body)
+		}
+		says(bottest.Operator, "filter everything", "This room now gets everything.", 7)
+		roomPosts(t, h, "!team", 8) // the first question
+		p.gateway.move("alpha", 99)
+		roomPosts(t, h, "!team", 9)
 	})
 }
 

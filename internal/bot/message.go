@@ -127,11 +127,13 @@ func columns(columns ...Line) Line {
 }
 
 // Describe returns an event as one line, without links.
-func Describe(e domain.Event) Message { return Message{links("").describe(e)} }
+func Describe(e domain.Event, words domain.StageWords) Message {
+	return Message{links("").describe(e, words)}
+}
 
-func (l links) describe(e domain.Event) Line {
+func (l links) describe(e domain.Event, words domain.StageWords) Line {
 	kind, d := e.Type.Kind(), e.Details()
-	line, text := Line{Bold(e.Project)}, Short(kind.Says(d), 3*MaxName)
+	line, text := Line{Bold(e.Project)}, Short(words.Says(e, d), 3*MaxName)
 	switch {
 	case kind.Alert != "":
 		line = append(columns(line, Line{Bold(text)}, l.title(e.Project, d)), reason(d)...)
@@ -157,7 +159,7 @@ func sign(s domain.Signal) Line {
 	return nil
 }
 
-func stageTitle(name string) string { return Short(domain.StageTitle(name), MaxName) }
+func stageTitle(title string) string { return Short(title, MaxName) }
 
 func (l links) title(project string, d domain.EventDetails) Line {
 	id, name := Line{l.story(project, d.StoryID)}, Short(d.StoryName, MaxName)

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -64,25 +65,29 @@ func (n *notifier) prepare(ctx context.Context) error {
 func (n *notifier) deliver(ctx context.Context) error {
 	b := n.outbox.Batch
 	if len(b.Rooms) > 0 {
-		messages, err := n.messages(ctx, b)
+		count, message, err := n.messages(ctx, b)
 		if err != nil {
 			return err
 		}
-		for ; b.Sent < len(messages)*len(b.Rooms); b.Sent++ {
+		for ; b.Sent < count*len(b.Rooms); b.Sent++ {
+			number, room := b.Sent/len(b.Rooms), b.Rooms[b.Sent%len(b.Rooms)]
+			m, wanted := message(number, room)
+			if !wanted {
+				continue
+			}
 			if b.Sent > 0 {
 				if err := n.save(ctx); err != nil {
 					return err
 				}
 			}
-			message, room := b.Sent/len(b.Rooms), b.Rooms[b.Sent%len(b.Rooms)]
-			if err := n.send(ctx, room, n.key(message, room), messages[message]); err != nil {
+			if err := n.send(ctx, room, n.key(number, room), m); err != nil {
 				return err
 			}
 		}
 		if b.Digest {
 			n.digested = time.Now()
 		} else {
-			n.posted = append(n.posted, slices.Repeat([]time.Time{time.Now()}, len(messages))...)
+			n.posted = append(n.posted, slices.Repeat([]time.Time{time.Now()}, count)...)
 		}
 	}
 	n.outbox = outbox{Cursor: b.To}
@@ -113,17 +118,32 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 	return err
 }
 
-// messages returns the batch's messages: one for each event, or one for all.
-func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
-	all := digest{links: links(n.PublicURL), projects: map[string]*projectDigest{}}
+// messages returns how many messages the batch has, one for each event or one for all, and what returns one for a room,
+// false if the room's rules are against it.
+func (n *notifier) messages(ctx context.Context, b *batch) (
+	count int, message func(number int, room string) (Message, bool), err error,
+) {
+	rules, err := loadRules(ctx, n.State)
+	if err != nil {
+		return 0, nil, err
+	}
+	words := n.gateway.Pipelines.StageWord
+	newDigest := func() *digest {
+		return &digest{links: links(n.PublicURL), words: words, projects: map[string]*projectDigest{}}
+	}
+	all, own := newDigest(), map[string]*digest{} // those of rooms with rules
 	if b.Digest {
 		all.acknowledged = n.gateway.Alerts.List(ctx).Acknowledged
+		for room := range rules {
+			own[room] = newDigest()
+			own[room].acknowledged = all.acknowledged
+		}
 	}
-	var messages []Message
+	var events []domain.Event
 	for after := n.outbox.Cursor; after < b.To; {
 		page, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: after, Limit: digestPage})
 		if err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		if len(page.Events) == 0 {
 			break
@@ -134,18 +154,28 @@ func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
 			case e.ID > b.To:
 			case b.Digest:
 				all.add(e)
+				for room, g := range own {
+					if rules.wants(room, e) {
+						g.add(e)
+					}
+				}
 			default:
-				messages = append(messages, Message{links(n.PublicURL).describe(e)})
+				events = append(events, e)
 			}
 		}
 	}
-	if b.Digest {
-		messages = []Message{all.message()}
+	if !b.Digest {
+		return len(events), func(number int, room string) (Message, bool) {
+			e := events[number]
+			return Message{links(n.PublicURL).describe(e, words)}, rules.wants(room, e)
+		}, nil
 	}
-	return messages, nil
+	return 1, func(_ int, room string) (Message, bool) {
+		g := cmp.Or(own[room], all)
+		return g.message(), g == all || g.events > 0
+	}, nil
 }
 
-// outboxKey is the key of the outbox in State.
 const outboxKey = "bot.outbox"
 
 // outbox is the durable position in the merged stream: what has been posted, and what is being posted.

@@ -88,12 +88,17 @@ func (b *bot) askOpen(ctx context.Context, database string, known *posted) error
 				return err
 			}
 		}
+		rules, err := loadRules(ctx, b.State)
+		if err != nil {
+			return err
+		}
 		var message Message
 		for _, room := range b.chat.Rooms() {
 			if len(known.Messages) >= maxPosted {
 				return nil
 			}
-			if slices.ContainsFunc(known.Messages, func(m postedMessage) bool { return isIt(m) && m.Room == room.ID }) {
+			isHere := func(m postedMessage) bool { return isIt(m) && m.Room == room.ID }
+			if slices.ContainsFunc(known.Messages, isHere) || !rules.wantsProject(room.ID, open.Project) {
 				continue
 			}
 			if message == nil {

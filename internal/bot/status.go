@@ -30,7 +30,6 @@ func (s *Supervisor) report(b *bot, state domain.BotState, detail string) {
 	s.status.State, s.status.Detail = state, detail
 }
 
-// Status returns the bot's live state.
 func (s *Supervisor) Status() domain.BotStatus {
 	b, status := s.current()
 	status.Rooms = []string{}
@@ -98,6 +97,17 @@ func (s *Supervisor) Cursor(ctx context.Context) (id int64, err error) {
 
 // SendTest sends a test message to every room. It returns BadGateway with the reason if any of them did not accept it.
 func (s *Supervisor) SendTest(ctx context.Context) error {
+	return s.send(ctx, "test", say("This is a test message from %s. What happens in your projects is posted here.",
+		Bold("Switchyard")))
+}
+
+// Tell posts to every room what somebody tells the team. It returns BadGateway with the reason if any of them did not
+// accept it.
+func (s *Supervisor) Tell(ctx context.Context, t domain.Telling) error {
+	return s.send(ctx, "told", links(s.options.PublicURL).told(t))
+}
+
+func (s *Supervisor) send(ctx context.Context, kind string, message Message) error {
 	b, _ := s.current()
 	status := s.Status()
 	switch {
@@ -106,8 +116,7 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 	case len(status.Rooms) == 0:
 		return domain.Errorf(domain.BadGateway, "%s", status.Detail)
 	}
-	message := say("This is a test message from %s. What happens in your projects is posted here.", Bold("Switchyard"))
-	key := "test-" + rand.Text()
+	key := kind + "-" + rand.Text()
 	return b.call(ctx, func(ctx context.Context) error {
 		var failed []string
 		var causes []error

@@ -12,7 +12,6 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Options are what a Supervisor is built from.
 type Options struct {
 	// Transports make the transport of a network, of which all settings are there.
 	Transports map[domain.BotTransport]func(Options, map[string]domain.Secret) Transport

@@ -25,6 +25,7 @@ type Room struct {
 // Question is a message that somebody sent where the bot reads it.
 type Question struct {
 	Sender    string // user id
+	Room      string // the id of the room it was sent in
 	Text      string // without the bot's own name before it
 	Addressed bool   // it is addressed to the bot
 	About     string // the message that it replies or reacts to, by its id as Send returns it; "" for none

@@ -75,7 +75,6 @@ func (f File) Save(c domain.BotConfig) error {
 	return files.WriteAtomic(f.Path, out.Bytes())
 }
 
-// Name returns the file's path.
 func (f File) Name() string { return f.Path }
 
 // Tidy makes the file private and removes temporary files that killed writers left behind.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
@@ -225,6 +226,16 @@ func (t *Tab) KeysTo(keys, heading string) {
 		return false, chromedp.Do(ctx, chromedp.KeyEvent(keys))
 	})
 	t.Find("heading", heading)
+}
+
+// TouchAt touches the page at a position, or moves the touch there, or, with "touchEnd", ends it.
+func (t *Tab) TouchAt(kind input.DispatchTouchEventType, x, y float64) {
+	t.Helper()
+	at := []*input.TouchPoint{{X: x, Y: y}}
+	if kind == input.DispatchTouchEventTypeTouchEnd {
+		at = []*input.TouchPoint{}
+	}
+	call(t, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: at})
 }
 
 // Screenshot writes the whole page as a PNG file.

@@ -130,6 +130,25 @@ func (g Thing) ClickAround(happens func()) {
 	g.tab.do(chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
 }
 
+// Drag presses the mouse button on the element and moves the mouse to the middle of another one. It returns a function
+// that releases the button there.
+func (g Thing) Drag(to Thing) (drop func()) {
+	g.tab.Helper()
+	x, y := g.middle()
+	g.tab.do(chromedp.MouseEvent(chromedp.MouseMoved, x, y),
+		chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)),
+		chromedp.MouseEvent(chromedp.MouseMoved, x+10, y, chromedp.ButtonLeft))
+	x, y = to.middle()
+	g.tab.do(chromedp.MouseEvent(chromedp.MouseMoved, x, y, chromedp.ButtonLeft))
+	return func() {
+		g.tab.Helper()
+		g.tab.do(chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	}
+}
+
+// Middle scrolls to the element and returns the position of its middle.
+func (g Thing) Middle() (x, y float64) { return g.middle() }
+
 // middle scrolls to the element and returns the position of its middle.
 func (g Thing) middle() (x, y float64) {
 	g.tab.Helper()

@@ -54,7 +54,6 @@ var followed atomic.Pointer[Clock]
 // Follow makes Now and Of use c from now on.
 func Follow(c *Clock) { followed.Store(c) }
 
-// Now returns the current time.
 func Now() time.Time { return Of(time.Now()) }
 
 // Of converts a time of this machine's clock to the clock that Follow set.

@@ -87,9 +87,6 @@ type Notifications struct {
 	smtpPasswordFile string
 }
 
-// OnLoopback reports whether only this machine can reach the gateway.
-func (c *Config) OnLoopback() bool { return onLoopback(c.Listen) }
-
 // FlagError is a mistake in a flag.
 type FlagError struct{ error }
 

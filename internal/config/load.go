@@ -67,6 +67,9 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
+// OnLoopback reports whether only this machine can reach the gateway.
+func (c *Config) OnLoopback() bool { return onLoopback(c.Listen) }
+
 // LoadSome is Load for the settings with the given keys only, or below a table such as "login.", whose flags were
 // applied. Nothing else is checked.
 func LoadSome(flags *pflag.FlagSet, getenv func(string) string, keys ...string) (*Config, error) {
@@ -112,8 +115,7 @@ func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(stri
 	file := &document{}
 	if path != "" {
 		file, err = readFile(path, settings)
-		var unread *fs.PathError
-		if errors.As(err, &unread) && from != nil {
+		if _, ok := errors.AsType[*fs.PathError](err); ok && from != nil {
 			err = from.fail(err)
 		}
 		if err != nil {

@@ -58,6 +58,7 @@ const (
 	ChannelAPI     Channel = "api"
 	ChannelMCP     Channel = "mcp"
 	ChannelBot     Channel = "bot"
+	ChannelGit     Channel = "git" // a commit says so
 )
 
 type Actor struct {
@@ -171,6 +172,7 @@ type NamedToken struct {
 	Hash      string // SHA-256 of the token, hex
 	Project   string // limits changes to that project; "" is no limit
 	AgentID   string // the agent for whose command it is, "" for none
+	CreatedBy string // "" for tokens of which that is not known
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
 	LastUsed  time.Time // zero: never
@@ -212,6 +214,7 @@ const (
 
 	BotConfigured Action = "bot.configured"
 	BotTested     Action = "bot.tested"
+	TeamTold      Action = "bot.told" // stories were posted to its rooms
 
 	TargetCreated       Action = "target.created"
 	TargetChanged       Action = "target.changed"
@@ -229,14 +232,13 @@ const (
 	SessionEnded Action = "session.ended"
 )
 
-// Actions are all actions.
 var Actions = []Action{
 	ProjectAdded, ProjectChanged, ProjectRemoved, ProjectRestored, ProjectSwitched, ProjectToolCalled,
 	QuestionWasAsked, QuestionWasAnswered, QuestionWasWithdrawn,
 	StoryCreated, StoryChanged, StoryClaimed, StoryReleased, AlertAcknowledged, AlertReopened,
 	JoinTokenCreated, JoinTokenRevoked, AgentJoined, AgentAssigned, AgentLabelled, AgentRemoved,
 	TargetCreated, TargetChanged, TargetRemoved, TargetTested, TargetSecretChanged, TargetResent,
-	BotConfigured, BotTested, SignedIn, SignedOut, TokenCreated, TokenRevoked, SessionBegan, SessionEnded,
+	BotConfigured, BotTested, TeamTold, SignedIn, SignedOut, TokenCreated, TokenRevoked, SessionBegan, SessionEnded,
 }
 
 type Change struct {
@@ -283,6 +285,8 @@ type AuditQuery struct {
 	Who    string
 	Action Action
 	Text   string // part of who, subject or detail
+	// From and To, exclusive, are Unix milliseconds, 0 for no limit.
+	From, To int64
 }
 
 // AuditPage is a page of entries, newest first.

@@ -28,16 +28,17 @@ const (
 
 // Alert is something that needs attention. Story is set if it is about one.
 type Alert struct {
-	Kind     AlertKind
-	Project  string // "" if it is about none
-	Agent    string // the label of the agent, or the name of the target, that it is about
-	AgentID  string
-	Question int64  // the id of the question that it is, 0 for none
-	Target   string // the id of the target that it is about, "" for none
-	Story    *Item
-	Stage    string    // of the story
-	Reason   string    // "" if the kind says it all
-	Since    time.Time // when the problem began
+	Kind       AlertKind
+	Project    string // "" if it is about none
+	Agent      string // the label of the agent, or the name of the target, that it is about
+	AgentID    string
+	Question   int64  // the id of the question that it is, 0 for none
+	Target     string // the id of the target that it is about, "" for none
+	Story      *Item
+	Stage      string    // of the story
+	StageTitle string    // likewise, for people
+	Reason     string    // "" if the kind says it all
+	Since      time.Time // when the problem began
 	// Acknowledged is nil unless somebody has acknowledged the alert.
 	Acknowledged *Acknowledgement
 }
@@ -110,14 +111,16 @@ const limitsHold = time.Hour
 func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Time) {
 	until = now.Add(limitsHold)
 	summary := p.Summary()
+	found = make([]Alert, 0, summary.Blocked+summary.Failed) // and those of stuck stories
 	for i, stage := range p.Stages[:summary.Open] {
+		title := stage.Title()
 		isWork, most := i >= summary.From && i < summary.To, time.Duration(0)
 		if isWork {
 			most = p.limit(i)
 		}
 		for j := range stage.Items {
 			item := &stage.Items[j]
-			a := Alert{Project: p.Project, Story: item, Stage: stage.Name}
+			a := Alert{Project: p.Project, Story: item, Stage: stage.Name, StageTitle: title}
 			switch {
 			case item.Blocked != "":
 				a.Kind, a.Reason, a.Since = AlertBlocked, item.Blocked, item.TroubleSince()
@@ -251,7 +254,7 @@ func (a Alert) Text() string {
 	case AlertMerge:
 		text = "merge failed of " + a.story()
 	case AlertStuck:
-		text = a.story() + " has been in " + StageTitle(a.Stage) + " for longer than is usual there"
+		text = a.story() + " has been in " + a.StageTitle + " for longer than is usual there"
 	case AlertBot:
 		text = "the chat bot has failed"
 	case AlertAgentLost, AlertAgentFailed:

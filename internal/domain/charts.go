@@ -23,6 +23,11 @@ type Charts struct {
 	toDone []time.Duration
 }
 
+// StartOfDay returns the beginning of the day of a time, in its zone.
+func StartOfDay(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
+}
+
 type DayCount struct {
 	Day      time.Time // the beginning of the day
 	Finished int
@@ -32,6 +37,7 @@ type DayCount struct {
 // StageTime is how long stories were in a stage that they have left.
 type StageTime struct {
 	Stage  string // its name
+	Title  string // for people
 	Median time.Duration
 	Visits int // the number of visits; the median is 0 if there are none
 }
@@ -120,7 +126,9 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 		if i := slices.Index(p.stages, stage.Name); i >= 0 {
 			took = visits[i]
 		}
-		c.Stages, c.visits = append(c.Stages, stageTime(stage.Name, took)), append(c.visits, took)
+		t := stageTime(stage.Name, took)
+		t.Title = stage.Title()
+		c.Stages, c.visits = append(c.Stages, t), append(c.visits, took)
 	}
 	return c
 }
@@ -164,7 +172,7 @@ func SumCharts(charts []Charts) Charts {
 			if len(took) == 0 {
 				continue
 			}
-			title := StageTitle(c.Stages[i].Stage)
+			title := c.Stages[i].Title
 			stage := stages[title]
 			if stage == nil {
 				stage = &summedStage{title: title}

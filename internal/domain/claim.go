@@ -90,12 +90,12 @@ func (e PastEvent) MarshalJSON() ([]byte, error) {
 	return append(append(b[:len(b)-1], ','), who[1:]...), nil
 }
 
-// changeSeen is how long the event of a change may take to arrive, and changeEarly by how much less than nothing, since
+// ChangeSeen is how long the event of a change may take to arrive, and changeEarly by how much less than nothing, since
 // clocks of gateways differ a little.
-const changeSeen, changeEarly = 5 * time.Minute, 500 * time.Millisecond
+const ChangeSeen, changeEarly = 5 * time.Minute, 500 * time.Millisecond
 
-// History says who has caused which of a story's events: of each change, the first event that fits. Both lists are
-// oldest first.
+// History says who has caused which of a story's events: of each change, the newest first, the first event that fits.
+// The event of an older one may not be listed. Both lists are oldest first.
 func History(events []Event, changes []StoryChange) []PastEvent {
 	past := make([]PastEvent, len(events))
 	details := make([]EventDetails, len(events))
@@ -105,11 +105,11 @@ func History(events []Event, changes []StoryChange) []PastEvent {
 			details[i] = e.Details()
 		}
 	}
-	for _, c := range changes {
+	for _, c := range slices.Backward(changes) {
 		fits := func(i int) bool {
 			e, d := &past[i], &details[i]
 			after := e.ReceivedAt.Sub(c.At)
-			return e.Via == "" && e.Type == c.Type && after >= -changeEarly && after <= changeSeen &&
+			return e.Via == "" && e.Type == c.Type && after >= -changeEarly && after <= ChangeSeen &&
 				(c.Type == StageTransition && d.ToStage == c.Value || c.Type == StoryBlocked && d.Reason == CutReason(c.Value))
 		}
 		for i := range past {
@@ -117,6 +117,34 @@ func History(events []Event, changes []StoryChange) []PastEvent {
 				past[i].By, past[i].Via = c.By, c.Via
 				break
 			}
+		}
+	}
+	return past
+}
+
+// Histories is History for events of any stories.
+func Histories(events []Event, changes []StoryChange) []PastEvent {
+	past := make([]PastEvent, len(events))
+	made := map[StoryKey][]StoryChange{}
+	for _, c := range changes {
+		key := StoryKey{Project: c.Project, ID: c.StoryID}
+		made[key] = append(made[key], c)
+	}
+	places := map[StoryKey][]int{}
+	for i, e := range events {
+		past[i].Event = e
+		if len(made) > 0 {
+			key := StoryKey{Project: e.Project, ID: e.Details().StoryID}
+			places[key] = append(places[key], i)
+		}
+	}
+	for key, list := range made {
+		of := make([]Event, len(places[key]))
+		for i, at := range places[key] {
+			of[i] = events[at]
+		}
+		for i, e := range History(of, list) {
+			past[places[key][i]] = e
 		}
 	}
 	return past
@@ -147,6 +175,7 @@ type Owner struct {
 	Name    string // "" for nobody
 	AgentID string // "" for a person or program
 	Holder  string // of the claim, "" if only its output mentions the story
+	Output  string // the agent's, "" if it is not known
 }
 
 // Owners are the owners of stories: who has claimed a story, or else the agent of its project whose output mentions it.
@@ -154,16 +183,17 @@ type Owners struct {
 	claims map[StoryKey]Claim
 	words  map[StoryKey]Agent // the first agent that mentions a word
 	agents []Agent            // with output
+	output map[string]string  // by the agent's id
 }
 
 // NewOwners takes the claims, and the agents that are alive.
 func NewOwners(claims map[StoryKey]Claim, agents []Agent) *Owners {
-	o := &Owners{claims: claims, words: map[StoryKey]Agent{}}
+	o := &Owners{claims: claims, words: map[StoryKey]Agent{}, output: map[string]string{}}
 	for _, a := range agents {
 		if a.Project == "" || a.Detail == "" {
 			continue
 		}
-		o.agents = append(o.agents, a)
+		o.agents, o.output[a.ID] = append(o.agents, a), a.Detail
 		for word := range strings.FieldsFuncSeq(a.Detail, func(r rune) bool { return !inWord(r) }) {
 			key := StoryKey{a.Project, word}
 			if _, taken := o.words[key]; !taken {
@@ -181,7 +211,7 @@ func (o *Owners) Of(project, id string) Owner {
 	}
 	key := StoryKey{project, id}
 	if c, claimed := o.claims[key]; claimed {
-		return Owner{Name: c.By, AgentID: c.AgentID, Holder: c.Holder}
+		return Owner{Name: c.By, AgentID: c.AgentID, Holder: c.Holder, Output: o.output[c.AgentID]}
 	}
 	a, found := o.words[key]
 	if !found && strings.ContainsFunc(id, func(r rune) bool { return !inWord(r) }) { // it is more than one word
@@ -193,5 +223,5 @@ func (o *Owners) Of(project, id string) Owner {
 	if !found {
 		return Owner{}
 	}
-	return Owner{Name: a.Label, AgentID: a.ID}
+	return Owner{Name: a.Label, AgentID: a.ID, Output: a.Detail}
 }

@@ -88,3 +88,29 @@ func TestAHistorySaysWhoHasDoneWhat(t *testing.T) {
 		t.Errorf("%+v %+v", first, second)
 	}
 }
+
+// TestALaterChangeHasTheEventOfALaterPage: the events before those that are listed are not known.
+func TestALaterChangeHasTheEventOfALaterPage(t *testing.T) {
+	at := time.UnixMilli(1_000_000)
+	moved := func(seconds int, to string) domain.Event {
+		r, err := domain.ParseRecord(json.RawMessage(`{"type":"stage_transition","story_id":"1","to_stage":"` + to + `","timestamp_ms":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return domain.Event{ReceivedAt: at.Add(time.Duration(seconds) * time.Second), Record: r}
+	}
+	change := func(seconds int, to, by string) domain.StoryChange {
+		return domain.StoryChange{Type: domain.StageTransition, Value: to, At: at.Add(time.Duration(seconds) * time.Second), By: by, Via: domain.ChannelAPI}
+	}
+	changes := []domain.StoryChange{change(0, "3_qa", "ann"), change(60, "2_current", "bob"), change(120, "3_qa", "zoe")}
+	all := []domain.Event{moved(1, "3_qa"), moved(61, "2_current"), moved(121, "3_qa")}
+	for first, want := range []string{"ann bob zoe", "bob zoe", "zoe"} {
+		var by []string
+		for _, e := range domain.History(all[first:], changes) {
+			by = append(by, e.By)
+		}
+		if got := strings.Join(by, " "); got != want {
+			t.Errorf("from %d: %s, want %s", first, got, want)
+		}
+	}
+}

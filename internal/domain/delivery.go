@@ -12,6 +12,9 @@ type TargetProgress struct {
 	// Told holds the alerts that stand and have been told or are queued: when each began in Unix milliseconds, by key.
 	Told map[string]int64 `json:"-"`
 
+	// Revision is the target's, as of the last time that this was stored.
+	Revision int64 `json:"revision,omitempty"`
+
 	Attempts   int       `json:"attempts,omitempty"` // of the next message
 	Parts      int       `json:"parts,omitempty"`    // how many of the requests for it were accepted
 	FirstAt    time.Time `json:"first_at,omitzero"`  // of the first attempt
@@ -124,7 +127,6 @@ type Delivery struct {
 	Message *Message
 }
 
-// DeliveryHour counts attempts of an hour.
 type DeliveryHour struct {
 	Target       string
 	Hour         time.Time
@@ -141,8 +143,29 @@ type DigestRecord struct {
 	DigestContent
 }
 
+// Began returns when the time began that the digest is about, in a zone.
+func (g *DigestRecord) Began(zone *time.Location) time.Time {
+	at := g.At.In(zone)
+	switch g.Rules.Digest {
+	case HourlyDigest:
+		return at.Add(-time.Hour)
+	case DailyDigest:
+		return at.AddDate(0, 0, -1)
+	}
+	if g.Rules.Quiet == nil {
+		return at
+	}
+	from, _ := clockMinutes(g.Rules.Quiet.From)
+	began := time.Date(at.Year(), at.Month(), at.Day(), from/60, from%60, 0, 0, zone)
+	if !began.Before(at) {
+		began = time.Date(at.Year(), at.Month(), at.Day()-1, from/60, from%60, 0, 0, zone)
+	}
+	return began
+}
+
 // DigestContent is what a page shows of a digest. Its JSON form is stored.
 type DigestContent struct {
+	Span   string         `json:"span"` // what it is about: "The night"
 	Text   string         `json:"text"`
 	Counts map[string]int `json:"counts"`
 	Rules  TargetRules    `json:"rules"` // which of the events it is about
@@ -175,3 +198,14 @@ const (
 	MaxDeliveries = 200
 	MaxResent     = 10
 )
+
+// TargetPreview is what a target would have got in the last week by some rules. Of alerts it has those that events and
+// questions tell of; when others began is not kept.
+type TargetPreview struct {
+	Messages int
+	Together int       // of them, those in which digests or the end of quiet hours told everything
+	Busiest  time.Time // the day with the most messages, Most
+	Most     int
+	More     bool    // there was more than was looked at
+	Sample   Message // the last one, without a Title if there was none
+}

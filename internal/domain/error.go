@@ -53,6 +53,9 @@ func WrapError(code Code, cause error, message string) *Error {
 	return &Error{Code: code, Message: message, Cause: cause}
 }
 
+// ErrWantsToken is the cause of an error where a server refuses the token, or needs one.
+var ErrWantsToken = errors.New("token is refused, or missing")
+
 // ErrMayHaveRun is the cause of an error after which it is not known whether what was asked for has happened.
 var ErrMayHaveRun = errors.New("it may have run")
 
@@ -61,8 +64,7 @@ func CodeOf(err error) Code {
 	if err == nil {
 		return ""
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return Internal
@@ -70,8 +72,7 @@ func CodeOf(err error) Code {
 
 // MessageOf returns the text of err that a user may see.
 func MessageOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message
 	}
 	return "internal error"

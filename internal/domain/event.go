@@ -102,7 +102,6 @@ func (e Event) AppendJSON(b []byte) []byte {
 
 func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil), nil }
 
-// Errors of records that are not kept.
 var (
 	ErrNoObject = errors.New("record is not a JSON object")
 	ErrNoStamp  = errors.New("record has no timestamp_ms from 0 to 2^63-1")
@@ -185,7 +184,7 @@ type EventKind struct {
 	Signal  Signal
 	Alert   AlertKind // that the event begins, "" for none
 	OfStory bool      // it comes from a project server and is about a story: its texts are cut and searched
-	// Says is the event in words, without its project, its story and its reason.
+	// Says is the event in words; its stages are in the words of their board already, as StageWords.Says gives them.
 	Says func(EventDetails) string
 }
 
@@ -193,7 +192,7 @@ type EventKind struct {
 var EventKinds = []EventKind{
 	{
 		Type: StageTransition, Foreign: "StageTransition", Choice: "moved", Signal: SignalNone, OfStory: true,
-		Says: func(d EventDetails) string { return StageTitle(d.FromStage) + " → " + StageTitle(d.ToStage) },
+		Says: func(d EventDetails) string { return d.FromStage + " → " + d.ToStage },
 	},
 	{
 		Type: StoryBlocked, Foreign: "StoryBlocked", Choice: "blocked", Signal: SignalStop, OfStory: true,

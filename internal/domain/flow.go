@@ -8,7 +8,7 @@ type FlowQuery struct {
 	Days     int      // the window: so many calendar days of Zone that end today
 	Ahead    int      // how many days the forecast of how many looks ahead
 	Items    int      // how many items the forecast of when is about; 0 for the stories that are open
-	All      bool     // list all finished stories, not only MaxFlowStories
+	All      bool     // list all finished stories, not only MaxFlowStories, without their ids and names
 	Zone     *time.Location
 }
 
@@ -21,6 +21,7 @@ const (
 
 // FlowVisit is a visit as the flow needs it.
 type FlowVisit struct {
+	Project string
 	Story   int64  // the story's number in the store
 	StoryID string // of a visit that lasts, else ""
 	Stage   string
@@ -41,11 +42,28 @@ type FlowReport struct {
 	Items       int
 	HowMany     *[4]int // finished at least within Ahead days; nil without a forecast
 	When        *[4]int // days until Items are finished, 0 for after more than a year; nil without a forecast
-	Made, Came  int     // forecasts that were made, and that came true
+	Graded      []FlowGrade
 	// Sample is how many days the forecast is made from, and Finished how many stories were finished on them.
 	Sample, Finished int
 	Since            time.Time // the first known move of the projects, zero for none
 	Work             []string  // the names of the stages of work, in the order of the boards
+	Titles           []string  // theirs, for people
+}
+
+// FlowGrade is what a forecast of flow.GradedDays promised with 85 %, and how many stories were finished then.
+type FlowGrade struct {
+	Day            string // the last that it was made from, 2026-11-23
+	Promised, Came int
+}
+
+// CameTrue returns how many of the forecasts that are graded came true.
+func (r *FlowReport) CameTrue() (n int) {
+	for _, g := range r.Graded {
+		if g.Came >= g.Promised {
+			n++
+		}
+	}
+	return n
 }
 
 // MaxFlowStories is how many finished stories a report lists.
@@ -66,13 +84,18 @@ type FlowDay struct {
 	Arrived int
 	Stages  map[string]int // stories in each stage at its end, today now
 	Work    map[string]int // likewise, where the stage is one of work on its board
+	// Reached is how many stories had come into each stage of work by its end, or into a later one, in the order of the
+	// report's Work: of those that Arrived counts. So it never falls from day to day, nor rises from stage to stage.
+	Reached []int
 }
 
 // FlowAge is a story in work.
 type FlowAge struct {
-	Number                             int64 // of the story in the store, 0 for none
-	Project, StoryID, StoryName, Stage string
-	Start                              time.Time // zero if unknown
-	Days                               int       // from its start to today
-	Over                               int       // the highest percentile that it exceeds, 0 for none
+	Number  int64 // of the story in the store, 0 for none
+	Project string
+	Stage   *Stage
+	Item    *Item
+	Start   time.Time // zero if unknown
+	Days    int       // from its start to today
+	Over    int       // the highest percentile that it exceeds, 0 for none
 }

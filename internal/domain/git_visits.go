@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ type Move struct {
 	From    string // "" for its first appearance
 	To      string
 	At      time.Time
+	Author  string
 }
 
 // Past is what is known of a project's past from git.
@@ -19,6 +21,8 @@ type Past struct {
 	ID    string    // of the history that was read, "" for none
 	Since time.Time // its first move, zero if there is none
 	Live  time.Time // since when the project has been followed: what is older only git knows
+	// Latest are the newest of its moves, oldest first.
+	Latest []Move
 }
 
 const (
@@ -26,6 +30,8 @@ const (
 	PastDays = 180
 	// MaxMoves is the maximum number of moves that are read of a project, the newest.
 	MaxMoves = 50_000
+	// LatestMoves is how many of them are kept for themselves.
+	LatestMoves = 20
 	// MergedVisits is how many of a story's newest visits are read for MergeMoves.
 	MergedVisits = 200
 	// sameMove is how far apart a move in the stream and in git may be to be the same.
@@ -37,7 +43,8 @@ const (
 func MovesByStory(moves []Move, oldest, now time.Time) map[string][]Move {
 	byStory := map[string][]Move{}
 	for _, m := range moves {
-		if m.StoryID != "" && m.To != "" && canVisit(m.StoryID) && !m.At.Before(oldest) {
+		isKept := m.StoryID != "" && m.To != "" && canVisit(m.StoryID) && canVisit(m.From) && canVisit(m.To)
+		if isKept && !m.At.Before(oldest) {
 			if m.At.After(now) {
 				m.At = now
 			}
@@ -95,7 +102,6 @@ func joins(v, next Visit) bool {
 	return next.begunByEvent() && v.Next == next.Stage && v.To.Equal(next.From)
 }
 
-// knowsMove reports whether the stream knows a move of git.
 func knowsMove(live []Visit, m Move) bool {
 	for i := 1; i < len(live); i++ {
 		if joins(live[i-1], live[i]) && live[i-1].Stage == m.From && live[i].Stage == m.To &&
@@ -212,4 +218,41 @@ func (m *merger) number(key StoryKey) {
 	for i := 1; i < len(m.visits); i++ {
 		m.visits[i].Number = max(m.visits[i].Number, m.visits[i-1].Number+1)
 	}
+}
+
+// WithGit says of events that nobody has caused through the gateway who has committed them, and adds what happened
+// before the project was followed. Both lists are oldest first; at most limit are returned, the newest.
+func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []PastEvent {
+	names := map[string]string{}
+	for _, m := range p.Latest {
+		names[m.StoryID] = ""
+	}
+	for _, stage := range board.Stages {
+		for _, item := range stage.Items {
+			if _, wanted := names[item.StoryID]; wanted {
+				names[item.StoryID] = item.StoryName
+			}
+		}
+	}
+	known := events
+	for i, m := range slices.Backward(p.Latest) { // of two that fit, the newer has the event: an older one is not listed
+		at, nearest := -1, sameMove
+		for j, e := range known {
+			d, apart := e.Details(), e.At.Sub(m.At).Abs()
+			if d.StoryID == m.StoryID && d.ToStage == m.To && apart <= nearest {
+				at, nearest = j, apart
+			}
+		}
+		switch {
+		case at >= 0 && events[at].Via == "":
+			events[at].By, events[at].Via = m.Author, ChannelGit
+		case at < 0 && m.At.Before(p.Live):
+			d := EventDetails{StoryID: m.StoryID, StoryName: names[m.StoryID], FromStage: m.From, ToStage: m.To}
+			text, _ := json.Marshal(d) // texts and numbers always encode
+			e := Event{ID: int64(i - len(p.Latest)), Project: board.Project, Record: Record{StageTransition, m.At, text}}
+			events = append(events, PastEvent{e, m.Author, ChannelGit})
+		}
+	}
+	slices.SortStableFunc(events, func(a, b PastEvent) int { return a.At.Compare(b.At) })
+	return events[max(0, len(events)-limit):]
 }

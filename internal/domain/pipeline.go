@@ -29,7 +29,6 @@ func (i *Item) TroubleSince() time.Time {
 	return cmp.Or(i.MergeFailedSince, i.Since)
 }
 
-// Stage is a stage of a pipeline with its items.
 type Stage struct {
 	Name    string // such as 2_current
 	Label   string // the board's own word for it, "" if it has none
@@ -43,6 +42,13 @@ type BoardPlace struct {
 	Layout string
 	Path   string // within its repository
 	Branch string // that is checked out there
+	Past   Reading
+}
+
+// Reading is how many of the commits that touch a board have been read, zero unless they are being read.
+type Reading struct {
+	Read int `json:"read"`
+	Of   int `json:"of"`
 }
 
 // PipelineAnswer is a good response of a project server at /api/pipeline. It is shared and must not be changed.
@@ -60,7 +66,7 @@ type PipelineAnswer struct {
 type ProjectPipeline struct {
 	Project string
 	URL     string
-	// Reachable is whether the last fetch succeeded. If not, Raw, Stale and FetchedAt are not set, and Stages is from the
+	// Reachable is whether the last fetch succeeded. If not, Stale and FetchedAt are not set, and Stages is from the
 	// last good response, if there was one, for display.
 	Reachable  bool
 	Stale      bool // older than requested; a fetch is in progress
@@ -70,8 +76,8 @@ type ProjectPipeline struct {
 	Summarized *PipelineSummary // of Stages, made once for all readers; may be nil
 	// Limits are how long stories may be in each stage of work, from Summary().From on, before they count as stuck.
 	Limits      []time.Duration
-	Raw         json.RawMessage // as in PipelineAnswer, like EventsOnly and Note
-	EventsOnly  bool
+	Text        func() json.RawMessage // Stages as the project server sent them, but with their times; nil without any
+	EventsOnly  bool                   // as in PipelineAnswer, like Note
 	Note        string
 	Error       string    // a description of why it is unreachable
 	LastSeen    time.Time // the time of the last good response, zero if there was none
@@ -191,6 +197,7 @@ type Commit struct {
 type StoryRef struct {
 	Project, ID, Name string
 	Stage             string // "" when it is on no board
+	StageTitle        string // likewise, for people
 	Item              *Item  // as a search has found it on the board, nil for none
 	Finished          bool   // whether it is in the done stage, or behind it
 }

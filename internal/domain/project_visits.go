@@ -106,8 +106,10 @@ func (p *ProjectVisits) Times(stages []Stage) []Stage {
 
 // Differing returns what a pipeline, asked for at asked, shows otherwise than these visits. complete means that a
 // story missing from it is not on the board. settled is false if newer events contradict some of it, which is left
-// out: then the pipeline must be observed again.
-func (p *ProjectVisits) Differing(stages []Stage, complete bool, asked time.Time) (seen []Sighting, settled bool) {
+// out: then the pipeline must be observed again. Once it has found more than limit it looks no further.
+func (p *ProjectVisits) Differing(
+	stages []Stage, complete bool, asked time.Time, limit int,
+) (seen []Sighting, settled bool) {
 	settled = true
 	shown := map[string]bool{}
 	compare := func(s Sighting) {
@@ -126,6 +128,9 @@ func (p *ProjectVisits) Differing(stages []Stage, complete bool, asked time.Time
 	}
 	for _, stage := range stages {
 		for _, item := range stage.Items {
+			if len(seen) > limit {
+				return seen, settled
+			}
 			if !shown[item.StoryID] && canVisit(item.StoryID) && canVisit(stage.Name) {
 				shown[item.StoryID] = true
 				name := strings.ReplaceAll(item.StoryName, "\x00", "")
@@ -135,7 +140,7 @@ func (p *ProjectVisits) Differing(stages []Stage, complete bool, asked time.Time
 	}
 	if complete {
 		for id := range p.open {
-			if !shown[id] {
+			if len(seen) <= limit && !shown[id] {
 				compare(Sighting{StoryID: id})
 			}
 		}

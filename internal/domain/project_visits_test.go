@@ -119,9 +119,9 @@ func TestChartsMeasureTimeInStage(t *testing.T) {
 	)
 	c := f.Charts(stages(usual), now)
 	want := []domain.StageTime{
-		{Stage: "2_current", Median: 4 * time.Hour, Visits: 4}, // 1, 3, 5 and 470 hours
-		{Stage: "3_qa", Median: 3 * time.Hour, Visits: 2},      // 2 and 4
-		{Stage: "4_merge"},
+		{Stage: "2_current", Title: "Current", Median: 4 * time.Hour, Visits: 4}, // 1, 3, 5 and 470 hours
+		{Stage: "3_qa", Title: "QA", Median: 3 * time.Hour, Visits: 2},           // 2 and 4
+		{Stage: "4_merge", Title: "Merge"},
 	}
 	if !slices.Equal(c.Stages, want) {
 		t.Errorf("%v, want %v", c.Stages, want)

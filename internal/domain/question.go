@@ -60,6 +60,17 @@ type ToolUse struct {
 	CWD   *string         `json:"cwd"`
 }
 
+// Command returns the command of a tool that has one and nothing else but a description, which is the agent's own word.
+func (u *ToolUse) Command() (command, description string, ok bool) {
+	var members map[string]string
+	if u == nil || json.Unmarshal(u.Input, &members) != nil || len(members) > 2 {
+		return "", "", false
+	}
+	command, ok = members["command"]
+	description, described := members["description"]
+	return command, description, ok && (described || len(members) == 1)
+}
+
 type Answer struct {
 	Value string
 	Text  string // beside a value, "" for none
@@ -68,7 +79,6 @@ type Answer struct {
 	At    time.Time
 }
 
-// Limits of questions.
 const (
 	MaxPrompt, MaxDetail         = 4000, 64 << 10 // characters; bytes, of a tool's input as well
 	MinOptions, MaxOptions       = 2, 9
@@ -77,6 +87,7 @@ const (
 	MaxQuestionLife              = 24 * time.Hour
 	MaxOpenQuestions             = 100    // of one asker
 	MaxAllOpenQuestions          = 5000   // of all
+	MaxEndedQuestions            = 300    // of one asker within a minute
 	MaxAnswer                    = 16_000 // characters
 	permissionOptionsDescription = "a permission is answered by allow or deny"
 )
@@ -123,8 +134,10 @@ func (q *Question) Check() error {
 // CheckAnswer returns an Invalid error for a value that does not answer the question.
 func (q *Question) CheckAnswer(value, text string) error {
 	switch {
-	case utf8.RuneCountInString(value) > MaxAnswer || utf8.RuneCountInString(text) > MaxAnswer:
+	case utf8.RuneCountInString(value) > MaxAnswer:
 		return Errorf(Invalid, "value: must be at most %d characters", MaxAnswer)
+	case utf8.RuneCountInString(text) > MaxAnswer:
+		return Errorf(Invalid, "text: must be at most %d characters", MaxAnswer)
 	case q.Kind == QuestionText && strings.TrimSpace(value) == "":
 		return Errorf(Invalid, "value: a text is required")
 	case q.Kind != QuestionText && !slices.Contains(q.Options, value):

@@ -2,7 +2,6 @@ package domain
 
 import "strings"
 
-// SignInStatus is the state of the stored credentials.
 type SignInStatus struct {
 	Authenticated   bool
 	Expired         bool

@@ -1,6 +1,8 @@
 package domain
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,9 +87,9 @@ func FormerPlace(stages []Stage, name string) int {
 	waiting := WaitingStage(stages)
 	waitingNumber := 0
 	if len(stages) > 0 {
-		waitingNumber, _ = stageNumber(stages[waiting].Name)
+		waitingNumber, _ = StageNumber(stages[waiting].Name)
 	}
-	switch number, numbered := stageNumber(name); {
+	switch number, numbered := StageNumber(name); {
 	case namedDone([]Stage{{Name: name}}) == 0:
 		return DoneStage(stages)
 	case numbered && number <= waitingNumber, from == to:
@@ -97,8 +99,27 @@ func FormerPlace(stages []Stage, name string) int {
 	}
 }
 
-// stageNumber returns the number that a stage's name begins with.
-func stageNumber(name string) (int, bool) {
+// VisitedStages returns stages of these names in the order of their numbers; without one, those whose word is done or
+// the like come last.
+func VisitedStages(names []string) (stages []Stage) {
+	for _, name := range names {
+		if name != "" {
+			stages = append(stages, Stage{Name: name})
+		}
+	}
+	place := func(s Stage) int {
+		number, numbered := StageNumber(s.Name)
+		if !numbered && namedDone([]Stage{s}) == 0 {
+			return math.MaxInt
+		}
+		return number
+	}
+	slices.SortStableFunc(stages, func(a, b Stage) int { return cmp.Compare(place(a), place(b)) })
+	return stages
+}
+
+// StageNumber returns the number that a stage's name begins with.
+func StageNumber(name string) (int, bool) {
 	digits, _, found := strings.Cut(name, "_")
 	number, err := strconv.Atoi(digits)
 	return number, found && err == nil

@@ -24,6 +24,9 @@ type Target struct {
 	Progress TargetProgress
 }
 
+// Failing reports whether the last attempt to send a message failed, and there will be another.
+func (t *Target) Failing() bool { return t.Enabled && !t.Progress.FailingAt.IsZero() }
+
 // TargetRules say what a target gets, and when. Their JSON form is the API's.
 type TargetRules struct {
 	Events   []EventType `json:"events"`
@@ -152,19 +155,53 @@ func (r *TargetRules) LastDigest(t time.Time) time.Time {
 	return due
 }
 
+// Span says in a word or two what a digest is about: the time that quiet hours held back, or that of its rules.
+func (r *TargetRules) Span(held bool) string {
+	switch {
+	case r.Digest == DailyDigest:
+		return "The day"
+	case r.Digest == HourlyDigest && (!held || r.Quiet == nil):
+		return "The hour"
+	case r.Quiet != nil && r.Quiet.From > r.Quiet.To: // HH:MM
+		return "The night"
+	}
+	return "The quiet hours"
+}
+
+// TellsAt returns when a target is told of what happens at t, which is in its zone: later if that waits for a digest or
+// for the end of quiet hours, with what else waits for it.
+func (r *TargetRules) TellsAt(t time.Time) time.Time {
+	switch r.Digest {
+	case HourlyDigest:
+		t = r.LastDigest(t).Add(time.Hour)
+	case DailyDigest:
+		t = r.LastDigest(t).AddDate(0, 0, 1)
+	}
+	if !r.IsQuiet(t) {
+		return t
+	}
+	to, _ := clockMinutes(r.Quiet.To)
+	end := time.Date(t.Year(), t.Month(), t.Day(), to/60, to%60, 0, 0, t.Location())
+	if !end.After(t) {
+		end = time.Date(t.Year(), t.Month(), t.Day()+1, to/60, to%60, 0, 0, t.Location())
+	}
+	return end
+}
+
 // WantsEvent reports whether events of this project and type concern the target.
 func (r *TargetRules) WantsEvent(project string, kind EventType) bool {
-	return slices.Contains(r.Events, kind) && r.hasProject(project)
+	return slices.Contains(r.Events, kind) && r.WantsProject(project)
 }
 
 // Wants reports whether an alert concerns the target t. One that is about no project concerns it whatever its projects
 // are, but no target is told that it fails itself.
 func (t *Target) Wants(a Alert) bool {
-	return slices.Contains(t.Rules.Alerts, a.Kind) && (a.Project == "" || t.Rules.hasProject(a.Project)) &&
+	return slices.Contains(t.Rules.Alerts, a.Kind) && (a.Project == "" || t.Rules.WantsProject(a.Project)) &&
 		a.Target != t.ID
 }
 
-func (r *TargetRules) hasProject(name string) bool {
+// WantsProject reports whether a project is among those of the rules.
+func (r *TargetRules) WantsProject(name string) bool {
 	return r.Projects == nil || slices.Contains(r.Projects, name)
 }
 

@@ -47,7 +47,6 @@ func Cut(text string, n int) string {
 	return strings.TrimRight(First(text, n-1), " ") + "…"
 }
 
-// CutBytes returns at most the first n bytes of text.
 func CutBytes(text string, n int) string {
 	if len(text) > n {
 		text = strings.ToValidUTF8(text[:n], "")

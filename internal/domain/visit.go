@@ -77,6 +77,8 @@ func later(a, b time.Time) time.Time {
 
 type StoryKey struct{ Project, ID string }
 
+func (k StoryKey) String() string { return k.Project + "/" + k.ID }
+
 // maxVisitText is the longest story id and name of a stage, in bytes, of which visits are kept: every database can
 // index that.
 const maxVisitText = 500

@@ -34,7 +34,6 @@ type Ring struct {
 	current atomic.Pointer[Snapshot]
 }
 
-// record is the position of an event.
 type record struct {
 	stamp int64
 	start int // offset of its JSON in everything ever encoded
@@ -50,7 +49,6 @@ func New(now func() time.Time) *Ring {
 // Instance identifies this ring; it changes whenever the server restarts.
 func (r *Ring) Instance() string { return r.instance }
 
-// Snapshot returns what the ring holds now.
 func (r *Ring) Snapshot() *Snapshot { return r.current.Load() }
 
 // Record adds the events of the notifications, all at once: a waiting reader wakes up once for all of them.

@@ -43,8 +43,7 @@ func WriteAtomic(path string, data []byte) error {
 
 // cause strips the names of temporary files, which mean nothing to people.
 func cause(err error) error {
-	var number syscall.Errno
-	if errors.As(err, &number) {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number
 	}
 	return err

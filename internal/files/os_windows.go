@@ -45,7 +45,6 @@ func flock(f *os.File, path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil // closing unlocks; unlock refers to f, so that it is not closed before
 }
 
-// openRead opens the file at path for reading.
 func openRead(path string) (*os.File, error) { return os.Open(path) }
 
 // SyncDir does nothing: directories cannot be synced here.

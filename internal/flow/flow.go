@@ -232,18 +232,6 @@ func When(sample []int, items int) (at [4]int) {
 	return at
 }
 
-// Chance returns the chance that items or more are finished within some days.
-func Chance(sample []int, items, days int) float64 {
-	sum, chance := newDaily(sample).over(days), 0.0
-	for i, p := range sum.of {
-		if sum.first+i >= items {
-			chance += p
-		}
-	}
-	return math.Min(1, chance)
-}
-
-// CanForecast reports whether a sample is large enough.
 func CanForecast(sample []int) bool {
 	finished := 0
 	for _, n := range sample {
@@ -255,11 +243,18 @@ func CanForecast(sample []int) bool {
 // GradedDays is how many days the forecasts look ahead that are compared with what came.
 const GradedDays = 14
 
-// Grade makes the forecast of GradedDays with 85 % for each of the last window days of a past that has GradedDays
-// behind it, from the days up to and with it, at most window of them, and returns how many could be made and how many
-// came true. past is what was finished on each day, oldest first, today excluded. kept, which may be nil, keeps a day's
-// forecast: it is called with the day's index in past and the function that makes it.
-func Grade(past []int, window int, kept func(day int, make func() int) int) (made, came int) {
+// Graded is a forecast of GradedDays with 85 % beside what came.
+type Graded struct {
+	Day      int // the last day that it was made from, an index
+	Promised int
+	Came     int
+}
+
+// Grade makes such a forecast for each of the last window days of a past that has GradedDays behind it and enough days
+// before, from the days up to and with it, at most window of them. past is what was finished on each day, oldest first,
+// today excluded. kept, which may be nil, keeps a day's forecast: it is called with the day's index in past and the
+// function that makes it.
+func Grade(past []int, window int, kept func(day int, make func() int) int) (graded []Graded) {
 	if kept == nil {
 		kept = func(_ int, make func() int) int { return make() }
 	}
@@ -268,14 +263,11 @@ func Grade(past []int, window int, kept func(day int, make func() int) int) (mad
 		if !CanForecast(sample) {
 			continue
 		}
-		promised := kept(day, func() int { return newDaily(sample).over(GradedDays).reached(85) })
-		finished := 0
+		g := Graded{Day: day, Promised: kept(day, func() int { return newDaily(sample).over(GradedDays).reached(85) })}
 		for _, n := range past[day+1 : day+1+GradedDays] {
-			finished += n
+			g.Came += n
 		}
-		if made++; finished >= promised {
-			came++
-		}
+		graded = append(graded, g)
 	}
-	return made, came
+	return graded
 }

@@ -6,7 +6,9 @@ import (
 	"math"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,8 +70,12 @@ func NamedToken(t testing.TB, s *service.Service, name string, role domain.Role)
 // Bot is a bot that has not been set up. The zero value restarts and sends without an error.
 type Bot struct {
 	OnRestart func(context.Context) error
-	TestError error // of SendTest
-	Restarts  atomic.Int32
+	TestError error    // of SendTest and Tell
+	Rooms     []string // of a bot that is connected; nil for one that has not been set up
+
+	mu       sync.Mutex
+	told     []domain.Telling
+	Restarts atomic.Int32
 }
 
 func (b *Bot) Restart(ctx context.Context) error {
@@ -82,9 +88,30 @@ func (b *Bot) Restart(ctx context.Context) error {
 
 func (b *Bot) SendTest(context.Context) error { return b.TestError }
 
+func (b *Bot) Tell(_ context.Context, t domain.Telling) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.TestError == nil {
+		b.told = append(b.told, t)
+	}
+	return b.TestError
+}
+
+// AllTold returns what the team was told.
+func (b *Bot) AllTold() []domain.Telling {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.told)
+}
+
 func (b *Bot) Posted(context.Context) (int64, error) { return math.MaxInt64, nil }
 
 func (b *Bot) Status() domain.BotStatus {
+	if b.Rooms != nil {
+		return domain.BotStatus{
+			Transport: domain.BotMatrix, State: domain.BotConnected, Since: time.UnixMilli(1), Rooms: b.Rooms,
+		}
+	}
 	return domain.BotStatus{
 		Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up",
 		Since: time.UnixMilli(1), Rooms: []string{},

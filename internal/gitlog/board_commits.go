@@ -10,10 +10,15 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"switchyard/internal/board"
+	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 // boardCommit is a commit and what it changed.
@@ -61,7 +66,7 @@ func (r repository) boardCommits(
 			if len(fields) < 5 || len(commits) == 0 {
 				return err
 			}
-			changes++
+			changes += weight(path)
 			if commit := &commits[len(commits)-1]; !shallow[commit.hash] {
 				file := changedFile{path, blob(fields[0][1:], fields[2]), blob(fields[1], fields[3])}
 				commit.files = append(commit.files, file)
@@ -75,6 +80,9 @@ func (r repository) boardCommits(
 	return commits, err
 }
 
+// weight is what a path counts for: a long one as several, so that their number bounds the memory.
+func weight(path string) int { return 1 + len(path)/256 }
+
 // blob returns the id of a regular file, "" for anything else.
 func blob(mode, id string) string {
 	if !strings.HasPrefix(mode, "100") {
@@ -86,14 +94,16 @@ func blob(mode, id string) string {
 // files returns the ids of the blobs of a commit's regular files below paths.
 func (r repository) files(ctx context.Context, head string, paths []string) (files map[string]string, err error) {
 	files = map[string]string{}
+	read := 0
 	err = r.stream(ctx, nil, func(out *bufio.Reader) error {
-		for len(files) < maxChanges {
+		for read < maxChanges {
 			entry, err := readRecord(out, 0)
 			if entry == nil || err != nil {
 				return err
 			}
 			// mode type id, a tab, path
 			about, path, _ := strings.Cut(string(entry), "\t")
+			read += weight(path)
 			if fields := strings.Fields(about); len(fields) == 3 {
 				files[path] = blob(fields[0], fields[2])
 			}
@@ -160,4 +170,38 @@ func readBlob(out *bufio.Reader, ask io.Writer, id string) (content []byte, err 
 	}
 	_, skipped := out.Discard(1)
 	return content, cmp.Or(err, skipped)
+}
+
+func (r repository) moves(
+	ctx context.Context, head string, since time.Time, past board.Past, progress func(read, of int),
+) ([]wire.Move, error) {
+	commits, err := r.boardCommits(ctx, head, since, past.Paths)
+	if err != nil || len(commits) == 0 {
+		return nil, err
+	}
+	files, err := r.files(ctx, head, past.Paths)
+	if err != nil {
+		return nil, err
+	}
+	did := make([][]move, len(commits))
+	err = r.blobs(ctx, func(read func(id string) []byte) {
+		t := tree{past: past, files: files, dirs: map[string]int{}, blob: read, known: map[string]map[string]string{}}
+		for name, id := range files {
+			if id != "" {
+				t.dirs[path.Dir(name)]++
+			}
+		}
+		total := 0
+		for i := range commits { // the newest first, in case there is no time for all
+			progress(i, len(commits))
+			if ctx.Err() == nil && total < domain.MaxMoves {
+				did[i] = t.undo(commits[i].files)
+				total += len(did[i])
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return inOrder(commits, did, since), nil
 }

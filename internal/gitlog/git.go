@@ -21,8 +21,8 @@ const timeLimit = time.Minute
 var hardening = []string{
 	"--no-pager", "--no-replace-objects",
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit",
-	"-c", "protocol.allow=never", "-c", "log.showSignature=false", "-c", "log.follow=false", "-c", "log.showRoot=true",
-	"-c", "gc.auto=0",
+	"-c", "log.showSignature=false", "-c", "log.follow=false", "-c", "log.showRoot=true", "-c", "gc.auto=0",
+	"-c", "core.bigFileThreshold=16m", // the lines of a larger file are not counted: git would hold all of it
 }
 
 // repository runs git in a directory.
@@ -33,7 +33,10 @@ type repository struct {
 
 // environment returns our environment without GIT_ variables, which might point git at another repository.
 func environment() []string {
-	env := []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1"}
+	env := []string{
+		"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1",
+		"GIT_ALLOW_PROTOCOL=", // none, whatever the repository's configuration allows
+	}
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
@@ -84,8 +87,7 @@ func (r repository) output(ctx context.Context, args ...string) (string, error) 
 // head returns the hash of HEAD, "" when there is no commit yet.
 func (r repository) head(ctx context.Context) (string, error) {
 	hash, err := r.output(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
 		return "", nil
 	}
 	return hash, err

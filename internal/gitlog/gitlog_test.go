@@ -1,7 +1,6 @@
 package gitlog_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -27,7 +26,7 @@ type project struct {
 	log   *gitlog.Log
 	past  board.Past
 	input string // of git
-	logs  bytes.Buffer
+	logs  waittest.Log
 }
 
 func (p *project) View() *board.View { return p.view.Load() }
@@ -214,8 +213,8 @@ func TestWithoutGitNothingIsKnown(t *testing.T) {
 	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(p.dir))
 	p.log.SetRecheck(time.Millisecond)
 	t.Cleanup(func() { // once it no longer runs
-		if p.logs.Len() > 0 {
-			t.Errorf("logged %s", &p.logs)
+		if p.logs.String() != "" {
+			t.Errorf("logged %s", p.logs.String())
 		}
 	})
 	p.run()

@@ -26,6 +26,7 @@ func TestMovesOfEachLayout(t *testing.T) {
 			p.did(300)
 			p.write("openspec/changes/a/tasks.md", "- [x] one\n- [ ] two\n")
 			p.write("openspec/changes/b/tasks.md", "- [ ] one\n")
+			p.write("openspec/changes/c/.openspec.yaml", "schema: spec-driven\n")
 			p.did(30)
 			p.write("openspec/changes/a/tasks.md", "- [x] one, said better\n- [ ] two\n")
 			p.did(25)
@@ -35,7 +36,11 @@ func TestMovesOfEachLayout(t *testing.T) {
 			p.did(10)
 			p.git("rm", "-rq", "openspec/changes/b")
 			p.did(5)
-		}, "a →1_draft 400, a 1_draft→2_planned 300, ", "a 2_planned→3_doing 30, b →2_planned 30, a 3_doing→4_done 20, a 4_done→5_archived 10"},
+			p.write("openspec/changes/c/proposal.md", "# C\n")
+			p.did(4)
+			p.git("mv", "openspec/changes/c", "openspec/changes/archive/c")
+			p.did(3)
+		}, "a →1_draft 400, a 1_draft→2_planned 300, ", "a 2_planned→3_doing 30, b →2_planned 30, c →1_draft 30, a 3_doing→4_done 20, a 4_done→5_archived 10, c 1_draft→5_archived 3"},
 		{"spec-kit", func(p *project) {
 			p.write("specs/001-a/spec.md", "# A\n")
 			p.did(200)
@@ -68,6 +73,8 @@ func TestMovesOfEachLayout(t *testing.T) {
 			p.did(10)
 			p.write("backlog/tasks/b-2.md", taskOf("B-2", "Won't Do")) // so that there is such a column today
 			p.did(5)
+			p.write("backlog/archive/tasks/b-2 - of the same id.md", taskOf("B-2", "Done")) // the one in tasks counts
+			p.did(3)
 		}, "B-1 →2_to_do 200, ", "B-1 2_to_do→3_doing 40, B-1 3_doing→7_won_t_do 30, B-1 7_won_t_do→4_done 20, B-1 4_done→5_completed 10, B-2 →7_won_t_do 5"},
 		{"task-master", func(p *project) {
 			const tasks = ".taskmaster/tasks/tasks.json"

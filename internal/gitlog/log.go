@@ -30,7 +30,6 @@ const (
 	recheck = 10 * time.Second
 )
 
-// Options configure a Log.
 type Options struct {
 	// Dir is a directory, which need not be in a git work tree.
 	Dir string

@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"switchyard/internal/board"
@@ -28,9 +30,10 @@ const (
 
 // Moves are what commits did to a board's stories, oldest first. They are immutable.
 type Moves struct {
-	ID       string // changes with the moves
-	Complete bool   // git has been read
-	List     []wire.Move
+	ID             string // changes with the moves
+	Complete       bool   // git has been read
+	domain.Reading        // while it is read for the first time
+	List           []wire.Move
 }
 
 // Moves returns what the commits of the last 180 days did to the stories.
@@ -53,43 +56,30 @@ func (l *Log) updateMoves(ctx context.Context) error {
 		limited, cancel := context.WithTimeout(ctx, movesLimit)
 		defer cancel()
 		var err error
-		if moves, err = l.repository.moves(limited, l.head, began.AddDate(0, 0, -l.days), past); err != nil {
+		moves, err = l.repository.moves(limited, l.head, began.AddDate(0, 0, -l.days), past, l.showProgress)
+		l.movesDue = time.Now().Add(movesFactor * time.Since(began))
+		if err != nil {
 			return err
 		}
 	}
-	l.movesOf, l.movesDue = of, time.Now().Add(movesFactor*time.Since(began))
+	l.movesOf = of
 	l.publishMoves(moves)
 	return nil
 }
 
-func (l *Log) publishMoves(moves []wire.Move) {
-	text, _ := json.Marshal(moves) // texts and numbers always encode
-	sum := sha256.Sum256(text)
-	l.moves.Store(&Moves{ID: hex.EncodeToString(sum[:12]), Complete: true, List: moves})
+func (l *Log) showProgress(read, of int) {
+	if known := l.moves.Load(); !known.Complete {
+		l.moves.Store(&Moves{ID: known.ID, Reading: domain.Reading{Read: read, Of: of}})
+	}
 }
 
-func (r repository) moves(ctx context.Context, head string, since time.Time, past board.Past) ([]wire.Move, error) {
-	commits, err := r.boardCommits(ctx, head, since, past.Paths)
-	if err != nil || len(commits) == 0 {
-		return nil, err
+func (l *Log) publishMoves(moves []wire.Move) {
+	sum := sha256.New()
+	each := json.NewEncoder(sum)
+	for _, m := range moves { // all at once would take many times their memory
+		_ = each.Encode(m) // texts and numbers always encode
 	}
-	files, err := r.files(ctx, head, past.Paths)
-	if err != nil {
-		return nil, err
-	}
-	did := make([][]move, len(commits))
-	err = r.blobs(ctx, func(read func(id string) []byte) {
-		t := tree{past: past, files: files, blob: read, known: map[string]map[string]string{}}
-		for i := range commits { // the newest first, in case there is no time for all
-			if ctx.Err() == nil {
-				did[i] = t.undo(commits[i].files)
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return inOrder(commits, did, since), nil
+	l.moves.Store(&Moves{ID: hex.EncodeToString(sum.Sum(nil)[:12]), Complete: true, List: moves})
 }
 
 // inOrder returns the moves since a time, oldest first, of commits, which are sorted newest first.
@@ -126,11 +116,16 @@ func inOrder(commits []boardCommit, did [][]move, since time.Time) (moves []wire
 type tree struct {
 	past  board.Past
 	files map[string]string // the ids of their blobs, by path
+	dirs  map[string]int    // how many files are in directories
 	blob  func(id string) []byte
 	known map[string]map[string]string // the stories of units, as they are in files
 }
 
-func (t *tree) Has(path string) bool { return t.files[path] != "" }
+// Has takes a directory, too, as its entry ".": it is there while a file is in it.
+func (t *tree) Has(name string) bool {
+	dir, isDir := strings.CutSuffix(name, "/.")
+	return t.files[name] != "" || isDir && t.dirs[dir] > 0
+}
 
 func (t *tree) Read(path string) []byte {
 	if id := t.files[path]; id != "" {
@@ -139,10 +134,15 @@ func (t *tree) Read(path string) []byte {
 	return nil
 }
 
-func (t *tree) set(path, id string) {
-	if t.files[path] != id {
-		delete(t.known, t.past.Unit(path))
-		t.files[path] = id
+func (t *tree) set(name, id string) {
+	if before := t.files[name]; before != id {
+		delete(t.known, t.past.Unit(name))
+		t.files[name] = id
+		if id == "" {
+			t.dirs[path.Dir(name)]--
+		} else if before == "" {
+			t.dirs[path.Dir(name)]++
+		}
 	}
 }
 
@@ -156,6 +156,17 @@ func (t *tree) stories(units []string) map[string]string {
 		maps.Copy(all, t.known[unit])
 	}
 	return all
+}
+
+// withOthers adds the units to sorted ones in which stories count now: if they were there, they counted then, too.
+func (t *tree) withOthers(units []string, stories map[string]string) []string {
+	for story := range stories {
+		if unit := t.past.Now(story); unit != "" {
+			units = append(units, unit)
+		}
+	}
+	slices.Sort(units)
+	return slices.Compact(units)
 }
 
 // move is what a commit did to a story.
@@ -172,6 +183,7 @@ func (t *tree) undo(files []changedFile) (moves []move) {
 	}
 	slices.Sort(units)
 	units = slices.Compact(units)
+	units = t.withOthers(units, t.stories(units))
 	after := t.stories(units)
 	for _, f := range files {
 		if t.past.Unit(f.path) != "" {

@@ -207,7 +207,7 @@ func TestMovesAreWhatEachCommitDid(t *testing.T) {
 			}
 			p.run()
 			p.wantMoves(test.want)
-			if p.logs.Len() > 0 {
+			if p.logs.String() != "" {
 				t.Error(p.logs.String())
 			}
 		})
@@ -340,7 +340,15 @@ func TestAHugeRepository(t *testing.T) {
 	}
 	began := time.Now()
 	p.run()
-	waittest.Until(t, "its moves", func() bool { return p.log.Moves().Complete })
+	told := false
+	waittest.Until(t, "its moves", func() bool {
+		now := p.log.Moves()
+		told = told || !now.Complete && 0 < now.Read && now.Read < now.Of && now.Of == 5000
+		return now.Complete
+	})
+	if !told {
+		t.Error("it did not say how far it was")
+	}
 	known := p.log.Moves()
 	if n := len(known.List); n != 5000 || known.List[0].FromStage == nil {
 		t.Errorf("%d moves from %+v", n, known.List[0])

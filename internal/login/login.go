@@ -157,8 +157,7 @@ func (p *Provider) redeem(ctx context.Context, a Attempt, redirectURI, code stri
 		return nil, p.failure(err)
 	}
 	c, err := e.claims(ctx, a, token)
-	var unverified unverified
-	if errors.As(err, &unverified) {
+	if _, ok := errors.AsType[unverified](err); ok {
 		if e, err = p.fresh(ctx, e); err != nil {
 			return nil, err
 		}

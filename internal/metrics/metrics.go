@@ -111,7 +111,6 @@ func (c *Counts) BotMessage(refused bool) {
 	c.messages.WithLabelValues(result).Inc()
 }
 
-// RequestBegan counts a request as in flight until RequestEnded.
 func (c *Counts) RequestBegan() { c.inFlight.Inc() }
 
 // RequestEnded counts a completed request, of the route "none" if there is none.

@@ -24,8 +24,7 @@ const NotHTTP = "does not speak HTTP"
 // Describe describes the error of a call with the time limit limit in a few words for people, in lower case and without
 // a full stop, as in "unreachable: …". If limit is 0, a timeout does not mention it.
 func Describe(err error, limit time.Duration) string {
-	var proxy *net.OpError
-	if errors.As(err, &proxy) && proxy.Op == "proxyconnect" {
+	if proxy, ok := errors.AsType[*net.OpError](err); ok && proxy.Op == "proxyconnect" {
 		return "proxy: " + describe(proxy.Err, limit)
 	}
 	return describe(err, limit)

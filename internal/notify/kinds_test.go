@@ -4,12 +4,28 @@ import (
 	"encoding/base64"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/notify"
 )
+
+// TestEachKindIsDocumented: the manual and the API's description name it.
+func TestEachKindIsDocumented(t *testing.T) {
+	for _, path := range []string{"../../docs/notifications.md", "../../handlers/api/openapi.json"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, scheme := range notify.Schemes() {
+			if scheme != "http" && !strings.Contains(string(text), scheme+":") {
+				t.Errorf("%s does not name %s", path, scheme)
+			}
+		}
+	}
+}
 
 // TestEachKindIsToldInItsForm, and no text pings, formats, or adds a header.
 func TestEachKindIsToldInItsForm(t *testing.T) {
@@ -120,7 +136,7 @@ func TestEachKindIsToldInItsForm(t *testing.T) {
 func TestOtherAddressesAreRefusedWithTheKnownForms(t *testing.T) {
 	s := notify.New(notify.Options{})
 	for _, url := range []string{
-		"", "sms://1", "ftp://a/b", "javascript:alert(1)", "discord://123", "slack://xoxb-1@general", "telegram://1:a@telegram", "pushover://a@b",
+		"", "sms://1", "ftp://a/b", "javascript:alert(1)", "discord://123", "slack://xoxb-1@general", "telegram://1:a@telegram", "telegram://telegram?chats=1", "pushover://user/", "slack://webhook", "pushover://a@b",
 		"ntfy://host", "gotify://host", "mailto:", "mailto:a@b.example?bcc=c@d.example", "mailto:nobody", "https://", "https:///x", "https://a b/", "https://a/#x",
 		"https://a/" + strings.Repeat("x", 5000), "mailto:a@b.example%0d%0aBcc:c@d.example",
 	} {

@@ -3,9 +3,12 @@ package notify
 import (
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"net"
 	"net/textproto"
+	"slices"
+	"strings"
 
 	"github.com/wneessen/go-mail"
 
@@ -64,7 +67,7 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 	if err == nil {
 		err = client.DialAndSendWithContext(ctx, message)
 	}
-	return domain.Sent{Parts: 1, Status: mailStatus(err), Err: mailFailure(err)}
+	return domain.Sent{Parts: 1, Status: mailStatus(err), Err: s.failure(err)}
 }
 
 func mailStatus(err error) int {
@@ -81,8 +84,11 @@ func mailStatus(err error) int {
 	return 0
 }
 
-func mailFailure(err error) error {
+func (s Mail) failure(err error) error {
 	var network net.Error
+	if err != nil && s.repeatsPassword(err.Error()) {
+		err = &textproto.Error{Code: mailStatus(err), Msg: "its answer repeats the password"}
+	}
 	switch status := mailStatus(err); {
 	case err == nil:
 		return nil
@@ -96,4 +102,12 @@ func mailFailure(err error) error {
 		return domain.WrapError(domain.BadGateway, err, "mail server: "+neterr.Describe(err, attemptLimit))
 	}
 	return domain.WrapError(domain.BadGateway, err, "mail server: "+domain.Cut(err.Error(), maxExcerpt))
+}
+
+// repeatsPassword reports whether a text has the password, also as a login sends it.
+func (s Mail) repeatsPassword(text string) bool {
+	password, encode := s.Password.Reveal(), base64.StdEncoding.EncodeToString
+	return password != "" && slices.ContainsFunc([]string{
+		password, encode([]byte(password)), encode([]byte("\x00" + s.Username + "\x00" + password)),
+	}, func(secret string) bool { return strings.Contains(text, secret) })
 }

@@ -98,7 +98,7 @@ func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 	secure.TLS = &tls.Config{Certificates: []tls.Certificate{own}}
 	secure.StartTLS()
 	r.Sender = notify.New(notify.Options{
-		Guard: notify.Guard{Private: true, Loopback: true}, Roots: roots, Version: "test",
+		Guard: notify.Guard{Private: true, Loopback: true}, Roots: roots, Version: "test", Push: notify.Push{Keys: notify.SomeKeys},
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			to := secure.Listener.Addr().String()
 			if strings.HasSuffix(address, ":80") || strings.HasSuffix(address, ":8080") {

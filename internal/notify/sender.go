@@ -5,11 +5,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -86,6 +87,9 @@ func New(o Options) *Sender {
 // Close closes idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
+// Describe is the function.
+func (s *Sender) Describe(e domain.Event, words domain.StageWords) string { return Describe(e, words) }
+
 // Send sends a message, or the rest of its requests, to a target. It takes at most 10 s.
 func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (sent domain.Sent) {
 	began := time.Now()
@@ -106,7 +110,7 @@ func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (s
 	requests := r.requests(&t, m, clock.Now())
 	sent.Parts = min(t.Progress.Parts, len(requests))
 	for _, request := range requests[sent.Parts:] {
-		if sent.Status, sent.RetryAfter, sent.Err = s.post(ctx, request); sent.Err != nil {
+		if sent.Status, sent.RetryAfter, sent.Err = s.post(ctx, t.URL, request); sent.Err != nil {
 			return sent
 		}
 		sent.Parts++
@@ -114,8 +118,10 @@ func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (s
 	return sent
 }
 
-// post sends one request. It uses the transport itself: a client would follow redirects.
-func (s *Sender) post(ctx context.Context, r request) (status int, retryAfter time.Duration, err error) {
+// post sends one request for the target of an address. It uses the transport itself: a client would follow redirects.
+func (s *Sender) post(ctx context.Context, address domain.Secret, r request) (
+	status int, retryAfter time.Duration, err error,
+) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(r.body))
 	if err != nil {
 		return 0, 0, domain.Errorf(domain.BadGateway, "the address cannot be used")
@@ -142,9 +148,13 @@ func (s *Sender) post(ctx context.Context, r request) (status int, retryAfter ti
 	case status >= 300 && status < 400:
 		err = domain.Errorf(domain.BadGateway, "%d: redirects are not followed", status)
 	default:
-		err = domain.Errorf(domain.BadGateway, "%d %s%s", status, http.StatusText(status), excerpt(body, r))
+		says := excerpt(body, address, request.Header)
+		err = domain.Errorf(domain.BadGateway, "%d %s%s", status, http.StatusText(status), says)
 	}
-	return status, pause(response.Header.Get("Retry-After")), err
+	if retryAfter = pause(response.Header.Get("Retry-After")); retryAfter == 0 {
+		retryAfter = pauseIn(body)
+	}
+	return status, retryAfter, err
 }
 
 func failure(err error) error {
@@ -154,18 +164,31 @@ func failure(err error) error {
 	return domain.WrapError(domain.BadGateway, err, neterr.Describe(err, attemptLimit))
 }
 
-// excerpt returns the beginning of an answer, unless that repeats where the request went.
-func excerpt(body []byte, r request) string {
+// minSecret is from how many characters on a part of an address counts as a secret.
+const minSecret = 4
+
+// excerpt returns the beginning of an answer, unless that repeats secrets of the address or of the header that was
+// sent.
+func excerpt(body []byte, address domain.Secret, sent http.Header) string {
 	text := bot.Short(string(body[:min(len(body), 4*maxExcerpt)]), maxExcerpt)
-	for part := range strings.FieldsFuncSeq(r.url, func(r rune) bool { return strings.ContainsRune("/?&=:@", r) }) {
-		if len(part) > 6 && strings.Contains(text, part) {
-			return ""
-		}
-	}
 	if text == "" {
 		return ""
 	}
-	return fmt.Sprintf(": %s", text)
+	u, err := url.Parse(address.Reveal())
+	if err != nil {
+		return ""
+	}
+	password, _ := u.User.Password()
+	rest := strings.Join([]string{u.User.Username(), password, u.Path, u.RawQuery}, "/")
+	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return strings.ContainsRune("/?&=:@,-", r) }) {
+		if len(part) >= minSecret && strings.Contains(text, part) {
+			return ""
+		}
+	}
+	if _, login, ok := strings.Cut(sent.Get("Authorization"), " "); ok && strings.Contains(text, login) {
+		return ""
+	}
+	return ": " + text
 }
 
 // pause reads Retry-After: seconds or a date.
@@ -177,4 +200,19 @@ func pause(text string) time.Duration {
 		return at.Sub(clock.Now())
 	}
 	return 0
+}
+
+// pauseIn reads the pause in seconds that a JSON answer asks for: Discord's, and Telegram's, which has no header.
+func pauseIn(body []byte) time.Duration {
+	type asked struct {
+		RetryAfter float64 `json:"retry_after"`
+	}
+	var answer struct {
+		asked
+		Parameters asked
+	}
+	if json.Unmarshal(body, &answer) != nil {
+		return 0
+	}
+	return time.Duration(min(max(answer.RetryAfter, answer.Parameters.RetryAfter, 0), 1e6) * float64(time.Second))
 }

@@ -65,6 +65,14 @@ func TestWhatReceiversAnswer(t *testing.T) {
 			w.Header().Set("Retry-After", "120")
 			w.WriteHeader(429)
 		}, 429, "429 Too Many Requests", 2 * time.Minute},
+		"limited in the body, as Telegram does": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(429)
+			_, _ = io.WriteString(w, `{"ok":false,"error_code":429,"description":"slow down","parameters":{"retry_after":35}}`)
+		}, 429, `429 Too Many Requests: {"ok":false,"error_code":429,"description":"slow down","parameters":{"retry_after":35}}`, 35 * time.Second},
+		"limited in the body, as Discord does": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(429)
+			_, _ = io.WriteString(w, `{"retry_after":64.5}`)
+		}, 429, `429 Too Many Requests: {"retry_after":64.5}`, 64500 * time.Millisecond},
 		"huge": {func(w http.ResponseWriter, _ *http.Request) {
 			chunk := strings.Repeat("x", 1<<16)
 			for range 1 << 14 {
@@ -99,11 +107,17 @@ func TestAHangingReceiverIsGivenTenSeconds(t *testing.T) {
 				client, server := net.Pipe()
 				s := notify.NewOver(client)
 				var ended sync.WaitGroup
-				ended.Go(func() { _, _ = io.Copy(io.Discard, server) })
+				asked := make(chan struct{})
+				ended.Go(func() {
+					_, _ = server.Read(make([]byte, 1)) // an answer before the request would be refused
+					close(asked)
+					_, _ = io.Copy(io.Discard, server)
+				})
 				ended.Go(func() {
 					if drip == "" {
 						return
 					}
+					<-asked
 					fmt.Fprint(server, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
 					for _, err := fmt.Fprint(server, drip); err == nil; _, err = fmt.Fprint(server, drip) {
 						time.Sleep(time.Second)

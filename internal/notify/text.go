@@ -11,10 +11,9 @@ import (
 )
 
 // Describe returns an event as one line of plain text, as the chat bot does.
-func Describe(e domain.Event) string { return bot.Describe(e).PlainText() }
-
-// Describe is the function.
-func (s *Sender) Describe(e domain.Event) string { return Describe(e) }
+func Describe(e domain.Event, words domain.StageWords) string {
+	return bot.Describe(e, words).PlainText()
+}
 
 // literal returns a message whose texts have no control and direction characters, within the limit of its kind.
 func literal(m domain.Message, skipped, limit int) domain.Message {

@@ -126,7 +126,7 @@ func (f *follower) moves(ctx context.Context, id string) (moves []domain.Move, e
 		}
 		moves = append(moves, part.Moves...)
 		for _, m := range part.Moves {
-			size += len(m.StoryID) + len(m.From) + len(m.To)
+			size += len(m.StoryID) + len(m.From) + len(m.To) + len(m.Author)
 		}
 		if size > maxHistory {
 			break

@@ -1,12 +1,15 @@
 package projectserver
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"time"
 
 	"switchyard/internal/feed"
+	"switchyard/internal/gitlog"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // events answers with the events that are newer than since; for the first of them it may wait.
@@ -71,4 +74,23 @@ func (s *server) await(r *http.Request, q web.FeedQuery) *feed.Snapshot {
 			return snapshot
 		}
 	}
+}
+
+// history answers with the moves after a position, which counts them.
+func (s *server) history(w http.ResponseWriter, r *http.Request) error {
+	q := web.ParseQuery(r)
+	after, limit := q.Number("after", 0, 0, math.MaxInt64), q.Number("limit", 200, 1, 1000)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	known := &gitlog.Moves{ID: "none", Complete: true}
+	if s.Commits != nil {
+		known = s.Commits.Moves()
+	}
+	rest := known.List[min(after, int64(len(known.List))):]
+	rest = rest[:min(limit, int64(len(rest)))]
+	web.WriteJSON(w, http.StatusOK, wire.History{
+		ID: known.ID, Complete: known.Complete, Next: after + int64(len(rest)), Moves: append([]wire.Move{}, rest...),
+	})
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 	"switchyard/internal/gitlog"
 	"switchyard/internal/projectserver"
@@ -74,6 +75,7 @@ func TestAnotherBranchIsAnotherPipeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, tree := newProject(""), &onBranch{}
 		tree.name.Store("main")
+		tree.moves = &gitlog.Moves{Complete: true}
 		p.handler = projectserver.Server{
 			Name: "alpha", Board: p, Feed: feed.New(time.Now), Commits: tree, Log: slog.New(slog.DiscardHandler),
 		}.Handler()
@@ -97,4 +99,28 @@ func TestAnotherBranchIsAnotherPipeline(t *testing.T) {
 			t.Errorf("%d %s", now.Code, now.Body)
 		}
 	})
+}
+
+// TestThePipelineSaysHowFarGitIsRead, as another pipeline each time, until it is.
+func TestThePipelineSaysHowFarGitIsRead(t *testing.T) {
+	p, seen := newProject(""), map[string]bool{}
+	for _, c := range []struct {
+		moves gitlog.Moves
+		want  string
+	}{
+		{gitlog.Moves{}, ""},
+		{gitlog.Moves{Reading: domain.Reading{Read: 1, Of: 20}}, `"past":{"read":1,"of":20}`},
+		{gitlog.Moves{Reading: domain.Reading{Read: 7, Of: 20}}, `"past":{"read":7,"of":20}`},
+		{gitlog.Moves{ID: "x", Complete: true}, ""},
+	} {
+		p.handler = projectserver.Server{
+			Name: "alpha", Board: p, Feed: feed.New(time.Now), Commits: committed{&c.moves}, Log: slog.New(slog.DiscardHandler),
+		}.Handler()
+		w := p.ask("GET", "/api/pipeline")
+		if strings.Contains(w.Body.String(), `"past"`) != (c.want != "") || !strings.Contains(w.Body.String(), c.want) ||
+			c.want != "" && seen[w.Header().Get("ETag")] {
+			t.Errorf("%+v: %v %s", c, w.Header(), w.Body)
+		}
+		seen[w.Header().Get("ETag")] = true
+	}
 }

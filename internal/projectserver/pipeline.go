@@ -20,6 +20,7 @@ type pipeline struct {
 	board   Board
 	version func(*board.View) string
 	branch  func() string
+	past    func() *domain.Reading
 
 	mu   sync.Mutex
 	tag  string // of what body shows
@@ -74,7 +75,7 @@ func (p *pipeline) encoded(view *board.View, tag string, most int) []byte {
 // encode returns the pipeline with the first items of its stages, at most most in all.
 func (p *pipeline) encode(stages []board.Stage, most int) wire.Pipeline {
 	encoded := wire.Pipeline{
-		Project: p.project, Layout: p.board.Layout(), Path: p.board.Path(), Branch: p.branch(),
+		Project: p.project, Layout: p.board.Layout(), Path: p.board.Path(), Branch: p.branch(), Past: p.past(),
 		Stages: make([]wire.Stage, len(stages)),
 	}
 	for i, stage := range stages {
@@ -101,5 +102,4 @@ func criteria(c domain.Criteria) *domain.Criteria {
 	return &c
 }
 
-// unixMS returns t in Unix milliseconds, 0 for times before 1970.
 func unixMS(t time.Time) int64 { return max(0, t.UnixMilli()) }

@@ -52,7 +52,6 @@ type Commits interface {
 	Moves() *gitlog.Moves
 }
 
-// server holds the handlers.
 type server struct {
 	Server
 	web.Errors
@@ -68,7 +67,7 @@ func (s Server) Handler() http.Handler {
 // routes is the whole route table: the handlers of each path by method. GET answers HEAD as well.
 func (s *server) routes() http.Handler {
 	handler := func(h web.HandlerFunc) http.HandlerFunc { return s.Errors.Handler(web.Plain, h) }
-	pipeline := &pipeline{project: s.Name, board: s.Board, version: s.version, branch: s.branch}
+	pipeline := &pipeline{project: s.Name, board: s.Board, version: s.version, branch: s.branch, past: s.past}
 	routes := map[string]map[string]http.HandlerFunc{
 		healthPath:      {"GET": func(w http.ResponseWriter, _ *http.Request) { web.Plain(w, http.StatusOK, "ok") }},
 		"/api/events":   {"GET": handler(s.events)},
@@ -110,9 +109,22 @@ func (s *server) branch() string {
 	return s.Commits.Branch()
 }
 
+// past says how much of the board's past has been read, nil once it is known.
+func (s *server) past() *domain.Reading {
+	if s.Commits != nil {
+		if known := s.Commits.Moves(); !known.Complete && known.Of > 0 {
+			return &known.Reading
+		}
+	}
+	return nil
+}
+
 // version identifies a state of the board on the work tree's branch.
 func (s *server) version(view *board.View) string {
 	version := view.Version
+	if past := s.past(); past != nil {
+		version += fmt.Sprintf("-%d", past.Read)
+	}
 	if branch := s.branch(); branch != "" {
 		version += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(branch)))
 	}

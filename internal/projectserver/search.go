@@ -2,6 +2,7 @@ package projectserver
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -145,6 +146,9 @@ func searched(d *board.Details) string {
 	return text
 }
 
+// listMark is how an item of a list begins, with its box; the number of one without a box is part of what it says.
+var listMark = regexp.MustCompile(`^(?:[-*+]|\d{1,9}[.)] +\[[ xX-]\])[ \t]+(?:\[[ xX-]\]\*?[ \t]+)?`)
+
 // excerptOf returns what the line with the most of the words says, and the heading that it is under.
 func excerptOf(text string, words []string) (heading, excerpt string) {
 	most, under, fenced := 0, "", false
@@ -170,12 +174,13 @@ func excerptOf(text string, words []string) (heading, excerpt string) {
 		most, heading, excerpt = has, under, line
 		if isHeading {
 			excerpt = title
+		} else if !fenced {
+			excerpt = listMark.ReplaceAllString(line, "")
 		}
 	}
 	return heading, cutAround(excerpt, words)
 }
 
-// cutAround cuts a line around the first of the words in it.
 func cutAround(line string, words []string) string {
 	from := 0
 	if spans := fold.Find(line, words); len(spans) > 0 && spans[0].From > excerptBefore {

@@ -12,9 +12,10 @@ import (
 	"switchyard/internal/wire"
 )
 
+// storyID returns the id in a story's path, "" for another path. Ids may contain slashes.
 func storyID(r *http.Request) string {
 	id, ok := strings.CutPrefix(r.URL.Path, "/api/stories/")
-	if !ok || strings.Contains(id, "/") {
+	if !ok {
 		return ""
 	}
 	return id
@@ -88,6 +89,7 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 func newChange(body *web.Body) (board.Change, error) {
 	c := board.Change{
 		Version: body.Text("version"), Stage: body.OptionalText("stage"), Blocked: body.OptionalText("blocked"),
+		MergeFailure: body.OptionalText("merge_failure"),
 	}
 	if err := body.Err(); err != nil {
 		return c, err
@@ -100,11 +102,13 @@ func newChange(body *web.Body) (board.Change, error) {
 			return c, domain.Errorf(domain.Invalid, "blocked: must be a reason or null")
 		}
 	}
-	if raw, given := body.Raw("merge_failure"); given {
-		if string(raw) != "null" {
-			return c, domain.Errorf(domain.Invalid, "merge_failure: can only be null")
+	if _, given := body.Raw("merge_failure"); given {
+		switch {
+		case c.MergeFailure == nil: // null clears it
+			c.MergeFailure = new(string)
+		case *c.MergeFailure == "":
+			return c, domain.Errorf(domain.Invalid, "merge_failure: must not be empty")
 		}
-		c.ClearMergeFailure = true
 	}
 	if raw, given := body.Raw("task"); given {
 		var task struct {

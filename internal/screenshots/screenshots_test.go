@@ -62,7 +62,7 @@ func TestScreenshots(t *testing.T) {
 		{"story", yard.story(), 1280, 850, "light", "refunds:read"},
 		{"join", "/agents", 1280, 480, "light", "Waiting for the agent"},
 		{"bot", "/bot-config", 1280, 560, "light", "2 rooms"},
-		{"question", "/questions", 360, 780, "light", "asks for a permission"}, // the last: other pages would show it
+		{"question", "/questions", 360, 780, "light", "asks to run a command"}, // the last: other pages would show it
 	} {
 		tab.Size(p.width, p.height)
 		tab.Media("prefers-color-scheme", p.scheme, "prefers-reduced-motion", "reduce")

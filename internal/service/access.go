@@ -81,16 +81,6 @@ func newHolder() holder {
 	return holder{ended: ended, end: end}
 }
 
-// loadAccess loads sessions and tokens from the store. Run removes those that have expired.
-func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *Audit) (*Access, error) {
-	a := &Access{
-		store: store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{},
-		byHash: map[string]*tokenEntry{},
-	}
-	a.stored = newReloader(changes, domain.TopicAccess, a.load)
-	return a, a.load(ctx)
-}
-
 // BeginSession begins a session for an actor who has just logged in from an address. tokenID is the named token that
 // was used, with which the session ends, or "". It returns Unauthorized when that token has ended.
 func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, from string) (domain.Session, error) {
@@ -140,35 +130,35 @@ func newestFirst(x, y domain.Session) int {
 }
 
 // find looks for an identity in memory, and in the store if it is not there: another gateway may just have added it.
-func (a *Access) find(ctx context.Context, look func(now time.Time) (Identity, bool)) (who Identity, found bool) {
+func (a *Access) find(ctx context.Context, look func(now time.Time) *Identity) (who *Identity) {
 	locked := func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		who, found = look(clock.Now())
+		who = look(clock.Now())
 	}
-	if locked(); !found && a.stored.refreshStale(ctx) == nil {
+	if locked(); who == nil && a.stored.refreshStale(ctx) == nil {
 		locked()
 	}
-	return who, found
+	return who
 }
 
-// Session returns the identity of a session and updates its last use. It returns false when the session has ended or
+// Session returns the identity of a session and updates its last use. It returns nil when the session has ended or
 // never existed.
-func (a *Access) Session(ctx context.Context, id string) (Identity, bool) {
-	return a.find(ctx, func(now time.Time) (Identity, bool) {
+func (a *Access) Session(ctx context.Context, id string) *Identity {
+	return a.find(ctx, func(now time.Time) *Identity {
 		s := a.sessions[id]
 		if s == nil || a.isOver(s, now) {
-			return Identity{}, false
+			return nil
 		}
 		s.LastSeen, s.unsaved = now, true
-		who := Identity{
+		who := &Identity{
 			Actor:     domain.Actor{Who: s.Who, Via: s.Via, Role: s.Role, Account: s.Account},
 			SessionID: s.ID, TokenID: s.TokenID, Ended: s.ended,
 		}
 		if token := a.tokens[s.TokenID]; token != nil {
 			who.Project, who.AgentID = token.Project, token.AgentID
 		}
-		return who, true
+		return who
 	})
 }
 
@@ -243,4 +233,27 @@ func (a *Access) endAgentTokens(ended func(domain.NamedToken) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.dropTokens(func(t domain.NamedToken) bool { return t.AgentID != "" && ended(t) })
+}
+
+// addToken adds a token to memory. The caller holds mu, or a is not shared yet.
+func (a *Access) addToken(t domain.NamedToken) {
+	e := &tokenEntry{t, newHolder()}
+	a.tokens[t.ID], a.byHash[t.Hash] = e, e
+}
+
+// dropTokens ends tokens, and the sessions made with them, in memory. The caller holds mu.
+func (a *Access) dropTokens(ended func(domain.NamedToken) bool) {
+	for id, t := range a.tokens {
+		if !ended(t.NamedToken) {
+			continue
+		}
+		delete(a.tokens, id)
+		delete(a.byHash, t.Hash)
+		t.end()
+		for _, s := range a.sessions {
+			if s.TokenID == id {
+				a.dropSession(s)
+			}
+		}
+	}
 }

@@ -12,6 +12,16 @@ import (
 // useInterval is how often the last uses of sessions and tokens are stored. A crash can lose those of one interval.
 const useInterval = 30 * time.Second
 
+// loadAccess loads sessions and tokens from the store. Run removes those that have expired.
+func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *Audit) (*Access, error) {
+	a := &Access{
+		store: store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{},
+		byHash: map[string]*tokenEntry{},
+	}
+	a.stored = newReloader(changes, domain.TopicAccess, a.load)
+	return a, a.load(ctx)
+}
+
 // load brings memory up to date with the store, which other gateways may change as well.
 func (a *Access) load(ctx context.Context) error {
 	a.change.Lock() // a change of our own is in both, or in neither

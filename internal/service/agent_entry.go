@@ -33,8 +33,12 @@ type agentEntry struct {
 	failing    time.Time // since when its command has been failing, zero while it is healthy
 }
 
-// recoveredAfter is how long a command must run after a failure to count as healthy again.
-const recoveredAfter = time.Minute
+const (
+	// recoveredAfter is how long a command must run after a failure to count as healthy again.
+	recoveredAfter = time.Minute
+	// quietAfter is how long an agent may have no open heartbeat before its last one is stored for other gateways.
+	quietAfter = time.Second
+)
 
 // begin records a heartbeat, which is open until end is called. shared is whether other gateways may have stored a
 // newer state.

@@ -198,8 +198,6 @@ func (t *agentTable) silent(d time.Duration) []string {
 const (
 	// beatInterval is how often heartbeats that are due are stored. A crash can lose what agents said in one interval.
 	beatInterval = 250 * time.Millisecond
-	// quietAfter is how long an agent may have no open heartbeat before its last one is stored for other gateways.
-	quietAfter = time.Second
 	// flushLimit is how long the response to a heartbeat waits for the store.
 	flushLimit = time.Second
 )

@@ -4,39 +4,26 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
+	"strconv"
 	"time"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
-type alertStore interface {
-	acknowledgementStore
-	newsStore
-}
-
 // Alerts finds what needs attention.
 type Alerts struct {
-	store     alertStore
-	audit     *Audit
-	log       *slog.Logger
-	projects  *Projects
-	agents    *Agents
-	events    *Events
-	bot       *Bot
-	questions *Questions
-	targets   *Targets
-
-	leader    Leadership
-	pipelines *Pipelines
-
-	stored *reloader // of acknowledgements
-	// change is held while acknowledgements in store and memory are changed, so that the two agree.
-	change sync.Mutex
-	// acknowledged mirrors the stored acknowledgements that have not ended, by key. It is replaced, never changed.
-	acknowledged atomic.Pointer[map[string]domain.Acknowledgement]
+	store        newsStore
+	log          *slog.Logger
+	projects     *Projects
+	agents       *Agents
+	events       *Events
+	bot          *Bot
+	questions    *Questions
+	targets      *Targets
+	leader       Leadership
+	pipelines    *Pipelines
+	acknowledged *acknowledgements
 }
 
 // askedRecently is how old a pipeline may be in a list of alerts.
@@ -56,8 +43,8 @@ func (s *Alerts) all(ctx context.Context, boards *Boards) []domain.Alert {
 	found := s.find(boards)
 	ended := s.acknowledge(found, boards.Pipelines, clock.Now())
 	if len(ended) > 0 && s.events.Available() == nil { // otherwise they end when the store is back
-		s.drop(ended)
-		if err := s.store.EndAcknowledgements(ctx, nil, ended...); err != nil { // they end again after a restart
+		s.acknowledged.drop(ended)
+		if err := s.acknowledged.store.EndAcknowledgements(ctx, nil, ended...); err != nil { // they end again after a restart
 			s.log.WarnContext(ctx, "cannot remove ended acknowledgements", "error", err)
 		}
 	}
@@ -92,7 +79,7 @@ func (s *Alerts) others() (found []domain.Alert) {
 func (s *Alerts) acknowledge(
 	alerts []domain.Alert, pipelines []domain.ProjectPipeline, now time.Time,
 ) (ended []domain.Acknowledgement) {
-	byKey := *s.acknowledged.Load()
+	byKey := *s.acknowledged.current.Load()
 	if len(byKey) == 0 {
 		return nil
 	}
@@ -166,4 +153,101 @@ func (s *Alerts) leaderAlerts() (found []domain.Alert) {
 		found = append(found, domain.Alert{Kind: domain.AlertStore, Reason: news.Store.Reason, Since: news.Store.Since})
 	}
 	return found
+}
+
+// Acknowledge records that somebody is taking care of an alert, for the given duration, or, if it is 0, until the alert
+// ends or changes. It returns NotFound when there is no alert with that key.
+func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
+	for _, alert := range s.find(s.pipelines.Boards(ctx, quietAge)) {
+		if alert.Key() == key {
+			a := newAcknowledgement(ctx, alert, clock.Now(), duration)
+			change := domain.Change{Action: domain.AlertAcknowledged, Subject: key, Detail: a.Text, Project: alert.Project}
+			return s.acknowledged.add(ctx, change, a)
+		}
+	}
+	return alertNotFound()
+}
+
+func newAcknowledgement(
+	ctx context.Context, alert domain.Alert, now time.Time, duration time.Duration,
+) domain.Acknowledgement {
+	a := domain.Acknowledgement{
+		Key: alert.Key(), Project: alert.Project, Text: alert.Text(), By: domain.CutText(domain.ActorOf(ctx).Who),
+		At:    now.Truncate(time.Millisecond),
+		Since: alert.Since,
+	}
+	if duration > 0 {
+		// Not from the truncated time, from which "until 8:00" would end early.
+		a.Until = now.Add(duration).Truncate(time.Millisecond)
+	}
+	return a
+}
+
+// Reopen removes an acknowledgement. It returns NotFound when there is neither an alert nor an acknowledgement with
+// that key.
+func (s *Alerts) Reopen(ctx context.Context, key string) error {
+	if err := s.acknowledged.stored.refresh(ctx); err != nil {
+		return err
+	}
+	s.acknowledged.change.Lock()
+	defer s.acknowledged.change.Unlock()
+	a, known := (*s.acknowledged.current.Load())[key]
+	if !known {
+		isIt := func(alert domain.Alert) bool { return alert.Key() == key }
+		if slices.ContainsFunc(s.find(s.pipelines.Boards(ctx, quietAge)), isIt) {
+			return nil
+		}
+		return alertNotFound()
+	}
+	change := domain.Change{
+		Action: domain.AlertReopened, Subject: key, Detail: details("acknowledged by "+a.By, a.Text), Project: a.Project,
+	}
+	return s.acknowledged.takeBack(ctx, change, a)
+}
+
+func alertNotFound() error { return domain.Errorf(domain.NotFound, "no alert has this key") }
+
+// AcknowledgeStuck acknowledges all stuck stories that have not been acknowledged. It returns their number and the time
+// of the acknowledgement, with which ReopenStuck undoes it. It returns NotFound when there are none.
+func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (n int, at time.Time, err error) {
+	boards := s.pipelines.Boards(ctx, quietAge)
+	now, alerts := clock.Now(), s.find(boards)
+	s.acknowledge(alerts, boards.Pipelines, now) // the next List removes those that have ended
+	var all []domain.Acknowledgement
+	for _, alert := range alerts {
+		if alert.Kind == domain.AlertStuck && alert.Acknowledged == nil {
+			all = append(all, newAcknowledgement(ctx, alert, now, duration))
+		}
+	}
+	if len(all) == 0 {
+		return 0, at, alertNotFound()
+	}
+	change := domain.Change{
+		Action: domain.AlertAcknowledged, Subject: string(domain.AlertStuck), Detail: stuckStories(len(all)),
+	}
+	return len(all), all[0].At, s.acknowledged.add(ctx, change, all...)
+}
+
+func stuckStories(n int) string { return strconv.Itoa(n) + " stuck stories" }
+
+// ReopenStuck undoes an AcknowledgeStuck by its time. It returns NotFound when none of those acknowledgements is left.
+func (s *Alerts) ReopenStuck(ctx context.Context, at time.Time) error {
+	if err := s.acknowledged.stored.refresh(ctx); err != nil {
+		return err
+	}
+	s.acknowledged.change.Lock()
+	defer s.acknowledged.change.Unlock()
+	var all []domain.Acknowledgement
+	for key, a := range *s.acknowledged.current.Load() {
+		if domain.KindOfKey(key) == domain.AlertStuck && a.At.Equal(at) {
+			all = append(all, a)
+		}
+	}
+	if len(all) == 0 {
+		return alertNotFound()
+	}
+	change := domain.Change{
+		Action: domain.AlertReopened, Subject: string(domain.AlertStuck), Detail: stuckStories(len(all)),
+	}
+	return s.acknowledged.takeBack(ctx, change, all...)
 }

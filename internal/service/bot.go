@@ -5,13 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"time"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
-// BotFile is the stored bot configuration.
 type BotFile interface {
 	// Load returns the file's content; without a file, the transport is matrix and nothing else is set.
 	Load() (domain.BotConfig, error)
@@ -19,33 +17,15 @@ type BotFile interface {
 	Name() string // for people
 }
 
-type BotRunner interface {
-	// Restart stops the bot, starts it with the stored configuration, and returns when the new one runs. If ctx ends
-	// first, the restart happens as soon as the old bot has ended.
-	Restart(ctx context.Context) error
-	Status() domain.BotStatus
-	// Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off.
-	Posted(ctx context.Context) (id int64, err error)
-	// SendTest sends a test message to every room.
-	SendTest(ctx context.Context) error
-}
-
 // Bot is the chat bot: its stored configuration and its runner.
 type Bot struct {
-	audit  *Audit
-	file   BotFile
-	runner BotRunner
-	shared *sharedRunner // the runner, nil if no other gateway shares the store
-	saves  chan struct{} // holds a value during a save
+	audit     *Audit
+	pipelines *Pipelines
+	file      BotFile
+	runner    BotRunner
+	shared    *sharedRunner // the runner, nil if no other gateway shares the store
+	saves     chan struct{} // holds a value during a save
 }
-
-const (
-	// saveLimit is the time limit of a save, including the restart and waiting for earlier saves, so that it is answered
-	// in 10 s.
-	saveLimit = 9 * time.Second
-	// testLimit is the time limit for sending the test message to all rooms.
-	testLimit = 20 * time.Second
-)
 
 // Config returns the stored bot configuration, including secrets. It returns an Internal error with the reason when it
 // cannot be read.

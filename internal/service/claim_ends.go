@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 )
@@ -72,8 +71,8 @@ func (s *Claims) Run(ctx context.Context) error {
 }
 
 func (s *Claims) endFinished(ctx context.Context) error {
-	boards := map[string]map[string]string{} // the stages of stories, by project
-	now, gone := clock.Now(), map[domain.StoryKey]time.Time{}
+	boards := map[string]map[string]string{}                 // the stages of stories, by project
+	now, gone := time.Now(), map[domain.StoryKey]time.Time{} // not the shared clock, which may jump
 	for key, c := range *s.table.current.Load() {
 		stages := s.pipelines.known(key.Project)
 		if boards[key.Project] == nil {

@@ -32,11 +32,18 @@ func (s *Claims) stillFree(ctx context.Context, p domain.Project, c domain.Claim
 	return story, err
 }
 
-// move moves the story of a new claim to a stage, "" for none, and records both. Unless the stage was asked for, a
-// server that does not move stories leaves it where it is. from is the claim that was taken over, if any.
+// newEntry returns the audit entry of a new claim of the actor, which was by's, "" for nobody's.
+func (s *Claims) newEntry(ctx context.Context, by string) domain.AuditEntry {
+	actor := domain.ActorOf(ctx)
+	return domain.NewAuditEntry(clock.Now(), actor, domain.Change{
+		Action: domain.StoryClaimed, Detail: was("claim", by, s.table.agents.nameOf(actor)),
+	})
+}
+
+// move moves the story of a new claim to a stage, "" for none, and records that. Unless the stage was asked for, a
+// server that does not move stories leaves it where it is.
 func (s *Claims) move(
-	ctx context.Context, p domain.Project, c domain.Claim, before domain.Story, to string, asked bool,
-	from ...domain.Claim,
+	ctx context.Context, p domain.Project, c wonClaim, before domain.Story, to string, asked bool,
 ) error {
 	began, stage := clock.Now(), before.Stage
 	writable := before.File != nil && before.File.Writable
@@ -49,15 +56,12 @@ func (s *Claims) move(
 			return err
 		}
 	}
-	var holder string
-	for _, other := range from {
-		holder = other.By
+	audit := s.stories.audit
+	c.entry.Detail = domain.CutText(details(c.entry.Detail, was("stage", before.Stage, stage)))
+	if err := s.table.record(ctx, &c.entry, s.stories.changesOf(ctx, before, nil, stage, began)); err != nil {
+		audit.log.ErrorContext(ctx, "cannot store where a claimed story was moved", "error", err)
 	}
-	change := domain.Change{
-		Action: domain.StoryClaimed, Subject: storyKey(p.Name, c.StoryID), Project: p.Name,
-		Detail: details("claim: "+orNone(holder)+" → "+c.By, was("stage", before.Stage, stage)),
-	}
-	s.stories.changed(ctx, change, s.stories.changesOf(ctx, before, nil, stage, began))
+	audit.logEntry(ctx, c.entry)
 	return nil
 }
 
@@ -86,14 +90,8 @@ func (s *Claims) patch(ctx context.Context, p domain.Project, before domain.Stor
 }
 
 // giveBack ends a new claim, or returns it to whoever had it. It logs a failure: the claim then stays.
-func (s *Claims) giveBack(ctx context.Context, c domain.Claim, was []domain.Claim) {
-	var err error
-	if len(was) > 0 {
-		err = s.table.pass(ctx, c, was[0])
-	} else {
-		err = s.table.end(ctx, nil, c)
-	}
-	if err != nil && domain.CodeOf(err) != domain.NotFound {
+func (s *Claims) giveBack(ctx context.Context, c wonClaim) {
+	if err := s.table.undo(ctx, c); err != nil && domain.CodeOf(err) != domain.NotFound {
 		s.stories.audit.log.ErrorContext(ctx, "cannot give back a claim",
 			"story", storyKey(c.Project, c.StoryID), "error", err)
 	}

@@ -14,10 +14,15 @@ import (
 type claimStore interface {
 	Claims(ctx context.Context) ([]domain.Claim, error)
 	Claim(ctx context.Context, project, id string) (domain.Claim, error)
-	// AddClaim stores the first of the claims whose story nobody has claimed. It returns the index of that, or -1 and the
-	// claim of the first story.
-	AddClaim(ctx context.Context, wanted ...domain.Claim) (won int, held domain.Claim, err error)
-	PassClaim(ctx context.Context, was, now domain.Claim) error
+	// AddClaim stores the first of the claims whose story nobody has claimed, with an audit entry about that. It returns
+	// its index, or -1 and the claim of the first story.
+	AddClaim(
+		ctx context.Context, e *domain.AuditEntry, wanted ...domain.Claim,
+	) (won int, held domain.Claim, err error)
+	PassClaim(
+		ctx context.Context, e *domain.AuditEntry, was, now domain.Claim, changes ...domain.StoryChange,
+	) error
+	UndoClaim(ctx context.Context, e domain.AuditEntry, c domain.Claim, was ...domain.Claim) error
 	EndClaim(ctx context.Context, e *domain.AuditEntry, c domain.Claim) error
 	RecordStoryChanges(
 		ctx context.Context, e *domain.AuditEntry, changes []domain.StoryChange, ended ...domain.Claim,
@@ -112,7 +117,6 @@ func (t *claimTable) newClaim(ctx context.Context, project, id, stage string) do
 	}
 }
 
-// all returns all claims.
 func (t *claimTable) all() claimsByStory {
 	claims := maps.Clone(*t.current.Load())
 	for key, c := range claims {
@@ -147,13 +151,15 @@ func (t *claimTable) now(ctx context.Context, project, id string) (*domain.Claim
 	return &c, nil
 }
 
-// add stores the first of the claims whose story nobody has claimed. It returns its index and itself, or -1 and the
-// claim of the first story. It returns NotFound when that has just ended, and when the agent or the project has been
-// removed.
-func (t *claimTable) add(ctx context.Context, wanted ...domain.Claim) (won int, held domain.Claim, err error) {
+// add stores the first of the claims whose story nobody has claimed, with an audit entry about that. It returns its
+// index and itself, or -1 and the claim of the first story. It returns NotFound when that has just ended, and when the
+// agent or the project has been removed.
+func (t *claimTable) add(
+	ctx context.Context, e *domain.AuditEntry, wanted ...domain.Claim,
+) (won int, held domain.Claim, err error) {
 	t.change.Lock()
 	defer t.change.Unlock()
-	won, held, err = t.store.AddClaim(context.WithoutCancel(ctx), wanted...)
+	won, held, err = t.store.AddClaim(context.WithoutCancel(ctx), e, wanted...)
 	if err != nil {
 		return -1, held, err
 	}
@@ -164,13 +170,30 @@ func (t *claimTable) add(ctx context.Context, wanted ...domain.Claim) (won int, 
 	return won, t.labelled(held), nil
 }
 
-// pass replaces a claim with another one. It returns NotFound when the first has ended.
-func (t *claimTable) pass(ctx context.Context, was, now domain.Claim) error {
+// pass replaces a claim with another one, and stores changes of the story. It returns NotFound when the first has
+// ended.
+func (t *claimTable) pass(
+	ctx context.Context, e *domain.AuditEntry, was, now domain.Claim, changes ...domain.StoryChange,
+) error {
 	t.change.Lock()
 	defer t.change.Unlock()
-	err := t.store.PassClaim(context.WithoutCancel(ctx), was, now)
+	err := t.store.PassClaim(context.WithoutCancel(ctx), e, was, now, changes...)
 	if err == nil {
 		t.edit(func(claims claimsByStory) { claims[now.Key()] = now })
+	}
+	return err
+}
+
+// undo ends a new claim, or returns it to whose it was. It returns NotFound when it has ended already.
+func (t *claimTable) undo(ctx context.Context, won wonClaim) error {
+	t.change.Lock()
+	defer t.change.Unlock()
+	err := t.store.UndoClaim(context.WithoutCancel(ctx), won.entry, won.Claim, won.was...)
+	if err == nil || domain.CodeOf(err) == domain.NotFound {
+		t.forget(won.Claim)
+	}
+	if err == nil && len(won.was) > 0 {
+		t.edit(func(claims claimsByStory) { claims[won.Key()] = won.was[0] })
 	}
 	return err
 }
@@ -186,7 +209,6 @@ func (t *claimTable) end(ctx context.Context, e *domain.AuditEntry, c domain.Cla
 	return err
 }
 
-// record stores changes of a story with their audit entry, and ends claims.
 func (t *claimTable) record(
 	ctx context.Context, e *domain.AuditEntry, changes []domain.StoryChange, ended ...domain.Claim,
 ) error {
@@ -215,32 +237,9 @@ func (t *claimTable) forget(ended ...domain.Claim) {
 	})
 }
 
-// projectNews wakes those who wait for a change of a project's stories.
-type projectNews struct {
-	mu      sync.Mutex
-	waiting map[string]chan struct{} // by project, "" for any
-}
-
-// changed returns a channel that is closed at the next change of a project, "" for any. Call it before reading.
-func (n *projectNews) changed(project string) <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.waiting == nil {
-		n.waiting = map[string]chan struct{}{}
-	}
-	if n.waiting[project] == nil {
-		n.waiting[project] = make(chan struct{})
-	}
-	return n.waiting[project]
-}
-
-func (n *projectNews) wake(project string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, key := range []string{project, ""} {
-		if waiting := n.waiting[key]; waiting != nil {
-			close(waiting)
-			delete(n.waiting, key)
-		}
-	}
+// wonClaim is a claim that has just been stored with its audit entry.
+type wonClaim struct {
+	domain.Claim
+	entry domain.AuditEntry
+	was   []domain.Claim // that it was taken over from, if any
 }

@@ -25,7 +25,6 @@ type Claims struct {
 	gone  map[domain.StoryKey]time.Time // since when claimed stories are on no board; Run's own
 }
 
-// ClaimRequest says what is to be claimed.
 type ClaimRequest struct {
 	StoryID string // "" for the next free story of From
 	From    string // a stage, "" for the one in which work waits
@@ -52,7 +51,6 @@ func (s *Claims) Owners(agents []domain.Agent) *domain.Owners {
 	return domain.NewOwners(s.table.all(), agents)
 }
 
-// ByProject returns all claims, by project and story.
 func (s *Claims) ByProject() map[string]map[string]domain.Claim {
 	claims := map[string]map[string]domain.Claim{}
 	for key, c := range s.table.all() {
@@ -64,34 +62,38 @@ func (s *Claims) ByProject() map[string]map[string]domain.Claim {
 	return claims
 }
 
-// claimedBoard is the text of a board with claims.
 type claimedBoard struct {
 	plain, text json.RawMessage
 	claims      map[string]domain.Claim
 }
 
-// Show puts the claims of stories into the texts of pipelines, which are the caller's own. It keeps the last texts: to
-// make one takes as long as reading a board.
-func (s *Claims) Show(pipelines []domain.ProjectPipeline) {
+// Texts returns the texts of pipelines with the claims of their stories. It keeps the last ones: to make one takes as
+// long as reading a board.
+func (s *Claims) Texts(pipelines []domain.ProjectPipeline) []json.RawMessage {
+	texts := make([]json.RawMessage, len(pipelines))
 	claims, next := s.ByProject(), map[string]claimedBoard{}
 	s.mu.Lock()
 	last := s.texts
 	s.mu.Unlock()
 	for i := range pipelines {
 		p := &pipelines[i]
+		if p.Text == nil {
+			continue
+		}
 		mine := claims[p.Project]
-		if len(mine) == 0 || len(p.Raw) == 0 {
+		if texts[i] = p.Text(); len(mine) == 0 || len(texts[i]) == 0 {
 			continue
 		}
 		board, known := last[p.Project]
-		if !known || &board.plain[0] != &p.Raw[0] || !maps.Equal(board.claims, mine) {
-			board = claimedBoard{p.Raw, wire.WithClaims(p.Raw, p.Stages, mine), mine}
+		if !known || &board.plain[0] != &texts[i][0] || !maps.Equal(board.claims, mine) {
+			board = claimedBoard{texts[i], wire.WithClaims(texts[i], p.Stages, mine), mine}
 		}
-		next[p.Project], p.Raw = board, board.text
+		next[p.Project], texts[i] = board, board.text
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.texts = next
+	return texts
 }
 
 // Claim claims a story for the actor of ctx and moves it. found is false when no story has become free in time. It
@@ -178,22 +180,23 @@ func (s *Claims) next(
 	for _, item := range items[:min(len(items), maxWanted)] {
 		wanted = append(wanted, s.table.newClaim(ctx, p.Name, item.StoryID, stage.Name))
 	}
-	won, _, err := s.table.add(ctx, wanted...)
+	c := wonClaim{entry: s.newEntry(ctx, "")}
+	won, _, err := s.table.add(ctx, &c.entry, wanted...)
 	if won < 0 && err == nil || domain.CodeOf(err) == domain.NotFound { // others were faster, or a claim has just ended
 		return "", true, nil
 	}
 	if err != nil {
 		return "", false, err
 	}
-	c := wanted[won]
-	before, err := s.stillFree(ctx, p, c)
+	c.Claim = wanted[won]
+	before, err := s.stillFree(ctx, p, c.Claim)
 	if err == nil {
 		err = s.move(ctx, p, c, before, to, r.To != "")
 	}
 	if err == nil {
 		return c.StoryID, false, nil
 	}
-	s.giveBack(ctx, c, nil)
+	s.giveBack(ctx, c)
 	if errors.Is(err, errMoved) {
 		moved[c.StoryID] = true
 		return "", true, nil
@@ -225,7 +228,6 @@ func claimStages(stages []domain.Stage, r ClaimRequest) (from int, to string, er
 	return from, to, err
 }
 
-// named claims the story that the request names.
 func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) error {
 	if r.From != "" || r.To != "" {
 		board, err := s.pipelines.One(ctx, p.Name, 0)
@@ -240,39 +242,40 @@ func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) er
 	if err != nil {
 		return err
 	}
-	c, was, err := s.win(ctx, s.table.newClaim(ctx, p.Name, r.StoryID, before.Stage), r.TakeOver)
+	c, err := s.win(ctx, s.table.newClaim(ctx, p.Name, r.StoryID, before.Stage), r.TakeOver)
 	if err != nil || c == nil {
 		return err
 	}
-	if err = s.move(ctx, p, *c, before, r.To, true, was...); err != nil {
-		s.giveBack(ctx, *c, was)
+	if err = s.move(ctx, p, *c, before, r.To, true); err != nil {
+		s.giveBack(ctx, *c)
 	}
 	return err
 }
 
-// win claims a story, if need be from somebody else, whose claim was is then. It returns nil if the actor has claimed
-// it already.
-func (s *Claims) win(
-	ctx context.Context, c domain.Claim, takeOver bool,
-) (won *domain.Claim, was []domain.Claim, err error) {
+// win claims a story, if need be from somebody else. It returns nil if the actor has claimed it already.
+func (s *Claims) win(ctx context.Context, c domain.Claim, takeOver bool) (*wonClaim, error) {
 	for range claimTries {
-		won, held, err := s.table.add(ctx, c)
+		entry := s.newEntry(ctx, "")
+		won, held, err := s.table.add(ctx, &entry, c)
 		switch {
 		case domain.CodeOf(err) == domain.NotFound: // another claim has just ended
 			continue
 		case err != nil:
-			return nil, nil, err
+			return nil, err
 		case won == 0:
-			return &c, nil, nil
+			return &wonClaim{Claim: c, entry: entry}, nil
 		case held.Holder == c.Holder:
-			return nil, nil, nil
+			return nil, nil
 		}
 		if err := mayTakeOver(ctx, &held, takeOver); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if err = s.table.pass(ctx, held, c); err == nil || domain.CodeOf(err) != domain.NotFound {
-			return &c, []domain.Claim{held}, err
+		entry = s.newEntry(ctx, held.By)
+		entry.Subject = domain.CutText(c.Key().String())
+		err = s.table.pass(ctx, &entry, held, c)
+		if err == nil || domain.CodeOf(err) != domain.NotFound {
+			return &wonClaim{c, entry, []domain.Claim{held}}, err
 		}
 	}
-	return nil, nil, errMoved
+	return nil, errMoved
 }

@@ -11,75 +11,14 @@ import (
 	"switchyard/internal/wire"
 )
 
-// Boards are the boards of all projects at one moment, with what is derived from them. They are shared and must not be
-// changed. The times at which pipelines were seen are only updated together with something else.
-type Boards struct {
-	Registry  *domain.Registry
-	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
-	Charts    []domain.Charts          // likewise; a project's are empty until they are known
-	Together  domain.Charts            // of all projects
-
-	alerts   []domain.Alert
-	searched []func() *searchedBoard // as Pipelines; nil for a project without an answer
-	changes  int
-	took     time.Duration // the time to collect them
-	once     sync.Once
-	shared   any
-}
-
-type Board struct {
-	Pipeline domain.ProjectPipeline
-	Charts   domain.Charts
-	alerts   []domain.Alert
-}
-
-// newBoards collects all boards. The caller holds the lock of the states.
-func newBoards(registry *domain.Registry, states []*pipelineState, changes int, age pipelineAge) *Boards {
-	n, began := len(states), time.Now()
-	b := &Boards{
-		Registry: registry, changes: changes,
-		Pipelines: make([]domain.ProjectPipeline, n), Charts: make([]domain.Charts, n),
-		searched: make([]func() *searchedBoard, n),
-	}
-	for i, state := range states {
-		b.Pipelines[i], b.Charts[i] = state.show(age), state.charts()
-		b.alerts = append(b.alerts, state.alerts()...)
-		if state.known != nil {
-			b.searched[i] = state.known.searched
-		}
-	}
-	b.Together = domain.SumCharts(b.Charts)
-	b.took = time.Since(began)
-	return b
-}
-
-// isCurrent reports whether the boards are still the same. The caller holds the lock of the states.
-func (b *Boards) isCurrent(changes int, states []*pipelineState, age pipelineAge) bool {
-	if b.changes != changes {
-		return false
-	}
-	for i, state := range states {
-		if shown := &b.Pipelines[i]; shown.Reachable && shown.Stale != state.isStale(age) {
-			return false
-		}
-	}
-	return true
-}
-
-// Shared returns what derived returns, which is called once for all readers of these boards.
-func (b *Boards) Shared(derived func() any) any {
-	b.once.Do(func() { b.shared = derived() })
-	return b.shared
-}
-
 // derived is a project's last good pipeline with everything that is derived from it and the visits of its stories. It
 // is shared and never changed, but replaced by another one.
 type derived struct {
-	answer   *domain.PipelineAnswer // without its text
+	answer   *domain.PipelineAnswer
 	version  uint64                 // of the visits
 	until    time.Time              // when it must be derived again although nothing has changed
 	stages   []domain.Stage         // of answer, with the times that are known
-	raw      json.RawMessage        // their text
+	text     func() json.RawMessage // of stages, made once when somebody reads it
 	summary  domain.PipelineSummary
 	limits   []time.Duration // how long stories may be in each stage of work
 	charts   domain.Charts   // empty while the visits are unknown
@@ -95,31 +34,29 @@ func (d *derived) isOutdated(version uint64, now time.Time) bool {
 	return d != nil && (d.version != version || !now.Before(d.until))
 }
 
-// derive derives everything from an answer; last, which may be nil, is what was derived before. raw is the answer's
-// text, possibly with times. If visits is nil, they could not be read, and what was known of them is shown.
+// derive derives everything from an answer; last, which may be nil, is what was derived before. If visits is nil, they
+// could not be read, and what was known of them is shown.
 func derive(
-	visits *domain.ProjectVisits, version uint64, project string,
-	answer *domain.PipelineAnswer, raw json.RawMessage, last *derived,
+	visits *domain.ProjectVisits, version uint64, project string, answer *domain.PipelineAnswer, last *derived,
 ) *derived {
 	now := clock.Now()
-	next := &derived{answer: answer, version: version, stages: answer.Stages, raw: raw}
+	next := &derived{answer: answer, version: version, stages: answer.Stages}
+	next.text = sync.OnceValue(func() json.RawMessage { return wire.WithTimes(answer.Raw, next.stages) })
 	limit := func(string) time.Duration { return domain.StuckByDefault }
 	known := visits != nil
 	switch {
 	case known:
 		next.stages = visits.Times(answer.Stages)
-		next.raw = wire.WithTimes(raw, next.stages)
 		limit = func(stage string) time.Duration { return visits.StuckLimit(stage, now) }
 		if last.drawsSame(next, now) {
 			next.charts = last.charts
 		} else if len(next.stages) > 0 {
 			next.charts = visits.Charts(next.stages, now)
 		}
+	case last != nil && last.answer == answer:
+		next.stages, next.text, next.charts = last.stages, last.text, last.charts
 	case last != nil:
 		next.charts = last.charts
-		if last.answer == answer {
-			next.stages, next.raw = last.stages, last.raw
-		}
 	}
 	next.summary = domain.Summarize(next.stages)
 	for _, stage := range next.stages[next.summary.From:next.summary.To] {

@@ -18,6 +18,9 @@ type eventStore interface {
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
 	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
+	// ChangesBetween returns the newest limit changes of stories that were made through the gateway between two times,
+	// oldest first.
+	ChangesBetween(ctx context.Context, from, to time.Time, limit int) ([]domain.StoryChange, error)
 	newsStore
 	// TryWrite makes a harmless write, which updates WriteFailure.
 	TryWrite(ctx context.Context) error
@@ -119,6 +122,28 @@ func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domai
 		return page.Events, nil
 	}
 	return page.Events, err
+}
+
+// maxChanges is how many changes are looked through for who has caused events.
+const maxChanges = 5000
+
+// Caused returns the events, which are sorted oldest first, with who has caused them. Of events that came over a long
+// time only the newest may be known.
+func (s *Events) Caused(ctx context.Context, events []domain.Event) ([]domain.PastEvent, error) {
+	if len(events) == 0 || s.Available() != nil {
+		return domain.Histories(events, nil), nil
+	}
+	from, to := events[0].ReceivedAt, events[0].ReceivedAt
+	for _, e := range events {
+		if e.ReceivedAt.Before(from) {
+			from = e.ReceivedAt
+		}
+		if e.ReceivedAt.After(to) {
+			to = e.ReceivedAt
+		}
+	}
+	changes, err := s.store.ChangesBetween(ctx, from.Add(-domain.ChangeSeen), to.Add(time.Second), maxChanges)
+	return domain.Histories(events, changes), err
 }
 
 // pendingRead is a queued read. Its caller waits for stored.

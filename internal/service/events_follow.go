@@ -79,8 +79,8 @@ func (s *Events) recheck(ctx context.Context) error {
 }
 
 // Follow reads what other gateways append, until ctx ends. changed returns a channel that is closed at the next such
-// change.
-func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) error {
+// change, and events that came with earlier ones.
+func (s *Events) Follow(ctx context.Context, changed func() (<-chan struct{}, []domain.Event)) error {
 	s.following.Store(true)
 	asides := supervise.New(ctx, s.log) // what must not delay events
 	defer asides.Wait()
@@ -94,9 +94,11 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 		return nil
 	})
 	for {
-		news := changed()
+		news, came := changed()
 		s.tail.publishing.Lock()
-		_ = s.readOn(ctx) // a failure is retried a second later, and the store logs it
+		if s.Available() != nil || !s.tail.continues(came) {
+			_ = s.readOn(ctx) // a failure is retried a second later, and the store logs it
+		}
 		s.tail.publishing.Unlock()
 		select {
 		case <-news:

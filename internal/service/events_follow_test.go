@@ -54,10 +54,10 @@ func TestReaderIsWokenByWhatAnotherGatewayAppends(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() {
-		ended <- other.Events.Follow(ctx, func() <-chan struct{} {
+		ended <- other.Events.Follow(ctx, func() (<-chan struct{}, []domain.Event) {
 			told.Lock()
 			defer told.Unlock()
-			return news
+			return news, nil
 		})
 	}()
 	for n := 1; n <= 3; n++ {

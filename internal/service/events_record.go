@@ -66,7 +66,6 @@ func (s *Events) writeReads() {
 	}
 }
 
-// storeReads stores a batch. It returns the indexes of refused reads.
 func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 	reads := make([]domain.FeedRead, len(batch))
 	for i, pending := range batch {

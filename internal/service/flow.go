@@ -18,7 +18,7 @@ import (
 )
 
 type flowStore interface {
-	// FlowVisits calls yield with the visits of a project, those of each story in order.
+	// FlowVisits calls yield with the visits of a project, or of all for "", those of each story in order.
 	FlowVisits(ctx context.Context, project string, yield func(domain.FlowVisit)) error
 	// FlowStories returns the ids and names of stories by their numbers.
 	FlowStories(ctx context.Context, numbers []int64) (map[int64]domain.StoryRef, error)
@@ -40,20 +40,14 @@ type Flow struct {
 	reports  map[string]madeReport
 }
 
-// madeReport is a report that is kept, and what it was made of: as long as that is held, no other board is at its
-// address.
-type madeReport struct {
-	report *domain.FlowReport
-	boards []*domain.PipelineSummary
-}
-
 const (
-	// maxFlowVisits is how many visits of a project count: all that are kept, and those since these were last counted.
-	maxFlowVisits = maxKeptVisits + 50_000
-	// maxReports and maxPromises limit what is kept; when there are more, all are made again.
-	maxReports, maxPromises = 32, 20_000
+	// maxReports, maxRows, the stories in all reports, and maxPromises limit what is kept; when there are more, all are
+	// made again.
+	maxReports, maxRows, maxPromises = 32, 50_000, 20_000
 	// warmProjects is up to how many projects are read before anybody asks.
 	warmProjects = 500
+	// fewProjects is up to how many projects are read one by one instead of all at once.
+	fewProjects = 20
 )
 
 func newFlow(store flowStore, visits *Visits, pipelines *Pipelines) *Flow {
@@ -65,23 +59,19 @@ func newFlow(store flowStore, visits *Visits, pipelines *Pipelines) *Flow {
 
 // Run makes the usual report once, so that the first look does not wait for visits and forecasts of days before today.
 func (f *Flow) Run(ctx context.Context) error {
-	if !supervise.Sleep(ctx, 2*time.Second) {
+	registry := f.pipelines.projects.Registry()
+	if len(registry.Projects) > warmProjects {
 		return nil
 	}
-	projects := f.pipelines.projects.Registry().Projects
-	if len(projects) > warmProjects {
-		return nil
+	var names []string
+	for _, p := range registry.Projects {
+		names = append(names, p.Name)
 	}
-	for _, p := range projects {
-		if ctx.Err() != nil {
-			return nil
-		}
-		_, err := f.project(ctx, p.Name)
-		if err := unlessLost(err); err != nil {
-			return supervise.UnlessEnded(ctx, err)
-		}
+	_, err := f.known(ctx, names)
+	if err := unlessLost(err); err != nil || !supervise.Sleep(ctx, time.Second) { // most boards are known by then
+		return supervise.UnlessEnded(ctx, err)
 	}
-	_, err := f.Report(ctx, domain.FlowQuery{Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: time.UTC})
+	_, err = f.Report(ctx, domain.FlowQuery{Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: time.UTC})
 	return supervise.UnlessEnded(ctx, unlessLost(err))
 }
 
@@ -94,36 +84,36 @@ func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowRepo
 		return nil, err
 	}
 	now := clock.Now().In(q.Zone)
-	key := strings.Builder{}
+	var key, of strings.Builder
 	fmt.Fprintf(&key, "%d %d %d %t %s %d", q.Days, q.Ahead, q.Items, q.All, q.Zone, flow.Day(now))
 	projects, made := make([]flowBoard, len(chosen)), make([]*domain.PipelineSummary, len(chosen))
+	names := make([]string, len(chosen))
+	for i, at := range chosen {
+		names[i] = boards.Pipelines[at].Project
+	}
+	known, err := f.known(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	for i, at := range chosen {
 		p := &boards.Pipelines[at]
-		known, err := f.project(ctx, p.Project)
-		if err != nil {
-			return nil, err
-		}
-		projects[i], made[i] = flowBoard{p, known}, p.Summarized
+		projects[i], made[i] = newFlowBoard(p, known[i]), p.Summarized
 		// What is derived from a board is replaced when that changes.
-		fmt.Fprintf(&key, " %s %d %p", p.Project, known.version, p.Summarized)
+		fmt.Fprintf(&key, " %s", p.Project)
+		fmt.Fprintf(&of, " %d %p", known[i].version, p.Summarized)
 	}
 	f.mu.Lock()
 	kept, found := f.reports[key.String()]
 	f.mu.Unlock()
-	if found {
+	if found && kept.of == of.String() {
 		return kept.report, nil
 	}
-	return shared(ctx, &f.makes, key.String(), func(ctx context.Context) (*domain.FlowReport, error) {
+	return shared(ctx, &f.makes, key.String()+of.String(), func(ctx context.Context) (*domain.FlowReport, error) {
 		report, err := f.count(ctx, q, now, projects)
 		if err != nil || q.All { // that may be large, and is asked for once
 			return report, err
 		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if len(f.reports) >= maxReports {
-			clear(f.reports)
-		}
-		f.reports[key.String()] = madeReport{report, made}
+		f.keep(key.String(), names, madeReport{report, of.String(), made})
 		return report, nil
 	})
 }
@@ -139,7 +129,16 @@ func (f *Flow) count(
 	}
 	report := c.report(f.promise)
 	f.counting.Unlock()
-	return report, f.name(ctx, report)
+	if q.All {
+		return report, nil
+	}
+	return report, f.name(ctx, report.Stories)
+}
+
+// Named returns finished stories of a report about all, which come without ids and names, with these.
+func (f *Flow) Named(ctx context.Context, some []domain.FlowStory) ([]domain.FlowStory, error) {
+	named := slices.Clone(some)
+	return named, f.name(ctx, named)
 }
 
 // Story returns the story of a number in a report.
@@ -188,70 +187,16 @@ func (f *Flow) promise(sample []int, make func() int) int {
 	return promised
 }
 
-// name fills in the ids and names of the finished stories that are listed.
-func (f *Flow) name(ctx context.Context, r *domain.FlowReport) error {
-	numbers := make([]int64, len(r.Stories))
-	for i := range r.Stories {
-		numbers[i] = r.Stories[i].Number
+// name fills in the ids and names of finished stories.
+func (f *Flow) name(ctx context.Context, stories []domain.FlowStory) error {
+	numbers := make([]int64, len(stories))
+	for i := range stories {
+		numbers[i] = stories[i].Number
 	}
 	refs, err := f.store.FlowStories(ctx, numbers)
-	for i := range r.Stories {
+	for i := range stories {
 		ref := refs[numbers[i]]
-		r.Stories[i].StoryID, r.Stories[i].StoryName = ref.ID, ref.Name
+		stories[i].StoryID, stories[i].StoryName = ref.ID, ref.Name
 	}
 	return err
-}
-
-// project returns the current visits of a project.
-func (f *Flow) project(ctx context.Context, name string) (*flowProject, error) {
-	version := f.visits.Version(name)
-	f.mu.Lock()
-	known := f.projects[name]
-	f.mu.Unlock()
-	if known != nil && known.version == version {
-		return known, nil
-	}
-	key := fmt.Sprint(version, " ", name)
-	return shared(ctx, &f.reads, key, func(ctx context.Context) (*flowProject, error) {
-		p, err := f.read(ctx, name, version)
-		if err != nil {
-			return nil, err
-		}
-		registry := f.pipelines.projects.Registry()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if len(f.projects) > 2*len(registry.Projects)+readAtOnce {
-			clear(f.projects) // many were removed
-		}
-		f.projects[name] = p
-		return p, nil
-	})
-}
-
-// read reads the visits of a project.
-func (f *Flow) read(ctx context.Context, name string, version uint64) (*flowProject, error) {
-	p := &flowProject{version: version, open: map[string]int64{}}
-	index := map[string]uint8{}
-	stage := func(name string) uint8 {
-		i, known := index[name]
-		if !known && len(p.names) < 250 { // visits distinguish 100
-			i = uint8(len(p.names))
-			index[name], p.names = i, append(p.names, name)
-		}
-		return i
-	}
-	err := f.store.FlowVisits(ctx, name, func(v domain.FlowVisit) {
-		if len(p.visits) >= maxFlowVisits {
-			return
-		}
-		visit := flowVisit{story: v.Story, from: v.From, to: v.To, stage: stage(v.Stage), git: v.Git}
-		if v.Next != "" {
-			visit.next = stage(v.Next) + 1
-		}
-		if v.To == 0 {
-			p.open[v.StoryID] = v.Story
-		}
-		p.visits = append(p.visits, visit)
-	})
-	return p, err
 }

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 	"time"
@@ -20,12 +19,14 @@ type flowCount struct {
 	past    []int     // what was finished on each of them
 	arrived []int
 	stages  []map[stageCount]int // changes of how many stories are in each at the end of each day of the window
+	reached []map[int]int        // likewise, of how many came into a stage of work, by its index in work, and no further
 
 	finished []finishedStory
 	items    int   // stories before the done stages
 	since    int64 // the first known move, 0 for none
 	ageing   []domain.FlowAge
 	work     []string // the names of the stages of work, in the order of the boards
+	titles   []string // theirs
 }
 
 // stageCount is what is counted apart: a stage's name may be one of work on one board only.
@@ -48,9 +49,13 @@ func newFlowCount(q domain.FlowQuery, now time.Time) *flowCount {
 	for i := range days {
 		c.begins = append(c.begins, flow.Begins(c.first+i, now.Location()).UnixMilli())
 	}
-	c.past, c.arrived, c.stages = make([]int, days), make([]int, days), make([]map[stageCount]int, q.Days+1)
+	c.past, c.arrived = make([]int, days), make([]int, days)
+	c.stages, c.reached = make([]map[stageCount]int, q.Days+1), make([]map[int]int, q.Days)
 	for i := range c.stages {
 		c.stages[i] = map[stageCount]int{}
+	}
+	for i := range c.reached {
+		c.reached[i] = map[int]int{}
 	}
 	return c
 }
@@ -70,15 +75,19 @@ func (c *flowCount) add(p flowBoard) {
 		return
 	}
 	places := newFlowPlaces(p)
-	for i, s := range p.Stages {
-		if places.isWork(i) && !slices.Contains(c.work, s.Name) {
-			c.work = append(c.work, s.Name)
+	for i := places.from; i < places.work; i++ {
+		at := slices.Index(c.work, p.Stages[i].Name)
+		if at < 0 {
+			at, c.work = len(c.work), append(c.work, p.Stages[i].Name)
+			c.titles = append(c.titles, p.Stages[i].Title())
 		}
+		places.columns = append(places.columns, at)
 	}
-	known := map[int64]storyFlow{} // of stories on the board
-	onBoard := map[int64]bool{}
-	for _, number := range p.known.open {
-		onBoard[number] = true
+	started := map[int64]int64{} // those in work
+	for _, stage := range p.Stages[places.from:places.work] {
+		for i := range stage.Items {
+			started[p.known.open[stage.Items[i].StoryID]] = 0
+		}
 	}
 	for rest := p.known.visits; len(rest) > 0; {
 		n := 1
@@ -87,17 +96,18 @@ func (c *flowCount) add(p flowBoard) {
 		}
 		story := places.follow(rest[:n])
 		c.addStory(p.Project, rest[0].story, story)
+		c.reach(story)
 		for _, v := range rest[:n] {
 			if place := places.of[v.stage]; place >= 0 {
 				c.stay(stageCount{p.known.names[v.stage], places.isWork(place)}, v)
 			}
 		}
-		if onBoard[rest[0].story] {
-			known[rest[0].story] = story
+		if _, inWork := started[rest[0].story]; inWork {
+			started[rest[0].story] = story.started
 		}
 		rest = rest[n:]
 	}
-	c.addOpen(p, places, known)
+	c.addOpen(p, places, started)
 }
 
 func (c *flowCount) addStory(project string, number int64, s storyFlow) {
@@ -105,12 +115,8 @@ func (c *flowCount) addStory(project string, number int64, s storyFlow) {
 		c.since = s.firstMove
 	}
 	at := c.day(s.finished)
-	if s.arrived > 0 {
-		if began := c.day(s.arrived); began >= c.windowStart() {
-			c.arrived[began]++
-		} else if s.finished == 0 && s.working || s.finished > 0 && at >= c.windowStart() {
-			c.arrived[c.windowStart()]++
-		}
+	if c.counts(s) {
+		c.arrived[max(c.day(s.arrived), c.windowStart())]++
 	}
 	if s.finished == 0 || at < 0 {
 		return
@@ -118,6 +124,40 @@ func (c *flowCount) addStory(project string, number int64, s storyFlow) {
 	c.past[at]++
 	if at >= c.windowStart() {
 		c.finished = append(c.finished, finishedStory{project, number, s.started, s.finished, c.days(s.started, at)})
+	}
+}
+
+// reach counts how far a story came by the ends of the days of the window, until it was finished.
+func (c *flowCount) reach(s storyFlow) {
+	if !c.counts(s) {
+		return
+	}
+	before := -1
+	for _, r := range s.reached {
+		if s.finished > 0 && r.at > s.finished {
+			break
+		}
+		day := max(0, c.day(r.at)-c.windowStart())
+		if before >= 0 {
+			c.reached[day][before]--
+		}
+		c.reached[day][r.column]++
+		before = r.column
+	}
+	if s.finished > 0 && before >= 0 {
+		c.reached[c.day(s.finished)-c.windowStart()][before]--
+	}
+}
+
+// counts reports whether a story came into work, or was in work, or was finished within the window.
+func (c *flowCount) counts(s storyFlow) bool {
+	switch start := c.windowStart(); {
+	case s.arrived == 0:
+		return false
+	case s.finished > 0:
+		return c.day(s.finished) >= start
+	default:
+		return s.working || c.day(s.arrived) >= start
 	}
 }
 
@@ -144,119 +184,28 @@ func (c *flowCount) stay(stage stageCount, v flowVisit) {
 	}
 }
 
-// addOpen adds what is on the board before the done stage.
-func (c *flowCount) addOpen(p flowBoard, places flowPlaces, known map[int64]storyFlow) {
-	for i, stage := range p.Stages {
+// addOpen adds what is on the board before the done stage; started is when what is in work was started.
+func (c *flowCount) addOpen(p flowBoard, places flowPlaces, started map[int64]int64) {
+	for i := range p.Stages {
+		stage := &p.Stages[i]
 		if i < places.done {
 			c.items += len(stage.Items)
 		}
 		if !places.isWork(i) {
 			continue
 		}
-		for _, item := range stage.Items {
+		for at := range stage.Items {
+			item := &stage.Items[at]
 			number := p.known.open[item.StoryID]
-			start := known[number].started
+			start := started[number]
 			if start == 0 && !item.Since.IsZero() {
 				start = item.Since.UnixMilli()
 			}
-			age := domain.FlowAge{Number: number, Project: p.Project, StoryID: item.StoryID, Stage: stage.Name}
-			age.StoryName = item.StoryName
+			age := domain.FlowAge{Number: number, Project: p.Project, Stage: stage, Item: item}
 			if start > 0 {
 				age.Start, age.Days = time.UnixMilli(start), c.days(start, len(c.past)-1)
 			}
 			c.ageing = append(c.ageing, age)
 		}
 	}
-}
-
-// report makes the report, the stories without ids and names. promise keeps the forecasts that are graded.
-func (c *flowCount) report(promise func(sample []int, make func() int) int) *domain.FlowReport {
-	r := &domain.FlowReport{Ahead: c.query.Ahead, Items: c.query.Items, Ageing: c.ageing, Work: c.work}
-	if r.Items == 0 {
-		r.Items = min(max(domain.MinFlowItems, c.items), domain.MaxFlowItems)
-	}
-	if c.since > 0 {
-		r.Since = time.UnixMilli(c.since).In(c.query.Zone)
-	}
-	slices.SortFunc(c.finished, func(a, b finishedStory) int {
-		return cmp.Or(cmp.Compare(b.done, a.done), cmp.Compare(b.story, a.story))
-	})
-	var took []int
-	for i, s := range c.finished {
-		if took = append(took, s.days); i < domain.MaxFlowStories || c.query.All {
-			r.Stories = append(r.Stories, domain.FlowStory{
-				Number: s.story, Project: s.project, Started: time.UnixMilli(s.start),
-				Finished: time.UnixMilli(s.done), Days: s.days,
-			})
-		}
-	}
-	r.More = len(c.finished) - len(r.Stories)
-	if at, ok := flow.Percentiles(took); ok {
-		r.Percentiles = &at
-	}
-	c.tellDays(r)
-	c.tellAges(r)
-	c.forecast(r, promise)
-	return r
-}
-
-func (c *flowCount) tellDays(r *domain.FlowReport) {
-	in := map[stageCount]int{}
-	for i := range c.query.Days {
-		day := c.windowStart() + i
-		d := domain.FlowDay{
-			Day: flow.DayName(c.first + day), Finished: c.past[day], Arrived: c.arrived[day],
-			Stages: map[string]int{}, Work: map[string]int{},
-		}
-		for stage, change := range c.stages[i] {
-			in[stage] += change
-		}
-		for stage, n := range in {
-			if n > 0 {
-				d.Stages[stage.name] += n
-			}
-			if n > 0 && stage.work {
-				d.Work[stage.name] += n
-			}
-		}
-		r.Days = append(r.Days, d)
-	}
-}
-
-func (c *flowCount) tellAges(r *domain.FlowReport) {
-	slices.SortFunc(r.Ageing, func(a, b domain.FlowAge) int {
-		// On one day, the first that started; one with an unknown start is last.
-		return cmp.Or(cmp.Compare(b.Days, a.Days), a.Start.Compare(b.Start), cmp.Compare(a.Project, b.Project),
-			cmp.Compare(a.StoryID, b.StoryID))
-	})
-	if r.Percentiles == nil {
-		return
-	}
-	for i := range r.Ageing {
-		for level, at := range r.Percentiles {
-			if r.Ageing[i].Days > at {
-				r.Ageing[i].Over = flow.Levels[level]
-			}
-		}
-	}
-}
-
-func (c *flowCount) forecast(r *domain.FlowReport, promise func(sample []int, make func() int) int) {
-	if c.since == 0 {
-		return
-	}
-	known := max(0, c.day(c.since)) // the first day of which something is known
-	past := c.past[known : len(c.past)-1]
-	sample := past[max(0, len(past)+1-c.query.Days):]
-	r.Sample = len(sample)
-	for _, n := range sample {
-		r.Finished += n
-	}
-	if flow.CanForecast(sample) {
-		many, when := flow.HowMany(sample, r.Ahead), flow.When(sample, r.Items)
-		r.HowMany, r.When = &many, &when
-	}
-	r.Made, r.Came = flow.Grade(past, c.query.Days, func(day int, make func() int) int {
-		return promise(past[max(0, day+1-c.query.Days):day+1], make)
-	})
 }

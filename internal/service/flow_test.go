@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ type flowSite struct {
 	*service.Service
 	testing.TB
 	stages []domain.Stage
+	layout string
 }
 
 // newFlowSite returns one whose board has these stages; a story is added by putting it into one of them.
@@ -40,7 +42,7 @@ func newFlowSite(t testing.TB, store service.Store, stages ...string) *flowSite 
 }
 
 func (s *flowSite) Pipeline(context.Context, domain.Project, *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
-	return &domain.PipelineAnswer{Raw: []byte("[]"), Stages: s.stages}, nil
+	return &domain.PipelineAnswer{Raw: []byte("[]"), Stages: s.stages, Board: domain.BoardPlace{Layout: s.layout}}, nil
 }
 
 // moves records that a story went through stages, each at a time so many days ago.
@@ -106,7 +108,7 @@ func TestStagesThatLeftTheBoardStillCount(t *testing.T) {
 
 // TestTheCumulativeFlowCountsEachStoryOnce, so that what came and is not finished is in work, and no line falls.
 func TestTheCumulativeFlowCountsEachStoryOnce(t *testing.T) {
-	s := newFlowSite(t, openStore(t, storetest.Dir(t)), "1_backlog", "2_current", "5_done")
+	s := newFlowSite(t, openStore(t, storetest.Dir(t)), "1_backlog", "2_current", "3_qa", "5_done")
 	s.moves("before", "1_backlog", 50, "2_current", 40, "5_done")                                 // neither came nor was finished
 	s.moves("across", "1_backlog", 50, "2_current", 10, "5_done")                                 // came before
 	s.moves("within", "1_backlog", 12, "2_current", 3, "5_done")                                  // came and was finished
@@ -114,19 +116,23 @@ func TestTheCumulativeFlowCountsEachStoryOnce(t *testing.T) {
 	s.moves("again", "1_backlog", 60, "2_current", 50, "5_done", 5, "2_current")                  // in work once more
 	s.moves("gone", "1_backlog", 60, "2_current", 50, "1_backlog")                                // not in work
 	s.moves("idea", "0_draft", 9, "1_backlog")                                                    // it only waits
-	s.moves("new", "1_backlog", 2, "2_current")                                                   // in work
+	s.moves("new", "1_backlog", 4, "2_current", 2, "3_qa", 1, "2_current")                        // in work, and came further
 	s.moves("reopened", "1_backlog", 20, "2_current", 15, "5_done", 10, "1_backlog", 3, "5_done") // once
 	s.puts("again", "2_current", time.Time{})
 	s.puts("new", "2_current", time.Time{})
 	r := s.report(30)
-	arrived, finished := 0, 0
+	arrived, finished, reached := 0, 0, []int{0, 0}
 	for i, d := range r.Days {
-		if d.Arrived < 0 || d.Finished < 0 {
+		if d.Arrived < 0 || d.Finished < 0 || d.Reached[0] < reached[0] || d.Reached[1] < reached[1] {
 			t.Errorf("day %d falls", i)
 		}
-		if arrived, finished = arrived+d.Arrived, finished+d.Finished; finished > arrived {
-			t.Errorf("day %d: more are finished than came", i)
+		arrived, finished, reached = arrived+d.Arrived, finished+d.Finished, d.Reached
+		if arrived < reached[0] || reached[0] < reached[1] || reached[1] < finished {
+			t.Errorf("day %d: %d came, %v came into each stage, %d are finished", i, arrived, reached, finished)
 		}
+	}
+	if !slices.Equal(r.Work, []string{"2_current", "3_qa"}) || !slices.Equal(reached, []int{6, 5}) {
+		t.Errorf("%v came into %v", reached, r.Work)
 	}
 	if arrived != 6 || finished != 4 || len(r.Ageing) != 2 || r.Days[0].Arrived != 2 {
 		t.Errorf("%d came, %d before; %d are finished, %d in work", arrived, r.Days[0].Arrived, finished, len(r.Ageing))
@@ -144,7 +150,7 @@ func TestAgeingWorkHasOneOrder(t *testing.T) {
 	s.puts("later", "2_current", midnight.Add(time.Hour))
 	var got []string
 	for _, age := range s.report(30).Ageing {
-		got = append(got, age.StoryID)
+		got = append(got, age.Item.StoryID)
 	}
 	if want := []string{"first", "a", "b", "c", "later", "unknown"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -185,6 +191,29 @@ func TestAStageIsWorkByItsBoard(t *testing.T) {
 	}
 	if today := r.Days[29]; today.Stages["published"] != 1 || !reflect.DeepEqual(today.Work, map[string]int{"review": 1}) {
 		t.Errorf("today: %+v", today)
+	}
+}
+
+// TestTheArchiveOfOpenSpecFinishesWhatIsNotFinished: it does so in no other layout, and not twice.
+func TestTheArchiveOfOpenSpecFinishesWhatIsNotFinished(t *testing.T) {
+	for layout, want := range map[string][]string{
+		"openspec": {"came done 2 2", "done 9 6", "past it 7 5"}, "stages": {"done 9 6"},
+	} {
+		s := newFlowSite(t, openStore(t, storetest.Dir(t)), "1_draft", "2_planned", "3_doing", "4_done", "5_archived")
+		s.layout = layout
+		s.moves("done", "1_draft", 9, "3_doing", 6, "4_done", 2, "5_archived")
+		s.moves("past it", "1_draft", 7, "3_doing", 5, "5_archived")
+		s.moves("came done", "4_done", 2, "5_archived")
+		s.moves("is done", "5_archived", 3, "4_done")
+		var got []string
+		now := time.Now()
+		for _, story := range s.report(30).Stories {
+			ago := func(at time.Time) int { return int(now.Sub(at).Hours()) / 24 }
+			got = append(got, fmt.Sprint(story.StoryID, " ", ago(story.Started), " ", ago(story.Finished)))
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", layout, got)
+		}
 	}
 }
 
@@ -313,7 +342,7 @@ func TestGatewaysTellTheSameFlow(t *testing.T) {
 		return r
 	}
 	want := report(peers[0])
-	if len(want.Stories) < 20 || want.HowMany == nil || want.Made == 0 {
+	if len(want.Stories) < 20 || want.HowMany == nil || len(want.Graded) == 0 {
 		t.Fatalf("%+v", want)
 	}
 	waittest.Until(t, "the other gateway tells the same", func() bool { return reflect.DeepEqual(report(peers[1]), want) })
@@ -325,4 +354,49 @@ func TestGatewaysTellTheSameFlow(t *testing.T) {
 		t.Errorf("%+v", want.Stories[0])
 	}
 	waittest.Until(t, "the other gateway knows it too", func() bool { return reflect.DeepEqual(report(peers[1]), want) })
+}
+
+// countedFlow is a store that counts how often visits are read for Flow.
+type countedFlow struct {
+	service.Store
+	reads *atomic.Int64
+}
+
+func (s countedFlow) FlowVisits(ctx context.Context, project string, yield func(domain.FlowVisit)) error {
+	s.reads.Add(1)
+	return s.Store.FlowVisits(ctx, project, yield)
+}
+
+// TestManyProjectsAreReadAtOnce at the first look, and later those that have changed.
+func TestManyProjectsAreReadAtOnce(t *testing.T) {
+	store := countedFlow{openStore(t, storetest.Dir(t)), &atomic.Int64{}}
+	s := newFlowSite(t, store, "1_backlog", "2_current", "5_done")
+	const projects = 40
+	finish := func(project, story string) {
+		t.Helper()
+		if err := s.Events.Record(t.Context(), went(t, project, story, "2_current", "5_done", time.Now())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range projects {
+		name := fmt.Sprint("project-", n)
+		if _, err := s.Projects.Add(t.Context(), name, "http://127.0.0.1:1", nil); err != nil {
+			t.Fatal(err)
+		}
+		finish(name, "1")
+	}
+	look := func(finished int, reads int64) {
+		t.Helper()
+		before := store.reads.Load()
+		s.Pipelines.Boards(t.Context(), 0)
+		r, err := s.Flow.Report(t.Context(), domain.FlowQuery{Days: 90, Ahead: 14, Items: 12, Zone: time.UTC})
+		if err != nil || len(r.Stories) != finished || store.reads.Load()-before != reads {
+			t.Errorf("%d stories after %d reads, %v; want %d after %d", len(r.Stories), store.reads.Load()-before, err, finished, reads)
+		}
+	}
+	look(projects, 1)
+	look(projects, 0)
+	finish("project-7", "2")
+	finish("project-8", "2")
+	look(projects+2, 2)
 }

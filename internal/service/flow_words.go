@@ -12,10 +12,16 @@ import (
 
 // Sentence says the flow of a project, or of all for "", in a sentence.
 func (f *Flow) Sentence(ctx context.Context, project string) (string, error) {
-	q := domain.FlowQuery{Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: time.UTC}
+	var projects []string
 	if project != "" {
-		q.Projects = []string{project}
+		projects = []string{project}
 	}
+	return f.sentence(ctx, time.UTC, projects)
+}
+
+// sentence says the flow of projects, or of all without names, on the days of a zone.
+func (f *Flow) sentence(ctx context.Context, zone *time.Location, projects []string) (string, error) {
+	q := domain.FlowQuery{Projects: projects, Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: zone}
 	r, err := f.Report(ctx, q)
 	if err != nil {
 		return "", err

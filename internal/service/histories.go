@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -51,10 +52,15 @@ func (s *Histories) Merge(
 	byStory := domain.MovesByStory(moves, now.Add(-visitLife), now)
 	past := domain.Past{ID: id}
 	for _, list := range byStory {
+		past.Latest = append(past.Latest, list...)
 		if past.Since.IsZero() || list[0].At.Before(past.Since) {
 			past.Since = list[0].At
 		}
 	}
+	slices.SortFunc(past.Latest, func(a, b domain.Move) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.StoryID, b.StoryID))
+	})
+	past.Latest = slices.Clone(past.Latest[max(0, len(past.Latest)-domain.LatestMoves):])
 	known, err := s.store.GitStories(ctx, project.Name)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ func (a *Access) CreateToken(
 ) (domain.NamedToken, domain.Secret, error) {
 	secret, now := namedTokenPrefix+randomText(secretBytes), clock.Now()
 	t.ID, t.Hash, t.CreatedAt = randomText(tokenIDBytes), hashSecret(secret), now
+	t.CreatedBy = domain.ActorOf(ctx).Who
 	t.Name = strings.TrimSpace(t.Name)
 	if err := cmp.Or(domain.CheckProjectName(t.Name), domain.CheckTokenRole(t.Role)); err != nil {
 		return domain.NamedToken{}, "", err
@@ -59,32 +60,28 @@ func tokenDetail(t domain.NamedToken) string {
 	return details(is("id", t.ID), is("role", string(t.Role)), is("project", t.Project), is("expires", expires))
 }
 
-// addToken adds a token to memory. The caller holds mu, or a is not shared yet.
-func (a *Access) addToken(t domain.NamedToken) {
-	e := &tokenEntry{t, newHolder()}
-	a.tokens[t.ID], a.byHash[t.Hash] = e, e
-}
-
-// Token returns the identity of a named token and updates its last use. It returns false when it is unknown, revoked or
+// Token returns the identity of a named token and updates its last use. It returns nil when it is unknown, revoked or
 // expired, or of a wall display.
-func (a *Access) Token(ctx context.Context, secret domain.Secret) (Identity, bool) {
-	who, ok := a.AnyToken(ctx, secret)
-	return who, ok && who.Role != domain.RoleWall
+func (a *Access) Token(ctx context.Context, secret domain.Secret) *Identity {
+	if who := a.AnyToken(ctx, secret); who != nil && who.Role != domain.RoleWall {
+		return who
+	}
+	return nil
 }
 
 // AnyToken is Token for the tokens of wall displays, too.
-func (a *Access) AnyToken(ctx context.Context, secret domain.Secret) (Identity, bool) {
+func (a *Access) AnyToken(ctx context.Context, secret domain.Secret) *Identity {
 	if !strings.HasPrefix(secret.Reveal(), namedTokenPrefix) {
-		return Identity{}, false
+		return nil
 	}
 	hash := hashSecret(secret.Reveal())
-	return a.find(ctx, func(now time.Time) (Identity, bool) {
+	return a.find(ctx, func(now time.Time) *Identity {
 		t := a.byHash[hash]
 		if t == nil || t.Expired(now) {
-			return Identity{}, false
+			return nil
 		}
 		t.LastUsed, t.unsaved = now, true
-		who := Identity{
+		who := &Identity{
 			Actor: domain.Actor{
 				Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project, Account: "token " + t.ID, AgentID: t.AgentID,
 			},
@@ -93,7 +90,7 @@ func (a *Access) AnyToken(ctx context.Context, secret domain.Secret) (Identity, 
 		if t.AgentID != "" {
 			who.Who, who.Account = "agent "+t.Name, "agent "+t.AgentID
 		}
-		return who, true
+		return who
 	})
 }
 
@@ -129,21 +126,4 @@ func (a *Access) RevokeToken(ctx context.Context, id string) error {
 			func() { a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id }) })
 	}, a.stored)
 	return err
-}
-
-// dropTokens ends tokens, and the sessions made with them, in memory. The caller holds mu.
-func (a *Access) dropTokens(ended func(domain.NamedToken) bool) {
-	for id, t := range a.tokens {
-		if !ended(t.NamedToken) {
-			continue
-		}
-		delete(a.tokens, id)
-		delete(a.byHash, t.Hash)
-		t.end()
-		for _, s := range a.sessions {
-			if s.TokenID == id {
-				a.dropSession(s)
-			}
-		}
-	}
 }

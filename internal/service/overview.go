@@ -26,6 +26,7 @@ type Overview struct {
 	stories   *Stories
 	agents    *Agents
 	events    *Events
+	flow      *Flow
 
 	open atomic.Pointer[openAlerts]
 
@@ -34,9 +35,9 @@ type Overview struct {
 	takenAt   time.Time
 	age       time.Duration // how long last is shared
 	lastEvent int64         // the newest event when last was taken
-	// acknowledged is what Alerts.acknowledged was at that time.
-	acknowledged *map[string]domain.Acknowledgement
-	claimed      *claimsByStory // the claims at that time
+	// acknowledged and claimed are the acknowledgements and claims at that time.
+	acknowledged *acknowledgementsByKey
+	claimed      *claimsByStory
 }
 
 // Snapshot is the state of all projects. It is shared and must not be changed.
@@ -54,7 +55,7 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	defer o.mu.Unlock()
 	claimed := o.claims.table.current.Load()
 	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < o.age &&
-		o.acknowledged == o.alerts.acknowledged.Load() {
+		o.acknowledged == o.alerts.acknowledged.current.Load() {
 		if o.claimed != claimed { // many may be claimed in a second; all else is shared all the same
 			next := *o.last
 			next.Owners = o.claims.Owners(next.Agents)
@@ -63,7 +64,8 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 		return o.last
 	}
 	ctx = context.WithoutCancel(ctx) // others wait for it, too
-	takenAt, lastEvent, acknowledged, maxAge := time.Now(), o.events.LastID(), o.alerts.acknowledged.Load(), quietAge
+	takenAt, lastEvent, maxAge := time.Now(), o.events.LastID(), quietAge
+	acknowledged := o.alerts.acknowledged.current.Load()
 	o.claimed = claimed
 	if o.last != nil && o.lastEvent != lastEvent {
 		maxAge = snapshotAge
@@ -90,6 +92,7 @@ func (o *Overview) Run(ctx context.Context) error {
 	for {
 		changed := o.projects.Changed()
 		o.pipelines.forget()
+		o.flow.forget()
 		o.mu.Lock()
 		if o.last != nil && o.last.Registry != o.projects.Registry() {
 			o.last = nil
@@ -174,7 +177,7 @@ func (o *Overview) Story(ctx context.Context, project, id string, recent bool) (
 	}
 	for _, alert := range s.alerts {
 		if alert.Story != nil && alert.Story.StoryID == id {
-			if a, known := (*o.alerts.acknowledged.Load())[alert.Key()]; known {
+			if a, known := (*o.alerts.acknowledged.current.Load())[alert.Key()]; known {
 				alert.Acknowledged = &a
 			}
 			s.Alert = &alert

@@ -26,8 +26,20 @@ type peer struct {
 	bot  *countingBot
 	runs atomic.Bool // whether it leads
 	file *memoryFile
+	told atomic.Int64 // how often it has stored the state of the bot
 
 	boards servers
+}
+
+// countedStore counts in told.
+type countedStore struct {
+	service.BotStore
+	*peer
+}
+
+func (s countedStore) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error {
+	s.told.Add(1)
+	return s.BotStore.SetBotRun(ctx, token, r)
 }
 
 func (p *peer) Leads() bool { return p.runs.Load() }
@@ -62,6 +74,8 @@ func (b *countingBot) Restart(ctx context.Context) error {
 	b.config = c
 	return err
 }
+
+func (b *countingBot) Tell(context.Context, domain.Telling) error { return nil }
 
 func (b *countingBot) SendTest(context.Context) error {
 	b.mu.Lock()
@@ -115,7 +129,7 @@ func (p *peer) open(t *testing.T, url, name string) {
 	p.db, p.bot = db, &countingBot{}
 	s, err := service.New(t.Context(), service.Options{
 		Leadership: p, Projects: &p.boards, Store: db, Changes: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: 3 * held, JoinTokenTTL: time.Hour, Bot: p.bot, BotFile: p.file,
-		SharedBot: &service.SharedBot{Store: db, Leader: p, Gateway: name, Cursor: func(context.Context) (int64, error) { return 0, nil }},
+		SharedBot: &service.SharedBot{Store: countedStore{db, p}, Leader: p, Gateway: name, Cursor: func(context.Context) (int64, error) { return 0, nil }},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +139,7 @@ func (p *peer) open(t *testing.T, url, name string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	follow := func(ctx context.Context) error {
-		return s.Events.Follow(ctx, func() <-chan struct{} { return db.Changed(domain.TopicEvents) })
+		return s.Events.Follow(ctx, db.NewEvents)
 	}
 	for _, run := range []func(context.Context) error{db.Run, s.Sync, s.Agents.Run, follow} {
 		loops.Go(func() { _ = run(ctx) })

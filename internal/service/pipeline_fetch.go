@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
@@ -155,25 +154,19 @@ func (s *fetcher) renewed(
 ) (result, error) {
 	ctx := context.Background()
 	if !fetches {
-		r.known = s.derive(ctx, project.Name, r.known.answer, r.known.raw, r.known, t, keepSlot)
+		r.known = s.derive(ctx, project.Name, r.known.answer, r.known, t, keepSlot)
 		return r, nil
 	}
 	var known *domain.PipelineAnswer
-	var raw []byte
 	if r.known != nil {
-		known, raw = r.known.answer, r.known.raw
+		known = r.known.answer
 	}
 	answer, err := s.servers.Pipeline(ctx, project, known)
 	if err != nil {
 		return r, err
 	}
-	if answer != known {
-		kept := *answer
-		raw, kept.Raw = answer.Raw, nil // only the text with times is kept
-		answer = &kept
-	}
 	if answer != known || r.known.isOutdated(s.visits.Version(project.Name), clock.Now()) {
-		r.known = s.derive(ctx, project.Name, answer, raw, r.known, t, keepSlot)
+		r.known = s.derive(ctx, project.Name, answer, r.known, t, keepSlot)
 	}
 	return r, nil
 }
@@ -181,8 +174,7 @@ func (s *fetcher) renewed(
 // derive is like the function, but leaves processors to readers: of a pipeline that no page shows alone, it waits for
 // its turn.
 func (s *fetcher) derive(
-	ctx context.Context, project string, answer *domain.PipelineAnswer, raw json.RawMessage, last *derived,
-	t turn, keepSlot func() bool,
+	ctx context.Context, project string, answer *domain.PipelineAnswer, last *derived, t turn, keepSlot func() bool,
 ) *derived {
 	version := s.visits.Version(project)
 	visits, err := s.visits.Project(ctx, project)
@@ -194,7 +186,7 @@ func (s *fetcher) derive(
 		s.deriving <- struct{}{}
 		defer func() { <-s.deriving }()
 	}
-	return derive(visits, version, project, answer, raw, last)
+	return derive(visits, version, project, answer, last)
 }
 
 // finish records what a task has found out, and begins what must follow it. The caller holds mu.

@@ -86,7 +86,7 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 		LastSeen: state.seen,
 	}
 	if k := state.known; k != nil {
-		shown.Stages, shown.Summarized, shown.Raw, shown.FetchedAt = k.stages, &k.summary, k.raw, state.seen
+		shown.Stages, shown.Summarized, shown.Text, shown.FetchedAt = k.stages, &k.summary, k.text, state.seen
 		shown.Limits = k.limits
 		shown.EventsOnly, shown.Board, shown.Note = k.answer.EventsOnly, k.answer.Board, k.answer.Note
 	}

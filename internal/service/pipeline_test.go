@@ -129,9 +129,9 @@ func brief(p domain.ProjectPipeline) string {
 	case !p.Reachable:
 		return "unreachable: " + p.Error
 	case p.Stale:
-		return "stale " + string(p.Raw)
+		return "stale " + string(p.Text())
 	}
-	return "fresh " + string(p.Raw)
+	return "fresh " + string(p.Text())
 }
 
 func wantSeen(t *testing.T, s *service.Service, took time.Duration, want ...string) {
@@ -228,8 +228,8 @@ func TestFailedProjectIsNotWaitedForAndComesBack(t *testing.T) {
 		up.set("http://p0000", bad(0, "no such host"))
 		time.Sleep(time.Second)
 		seen, _ := ask(t, s)
-		if got := seen[0]; brief(got) != "unreachable: no such host" || !got.LastSeen.Equal(last) || string(got.Raw) != "[2]" {
-			t.Errorf("after it went: %s, last seen %v, %s", brief(got), got.LastSeen, got.Raw)
+		if got := seen[0]; brief(got) != "unreachable: no such host" || !got.LastSeen.Equal(last) || string(got.Text()) != "[2]" {
+			t.Errorf("after it went: %s, last seen %v, %s", brief(got), got.LastSeen, got.Text())
 		}
 	})
 }

@@ -100,6 +100,11 @@ func (s *Pipelines) known(project string) []domain.Stage {
 	return s.states[i].known.stages
 }
 
+// StageWord is domain.StageWords as the boards that were last read have it.
+func (s *Pipelines) StageWord(project, stage string) string {
+	return domain.StageWord(s.known(project), stage)
+}
+
 // Boards returns all boards, as pages show them: it fetches a pipeline only now and then while the project's feed names
 // the known version, so that refreshing pages costs no fetches while nothing happens, and pipelines that are only a
 // little too old do not count as stale. It returns the last boards if nothing has changed.
@@ -230,20 +235,19 @@ func (s *Pipelines) awaitOne(ctx context.Context, state *pipelineState, oldest t
 // find returns a story and its stage from the project's last good response, nil if there is none. It fetches the
 // pipeline and waits for it as All does.
 func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
-	_, state, err := s.one(ctx, project, askedAge(0))
-	if err != nil {
+	if _, _, err := s.one(ctx, project, askedAge(0)); err != nil {
 		return nil, ""
 	}
-	s.mu.Lock()
-	known := state.known
-	s.mu.Unlock()
-	if known == nil {
-		return nil, ""
-	}
-	for _, stage := range known.stages {
+	item, at := s.Known(project, story)
+	return item, at.Name
+}
+
+// Known returns a story and its stage as they were when the project's board was last read, nil if it was not there.
+func (s *Pipelines) Known(project, story string) (item *domain.Item, stage domain.Stage) {
+	for _, stage := range s.known(project) {
 		if i := slices.IndexFunc(stage.Items, func(item domain.Item) bool { return item.StoryID == story }); i >= 0 {
-			return &stage.Items[i], stage.Name
+			return &stage.Items[i], stage
 		}
 	}
-	return nil, ""
+	return nil, stage
 }

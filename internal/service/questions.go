@@ -19,7 +19,7 @@ type questionStore interface {
 	// RecentQuestions returns those that are open or ended after a time, oldest first, without what is long.
 	RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error)
 	EndQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) error
-	RemoveQuestions(ctx context.Context, token int64, before time.Time) error
+	RemoveQuestions(ctx context.Context, token int64, before time.Time, keep int) error
 }
 
 // Questions are what agents and programs ask people.
@@ -45,21 +45,10 @@ const (
 	shownEnded = time.Minute
 	// questionCheck is how often expired questions are looked for, and those who wait look again.
 	questionCheck = time.Second
-	// questionLife is how long ended questions are kept, questionSweep how often older ones are removed.
-	questionLife, questionSweep = 90 * 24 * time.Hour, time.Hour
+	// questionLife is how long ended questions are kept, endedQuestions how many of them, and questionSweep how often
+	// others are removed.
+	questionLife, endedQuestions, questionSweep = 90 * 24 * time.Hour, 10_000, time.Minute
 )
-
-func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTable) *Questions {
-	q := &Questions{
-		store: o.Store, audit: audit, projects: projects, agents: agents, leader: o.Leadership, log: o.Log,
-		permissionRole: o.PermissionRole, changed: make(chan struct{}),
-	}
-	if q.permissionRole == "" {
-		q.permissionRole = domain.RoleOperator
-	}
-	q.stored = newReloader(o.Changes, domain.TopicQuestions, q.load)
-	return q
-}
 
 func (s *Questions) load(ctx context.Context) error {
 	s.loading.Lock()
@@ -93,7 +82,6 @@ func recentAt(recent []domain.Question, now time.Time) (list []domain.Question) 
 	return list
 }
 
-// Open returns how many questions are open.
 func (s *Questions) Open() (n int) {
 	for _, q := range s.Recent() {
 		if q.State == domain.QuestionOpen {
@@ -119,7 +107,8 @@ func mayAsk(actor domain.Actor) error {
 }
 
 // Ask asks a question for the actor of ctx; life is how long it is open, 0 for the usual time. An agent asks for its
-// own project. It returns Invalid, NotFound for an unknown project, Forbidden, and RateLimited when too many are open.
+// own project. It returns Invalid, NotFound for an unknown project, Forbidden, and RateLimited when too many are open,
+// or ended a short while ago.
 func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Duration) (domain.Question, error) {
 	actor := domain.ActorOf(ctx)
 	if err := mayAsk(actor); err != nil {
@@ -162,7 +151,7 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 
 func (s *Questions) subject(q domain.Question) string {
 	if q.StoryID != "" {
-		return storyKey(q.Project, q.StoryID)
+		return domain.StoryKey{Project: q.Project, ID: q.StoryID}.String()
 	}
 	return q.Project
 }
@@ -207,8 +196,8 @@ func (s *Questions) MayAnswer(actor domain.Actor, q domain.Question) error {
 	return nil
 }
 
-// Answer answers a question for the actor of ctx. It returns NotFound, Forbidden, Invalid for a value that is no
-// answer, and Conflict, with who was first and what, when the question is not open.
+// Answer answers a question for the actor of ctx. It returns NotFound, Forbidden, Conflict, with who was first and
+// what, when the question is not open, and Invalid for a value that is no answer to an open one.
 func (s *Questions) Answer(ctx context.Context, id int64, value, text string) (domain.Question, error) {
 	q, err := s.Get(ctx, id)
 	if err != nil {
@@ -218,7 +207,7 @@ func (s *Questions) Answer(ctx context.Context, id int64, value, text string) (d
 	if err := s.MayAnswer(actor, q); err != nil {
 		return q, err
 	}
-	if err := q.CheckAnswer(value, text); err != nil {
+	if err := q.CheckAnswer(value, text); err != nil && q.State == domain.QuestionOpen {
 		return q, err
 	}
 	now := time.UnixMilli(clock.Now().UnixMilli())

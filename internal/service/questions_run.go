@@ -13,19 +13,22 @@ import (
 // alerts returns the open questions as alerts.
 func (s *Questions) alerts() (found []domain.Alert) {
 	for _, q := range s.Recent() {
-		if q.State != domain.QuestionOpen {
-			continue
+		if q.State == domain.QuestionOpen {
+			found = append(found, questionAlert(q))
 		}
-		a := domain.Alert{
-			Kind: domain.AlertQuestion, Question: q.ID, Project: q.Project, Agent: q.By, AgentID: q.AgentID,
-			Reason: domain.Cut(q.Prompt, domain.MaxText), Since: q.AskedAt,
-		}
-		if q.StoryID != "" {
-			a.Story = &domain.Item{StoryID: q.StoryID, StoryName: q.StoryID}
-		}
-		found = append(found, a)
 	}
 	return found
+}
+
+func questionAlert(q domain.Question) domain.Alert {
+	a := domain.Alert{
+		Kind: domain.AlertQuestion, Question: q.ID, Project: q.Project, Agent: q.By, AgentID: q.AgentID,
+		Reason: domain.Cut(q.Prompt, domain.MaxText), Since: q.AskedAt,
+	}
+	if q.StoryID != "" {
+		a.Story = &domain.Item{StoryID: q.StoryID, StoryName: q.StoryID}
+	}
+	return a
 }
 
 // Run ends questions that have expired and removes old ones, until ctx ends. The leader does that.
@@ -54,9 +57,10 @@ func (s *Questions) Run(ctx context.Context) error {
 				return supervise.UnlessEnded(ctx, err)
 			}
 		}
-		if now.Sub(swept) > questionSweep {
-			swept = now
-			if err := unlessLost(s.store.RemoveQuestions(ctx, token, now.Add(-questionLife))); err != nil {
+		if time.Since(swept) > questionSweep {
+			swept = time.Now()
+			err := s.store.RemoveQuestions(ctx, token, now.Add(-questionLife), endedQuestions)
+			if err := unlessLost(err); err != nil {
 				return supervise.UnlessEnded(ctx, err)
 			}
 		}

@@ -15,6 +15,8 @@ type retentionStore interface {
 	EventProjects(ctx context.Context) ([]string, error)
 	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
 	RemoveEvents(ctx context.Context, token int64, ids []int64) error
+	// RemovePast removes everything but events that is stored about a project's past.
+	RemovePast(ctx context.Context, token int64, project string) error
 	// RemoveStoryChanges removes what was done to stories before a time.
 	RemoveStoryChanges(ctx context.Context, token int64, before time.Time) error
 	OldestEvent(ctx context.Context) (received time.Time, err error)
@@ -33,12 +35,13 @@ const (
 
 // Retention removes old events, in steps so small that other writes do not wait.
 type Retention struct {
-	store  retentionStore
-	events *Events
-	bot    BotRunner
-	log    *slog.Logger
-	keep   time.Duration // 0: forever
-	leader Leadership
+	store     retentionStore
+	events    *Events
+	questions *Questions
+	bot       BotRunner
+	log       *slog.Logger
+	keep      time.Duration // 0: forever
+	leader    Leadership
 }
 
 // Run works until ctx ends. It returns an error when the store failed; nothing is lost if it is run again.
@@ -101,6 +104,37 @@ func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int
 	return removed, ctx.Err()
 }
 
+// Forget removes everything that is known of a project's past: events, visits, questions and who did what. The project
+// must have been removed.
+func (s *Retention) Forget(ctx context.Context, project string) error {
+	token, leads := s.leader.Token()
+	if !leads {
+		return domain.ErrNotLeader
+	}
+	for steps := newSteps(0); ; {
+		page, err := s.events.Page(ctx, domain.EventQuery{Project: project, Limit: steps.size})
+		if err != nil {
+			return err
+		}
+		if len(page.Events) == 0 {
+			break
+		}
+		var ids []int64
+		for _, e := range page.Events {
+			ids = append(ids, e.ID)
+		}
+		if err := steps.do(ctx, func() error { return s.store.RemoveEvents(ctx, token, ids) }); err != nil {
+			return err
+		}
+		s.events.tail.forget(ids)
+	}
+	if err := s.store.RemovePast(ctx, token, project); err != nil {
+		return err
+	}
+	s.events.visits.Forget()
+	return s.questions.load(ctx)
+}
+
 // Stored is how much the store holds.
 type Stored struct {
 	Size, Free int64     // of the database on disk, and how much of it can be reused, in bytes
@@ -113,38 +147,4 @@ func (s *Retention) Stored(ctx context.Context) (stored Stored, err error) {
 	}
 	stored.Oldest, err = s.store.OldestEvent(ctx)
 	return stored, err
-}
-
-// A write should wait no longer than 20 ms for a step. A step's duration includes waiting for other writes, so on a
-// busy gateway it says little: the limits keep steps from becoming too small to make progress, and pauses from becoming
-// too long.
-const (
-	maxStep, minStep           = 100, 20
-	longStep, shortStep        = 6 * time.Millisecond, 3 * time.Millisecond
-	minStepPause, maxStepPause = 2 * time.Millisecond, 50 * time.Millisecond
-)
-
-// steps divides long work on the store, so that other writes fit in between.
-type steps struct {
-	size int // how many rows the next step may take
-	rest time.Duration
-}
-
-// newSteps returns steps with pauses that are rest times as long as the step before.
-func newSteps(rest int) *steps { return &steps{size: minStep, rest: time.Duration(rest)} }
-
-func (s *steps) do(ctx context.Context, step func() error) error {
-	began := time.Now()
-	if err := step(); err != nil {
-		return err
-	}
-	took := time.Since(began)
-	switch {
-	case took > longStep:
-		s.size = max(s.size/2, minStep)
-	case took < shortStep:
-		s.size = min(s.size+s.size/2, maxStep)
-	}
-	supervise.Sleep(ctx, min(max(s.rest*took, minStepPause), maxStepPause))
-	return ctx.Err()
 }

@@ -4,11 +4,16 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/fold"
+	"switchyard/internal/supervise"
 )
 
 const (
@@ -18,13 +23,14 @@ const (
 	maxGone = domain.MaxSearchOffset + 2000
 )
 
-// SearchQuery is what is searched for.
 type SearchQuery struct {
 	Text string
 	// Offset is how many of each list are skipped, and Limit how many follow at most.
 	Offset, Limit int
 	// Texts asks for stories whose texts contain the words, too: the project servers search these.
 	Texts bool
+	// OnBoard leaves out stories that are on no board any more.
+	OnBoard bool
 }
 
 // Found is the result of a search, each list with the best match first.
@@ -34,8 +40,12 @@ type Found struct {
 	Agents   []domain.Agent
 	Texts    []domain.TextRef
 	Total    domain.FoundTotal
+	// OnBoard is how many of the stories are on a board now.
+	OnBoard int
 	// Silent is how many projects did not say in time what is in their texts.
 	Silent int
+	// Meant is the nearest name if nothing was found, "" if none is near.
+	Meant string
 }
 
 // Search finds stories, projects and agents by parts of their names, and stories by their texts, ignoring case and
@@ -60,7 +70,11 @@ func (s *Search) Find(ctx context.Context, q SearchQuery) (found Found, err erro
 	limit := q.Offset + q.Limit
 	stories := newRanking[domain.StoryRef](words, limit)
 	boards.search(stories)
-	if err := s.findGone(ctx, boards, stories); err != nil { // stories on no board rank below all others
+	onBoard := stories.total
+	if !q.OnBoard {
+		err = s.findGone(ctx, boards, stories) // stories on no board rank below all others
+	}
+	if err != nil {
 		return found, err
 	}
 	projects, agents := newRanking[string](words, limit), newRanking[domain.Agent](words, limit)
@@ -81,6 +95,9 @@ func (s *Search) Find(ctx context.Context, q SearchQuery) (found Found, err erro
 	}
 	found.Stories, found.Projects, found.Agents = stories.best(), projects.best(), agents.best()
 	found.Total.Stories, found.Total.Projects, found.Total.Agents = stories.total, projects.total, agents.total
+	if found.OnBoard = onBoard; found.Total.All() == 0 {
+		found.Meant = s.nearest(boards, words)
+	}
 	found.Stories, found.Projects = after(found.Stories, q.Offset), after(found.Projects, q.Offset)
 	found.Agents, found.Texts = after(found.Agents, q.Offset), after(found.Texts, q.Offset)
 	return found, nil
@@ -113,71 +130,69 @@ func (s *Search) findGone(ctx context.Context, boards *Boards, stories *ranking[
 	return nil
 }
 
-// Stories returns the first stories that match.
 func (s *Search) Stories(ctx context.Context, text string, limit int) ([]domain.StoryRef, error) {
 	found, err := s.Find(ctx, SearchQuery{Text: text, Limit: limit})
 	return found.Stories, err
 }
 
-func (b *Boards) search(stories *ranking[domain.StoryRef]) {
-	for i := range b.Pipelines {
-		p := &b.Pipelines[i]
-		if b.searched[i] == nil {
-			continue
-		}
-		_, done := domain.WorkStages(p.Stages)
-		for _, story := range b.searched[i]().stories {
-			rank, matches := stories.rank(story.id(), story.name())
-			if rank *= 2; int(story.stage) > done { // archived: a story in work that matches as well comes first
-				rank++
-			}
-			if !matches {
-				continue
-			}
-			if key := cmp.Or(story.name(), story.id()); !stories.takes(rank, key) {
-				stories.total++
-			} else {
-				item := &p.Stages[story.stage].Items[story.index]
-				stories.add(rank, key, domain.StoryRef{
-					Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: p.Stages[story.stage].Name,
-					Item: item, Finished: int(story.stage) >= done,
-				})
-			}
-		}
-	}
-}
-
-type searchedBoard struct {
-	stories []searchedStory
-	ids     map[string]bool
-}
-
-// searchedStory is where a story is in its pipeline, and its folded id and name, one after the other.
-type searchedStory struct {
-	folded       string
-	idLength     uint16
-	stage, index uint16
-}
-
-func (s searchedStory) id() string   { return s.folded[:s.idLength] }
-func (s searchedStory) name() string { return s.folded[s.idLength:] }
-
-func newSearchedBoard(stages []domain.Stage) *searchedBoard {
-	board := &searchedBoard{ids: map[string]bool{}}
-	for i, stage := range stages {
-		for j := range stage.Items {
-			id, name := fold.Text(clip(stage.Items[j].StoryID)), fold.Text(clip(stage.Items[j].StoryName))
-			board.stories = append(board.stories, searchedStory{id + name, uint16(len(id)), uint16(i), uint16(j)})
-			board.ids[stage.Items[j].StoryID] = true
-		}
-	}
-	return board
-}
-
-// maxSearched is how much of a name is searched, in bytes.
-const maxSearched = 300
-
-func clip(text string) string { return domain.CutBytes(text, maxSearched) }
-
 // notOnBoard is added to the rank of stories that are on no board, so that others come first.
 const notOnBoard = 10
+
+const (
+	// textTime is how long project servers may search their texts, and textCalls how many do at the same time.
+	textTime  = time.Second
+	textCalls = 16
+)
+
+// findTexts asks all projects that respond for stories whose texts contain the words, at most limit in all.
+func (s *Search) findTexts(ctx context.Context, boards *Boards, words []string, limit int) (found Found, err error) {
+	bounded, cancel := context.WithTimeout(ctx, textTime)
+	defer cancel()
+	type answer struct {
+		texts []domain.TextRef
+		total int
+		err   error
+	}
+	answers := make([]answer, len(boards.Pipelines))
+	text := strings.Join(words, " ")
+	var next atomic.Int64
+	var calls sync.WaitGroup
+	for range min(textCalls, len(answers)) {
+		calls.Add(1)
+		supervise.Go(s.log, "search in texts", func() {
+			defer calls.Done()
+			for i := int(next.Add(1)) - 1; i < len(answers); i = int(next.Add(1)) - 1 {
+				a, p := &answers[i], &boards.Pipelines[i]
+				if p.Reachable && !p.EventsOnly {
+					a.texts, a.total, a.err = s.servers.FindTexts(bounded, boards.Registry.Projects[i], text, limit)
+				}
+			}
+		})
+	}
+	calls.Wait()
+	if err := ctx.Err(); err != nil {
+		return found, err
+	}
+	for _, a := range answers {
+		if a.err != nil {
+			found.Silent++
+		}
+		for j := range a.texts {
+			t := &a.texts[j].StoryRef
+			t.StageTitle = s.pipelines.StageWord(t.Project, t.Stage)
+		}
+		found.Texts = append(found.Texts, a.texts...)
+		found.Total.Texts += a.total
+	}
+	slices.SortStableFunc(found.Texts, func(a, b domain.TextRef) int {
+		switch {
+		case a.Whole == b.Whole:
+			return 0
+		case a.Whole:
+			return -1
+		}
+		return 1
+	})
+	found.Texts = found.Texts[:min(len(found.Texts), limit)]
+	return found, nil
+}

@@ -12,76 +12,30 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Store keeps everything that the service stores. Each part is declared in the file that uses it.
-type Store interface {
-	projectStore
-	eventStore
-	agentStore
-	accessStore
-	storyStore
-	visitStore
-	historyStore
-	flowStore
-	questionStore
-	targetStore
-	acknowledgementStore
-	auditStore
-	claimStore
-	retentionStore
-	// Ping returns an error if the store cannot be reached.
-	Ping(ctx context.Context) error
-}
-
-// Options are what a Service is built from. Durations must be positive.
-type Options struct {
-	Store        Store
-	Changes      Changes     // by other gateways on the same database, nil if there are none
-	Leadership   Leadership  // nil if this gateway is alone
-	Gateways     GatewayList // nil if this gateway is alone
-	Log          *slog.Logger
-	AgentTimeout time.Duration // how long an agent may be silent before it is removed from the list
-	KeepEvents   time.Duration // 0: for ever
-	JoinTokenTTL time.Duration // how long a join token is valid
-	// PermissionRole is who may answer questions for a permission; operators by default.
-	PermissionRole domain.Role
-	// PublicURL is the console's address in messages, "" for messages without links.
-	PublicURL   string
-	Messenger   Messenger
-	Projects    ProjectServers
-	Stories     StoryServers
-	Tools       ToolServers
-	BotFile     BotFile
-	Bot         BotRunner
-	SharedBot   *SharedBot                 // to share the bot with other gateways, nil if there are none
-	Observe     func(added []domain.Event) // unless nil, is called with the events that this gateway has stored
-	Provider    SignInProvider             // nil if sign-in is not set up
-	Credentials CredentialsFile            // nil only then
-	SignInSetup SignInSetup
-}
-
 // Service combines the gateway's rules, with a type for each noun. All are safe for concurrent use.
 type Service struct {
-	Projects  *Projects
-	Agents    *Agents
-	Events    *Events
-	Visits    *Visits
-	Histories *Histories
-	Pipelines *Pipelines
-	Alerts    *Alerts
-	Overview  *Overview
-	Stories   *Stories
-	Claims    *Claims
-	Tools     *ProjectTools
-	Search    *Search
-	Flow      *Flow
-	Questions *Questions
-	Targets   *Targets
-	Push      Push
-	Bot       *Bot
-	SignIn    *SignIn
-	Access    *Access
-	Audit     *Audit
-	Retention *Retention
+	Projects   *Projects
+	Agents     *Agents
+	Events     *Events
+	Visits     *Visits
+	Histories  *Histories
+	Pipelines  *Pipelines
+	Alerts     *Alerts
+	Overview   *Overview
+	Stories    *Stories
+	Claims     *Claims
+	Tools      *ProjectTools
+	Search     *Search
+	Flow       *Flow
+	Questions  *Questions
+	Targets    *Targets
+	Push       Push
+	Deliveries Deliveries
+	Bot        *Bot
+	SignIn     *SignIn
+	Access     *Access
+	Audit      *Audit
+	Retention  *Retention
 
 	store     Store
 	changes   Changes
@@ -144,6 +98,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		gateways:  o.Gateways,
 		log:       o.Log,
 	}
+	s.Bot.pipelines = s.Pipelines
 	s.Histories = &Histories{store: o.Store, visits: visits, pipelines: s.Pipelines}
 	events.news.unreachable = s.Pipelines.unreachable
 	if err := events.news.share(ctx); err != nil {
@@ -159,23 +114,23 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s.Targets = newTargets(o, audit, events)
-	s.Push = Push{s.Targets}
+	s.Push, s.Deliveries = Push{s.Targets}, Deliveries{s.Targets, s.Questions}
 	if err := s.Targets.load(ctx); err != nil {
 		return nil, err
 	}
-	s.Alerts = &Alerts{
-		questions: s.Questions, targets: s.Targets,
-		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, bot: s.Bot,
-		pipelines: s.Pipelines, leader: o.Leadership,
-	}
-	s.Targets.alerts, s.Targets.pipelines = s.Alerts, s.Pipelines
-	s.Alerts.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.loadAcknowledgements)
-	if err := s.Alerts.loadAcknowledgements(ctx); err != nil {
+	acknowledged, err := loadAcknowledgements(ctx, o.Store, o.Changes, audit)
+	if err != nil {
 		return nil, err
 	}
+	s.Alerts = &Alerts{
+		questions: s.Questions, targets: s.Targets, store: o.Store, log: o.Log, projects: projects, agents: s.Agents,
+		events: events, bot: s.Bot, pipelines: s.Pipelines, leader: o.Leadership, acknowledged: acknowledged,
+	}
+	s.Flow = newFlow(o.Store, visits, s.Pipelines)
+	s.Targets.alerts, s.Targets.pipelines, s.Targets.flow = s.Alerts, s.Pipelines, s.Flow
 	visited := newReloader(o.Changes, domain.TopicVisits, visits.follow)
 	s.reloaders = []*reloader{
-		projects.stored, table.stored, access.stored, s.Alerts.stored, s.Questions.stored, claims.stored, visited,
+		projects.stored, table.stored, access.stored, acknowledged.stored, s.Questions.stored, claims.stored, visited,
 		s.Targets.stored,
 	}
 	s.Stories = &Stories{
@@ -185,17 +140,29 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s.Claims = &Claims{table: claims, stories: s.Stories, pipelines: s.Pipelines, leader: o.Leadership}
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, claims: s.Claims, stories: s.Stories, agents: s.Agents,
-		events: events,
+		events: events, flow: s.Flow,
 	}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
 	s.Retention = &Retention{
-		store: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, leader: o.Leadership,
+		store: o.Store, events: events, questions: s.Questions, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner,
+		leader: o.Leadership,
 	}
-	s.Flow = newFlow(o.Store, visits, s.Pipelines)
 	s.Search = &Search{
 		events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store, servers: o.Stories, log: o.Log,
 	}
 	return s, nil
+}
+
+func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTable) *Questions {
+	q := &Questions{
+		store: o.Store, audit: audit, projects: projects, agents: agents, leader: o.Leadership, log: o.Log,
+		permissionRole: o.PermissionRole, changed: make(chan struct{}),
+	}
+	if q.permissionRole == "" {
+		q.permissionRole = domain.RoleOperator
+	}
+	q.stored = newReloader(o.Changes, domain.TopicQuestions, q.load)
+	return q
 }
 
 // Ready returns an error unless the store responds and the last write, if it was in the last minute, succeeded.
@@ -242,9 +209,4 @@ func (s *Service) Sync(ctx context.Context) error {
 	})
 	group.Wait()
 	return nil
-}
-
-// GatewayList lists the live gateways that share the store, sorted by their time of starting.
-type GatewayList interface {
-	LiveGateways(ctx context.Context) ([]domain.LiveGateway, error)
 }

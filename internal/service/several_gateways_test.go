@@ -292,7 +292,8 @@ func TestTheBotIsOne(t *testing.T) {
 	if restarts := a.bot.restarted(); restarts != 3 {
 		t.Errorf("it was restarted %d times for 3 saves", restarts)
 	}
-	// That gateway also sends test messages, and returns the result.
+	// That gateway also sends test messages, and returns the result. The bot's state stays, and is not stored again for that.
+	told := a.told.Load()
 	if err := b.Bot.Test(ctx); err != nil {
 		t.Errorf("a test message: %v", err)
 	}
@@ -301,6 +302,9 @@ func TestTheBotIsOne(t *testing.T) {
 	}
 	if byA, byB := a.bot.tested(), b.bot.tested(); byA != 2 || byB != 0 {
 		t.Errorf("%d and %d test messages were sent", byA, byB)
+	}
+	if more := a.told.Load() - told; more != 0 {
+		t.Errorf("a state that stays was stored %d times", more)
 	}
 }
 

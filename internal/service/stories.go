@@ -70,7 +70,7 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 			story.Error = "the project server shows no single stories"
 		}
 	}
-	story.Project, story.ID, story.URL, story.Claim = project, id, p.URL, s.claims.of(project, id)
+	story.Project, story.ID, story.URL = project, id, p.URL
 	if err := s.addPast(ctx, &story); err != nil {
 		return domain.Story{}, err
 	}
@@ -83,9 +83,10 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 	return story, nil
 }
 
-// addPast adds a story's events and visits; none while the store cannot be reached.
+// addPast adds a story's claim, events and visits; only the claim as last known while the store cannot be reached.
 func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) {
 	if s.events.Available() != nil {
+		story.Claim = s.claims.of(story.Project, story.ID)
 		return nil
 	}
 	events, err := s.store.StoryEvents(ctx, story.Project, story.ID, maxHistory)
@@ -139,7 +140,7 @@ func (s *Stories) Recent(ctx context.Context, project, id string) (domain.Story,
 	return shared(ctx, &s.recent, storyKey(project, id), get)
 }
 
-func storyKey(project, id string) string { return project + "/" + id }
+func storyKey(project, id string) string { return domain.StoryKey{Project: project, ID: id}.String() }
 
 func (s *Stories) Create(ctx context.Context, project string, story []byte) (status int, body []byte, err error) {
 	p, err := s.mayChange(ctx, project)

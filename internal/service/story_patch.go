@@ -42,15 +42,17 @@ func (p patch) values(before domain.Story) (set []fieldChange, known bool) {
 		Done bool
 	}
 	if raw, given := p.fields["task"]; given && json.Unmarshal(raw, &task) == nil {
-		set = append(set, taskChange(task.Line, task.Done))
+		set = append(set, taskChange(before.File, task.Line, task.Done))
 	}
 	return set, len(set) == len(p.fields)
 }
 
-func taskChange(line int, done bool) fieldChange {
+func taskChange(before *domain.StoryFile, line int, done bool) fieldChange {
 	words := map[bool]string{true: "done", false: "open"}
 	at := "line " + strconv.Itoa(line) + " "
-	return fieldChange{"task", at + words[!done], at + words[done]}
+	isSame := func(t domain.Task) bool { return t.Line == line && t.Done == done }
+	same := before != nil && slices.ContainsFunc(before.Tasks, isSame)
+	return fieldChange{"task", at + words[done == same], at + words[done]}
 }
 
 type fieldChange struct{ name, before, after string }
@@ -84,14 +86,15 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 		}
 	}
 	set, known := asked.values(before)
-	if _, moves := asked.fields["stage"]; err == nil && moves && known && !slices.ContainsFunc(set, fieldChange.changes) {
+	idle := err == nil && known && !slices.ContainsFunc(set, fieldChange.changes)
+	if _, moves := asked.fields["stage"]; moves && idle {
 		return 0, nil, domain.Errorf(domain.Conflict, "already there: the story is in %s", before.Stage)
 	}
 	before.Project, before.ID = project, id
 	began := clock.Now()
 	status, body, err = s.servers.PatchStory(ctx, p, id, change)
 	s.recent.Forget(storyKey(project, id))
-	if err == nil && status/100 == 2 {
+	if err == nil && status/100 == 2 && (!idle || asked.takeOver) {
 		s.patched(ctx, before, set, stageIn(body, before.Stage, set), began, claim)
 	}
 	return status, body, err
@@ -101,26 +104,37 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 func (s *Stories) patched(
 	ctx context.Context, before domain.Story, set []fieldChange, stage string, began time.Time, claim *domain.Claim,
 ) {
-	var parts []string
-	for _, f := range set {
-		parts = append(parts, f.name+": "+orNone(f.before)+" → "+orNone(f.after))
-	}
-	var ended []domain.Claim
-	if claim != nil {
-		next := s.claims.newClaim(ctx, before.Project, before.ID, before.Stage)
-		switch {
-		case claim.Ended(s.pipelines.known(before.Project), stage):
-			ended = append(ended, *claim)
-			parts = append(parts, was("claim", claim.By, ""))
-		case claim.Holder != next.Holder && s.claims.pass(ctx, *claim, next) == nil:
-			parts = append(parts, was("claim", claim.By, next.By))
+	changes := s.changesOf(ctx, before, set, stage, began)
+	record := func(claim string, write func(*domain.AuditEntry) error) error {
+		var parts []string
+		for _, f := range set {
+			parts = append(parts, f.name+": "+orNone(f.before)+" → "+orNone(f.after))
 		}
+		return s.audit.change(ctx, domain.Change{
+			Action: domain.StoryChanged, Subject: storyKey(before.Project, before.ID), Project: before.Project,
+			Detail: details(append(parts, claim)...),
+		}, write)
 	}
-	c := domain.Change{
-		Action: domain.StoryChanged, Subject: storyKey(before.Project, before.ID), Detail: details(parts...),
-		Project: before.Project,
+	unclaimed := func(e *domain.AuditEntry) error { return s.claims.record(ctx, e, changes) }
+	var err error
+	switch next := s.claims.newClaim(ctx, before.Project, before.ID, before.Stage); {
+	case claim != nil && claim.Ended(s.pipelines.known(before.Project), stage):
+		err = record(was("claim", claim.By, ""), func(e *domain.AuditEntry) error {
+			return s.claims.record(ctx, e, changes, *claim)
+		})
+	case claim != nil && claim.Holder != next.Holder:
+		err = record(was("claim", claim.By, next.By), func(e *domain.AuditEntry) error {
+			return s.claims.pass(ctx, e, *claim, next, changes...)
+		})
+		if domain.CodeOf(err) == domain.NotFound { // it has just ended
+			err = record("", unclaimed)
+		}
+	default:
+		err = record("", unclaimed)
 	}
-	s.changed(ctx, c, s.changesOf(ctx, before, set, stage, began), ended...)
+	if err != nil {
+		s.audit.log.ErrorContext(ctx, "cannot store the audit entry of a change", "error", err)
+	}
 }
 
 // changesOf returns those changes of which events will tell.
@@ -132,26 +146,16 @@ func (s *Stories) changesOf(
 		Project: before.Project, StoryID: before.ID, At: began, By: s.claims.agents.nameOf(actor), Via: actor.Channel,
 	}
 	if stage != before.Stage && before.Stage != "" { // otherwise it is not known where it was
-		made.Type, made.Value = domain.StageTransition, stage
+		made.Type, made.Value = domain.StageTransition, domain.CutText(stage)
 		changes = append(changes, made)
 	}
 	for _, f := range set {
 		if f.name == "blocked" && f.after != "" && f.changes() {
-			made.Type, made.Value = domain.StoryBlocked, f.after
+			made.Type, made.Value = domain.StoryBlocked, domain.CutReason(f.after)
 			changes = append(changes, made)
 		}
 	}
 	return changes
-}
-
-// changed records a change of a story that was just made on its project server.
-func (s *Stories) changed(
-	ctx context.Context, c domain.Change, changes []domain.StoryChange, ended ...domain.Claim,
-) {
-	err := s.audit.change(ctx, c, func(e *domain.AuditEntry) error { return s.claims.record(ctx, e, changes, ended...) })
-	if err != nil {
-		s.audit.log.ErrorContext(ctx, "cannot store the audit entry of a change", "error", err)
-	}
 }
 
 // stageIn returns the stage of a story in a project server's response, otherwise the one that was asked for.

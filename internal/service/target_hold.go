@@ -26,6 +26,9 @@ func (d *deliverer) follow(ctx context.Context, now time.Time) {
 				r.told = map[string]int64{}
 			}
 			r.Progress.Told = nil
+			if t.Revision != t.Progress.Revision { // people have changed it meanwhile, perhaps what failed
+				r.Progress.NextAt = time.Time{}
+			}
 			d.targets[t.ID] = r
 		case r.Revision != t.Revision:
 			d.change(ctx, r, t, now)
@@ -197,16 +200,36 @@ func (d *deliverer) gather(ctx context.Context, r *running, now time.Time) error
 		d.saves = append(d.saves, d.saveOf(r))
 	case quiet || r.pending: // later, or when all has been read
 	case !p.HeldAt.IsZero() && r.Rules.Digest == domain.NoDigest, due.After(p.DigestedAt):
-		d.flush(r, now)
+		d.flush(ctx, r, now)
 	}
 	return nil
 }
 
+// flowOf is the line of flow in a target's daily digest, "" for none: the digest comes without it, too.
+func (d *deliverer) flowOf(ctx context.Context, r *running) string {
+	if r.Rules.Digest != domain.DailyDigest {
+		return ""
+	}
+	registry := d.pipelines.projects.Registry()
+	projects := slices.DeleteFunc(slices.Clone(r.Rules.Projects), func(name string) bool {
+		_, registered := registry.Index(name)
+		return !registered
+	})
+	if len(projects) == 0 && len(r.Rules.Projects) > 0 {
+		return ""
+	}
+	said, err := d.flow.sentence(ctx, r.zone, projects)
+	if err != nil {
+		return ""
+	}
+	return "Flow: " + said
+}
+
 // flush queues the digest of what was held back for a target, if there is anything.
-func (d *deliverer) flush(r *running, now time.Time) {
+func (d *deliverer) flush(ctx context.Context, r *running, now time.Time) {
 	save, g, alerts := d.saveOf(r), r.digest, r.news(d.standing)
 	if len(g.counts)+len(alerts) > 0 {
-		record, message := d.messages.digest(&r.Target, g, alerts, now)
+		record, message := d.messages.digest(&r.Target, g, alerts, d.flowOf(ctx, r), now)
 		for _, a := range alerts {
 			r.told[a.Key()] = a.Since.UnixMilli()
 		}

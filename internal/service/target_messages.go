@@ -25,13 +25,16 @@ func (m messages) id(t *domain.Target, parts ...string) string {
 	return m.database + "_" + t.ID + "_" + strings.Join(parts, "_")
 }
 
+// digestID is the part of a message's id that says which digest it is, by the last event in it.
+func digestID(upto int64) string { return "digest_" + strconv.FormatInt(upto, 10) }
+
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // lastYear is the last that JSON's times can have.
 const lastYear = 9999
 
 func (m messages) event(t *domain.Target, e domain.Event) domain.Message {
-	kind, d := e.Type.Kind(), e.Details()
+	kind, d, words := e.Type.Kind(), e.Details(), domain.StageWords(m.pipelines.StageWord)
 	at := e.At
 	if at.Year() > lastYear {
 		at = e.ReceivedAt
@@ -42,7 +45,8 @@ func (m messages) event(t *domain.Target, e domain.Event) domain.Message {
 	}
 	return domain.Message{
 		ID: m.id(t, strconv.FormatInt(e.ID, 10)), Type: string(e.Type), At: at, Data: e.AppendJSON(nil),
-		Title: e.Project + ": " + kind.Says(d), Text: m.messenger.Describe(e), Link: m.link(path), Signal: kind.Signal,
+		Title: e.Project + ": " + words.Says(e, d), Text: m.messenger.Describe(e, words),
+		Link: m.link(path), Signal: kind.Signal,
 	}
 }
 
@@ -126,9 +130,10 @@ func sentence(counts map[string]int) string {
 // maxDigestAlerts is how many alerts a digest lists; the others are counted.
 const maxDigestAlerts = 15
 
-// digest returns a digest of gathered events and of alerts, and the message about it.
+// digest returns a digest of gathered events and of alerts, and the message about it, which ends with the line flow if
+// there is one.
 func (m messages) digest(
-	t *domain.Target, g *gathered, alerts []domain.Alert, now time.Time,
+	t *domain.Target, g *gathered, alerts []domain.Alert, flow string, now time.Time,
 ) (domain.DigestRecord, domain.Message) {
 	counts := maps.Clone(g.counts)
 	r := domain.DigestRecord{
@@ -151,17 +156,27 @@ func (m messages) digest(
 		}
 		signal = domain.SignalCaution
 	}
-	r.Text, r.Counts = sentence(counts), counts
+	r.Text, r.Counts, r.Span = sentence(counts), counts, t.Rules.Span(!t.Progress.HeldAt.IsZero())
+	said := r.Span + ": " + r.Text
 	path := "/notifications/digests/" + r.ID
-	id := m.id(t, "digest", strconv.FormatInt(g.upto, 10))
+	id := m.id(t, digestID(g.upto))
 	if t.Progress.DigestEvent == g.upto { // only alerts since the last one
 		id += "_" + strconv.FormatInt(now.UnixMilli(), 10)
 	}
-	data, _ := json.Marshal(map[string]any{"text": r.Text, "link": cmp.Or(m.link(path), path), "counts": counts})
-	return r, domain.Message{
-		ID: id, Type: "digest", At: now, Data: data, Title: "Switchyard: " + r.Text,
-		Text: strings.Join(append([]string{r.Text}, lines...), "\n"), Link: m.link(path), Signal: signal,
+	text := said
+	if flow != "" {
+		text, lines = said+"\n"+flow, append(lines, flow)
 	}
+	return r, domain.Message{
+		ID: id, Type: "digest", At: now, Data: m.told(text, path, counts), Title: said,
+		Text: strings.Join(append([]string{said}, lines...), "\n"), Link: m.link(path), Signal: signal,
+	}
+}
+
+// told is what a webhook gets of a message that is about no single event or alert.
+func (s *Targets) told(text, path string, counts map[string]int) json.RawMessage {
+	data, _ := json.Marshal(map[string]any{"text": text, "link": cmp.Or(s.link(path), path), "counts": counts})
+	return data
 }
 
 func ruleText(t domain.Target) string {

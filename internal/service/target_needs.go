@@ -22,7 +22,7 @@ type targetStore interface {
 	Deliveries(ctx context.Context, target string, limit int) ([]domain.Delivery, error)
 	DeliveryHours(ctx context.Context, since time.Time) ([]domain.DeliveryHour, error)
 	Digest(ctx context.Context, id string) (domain.DigestRecord, error)
-	Digests(ctx context.Context, target string, limit int) ([]domain.DigestRecord, error)
+	Digests(ctx context.Context, target string, before time.Time, limit int) ([]domain.DigestRecord, error)
 	RemoveDigests(ctx context.Context, token int64, hours, digests time.Time) error
 	// PushKeys returns the keys by which push services know the gateway, creating them if there are none.
 	PushKeys(ctx context.Context) (domain.PushKeys, error)
@@ -40,5 +40,5 @@ type Messenger interface {
 	// Send sends the rest of a message. It takes at most 10 s.
 	Send(ctx context.Context, t domain.Target, m domain.Message) domain.Sent
 	// Describe returns an event as one line of text.
-	Describe(e domain.Event) string
+	Describe(e domain.Event, words domain.StageWords) string
 }

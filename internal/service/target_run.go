@@ -183,7 +183,7 @@ func (d *deliverer) tidy(ctx context.Context, now time.Time) error {
 }
 
 func (d *deliverer) saveOf(r *running) domain.TargetSave {
-	r.settled = r.Progress.Position
+	r.settled, r.Progress.Revision = r.Progress.Position, r.Revision
 	return domain.TargetSave{Target: r.ID, Progress: r.Progress, Revision: r.Revision}
 }
 

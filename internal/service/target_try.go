@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -55,26 +54,50 @@ func (s *Targets) Test(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	m, sent, err := s.test(ctx, t)
+	if m.ID != "" {
+		d := delivery(m, sent, 1, clock.Now())
+		d.Message = nil // a test is not sent again
+		if err := s.store.AddDelivery(context.WithoutCancel(ctx), id, d); err != nil {
+			s.log.WarnContext(ctx, "cannot store a delivery", "error", err)
+		}
+	}
+	return err
+}
+
+// TestFirst sends a test message to a target that is not stored yet, with a secret of its own if it signs. It returns
+// Invalid for an address that is no target's, and BadGateway with the reason when the message was not accepted.
+func (s *Targets) TestFirst(ctx context.Context, t domain.Target) (domain.Sent, error) {
+	signs, err := s.messenger.Check(ctx, t.URL)
+	if err == nil {
+		err = domain.CheckTargetName(t.Name)
+	}
+	if err != nil {
+		return domain.Sent{}, err
+	}
+	if signs {
+		t.Secret = newWebhookSecret()
+	}
+	_, sent, err := s.test(ctx, t)
+	return sent, err
+}
+
+func (s *Targets) test(ctx context.Context, t domain.Target) (m domain.Message, sent domain.Sent, err error) {
 	if err := domain.ActorOf(ctx).CheckScope(""); err != nil {
-		return err
+		return m, sent, err
 	}
-	const text = "This is a test message of Switchyard."
-	m := domain.Message{
-		ID: newMessageID(), Type: "test", At: clock.Now(), Title: "Switchyard", Text: text, Link: s.link("/notifications"),
+	const text, path = "This is a test message of Switchyard.", "/notifications"
+	m = domain.Message{
+		ID: newMessageID(), Type: "test", At: clock.Now(), Title: "Switchyard", Text: text, Link: s.link(path),
+		Data: s.told(text, path, map[string]int{}),
 	}
-	m.Data, _ = json.Marshal(map[string]string{"text": text, "link": m.Link})
 	t.Progress.Parts = 0
-	sent := s.messenger.Send(ctx, t, m)
-	d := delivery(m, sent, 1, clock.Now())
-	d.Message = nil // a test is not sent again
-	if err := s.store.AddDelivery(context.WithoutCancel(ctx), id, d); err != nil {
-		s.log.WarnContext(ctx, "cannot store a delivery", "error", err)
+	if sent = s.messenger.Send(ctx, t, m); sent.Err != nil {
+		return m, sent, domain.WrapError(domain.BadGateway, sent.Err, domain.MessageOf(sent.Err))
 	}
-	if sent.Err != nil {
-		return domain.WrapError(domain.BadGateway, sent.Err, domain.MessageOf(sent.Err))
-	}
-	s.audit.changed(ctx, domain.Change{Action: domain.TargetTested, Subject: t.Name, Detail: is("id", id)})
-	return nil
+	detail := details(is("id", t.ID), is("url", s.Shown(t.URL)))
+	s.audit.changed(ctx, domain.Change{Action: domain.TargetTested, Subject: t.Name, Detail: detail})
+	return m, sent, nil
 }
 
 func delivery(m domain.Message, sent domain.Sent, attempt int, at time.Time) domain.Delivery {

@@ -24,6 +24,7 @@ type Targets struct {
 	events    *Events
 	alerts    *Alerts
 	pipelines *Pipelines
+	flow      *Flow
 	leader    Leadership
 	messenger Messenger
 	publicURL string        // "" for messages without links
@@ -261,4 +262,23 @@ func (s *Targets) link(path string) string {
 		return ""
 	}
 	return s.publicURL + path
+}
+
+// failing returns the targets that fail as alerts.
+func (s *Targets) failing() (found []domain.Alert) {
+	now := clock.Now()
+	for _, t := range *s.current.Load() {
+		p := t.Progress
+		a := domain.Alert{Kind: domain.AlertTarget, Target: t.ID, Agent: t.Name, Since: p.FailingAt}
+		switch {
+		case t.Owner != "":
+			continue
+		case p.Gone && !t.Enabled:
+			a.Reason = "the receiver wants no more of them (410)"
+		case !t.Enabled || p.FailingAt.IsZero() || now.Sub(p.FailingAt) < domain.FailingFor:
+			continue
+		}
+		found = append(found, a)
+	}
+	return found
 }

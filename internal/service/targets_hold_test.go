@@ -37,7 +37,7 @@ func TestWhatQuietHoursHeldBackComesInOneMessage(t *testing.T) {
 		until(t, "UTC", "2000-01-01 00:10:00")
 		g.happens("alpha", domain.StoryBlocked, 1)
 		until(t, "UTC", "2000-01-01 07:00:02")
-		want(t, "at seven", g.take("night"), "Switchyard: 1 blocked")
+		want(t, "at seven", g.take("night"), "The night: 1 blocked")
 		g.happens("alpha", domain.StoryBlocked, 1)
 		until(t, "UTC", "2000-01-01 21:59:58")
 		want(t, "by day", g.take("night"), "alpha: blocked")
@@ -56,17 +56,17 @@ func TestWhatQuietHoursHeldBackComesInOneMessage(t *testing.T) {
 		g.mu.Lock()
 		m := g.all[len(g.all)-1].message
 		g.mu.Unlock()
-		want(t, "in the morning", g.take("night"), "Switchyard: 12 finished, 2 blocked, 1 question")
+		want(t, "in the morning", g.take("night"), "The night: 12 finished, 2 blocked, 1 question")
 		var data struct {
 			Text, Link string
 			Counts     map[string]int
 		}
-		if err := json.Unmarshal(m.Data, &data); err != nil || data.Text != "12 finished, 2 blocked, 1 question" || data.Counts["finished"] != 12 || data.Counts["alert.question"] != 1 ||
+		if err := json.Unmarshal(m.Data, &data); err != nil || data.Text != "The night: 12 finished, 2 blocked, 1 question" || data.Counts["finished"] != 12 || data.Counts["alert.question"] != 1 ||
 			m.Type != "digest" || !strings.Contains(m.Text, "still there") || strings.Contains(m.Text, "over by then") || !strings.HasSuffix(m.ID, "_"+night.ID+"_digest_16") {
 			t.Errorf("%+v, %v", m, err)
 		}
 		id, found := strings.CutPrefix(data.Link, "https://yard.example/notifications/digests/")
-		record, events, err := g.Targets.Digest(t.Context(), id, 10)
+		record, events, err := g.Deliveries.Digest(t.Context(), id, 10)
 		if err != nil || !found || record.Name != "night" || len(record.Alerts) != 1 || record.Alerts[0].Key != fmt.Sprintf("question/%d", still.ID) || len(events) != 10 || events[0].ID != 3 {
 			t.Errorf("%+v, %d events, %v", record, len(events), err)
 		}
@@ -80,13 +80,13 @@ func TestWhatQuietHoursHeldBackComesInOneMessage(t *testing.T) {
 
 // TestQuietHoursAreByTheClockOfTheZone, over its changes both ways.
 func TestQuietHoursAreByTheClockOfTheZone(t *testing.T) {
-	for _, c := range []struct{ quiet, at, ends string }{
-		{"22:00-07:00", "2000-03-25 23:00:00", "2000-03-26 07:00:00"}, // an hour shorter
-		{"22:00-07:00", "2000-10-28 23:00:00", "2000-10-29 07:00:00"}, // an hour longer
-		{"01:30-02:30", "2000-03-26 01:40:00", "2000-03-26 03:00:00"}, // there is no 02:30
-		{"12:00-13:00 sat", "2000-03-25 12:10:00", "2000-03-25 13:00:00"},
-		{"22:00-07:00 sat", "2000-03-26 03:10:00", "2000-03-26 07:00:00"},
-		{"22:00-07:00 sun", "2000-03-26 05:10:00", ""}, // it began on a Saturday
+	for _, c := range []struct{ quiet, at, ends, span string }{
+		{"22:00-07:00", "2000-03-25 23:00:00", "2000-03-26 07:00:00", "The night"},       // an hour shorter
+		{"22:00-07:00", "2000-10-28 23:00:00", "2000-10-29 07:00:00", "The night"},       // an hour longer
+		{"01:30-02:30", "2000-03-26 01:40:00", "2000-03-26 03:00:00", "The quiet hours"}, // there is no 02:30
+		{"12:00-13:00 sat", "2000-03-25 12:10:00", "2000-03-25 13:00:00", "The quiet hours"},
+		{"22:00-07:00 sat", "2000-03-26 03:10:00", "2000-03-26 07:00:00", "The night"},
+		{"22:00-07:00 sun", "2000-03-26 05:10:00", "", ""}, // it began on a Saturday
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			until(t, "Europe/Vienna", c.at)
@@ -111,7 +111,7 @@ func TestQuietHoursAreByTheClockOfTheZone(t *testing.T) {
 			time.Sleep(time.Until(end) - time.Second)
 			want(t, "still quiet", g.take("one"))
 			time.Sleep(3 * time.Second)
-			want(t, c.quiet, g.take("one"), "Switchyard: 1 blocked")
+			want(t, c.quiet, g.take("one"), c.span+": 1 blocked")
 		})
 	}
 }
@@ -128,18 +128,18 @@ func TestADigestComesAtItsTime(t *testing.T) {
 		until(t, "UTC", "2000-01-01 00:29:58") // half past five in Kolkata
 		want(t, "before the hour", g.take("hourly"))
 		until(t, "UTC", "2000-01-01 00:30:02")
-		want(t, "at the full hour", g.take("hourly"), "Switchyard: 2 blocked")
+		want(t, "at the full hour", g.take("hourly"), "The hour: 2 blocked")
 		until(t, "UTC", "2000-01-01 01:10:00")
 		g.asks("Which?")
 		g.happens("beta", domain.StoryBlocked, 1)
 		until(t, "UTC", "2000-01-01 01:30:02")
-		want(t, "an hour later", g.take("hourly"), "Switchyard: 1 blocked, 1 question")
+		want(t, "an hour later", g.take("hourly"), "The hour: 1 blocked, 1 question")
 		until(t, "UTC", "2000-01-01 02:29:57")
 		want(t, "nothing to tell", g.take("hourly"))
 		want(t, "the day", g.take("daily"))
 		g.restart(10 * time.Second) // over the time at which it is due
 		time.Sleep(3 * time.Second)
-		want(t, "at eight", g.take("daily"), "Switchyard: 3 blocked, 1 question")
+		want(t, "at eight", g.take("daily"), "The day: 3 blocked, 1 question")
 		until(t, "UTC", "2000-01-02 12:00:00")
 		want(t, "a day of nothing", g.take("daily"))
 		want(t, "hours of nothing", g.take("hourly"))
@@ -148,6 +148,46 @@ func TestADigestComesAtItsTime(t *testing.T) {
 		g.change(daily, func(t *domain.Target) { t.Rules.Digest = domain.NoDigest })
 		time.Sleep(3 * time.Second)
 		want(t, "without digest", g.take("daily"), "alpha: blocked")
+	})
+}
+
+// TestADailyDigestHasALineOfFlow about its projects, as long as there are any of them.
+func TestADailyDigestHasALineOfFlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		for _, name := range []string{"alpha", "beta"} {
+			if _, err := g.Projects.Add(t.Context(), name, "http://"+name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		finished := domain.TargetRules{Events: []domain.EventType{domain.StageTransition}, Digest: domain.DailyDigest}
+		g.add("all", finished)
+		finished.Projects = []string{"alpha", "gone"}
+		g.add("alpha", finished)
+		finished.Projects = []string{"gone"}
+		g.add("gone", finished)
+		finished.Projects, finished.Digest = nil, domain.HourlyDigest
+		g.add("hourly", finished)
+		g.happens("alpha", domain.StageTransition, 12)
+		g.happens("beta", domain.StageTransition, 3)
+		g.happens("gone", domain.StageTransition, 1)
+		until(t, "UTC", "2000-01-01 08:00:02")
+		const times = " stories finished in 90 days: half within 1 day, 85 % within 1 day; 0 in work."
+		lines := map[string]string{"all": "\nFlow: 15" + times, "alpha": "\nFlow: 12" + times, "gone": "", "hourly": ""}
+		for _, m := range g.posts() {
+			line, known := lines[m.target]
+			var data struct{ Text string }
+			if err := json.Unmarshal(m.message.Data, &data); err != nil {
+				t.Fatal(err)
+			}
+			if text := m.message.Title + line; !known || m.message.Text != text || data.Text != text {
+				t.Errorf("%s: %q, to programs %q, want %q", m.target, m.message.Text, data.Text, text)
+			}
+			delete(lines, m.target)
+		}
+		if len(lines) > 0 {
+			t.Errorf("no digest for %v", lines)
+		}
 	})
 }
 
@@ -163,7 +203,7 @@ func TestADigestWaitsForTheEndOfQuietHours(t *testing.T) {
 		until(t, "UTC", "2000-01-01 07:14:59")
 		want(t, "at night", g.take("one"))
 		until(t, "UTC", "2000-01-01 07:15:02")
-		want(t, "at its end", g.take("one"), "Switchyard: 1 blocked")
+		want(t, "at its end", g.take("one"), "The quiet hours: 1 blocked")
 	})
 }
 

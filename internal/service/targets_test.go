@@ -34,6 +34,8 @@ type postbox struct {
 	all    []posted
 	answer func(target string, m domain.Message) domain.Sent
 	takes  time.Duration
+	// troubled is the only target for which takes counts, "" for all.
+	troubled string
 }
 
 func (p *postbox) Check(_ context.Context, address domain.Secret) (bool, error) {
@@ -42,13 +44,15 @@ func (p *postbox) Check(_ context.Context, address domain.Secret) (bool, error) 
 
 func (p *postbox) Shown(domain.Secret) string { return "https://…" }
 
-func (p *postbox) Describe(e domain.Event) string { return e.Project + " " + e.Details().StoryID }
+func (p *postbox) Describe(e domain.Event, _ domain.StageWords) string {
+	return e.Project + " " + e.Details().StoryID
+}
 
 func (p *postbox) Send(ctx context.Context, t domain.Target, m domain.Message) (sent domain.Sent) {
 	p.mu.Lock()
 	answer := p.answer
 	p.mu.Unlock()
-	if p.takes > 0 {
+	if p.takes > 0 && (p.troubled == "" || p.troubled == t.Name) {
 		select {
 		case <-time.After(p.takes):
 		case <-ctx.Done():
@@ -136,7 +140,7 @@ func (g *told) start() {
 	}
 	g.Service, err = service.New(context.Background(), service.Options{
 		Store: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: time.Minute, JoinTokenTTL: time.Hour, Bot: &postingBot{posted: math.MaxInt64}, Messenger: g.postbox,
-		PublicURL: "https://yard.example", KeepEvents: g.keep,
+		PublicURL: "https://yard.example", KeepEvents: g.keep, Projects: flowBoards{},
 	})
 	if err != nil {
 		g.t.Fatal(err)
@@ -247,7 +251,7 @@ func TestEventsAreToldOneByOneFromTheTimeOfTheTarget(t *testing.T) {
 		if err := json.Unmarshal(last.Data, &data); err != nil || data["id"] != 7.0 || data["project"] != "beta" || last.Type != "story_blocked" || !strings.HasPrefix(last.Link, "https://yard.example/projects/beta/stories/") {
 			t.Errorf("%+v, %v", last, err)
 		}
-		list, err := g.Targets.Deliveries(t.Context(), all.ID, 10)
+		list, err := g.Deliveries.List(t.Context(), all.ID, 10)
 		if err != nil || len(list) != 3 || list[0].Attempt != 1 || list[0].Error != "" {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -375,7 +379,7 @@ func TestAMessageThatIsRefusedAsSuchIsSkippedAfterADay(t *testing.T) {
 		if n := len(g.posts()); n != 10 || g.posts()[8].skipped != 1 || g.posts()[9].skipped != 0 || g.posts()[7].at.Sub(began).Round(time.Second) != 24*time.Hour {
 			t.Errorf("%d: %+v", n, g.posts())
 		}
-		list, err := g.Targets.Deliveries(t.Context(), picky.ID, 3)
+		list, err := g.Deliveries.List(t.Context(), picky.ID, 3)
 		if err != nil || list[2].Error != "skipped after 24 hours: 422" || list[2].Attempt != 8 || list[1].Error != "" {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -415,6 +419,71 @@ func TestNothingIsSkippedOrDoubledByARestart(t *testing.T) {
 		time.Sleep(time.Minute)
 		want(t, "after another restart", g.take("all"))
 	})
+}
+
+// TestTroubleWithAReceiverCostsNoMessage: one that is away for a day, answers nothing or is slow gets everything once, in
+// order, although the gateway is restarted meanwhile; other targets do not wait for it.
+func TestTroubleWithAReceiverCostsNoMessage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of processor time")
+	}
+	const events = 300
+	for name, trouble := range map[string]struct {
+		takes, lasts time.Duration
+		answer       func(string, domain.Message) domain.Sent
+	}{
+		"away for a day":  {0, 24 * time.Hour, refuses(503)},
+		"answers nothing": {10 * time.Second, time.Hour, refuses(0)},
+		"slow":            {2 * time.Second, time.Hour, nil},
+		"busy for a while": {0, time.Hour, func(string, domain.Message) domain.Sent {
+			return domain.Sent{Status: 429, RetryAfter: 20 * time.Minute, Err: domain.Errorf(domain.BadGateway, "429")}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newTold(t)
+				troubled := g.add("troubled", blockedOnly)
+				g.add("other", blockedOnly)
+				time.Sleep(time.Second)
+				g.troubled = "troubled"
+				g.takes = trouble.takes
+				g.says(func(target string, m domain.Message) domain.Sent {
+					if target == "other" || trouble.answer == nil {
+						return domain.Sent{Status: 200}
+					}
+					return trouble.answer(target, m)
+				})
+				for range 3 {
+					g.happens("alpha", domain.StoryBlocked, events/3)
+					time.Sleep(time.Second)
+					if n := len(g.take("other")); n != events/3 {
+						t.Errorf("the other target has got %d messages after a second", n)
+					}
+					time.Sleep(trouble.lasts / 3)
+					g.restart(time.Second)
+				}
+				g.says(nil)
+				g.change(troubled, func(*domain.Target) {}) // tries at once, although nothing is delivered yet
+				time.Sleep(time.Hour)
+				var accepted []string
+				for _, m := range g.posts() {
+					if !m.refused {
+						accepted = append(accepted, m.message.ID)
+					}
+				}
+				different := slices.Compact(slices.Clone(accepted))
+				t.Logf("%d events: %d accepted, %d repeated, %d lost", events, len(accepted), len(accepted)-len(different), events-len(different))
+				if len(accepted) != events || len(different) != events {
+					t.Errorf("%d messages were accepted", len(accepted))
+				}
+				for i, id := range different {
+					if want := fmt.Sprintf("_%d", i+1); !strings.HasSuffix(id, want) {
+						t.Fatalf("message %d is %s", i, id)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestAnAlertIsToldOnceWhenItBegins(t *testing.T) {

@@ -56,7 +56,7 @@ func newSaver(t *testing.T, url, id string, b *boardServer) *saver {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = s.Events.Follow(ctx, func() <-chan struct{} { return db.Changed(domain.TopicEvents) })
+		_ = s.Events.Follow(ctx, db.NewEvents)
 	}()
 	var loops sync.WaitGroup
 	loops.Go(func() { _ = db.Run(ctx) })

@@ -3,8 +3,10 @@ package service_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -67,7 +69,7 @@ func raw(t testing.TB, s *service.Service, text string) string {
 		if len(pipelines) == 0 { // another gateway's project has not arrived
 			return false
 		}
-		shown = string(pipelines[0].Raw)
+		shown = string(s.Claims.Texts(pipelines)[0])
 		return strings.Contains(shown, text)
 	})
 	return shown
@@ -91,14 +93,17 @@ func TestAgesSurviveRestartsAndEdits(t *testing.T) {
 	recordFeed(t, s, went(t, "alpha", "1", "1_backlog", "2_current", arrived))
 	want := fmt.Sprintf(`[{"name":"2_current","color":"red","items":[{"story_id":"1","story_name":"One","blocked":null,"merge_failure":null,`+
 		`"since_ms":%d,"points":3,"blocked_since_ms":null,"claim":null}]},{"name":"5_done","items":[]}]`, arrived.UnixMilli())
-	if got := raw(t, s, "2_current"); got != want {
+	if got := raw(t, s, strconv.FormatInt(arrived.UnixMilli(), 10)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	record, err := domain.ParseRecord(fmt.Appendf(nil, `{"type":"story_blocked","story_id":"1","reason":"key","timestamp_ms":%d}`, blocked.UnixMilli()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	recordFeed(t, s, domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha", URL: "http://alpha"}, Records: []domain.Record{record}})
+	recordFeed(t, s, domain.FeedRead{
+		Cursor: domain.FeedCursor{Project: "alpha", URL: "http://alpha"}, Records: []domain.Record{record},
+		ReceivedAt: time.Now(), // after the board without the block was asked for, which may be compared later
+	})
 	b.show(t, "http://alpha", fmt.Sprintf(stages, `"key"`, now.UnixMilli()))
 	dated := fmt.Sprintf(`"blocked":"key","merge_failure":null,"since_ms":%d,"points":3,"blocked_since_ms":%d`, arrived.UnixMilli(), blocked.UnixMilli())
 	raw(t, s, dated)
@@ -109,5 +114,31 @@ func TestAgesSurviveRestartsAndEdits(t *testing.T) {
 	alerts := s.Alerts.List(t.Context())
 	if len(alerts.Items) != 1 || !alerts.Items[0].Since.Equal(blocked) {
 		t.Errorf("alerts %+v", alerts)
+	}
+}
+
+// visitless is a database whose visits cannot be read.
+type visitless struct{ service.Store }
+
+func (visitless) ProjectVisits(context.Context, []string, time.Time) (map[string]*domain.ProjectVisits, error) {
+	return nil, errors.New("the disk has failed")
+}
+
+// TestABoardWithoutVisitsHasItsTimesAndNoClaimOfItsServers: a project server says nothing about who works on a story.
+func TestABoardWithoutVisitsHasItsTimesAndNoClaimOfItsServers(t *testing.T) {
+	db, err := sqlite.Open(t.Context(), storetest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	b := &boardServer{}
+	b.show(t, "http://alpha", `[{"name":"1_backlog","items":[{"story_id":"1","story_name":"One","since_ms":5000,"claim":{"by":"root"}}]}]`)
+	s := overBoard(t, visitless{db}, b)
+	if _, err := s.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+		t.Fatal(err)
+	}
+	const want = `[{"name":"1_backlog","items":[{"story_id":"1","story_name":"One","since_ms":5000,"claim":null,"blocked_since_ms":null}]}]`
+	if got := raw(t, s, "1_backlog"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -22,7 +22,7 @@ func (db acknowledgements) Acknowledge(
 ) error {
 	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
 		for _, a := range all {
-			_, err := tx.ExecContext(ctx, `INSERT INTO acknowledgements (key, project, text, by_whom, at_ms, until_ms, since_ms)
+			err := Exec(ctx, tx, `INSERT INTO acknowledgements (key, project, text, by_whom, at_ms, until_ms, since_ms)
 				VALUES ($1, $2, $3, $4, $5, $6, $7)
 				ON CONFLICT (key) DO UPDATE SET project = excluded.project, text = excluded.text,
 				by_whom = excluded.by_whom, at_ms = excluded.at_ms, until_ms = excluded.until_ms,
@@ -43,7 +43,7 @@ func (db acknowledgements) EndAcknowledgements(
 ) error {
 	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
 		for _, a := range ended {
-			_, err := tx.ExecContext(ctx, "DELETE FROM acknowledgements WHERE key = $1 AND at_ms = $2", a.Key, ToMilli(a.At))
+			err := Exec(ctx, tx, "DELETE FROM acknowledgements WHERE key = $1 AND at_ms = $2", a.Key, ToMilli(a.At))
 			if err != nil {
 				return err
 			}

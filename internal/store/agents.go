@@ -18,10 +18,9 @@ func (db agents) Redeem(ctx context.Context, e *domain.AuditEntry, tokenHash str
 		if err := changeRow(ctx, tx, use, tokenHash, agent.JoinedAt.UnixMilli(), agent.ID); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms,
+		return Exec(ctx, tx, `INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms,
 			state_since_ms, last_seen_ms, assigned_project) VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7)`,
 			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAt.UnixMilli(), agent.Project)
-		return err
 	})
 }
 
@@ -96,7 +95,7 @@ func (db agents) RemoveAgent(ctx context.Context, e *domain.AuditEntry, id strin
 		if err := changeRow(ctx, tx, "DELETE FROM agents WHERE id = $1", id); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM claims WHERE agent_id = $1", id); err != nil {
+		if err := Exec(ctx, tx, "DELETE FROM claims WHERE agent_id = $1", id); err != nil {
 			return err
 		}
 		return endAgentTokens(ctx, tx, "agent_id = $1", id)
@@ -106,27 +105,25 @@ func (db agents) RemoveAgent(ctx context.Context, e *domain.AuditEntry, id strin
 // endAgentTokens removes the tokens of agents' commands that match a condition, and the sessions made with them.
 func endAgentTokens(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
 	ended := " FROM named_tokens WHERE agent_id <> '' AND " + condition
-	if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE token_id IN (SELECT id"+ended+")", args...); err != nil {
+	if err := Exec(ctx, tx, "DELETE FROM sessions WHERE token_id IN (SELECT id"+ended+")", args...); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, "DELETE"+ended, args...)
-	return err
+	return Exec(ctx, tx, "DELETE"+ended, args...)
 }
 
 // AddToken stores a new join token and removes the oldest unused ones, so that at most most remain. It returns Conflict
 // if there is one with the same hash.
 func (db agents) AddToken(ctx context.Context, e *domain.AuditEntry, t domain.JoinToken, most int) error {
 	return db.change(ctx, e, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx,
+		err := Exec(ctx, tx,
 			"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, $2, $3, $4)",
 			t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli(), t.Project)
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM join_tokens WHERE hash IN (SELECT hash FROM join_tokens
+		return Exec(ctx, tx, `DELETE FROM join_tokens WHERE hash IN (SELECT hash FROM join_tokens
 			WHERE used_at_ms = 0 AND expires_at_ms > $1 AND hash <> $2 ORDER BY created_at_ms DESC, hash LIMIT $4 OFFSET $3)`,
 			t.CreatedAt.UnixMilli(), t.Hash, most-1, most)
-		return err
 	})
 }
 

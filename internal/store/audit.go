@@ -16,8 +16,12 @@ import (
 // repeatTime is how long a change that repeats is counted in the entry of the first.
 const repeatTime = time.Minute
 
-// addAudit stores an entry and sets its Times. If it repeats one of the last minute it is counted there.
+// addAudit stores an entry and sets its ID and Times. If it repeats one of the last minute it is counted there. One
+// with an ID is stored already, and gets its Detail.
 func addAudit(ctx context.Context, tx *sql.Tx, e *domain.AuditEntry) error {
+	if e.ID != 0 {
+		return changeRow(ctx, tx, "UPDATE audit SET detail = $2 WHERE id = $1", e.ID, e.Detail)
+	}
 	account := ""
 	if e.Times > 0 {
 		account = e.Account
@@ -28,11 +32,10 @@ func addAudit(ctx context.Context, tx *sql.Tx, e *domain.AuditEntry) error {
 			return err
 		}
 	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id, "+
+	return tx.QueryRowContext(ctx, "INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id, "+
 		"account, times)"+
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-		e.At.UnixMilli(), e.Who, e.Via, e.Role, e.Action, e.Subject, e.Detail, e.RequestID, account, e.Times)
-	return err
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
+		e.At.UnixMilli(), e.Who, e.Via, e.Role, e.Action, e.Subject, e.Detail, e.RequestID, account, e.Times).Scan(&e.ID)
 }
 
 func (db audit) AddAudit(ctx context.Context, e domain.AuditEntry) error {
@@ -84,14 +87,16 @@ func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit 
 ) error {
 	statement, args := "SELECT id, at_ms, who, via, role, action, subject, detail, request_id, times FROM audit WHERE "+
 		"id < $1", []any{q.Before}
-	where := func(column, text string) {
-		if text != "" {
-			args = append(args, text)
-			statement += fmt.Sprintf(" AND %s = $%d", column, len(args))
+	where := func(wanted bool, condition string, value any) {
+		if wanted {
+			args = append(args, value)
+			statement += fmt.Sprintf(" AND %s $%d", condition, len(args))
 		}
 	}
-	where("who", q.Who)
-	where("action", string(q.Action))
+	where(q.Who != "", "who =", q.Who)
+	where(q.Action != "", "action =", string(q.Action))
+	where(q.From > 0, "at_ms >=", q.From)
+	where(q.To > 0, "at_ms <", q.To)
 	args = append(args, limit)
 	return EachRow(ctx, tx, func(row Row) (e domain.AuditEntry, err error) {
 		err = row.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID,

@@ -89,8 +89,10 @@ func newChangeSQL(d Dialect) *changeSQL {
 			DO UPDATE SET open_visits = excluded.open_visits, stages = excluded.stages`),
 		dropVisits: sql(`DELETE FROM stage_visits WHERE (story, number) IN (SELECT stories.id, {2}::number
 			FROM {rows} JOIN stories ON stories.project = {0} AND stories.story_id = {1})`),
-		pasts: sql("SELECT project, id, since_ms, live_ms FROM histories WHERE project IN (SELECT {0} FROM {rows})"),
-		savePast: `INSERT INTO histories (project, id, since_ms, live_ms) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (project) DO UPDATE SET id = excluded.id, since_ms = excluded.since_ms` + d.VisitChanged,
+		pasts: sql(`SELECT project, id, since_ms, live_ms, latest FROM histories
+			WHERE project IN (SELECT {0} FROM {rows})`),
+		savePast: `INSERT INTO histories (project, id, since_ms, live_ms, latest) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (project)
+			DO UPDATE SET id = excluded.id, since_ms = excluded.since_ms, latest = excluded.latest` + d.VisitChanged,
 	}
 }

@@ -23,41 +23,47 @@ func (db claims) Claims(ctx context.Context) ([]domain.Claim, error) {
 
 const oneClaim = "SELECT " + claimColumns + " FROM claims WHERE project = $1 AND story_id = $2"
 
-// Claim returns the claim of a story. It returns NotFound.
 func (db claims) Claim(ctx context.Context, project, id string) (domain.Claim, error) {
 	c, err := scanClaim(db.engine.Read.QueryRowContext(ctx, oneClaim, project, Key(id)))
 	return c, db.Translate(err)
 }
 
-// AddClaim stores the first of the claims whose story nobody has claimed, and returns its index, or -1 and the claim of
-// the first story if there is none. It returns NotFound if the agent that holds them or the project has been removed.
-func (db claims) AddClaim(ctx context.Context, wanted ...domain.Claim) (won int, held domain.Claim, err error) {
+// AddClaim stores the first of the claims whose story nobody has claimed, with an audit entry about that story. It
+// returns its index, or -1 and the claim of the first story if there is none. It returns NotFound if the agent that
+// holds them or the project has been removed.
+func (db claims) AddClaim(
+	ctx context.Context, e *domain.AuditEntry, wanted ...domain.Claim,
+) (won int, held domain.Claim, err error) {
 	won = -1
 	err = db.Tx(ctx, topics{domain.TopicClaims}, func(tx *sql.Tx) error {
 		for i, c := range wanted {
-			added, err := addClaim(ctx, tx, c, " DO NOTHING")
-			if err != nil || added {
-				if won = i; err != nil {
-					won = -1
-				}
+			added, err := addClaim(ctx, tx, c)
+			if err != nil {
 				return err
+			}
+			if added {
+				won, e.Subject = i, domain.CutText(c.Key().String())
+				return addAudit(ctx, tx, e)
 			}
 		}
 		held, err = scanClaim(tx.QueryRowContext(ctx, oneClaim, wanted[0].Project, wanted[0].StoryID))
 		return err // of a claim that has just ended, too
 	})
+	if err != nil {
+		won = -1
+	}
 	return won, held, err
 }
 
 // addClaim stores a claim, if its project and its agent exist. It reports whether it has.
-func addClaim(ctx context.Context, tx *sql.Tx, c domain.Claim, otherwise string) (added bool, err error) {
+func addClaim(ctx context.Context, tx *sql.Tx, c domain.Claim) (added bool, err error) {
 	if Key(c.StoryID) != c.StoryID {
 		return false, domain.Errorf(domain.Invalid, "a story with this id cannot be claimed")
 	}
 	result, err := tx.ExecContext(ctx, "INSERT INTO claims ("+claimColumns+`)
 		SELECT name, $2, $3, $4, $5, $6, $7 FROM projects
 		WHERE name = $1 AND ($5 = '' OR EXISTS (SELECT 1 FROM agents WHERE id = $5))
-		ON CONFLICT (project, story_id)`+otherwise,
+		ON CONFLICT (project, story_id) DO NOTHING`,
 		c.Project, c.StoryID, c.Holder, Text(c.By), c.AgentID, ToMilli(c.Since), Text(c.Stage))
 	if err != nil {
 		return false, err
@@ -66,17 +72,43 @@ func addClaim(ctx context.Context, tx *sql.Tx, c domain.Claim, otherwise string)
 	return n > 0, err
 }
 
-// PassClaim stores a claim in place of another one. It returns NotFound when that has ended, or been passed on.
-func (db claims) PassClaim(ctx context.Context, was, now domain.Claim) error {
-	return db.Tx(ctx, topics{domain.TopicClaims}, func(tx *sql.Tx) error {
-		if err := endClaim(ctx, tx, was); err != nil {
+// PassClaim stores a claim in place of another one, with its audit entry and what was done to the story. It returns
+// NotFound when the other one has ended, or been passed on.
+func (db claims) PassClaim(
+	ctx context.Context, e *domain.AuditEntry, was, now domain.Claim, changes ...domain.StoryChange,
+) error {
+	return db.change(ctx, e, topics{domain.TopicClaims}, func(tx *sql.Tx) error {
+		if err := passClaim(ctx, tx, was, now); err != nil {
 			return err
 		}
-		added, err := addClaim(ctx, tx, now, " DO NOTHING")
-		if err == nil && !added {
-			err = sql.ErrNoRows
-		}
+		return addStoryChanges(ctx, tx, changes)
+	})
+}
+
+func passClaim(ctx context.Context, tx *sql.Tx, was, now domain.Claim) error {
+	if err := endClaim(ctx, tx, was); err != nil {
 		return err
+	}
+	added, err := addClaim(ctx, tx, now)
+	if err == nil && !added {
+		err = sql.ErrNoRows
+	}
+	return err
+}
+
+// UndoClaim ends a claim, or passes it back to whose it was, and removes its audit entry. It returns NotFound when it
+// has ended, or been passed on.
+func (db claims) UndoClaim(ctx context.Context, e domain.AuditEntry, c domain.Claim, was ...domain.Claim) error {
+	return db.Tx(ctx, topics{domain.TopicClaims}, func(tx *sql.Tx) (err error) {
+		if len(was) > 0 {
+			err = passClaim(ctx, tx, c, was[0])
+		} else {
+			err = endClaim(ctx, tx, c)
+		}
+		if err != nil {
+			return err
+		}
+		return changeRow(ctx, tx, "DELETE FROM audit WHERE id = $1", e.ID)
 	})
 }
 
@@ -100,21 +132,25 @@ func (db claims) RecordStoryChanges(
 		about = topics{domain.TopicClaims}
 	}
 	return db.change(ctx, e, about, func(tx *sql.Tx) error {
-		for _, c := range changes {
-			_, err := tx.ExecContext(ctx, `INSERT INTO story_changes (project, story_id, type, value, at_ms, by_whom, via)
-				VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-				c.Project, Key(c.StoryID), c.Type, Text(c.Value), ToMilli(c.At), Text(c.By), c.Via)
-			if err != nil {
-				return err
-			}
-		}
 		for _, c := range ended {
 			if err := unlessMissing(endClaim(ctx, tx, c)); err != nil {
 				return err
 			}
 		}
-		return nil
+		return addStoryChanges(ctx, tx, changes)
 	})
+}
+
+func addStoryChanges(ctx context.Context, tx *sql.Tx, changes []domain.StoryChange) error {
+	for _, c := range changes {
+		err := Exec(ctx, tx, `INSERT INTO story_changes (project, story_id, type, value, at_ms, by_whom, via)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			c.Project, Key(c.StoryID), c.Type, Text(c.Value), ToMilli(c.At), Text(c.By), c.Via)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // StoryChanges returns the newest limit changes of a story, oldest first.
@@ -129,10 +165,19 @@ func (db claims) StoryChanges(ctx context.Context, project, id string, limit int
 	return changes, err
 }
 
+// ChangesBetween returns the newest limit changes of all stories that were made between two times, oldest first.
+func (db claims) ChangesBetween(ctx context.Context, from, to time.Time, limit int) ([]domain.StoryChange, error) {
+	changes, err := selectAll(ctx, db.conn, func(row Row) (c domain.StoryChange, err error) {
+		return c, row.Scan(&c.Project, &c.StoryID, &c.Type, &c.Value, (*Milli)(&c.At), &c.By, &c.Via)
+	}, `SELECT project, story_id, type, value, at_ms, by_whom, via FROM story_changes
+		WHERE at_ms >= $1 AND at_ms <= $2 ORDER BY at_ms DESC LIMIT $3`, from.UnixMilli(), to.UnixMilli(), limit)
+	slices.Reverse(changes)
+	return changes, err
+}
+
 // RemoveStoryChanges removes changes made before a time, under the leader's fencing token.
 func (db claims) RemoveStoryChanges(ctx context.Context, token int64, before time.Time) error {
 	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM story_changes WHERE at_ms < $1", before.UnixMilli())
-		return err
+		return Exec(ctx, tx, "DELETE FROM story_changes WHERE at_ms < $1", before.UnixMilli())
 	})
 }

@@ -34,7 +34,7 @@ func TestOneClaimOfAStoryIsStored(t *testing.T) {
 				for i := range counts {
 					wanted = append(wanted, claim(fmt.Sprintf("%d", i), fmt.Sprintf("holder %d", n), ""))
 				}
-				won, _, err := db.AddClaim(ctx, wanted...)
+				won, _, err := db.AddClaim(ctx, &domain.AuditEntry{}, wanted...)
 				if err != nil || won < 0 {
 					t.Errorf("%d: %d, %v", n, won, err)
 					return
@@ -48,7 +48,7 @@ func TestOneClaimOfAStoryIsStored(t *testing.T) {
 				t.Errorf("story %d was claimed %d times", i, counts[i].Load())
 			}
 		}
-		won, held, err := db.AddClaim(ctx, claim("0", "late", ""))
+		won, held, err := db.AddClaim(ctx, &domain.AuditEntry{}, claim("0", "late", ""))
 		if won != -1 || !strings.HasPrefix(held.Holder, "holder ") || held.Stage != "1_backlog" || err != nil {
 			t.Errorf("%d, %+v, %v", won, held, err)
 		}
@@ -56,18 +56,18 @@ func TestOneClaimOfAStoryIsStored(t *testing.T) {
 			"a project that does not exist": {Project: "beta", StoryID: "x", Holder: "h", Since: now},
 			"an agent that does not exist":  claim("x", "agent b", "b"),
 		} {
-			if _, _, err := db.AddClaim(ctx, refused); domain.CodeOf(err) != domain.NotFound {
+			if _, _, err := db.AddClaim(ctx, &domain.AuditEntry{}, refused); domain.CodeOf(err) != domain.NotFound {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		if _, _, err := db.AddClaim(ctx, claim(strings.Repeat("x", 3000), "h", "")); domain.CodeOf(err) != domain.Invalid {
+		if _, _, err := db.AddClaim(ctx, &domain.AuditEntry{}, claim(strings.Repeat("x", 3000), "h", "")); domain.CodeOf(err) != domain.Invalid {
 			t.Errorf("an id that is too long: %v", err)
 		}
 		mine := claim("0", "agent a", "a")
-		if err := db.PassClaim(ctx, held, mine); err != nil {
+		if err := db.PassClaim(ctx, nil, held, mine); err != nil {
 			t.Error(err)
 		}
-		if err := db.PassClaim(ctx, held, mine); domain.CodeOf(err) != domain.NotFound {
+		if err := db.PassClaim(ctx, nil, held, mine); domain.CodeOf(err) != domain.NotFound {
 			t.Errorf("passed on twice: %v", err)
 		}
 		if err := db.EndClaim(ctx, nil, held); domain.CodeOf(err) != domain.NotFound {
@@ -103,6 +103,9 @@ func TestWhatWasDoneToStoriesIsKeptForAWhile(t *testing.T) {
 		}
 		if newest, err := db.StoryChanges(ctx, "alpha", "1", 2); err != nil || len(newest) != 2 || newest[0] != made[1] || newest[1] != made[2] {
 			t.Errorf("%+v, %v", newest, err)
+		}
+		if between, err := db.ChangesBetween(ctx, time.UnixMilli(500), time.UnixMilli(3000), 2); err != nil || len(between) != 2 || between[0] != made[1] || between[1] != made[2] {
+			t.Errorf("%+v, %v", between, err)
 		}
 		if err := db.RemoveStoryChanges(ctx, 0, time.UnixMilli(3000)); err != nil {
 			t.Error(err)

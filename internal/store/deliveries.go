@@ -40,25 +40,25 @@ func scanDigest(row Row) (g domain.DigestRecord, err error) {
 	return g, json.Unmarshal([]byte(content), &g.DigestContent)
 }
 
-// Digest returns a digest. It returns NotFound.
 func (db targets) Digest(ctx context.Context, id string) (domain.DigestRecord, error) {
 	g, err := scanDigest(db.engine.Read.QueryRowContext(ctx, "SELECT "+digestColumns+" FROM digests WHERE id = $1", id))
 	return g, db.Translate(err)
 }
 
-// Digests returns the last digests of a target, newest first.
-func (db targets) Digests(ctx context.Context, target string, limit int) ([]domain.DigestRecord, error) {
-	return selectAll(ctx, db.conn, scanDigest, "SELECT "+digestColumns+` FROM digests WHERE target = $1
-		ORDER BY at_ms DESC LIMIT $2`, target, limit)
+// Digests returns the last digests of a target before a time, newest first.
+func (db targets) Digests(
+	ctx context.Context, target string, before time.Time, limit int,
+) ([]domain.DigestRecord, error) {
+	return selectAll(ctx, db.conn, scanDigest, "SELECT "+digestColumns+` FROM digests WHERE target = $1 AND at_ms < $2
+		ORDER BY at_ms DESC LIMIT $3`, target, ToMilli(before), limit)
 }
 
 // RemoveDigests removes the counts of hours and the digests before two times, under the leader's fencing token.
 func (db targets) RemoveDigests(ctx context.Context, token int64, hours, digests time.Time) error {
 	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM delivery_hours WHERE hour_ms < $1", ToMilli(hours)); err != nil {
+		if err := Exec(ctx, tx, "DELETE FROM delivery_hours WHERE hour_ms < $1", ToMilli(hours)); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM digests WHERE at_ms < $1", ToMilli(digests))
-		return err
+		return Exec(ctx, tx, "DELETE FROM digests WHERE at_ms < $1", ToMilli(digests))
 	})
 }

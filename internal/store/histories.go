@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -15,7 +17,9 @@ type projectPast struct {
 }
 
 func scanPast(row Row) (p projectPast, err error) {
-	return p, row.Scan(&p.project, &p.ID, (*Milli)(&p.Since), (*Milli)(&p.Live))
+	var latest string
+	err = row.Scan(&p.project, &p.ID, (*Milli)(&p.Since), (*Milli)(&p.Live), &latest)
+	return p, cmp.Or(err, json.Unmarshal([]byte(latest), &p.Latest))
 }
 
 // Past returns what was read of a project's history, the zero Past if nothing was.
@@ -37,9 +41,13 @@ func (db visits) SavePast(ctx context.Context, token int64, project string, p do
 	if err != nil {
 		return db.Translate(err)
 	}
-	args := []any{Text(project), Text(p.ID), ToMilli(p.Since), min(first, now.UnixMilli())}
-	return db.Wrote(db.lead(ctx, token, nil, func() ([]Statement, []domain.Topic, error) {
-		return []Statement{{SQL: db.sql.savePast, Args: args}}, []domain.Topic{domain.TopicVisits}, nil
+	latest, err := json.Marshal(p.Latest)
+	if err != nil {
+		return err
+	}
+	args := []any{Text(project), Text(p.ID), ToMilli(p.Since), min(first, now.UnixMilli()), string(latest)}
+	return db.Wrote(db.lead(ctx, token, nil, func() ([]Statement, []Notice, error) {
+		return []Statement{{SQL: db.sql.savePast, Args: args}}, []Notice{{Topic: domain.TopicVisits}}, nil
 	}))
 }
 
@@ -60,7 +68,7 @@ func (db visits) MergeMoves(
 	}
 	var read visitRead
 	statements := read.statements(db.sql, db.sql.mergeable, keys)
-	err = db.lead(ctx, token, statements, func() (write []Statement, _ []domain.Topic, err error) {
+	err = db.lead(ctx, token, statements, func() (write []Statement, _ []Notice, err error) {
 		counts := domain.VisitCounts{Project: project}
 		for _, c := range read.counts {
 			counts = c

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -39,16 +40,18 @@ func TestHistoriesAreMergedIntoVisits(t *testing.T) {
 		merge(0, history)
 		want("1", "1_a -300--200, 2_b -200-1, 3_c 1-?")
 		want("2", "1_a -100--50, 4_d -50--50")
-		if past, err := db.Past(ctx, "alpha"); err != nil || past != (domain.Past{}) {
+		if past, err := db.Past(ctx, "alpha"); err != nil || !reflect.DeepEqual(past, domain.Past{}) {
 			t.Errorf("%+v, %v", past, err)
 		}
 		now := time.UnixMilli(at(50).UnixMilli())
 		saved := domain.Past{ID: "x", Since: at(-300), Live: at(1)} // since the first move that the stream tells of
+		saved.Latest = []domain.Move{{StoryID: "2", From: "1_a", To: "4_d", At: at(-50), Author: "Ada"}}
 		for range 2 {
 			if err := db.SavePast(ctx, 0, "alpha", saved, now); err != nil {
 				t.Fatal(err)
 			}
-			if past, err := db.Past(ctx, "alpha"); err != nil || past.ID != "x" || !past.Since.Equal(at(-300)) || !past.Live.Equal(at(1)) {
+			if past, err := db.Past(ctx, "alpha"); err != nil || past.ID != "x" || !past.Since.Equal(at(-300)) || !past.Live.Equal(at(1)) ||
+				len(past.Latest) != 1 || past.Latest[0].Author != "Ada" || !past.Latest[0].At.Equal(at(-50)) {
 				t.Errorf("%+v, %v", past, err)
 			}
 			now = now.Add(time.Hour)

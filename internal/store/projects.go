@@ -47,7 +47,7 @@ func (db projects) RestoreProject(
 			return err
 		}
 		for _, id := range agents {
-			if _, err := tx.ExecContext(ctx, assignAgent, id, p.Name); err != nil {
+			if err := Exec(ctx, tx, assignAgent, id, p.Name); err != nil {
 				return err
 			}
 		}
@@ -57,7 +57,7 @@ func (db projects) RestoreProject(
 
 func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...domain.Project) error {
 	for _, p := range projects {
-		_, err := tx.ExecContext(ctx, "INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL,
+		err := Exec(ctx, tx, "INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL,
 			p.Token.Reveal())
 		if err != nil {
 			return err
@@ -66,8 +66,7 @@ func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...dom
 	if active == "" {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, setActive, activeKey, active)
-	return err
+	return Exec(ctx, tx, setActive, activeKey, active)
 }
 
 // UpdateProject stores a project's url and token if the stored ones are those of was. Otherwise it returns NotFound.
@@ -87,17 +86,16 @@ func (db projects) RemoveProject(ctx context.Context, e *domain.AuditEntry, name
 			return err
 		}
 		const unassign = "UPDATE agents SET assigned_project = '' WHERE assigned_project = $1"
-		if _, err := tx.ExecContext(ctx, unassign, name); err != nil {
+		if err := Exec(ctx, tx, unassign, name); err != nil {
 			return err
 		}
 		if err := endAgentTokens(ctx, tx, "project = $1", name); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM claims WHERE project = $1", name); err != nil {
+		if err := Exec(ctx, tx, "DELETE FROM claims WHERE project = $1", name); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM state WHERE key = $1 AND value = $2", activeKey, name)
-		return err
+		return Exec(ctx, tx, "DELETE FROM state WHERE key = $1 AND value = $2", activeKey, name)
 	})
 }
 
@@ -125,14 +123,13 @@ func (db projects) KeepRemoval(ctx context.Context, id string, r domain.Removal,
 		return err
 	}
 	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO removals (id, removal, at_ms) VALUES ($1, $2, $3)", id, string(text),
+		err := Exec(ctx, tx, "INSERT INTO removals (id, removal, at_ms) VALUES ($1, $2, $3)", id, string(text),
 			now.UnixMilli())
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx,
+		return Exec(ctx, tx,
 			"DELETE FROM removals WHERE id NOT IN (SELECT id FROM removals ORDER BY at_ms DESC, id LIMIT $1)", most)
-		return err
 	})
 }
 
@@ -140,7 +137,7 @@ func (db projects) KeepRemoval(ctx context.Context, id string, r domain.Removal,
 func (db projects) TakeRemoval(ctx context.Context, id string, oldest time.Time) (r domain.Removal, err error) {
 	var text string
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM removals WHERE at_ms < $1", oldest.UnixMilli()); err != nil {
+		if err := Exec(ctx, tx, "DELETE FROM removals WHERE at_ms < $1", oldest.UnixMilli()); err != nil {
 			return err
 		}
 		return tx.QueryRowContext(ctx, "DELETE FROM removals WHERE id = $1 RETURNING removal", id).Scan(&text)

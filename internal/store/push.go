@@ -14,7 +14,6 @@ import (
 // pushKeysName is the key under which the state holds the keys for push services.
 const pushKeysName = "push_keys"
 
-// storedPushKeys is the form of domain.PushKeys in the store.
 type storedPushKeys struct{ Public, Private string }
 
 // PushKeys returns the keys by which push services know the gateway, creating them if there are none.
@@ -28,13 +27,9 @@ func (db targets) PushKeys(ctx context.Context) (domain.PushKeys, error) {
 		base64.RawURLEncoding.EncodeToString(private.Bytes()),
 	})
 	var text string
-	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-			pushKeysName, made)
-		if err != nil {
-			return err
-		}
-		return tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", pushKeysName).Scan(&text)
+	err = db.Tx(ctx, nil, func(tx *sql.Tx) (err error) {
+		text, err = KeepState(ctx, tx, pushKeysName, made)
+		return err
 	})
 	if err != nil {
 		return domain.PushKeys{}, err

@@ -58,7 +58,7 @@ func (db questions) AddQuestion(
 			return err
 		}
 		if q.ToolKey != "" {
-			_, err := tx.ExecContext(ctx, `UPDATE questions SET state = 'expired', ended_at_ms = expires_at_ms
+			err := Exec(ctx, tx, `UPDATE questions SET state = 'expired', ended_at_ms = expires_at_ms
 				WHERE asker = $1 AND tool_key = $2 AND state = 'open' AND expires_at_ms <= $3`,
 				q.Asker, q.ToolKey, q.AskedAt.UnixMilli())
 			if err != nil {
@@ -70,8 +70,22 @@ func (db questions) AddQuestion(
 				return unlessMissing(err)
 			}
 		}
-		if own >= domain.MaxOpenQuestions || all >= domain.MaxAllOpenQuestions {
-			return domain.Errorf(domain.RateLimited, "%d questions are open already; wait for answers, or withdraw some", own)
+		if own >= domain.MaxOpenQuestions {
+			return domain.Errorf(domain.RateLimited,
+				"you have %d open questions already; wait for answers, or withdraw some", own)
+		}
+		if all >= domain.MaxAllOpenQuestions {
+			return domain.Errorf(domain.RateLimited,
+				"%d questions are open here already, which is all that may be; wait until some have ended", all)
+		}
+		var ended int
+		err = tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM questions WHERE ended_at_ms > $1 AND asker = $2",
+			q.AskedAt.Add(-time.Minute).UnixMilli(), q.Asker).Scan(&ended)
+		if err == nil && ended >= domain.MaxEndedQuestions {
+			err = domain.Errorf(domain.RateLimited, "%d of your questions ended within a minute; ask more slowly", ended)
+		}
+		if err != nil {
+			return err
 		}
 		added = q
 		err = tx.QueryRowContext(ctx, `INSERT INTO questions (project, story_id, kind, prompt, detail, options, tool,
@@ -87,7 +101,6 @@ func (db questions) AddQuestion(
 	return added, err
 }
 
-// Question returns a question. It returns NotFound.
 func (db questions) Question(ctx context.Context, id int64) (domain.Question, error) {
 	q, err := scanQuestion(db.engine.Read.QueryRowContext(ctx,
 		"SELECT "+questionColumns+" FROM questions WHERE id = $1", id))
@@ -139,10 +152,12 @@ func (db questions) EndQuestion(ctx context.Context, e *domain.AuditEntry, q dom
 		answered_by = $5, via = $6, ended_at_ms = $7 WHERE id = $1 AND state = 'open'`+condition, args...)
 }
 
-// RemoveQuestions removes questions that ended before a time, under the leader's fencing token.
-func (db questions) RemoveQuestions(ctx context.Context, token int64, before time.Time) error {
+// RemoveQuestions removes questions that ended before a time, and all but so many that ended last, under the leader's
+// fencing token.
+func (db questions) RemoveQuestions(ctx context.Context, token int64, before time.Time, keep int) error {
 	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM questions WHERE ended_at_ms > 0 AND ended_at_ms < $1", before.UnixMilli())
-		return err
+		return Exec(ctx, tx, `DELETE FROM questions WHERE ended_at_ms > 0 AND (ended_at_ms < $1 OR ended_at_ms <
+			(SELECT ended_at_ms FROM questions WHERE ended_at_ms > 0 ORDER BY ended_at_ms DESC LIMIT 1 OFFSET $2))`,
+			before.UnixMilli(), max(0, keep-1))
 	})
 }

@@ -63,12 +63,27 @@ func (db events) RemoveEvents(ctx context.Context, token int64, ids []int64) err
 		if err != nil || len(texts) == 0 {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, db.sql.lock); err != nil { // others may be adding events with these texts
+		if err := Exec(ctx, tx, db.sql.lock); err != nil { // others may be adding events with these texts
 			return err
 		}
 		slices.Sort(texts)
-		_, err = tx.ExecContext(ctx, "DELETE FROM texts WHERE id IN ("+List(slices.Compact(texts))+`)
+		return Exec(ctx, tx, "DELETE FROM texts WHERE id IN ("+List(slices.Compact(texts))+`)
 			AND (SELECT MIN(id) FROM events WHERE events.text = texts.id) IS NULL`)
-		return err
+	})
+}
+
+// RemovePast removes everything but events that is stored about a project's past, under the leader's fencing token. It
+// keeps the names of stories.
+func (db events) RemovePast(ctx context.Context, token int64, project string) error {
+	about := []domain.Topic{domain.TopicVisits, domain.TopicQuestions}
+	return db.LeaderTx(ctx, token, about, func(tx *sql.Tx) error {
+		for _, table := range []string{
+			"stage_visits", "visit_counts", "feed_cursors", "histories", "story_changes", "questions", "acknowledgements",
+		} {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE project = $1", project); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

@@ -35,9 +35,14 @@ func (db *conn) search(ctx context.Context, fn func(context.Context, *sql.Tx) er
 	return err
 }
 
-// Querier is a database or a transaction.
 type Querier interface {
 	QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
+}
+
+// Exec executes a statement.
+func Exec(ctx context.Context, tx *sql.Tx, statement string, args ...any) error {
+	_, err := tx.ExecContext(ctx, statement, args...)
+	return err
 }
 
 // Row is a row of a result.

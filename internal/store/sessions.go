@@ -11,15 +11,14 @@ import (
 // AddSession stores a new session and ends the oldest ones of its account, so that at most most remain.
 func (db access) AddSession(ctx context.Context, e *domain.AuditEntry, s domain.Session, most int) error {
 	return db.change(ctx, e, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account = $1 AND id NOT IN (
+		err := Exec(ctx, tx, `DELETE FROM sessions WHERE account = $1 AND id NOT IN (
 			SELECT id FROM sessions WHERE account = $1 ORDER BY created_at_ms DESC, id LIMIT $2)`, s.Account, most-1)
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO sessions (id, who, account, via, role, token_id, created_at_ms,
+		return Exec(ctx, tx, `INSERT INTO sessions (id, who, account, via, role, token_id, created_at_ms,
 			last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			s.ID, s.Who, s.Account, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
-		return err
 	})
 }
 
@@ -48,7 +47,7 @@ func (db access) SaveUses(ctx context.Context, sessions, tokens map[string]time.
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		save := func(statement string, uses map[string]time.Time) error {
 			for id, at := range uses {
-				if _, err := tx.ExecContext(ctx, statement, id, at.UnixMilli()); err != nil {
+				if err := Exec(ctx, tx, statement, id, at.UnixMilli()); err != nil {
 					return err
 				}
 			}
@@ -69,10 +68,10 @@ func (db access) AddNamedToken(ctx context.Context, e *domain.AuditEntry, t doma
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms,
-			expires_at_ms, last_used_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			t.ID, t.Name, t.Role, t.Hash, t.Project, t.AgentID, ToMilli(t.CreatedAt), ToMilli(t.ExpiresAt), ToMilli(t.LastUsed))
-		return err
+		return Exec(ctx, tx, `INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms,
+			expires_at_ms, last_used_ms, created_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			t.ID, t.Name, t.Role, t.Hash, t.Project, t.AgentID, ToMilli(t.CreatedAt), ToMilli(t.ExpiresAt),
+			ToMilli(t.LastUsed), Text(t.CreatedBy))
 	})
 }
 
@@ -80,9 +79,10 @@ func (db access) AddNamedToken(ctx context.Context, e *domain.AuditEntry, t doma
 func (db access) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
 	return selectAll(ctx, db.conn, func(row Row) (t domain.NamedToken, err error) {
 		err = row.Scan(&t.ID, &t.Name, &t.Role, &t.Hash, &t.Project, &t.AgentID,
-			(*Milli)(&t.CreatedAt), (*Milli)(&t.ExpiresAt), (*Milli)(&t.LastUsed))
+			(*Milli)(&t.CreatedAt), (*Milli)(&t.ExpiresAt), (*Milli)(&t.LastUsed), &t.CreatedBy)
 		return t, err
-	}, "SELECT id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms FROM named_tokens")
+	}, `SELECT id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms, created_by
+		FROM named_tokens`)
 }
 
 // RemoveNamedToken removes a named token and the sessions made with it. It returns NotFound when there is no such
@@ -92,8 +92,7 @@ func (db access) RemoveNamedToken(ctx context.Context, e *domain.AuditEntry, id 
 		if err := changeRow(ctx, tx, "DELETE FROM named_tokens WHERE id = $1", id); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE token_id = $1", id)
-		return err
+		return Exec(ctx, tx, "DELETE FROM sessions WHERE token_id = $1", id)
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"switchyard/internal/clock"
-	"switchyard/internal/domain"
 )
 
 // State returns the small durable value under key, "" when there is none.
@@ -22,6 +21,16 @@ func (db state) State(ctx context.Context, key string) (string, error) {
 // PutState is a statement that stores the value $2 under the key $1, replacing any other.
 const PutState = "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
+// KeepState stores a value under a key unless there is one, and returns the one that is stored.
+func KeepState(ctx context.Context, tx *sql.Tx, key, value string) (stored string, err error) {
+	const keep = "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+	if err := Exec(ctx, tx, keep, key, value); err != nil {
+		return "", err
+	}
+	err = tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", key).Scan(&stored)
+	return stored, err
+}
+
 func (db state) SetState(ctx context.Context, key, value string) error {
 	_, err := db.exec(ctx, nil, PutState, key, value)
 	return err
@@ -31,8 +40,7 @@ func (db state) SetState(ctx context.Context, key, value string) error {
 // over.
 func (db state) SetLeaderState(ctx context.Context, token int64, key, value string) error {
 	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, PutState, key, value)
-		return err
+		return Exec(ctx, tx, PutState, key, value)
 	})
 }
 
@@ -50,7 +58,7 @@ func (s LeaderState) SetState(ctx context.Context, key, value string) error {
 // TryWrite makes a harmless write, which updates WriteFailure. After events could not be appended it appends none.
 func (db state) TryWrite(ctx context.Context) error {
 	if failure := db.AppendFailure(); failure != nil && !errors.Is(failure, ErrNoSpace) {
-		err := db.engine.Transact(ctx, []Statement{{SQL: db.sql.lock}}, func() ([]Statement, []domain.Topic, error) {
+		err := db.engine.Transact(ctx, []Statement{{SQL: db.sql.lock}}, func() ([]Statement, []Notice, error) {
 			return []Statement{{SQL: "INSERT INTO events SELECT * FROM events WHERE FALSE"}}, nil, nil
 		})
 		if err := db.Appended(err); err != nil {
@@ -80,7 +88,7 @@ func (db access) once(ctx context.Context, kind, id string, life time.Duration) 
 	sum, now := sha256.Sum256([]byte(id)), clock.Now()
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		const forget = "DELETE FROM seen_once WHERE kind = $1 AND at_ms < $2"
-		if _, err := tx.ExecContext(ctx, forget, kind, now.Add(-life).UnixMilli()); err != nil {
+		if err := Exec(ctx, tx, forget, kind, now.Add(-life).UnixMilli()); err != nil {
 			return err
 		}
 		const add = "INSERT INTO seen_once (kind, digest, at_ms) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"

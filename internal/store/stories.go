@@ -12,14 +12,12 @@ import (
 
 // StoryEvents returns the newest limit events of a story, oldest first.
 func (db stories) StoryEvents(ctx context.Context, project, id string, limit int) (events []domain.Event, err error) {
-	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
-		return eachEvent(ctx, tx, func(e domain.Event) bool {
-			if e.Details().StoryID == id { // the key may stand for others, too
-				events = append(events, e)
-			}
-			return true
-		}, storyEvents, project, Key(id), limit)
-	})
+	err = eachEvent(ctx, db.engine.Read, func(e domain.Event) bool {
+		if e.Details().StoryID == id { // the key may stand for others, too
+			events = append(events, e)
+		}
+		return true
+	}, storyEvents, project, Key(id), limit)
 	slices.Reverse(events)
 	return events, db.Translate(err)
 }

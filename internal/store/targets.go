@@ -30,7 +30,6 @@ func scanTarget(row Row) (t domain.Target, err error) {
 	return t, nil
 }
 
-// Targets returns all targets, ordered by name.
 func (db targets) Targets(ctx context.Context) ([]domain.Target, error) {
 	return selectAll(ctx, db.conn, scanTarget, "SELECT "+targetColumns+" FROM targets ORDER BY name, id")
 }
@@ -45,12 +44,11 @@ func (db targets) AddTarget(ctx context.Context, e *domain.AuditEntry, t domain.
 		if n >= domain.MaxTargets {
 			return domain.Errorf(domain.Conflict, "there are %d targets already", n)
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO targets ("+targetColumns+`)
+		return Exec(ctx, tx, "INSERT INTO targets ("+targetColumns+`)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 			t.ID, t.Owner, t.Name, Text(t.URL.Reveal()), t.Secret.Reveal(), t.Former.Reveal(), ToMilli(t.FormerUntil),
 			encoded(t.Rules), number(t.Enabled), ToMilli(t.CreatedAt), t.Revision, t.Progress.Position,
 			encoded(t.Progress.Told), encoded(t.Progress))
-		return err
 	})
 }
 
@@ -82,7 +80,7 @@ func (db targets) ChangeTarget(
 			return err
 		}
 		t.Revision++
-		_, err = tx.ExecContext(ctx, `UPDATE targets SET name = $2, url = $3, secret = $4, former = $5,
+		err = Exec(ctx, tx, `UPDATE targets SET name = $2, url = $3, secret = $4, former = $5,
 			former_until_ms = $6, rules = $7, enabled = $8, revision = $9 WHERE id = $1`, id, t.Name, Text(t.URL.Reveal()),
 			t.Secret.Reveal(), t.Former.Reveal(), ToMilli(t.FormerUntil), encoded(t.Rules), number(t.Enabled), t.Revision)
 		if err != nil || e == nil {
@@ -103,7 +101,7 @@ func (db targets) RemoveTarget(ctx context.Context, e *domain.AuditEntry, id str
 
 func removeTarget(ctx context.Context, tx *sql.Tx, id string) error {
 	for _, table := range []string{"target_messages", "deliveries", "delivery_hours"} {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE target = $1", id); err != nil {
+		if err := Exec(ctx, tx, "DELETE FROM "+table+" WHERE target = $1", id); err != nil {
 			return err
 		}
 	}
@@ -138,9 +136,8 @@ func (db targets) ResendLast(ctx context.Context, e *domain.AuditEntry, id strin
 }
 
 func queue(ctx context.Context, tx *sql.Tx, target string, q domain.QueuedMessage) error {
-	_, err := tx.ExecContext(ctx, "INSERT INTO target_messages (target, after_event, message) VALUES ($1, $2, $3)",
+	return Exec(ctx, tx, "INSERT INTO target_messages (target, after_event, message) VALUES ($1, $2, $3)",
 		target, q.After, encoded(q.Message))
-	return err
 }
 
 // QueuedMessages returns the first messages that wait for a target, in order, and how many there are.
@@ -216,12 +213,12 @@ func saveTarget(ctx context.Context, tx *sql.Tx, s domain.TargetSave) error {
 		}
 	}
 	if s.Done != 0 {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM target_messages WHERE id = $1", s.Done); err != nil {
+		if err := Exec(ctx, tx, "DELETE FROM target_messages WHERE id = $1", s.Done); err != nil {
 			return err
 		}
 	}
 	if g := s.Digest; g != nil {
-		_, err := tx.ExecContext(ctx, `INSERT INTO digests (id, target, name, at_ms, after_event, upto_event, content)
+		err := Exec(ctx, tx, `INSERT INTO digests (id, target, name, at_ms, after_event, upto_event, content)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)`, g.ID, g.Target, g.Name, ToMilli(g.At), g.After, g.Upto,
 			encoded(g.DigestContent))
 		if err != nil {
@@ -260,7 +257,7 @@ func addDelivery(ctx context.Context, tx *sql.Tx, target string, d domain.Delive
 			Args: []any{target, ToMilli(d.At.Truncate(time.Hour)), sent, failed},
 		},
 	} {
-		if _, err := tx.ExecContext(ctx, s.SQL, s.Args...); err != nil {
+		if err := Exec(ctx, tx, s.SQL, s.Args...); err != nil {
 			return err
 		}
 	}

@@ -55,7 +55,10 @@ func TestATargetIsStoredWithWhatWaitsForIt(t *testing.T) {
 		if g, err := db.Digest(ctx, "d"); err != nil || g.Upto != 9 || g.Counts["blocked"] != 2 {
 			t.Errorf("%+v, %v", g, err)
 		}
-		if list, err := db.Digests(ctx, "a", 3); err != nil || len(list) != 1 {
+		if list, err := db.Digests(ctx, "a", time.UnixMilli(2000), 3); err != nil || len(list) != 0 {
+			t.Errorf("before it: %+v, %v", list, err)
+		}
+		if list, err := db.Digests(ctx, "a", time.UnixMilli(2001), 3); err != nil || len(list) != 1 {
 			t.Errorf("%+v, %v", list, err)
 		}
 

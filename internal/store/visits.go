@@ -12,7 +12,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// VisitColumns are what ScanVisit reads of stage_visits.
 const VisitColumns = "stage_visits.project, (SELECT story_id FROM stories WHERE id = stage_visits.story), number," +
 	" stage, from_ms, to_ms, next_stage, source, blocked_ms, blocked_since_ms, merge_failed_since_ms, event_ms"
 
@@ -34,12 +33,12 @@ func (db visits) ObserveVisits(ctx context.Context, token int64, observed ...dom
 	}
 	var visits visitRead
 	read := visits.statements(db.sql, db.sql.newest, keys)
-	err = db.lead(ctx, token, read, func() (saved []Statement, about []domain.Topic, err error) {
+	err = db.lead(ctx, token, read, func() (saved []Statement, about []Notice, err error) {
 		book := visits.book()
 		contradicted = book.Observe(observed)
 		if changed, saved = saveVisits(db.sql, book); len(changed) > 0 {
 			name := Statement{SQL: db.sql.nameStories, Args: []any{jsonText(storyRows(named))}}
-			saved, about = slices.Insert(saved, 0, name), []domain.Topic{domain.TopicVisits}
+			saved, about = slices.Insert(saved, 0, name), []Notice{{Topic: domain.TopicVisits}}
 		}
 		return saved, about, nil
 	})
@@ -48,7 +47,7 @@ func (db visits) ObserveVisits(ctx context.Context, token int64, observed ...dom
 
 // lead is Transact under the leader's fencing token, 0 for a gateway that is alone.
 func (db visits) lead(
-	ctx context.Context, token int64, read []Statement, write func() ([]Statement, []domain.Topic, error),
+	ctx context.Context, token int64, read []Statement, write func() ([]Statement, []Notice, error),
 ) error {
 	first, held := []Statement{{SQL: db.sql.lock}}, token == 0
 	if !held {
@@ -57,7 +56,7 @@ func (db visits) lead(
 			return nil
 		}})
 	}
-	return db.engine.Transact(ctx, append(first, read...), func() ([]Statement, []domain.Topic, error) {
+	return db.engine.Transact(ctx, append(first, read...), func() ([]Statement, []Notice, error) {
 		if !held {
 			db.engine.Refused(token)
 			return nil, nil, domain.ErrNotLeader

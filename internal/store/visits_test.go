@@ -113,7 +113,7 @@ func TestVisitsAreStoredWithWhatTheyComeFrom(t *testing.T) {
 		if got, want := found["alpha"].Charts(stages, now), known.Charts(stages, now); !reflect.DeepEqual(got, want) || got.Stages[0].Visits != 2 {
 			t.Errorf("charts %+v, want %+v", got, want)
 		}
-		if seen, settled := found["beta"].Differing(nil, true, now); len(seen) != 1 || !settled {
+		if seen, settled := found["beta"].Differing(nil, true, now, 1); len(seen) != 1 || !settled {
 			t.Errorf("%+v, %t", seen, settled)
 		}
 	})

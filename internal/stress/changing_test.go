@@ -19,8 +19,6 @@ import (
 const (
 	changingStories = 20_000
 	changingTime    = 15 * time.Second
-	// changingResident is the gateway's memory limit beside such a board, in MiB.
-	changingResident = 250
 	// removalLimit is how long the removal of a project may take, whatever it does.
 	removalLimit = time.Second
 )
@@ -95,7 +93,7 @@ func TestABoardThatChangesAlwaysCostsItsOwnRowOnly(t *testing.T) {
 			removal := time.Since(began)
 			peak := gateway.peak()
 			t.Logf("%d MiB at most, %d fetches; removed in %v", peak, board.fetches.Load(), removal.Round(time.Millisecond))
-			if peak > changingResident {
+			if peak > maxResident {
 				t.Errorf("the gateway took %d MiB", peak)
 			}
 			if removal > removalLimit {

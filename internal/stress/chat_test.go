@@ -15,19 +15,7 @@ import (
 // room gets one message for each event.
 func TestEachEventIsPostedOnce(t *testing.T) {
 	g := newGroup(t, "")
-	postsEachEventOnce(t, g, func() {
-		for range g.members {
-			g.killAndFreeze()
-			m := g.leader()
-			m.wire.blackhole()
-			time.Sleep(frozen)
-			m.wire.heal()
-			time.Sleep(2 * time.Second)
-			m = g.leader()
-			m.stop()
-			m.start()
-		}
-	})
+	postsEachEventOnce(t, g, func() { g.changeLeaders() })
 }
 
 // postsEachEventOnce checks that a Matrix room gets one message for each event during trouble.
@@ -49,21 +37,7 @@ func postsEachEventOnce(t *testing.T, g *group, trouble func()) {
 	if !until(soon, func() bool { return bot(g.members[2]) == "connected" }) {
 		t.Fatalf("the bot is %s", bot(g.members[2]))
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		trouble()
-	}()
-	every := time.NewTicker(2500 * time.Millisecond) // five within ten seconds are posted one by one
-	defer every.Stop()
-	for over := false; !over; {
-		p.push()
-		select {
-		case <-every.C:
-		case <-done:
-			over = true
-		}
-	}
+	p.pushDuring(2500*time.Millisecond, trouble) // five within ten seconds are posted one by one
 	posted := func() map[int]int {
 		counts := map[int]int{}
 		for _, post := range hs.Posts("!ops") {

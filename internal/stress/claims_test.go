@@ -3,15 +3,15 @@
 package stress
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,9 +29,9 @@ const (
 	claimRate = 200
 )
 
-// TestManyAgentsShareABoard: 16 agents claim and finish 10,000 stories over three gateways, over the API and MCP, while gateways are
-// killed and agents lose their connections. Nobody gets a story that another one has, and none is lost: an agent that was killed finds
-// what it has claimed by its identity.
+// TestManyAgentsShareABoard: 16 agents claim and finish 10,000 stories over three gateways, over the API and MCP, while gateways and
+// agents are killed with kill -9. Nobody gets a story that another one has, and none is lost: an agent that was killed finds what it has
+// claimed by its identity.
 func TestManyAgentsShareABoard(t *testing.T) {
 	total := 10_000
 	if testing.Short() {
@@ -44,6 +44,12 @@ func TestManyAgentsShareABoard(t *testing.T) {
 	agents := make([]*claimer, claimers)
 	for i := range agents {
 		agents[i] = newClaimer(t, g, b, i)
+	}
+	used := func() (sum time.Duration) {
+		for _, m := range g.members {
+			sum += m.processorTime()
+		}
+		return sum
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -58,12 +64,14 @@ func TestManyAgentsShareABoard(t *testing.T) {
 	if !until(soon, func() bool { return reached(claimers) }) {
 		t.Fatal("the agents do not begin")
 	}
-	warm, before := time.Now(), b.finished.Load()
+	warm, before, usedBefore, serverBefore := time.Now(), b.finished.Load(), used(), b.server.processorTime()
 	if !until(10*time.Minute, func() bool { return reached(undisturbed) }) {
 		t.Fatalf("only %d stories are finished", b.finished.Load())
 	}
-	rate := float64(b.finished.Load()-before) / time.Since(warm).Seconds()
-	t.Logf("undisturbed: %.0f claimed, moved and finished a second (%d wanted)", rate, claimRate)
+	count := b.finished.Load() - before
+	rate := float64(count) / time.Since(warm).Seconds()
+	t.Logf("undisturbed: %.0f claimed, moved and finished a second (%d wanted); each took %v of the gateways' processor time and %v of the "+
+		"project server's", rate, claimRate, (used()-usedBefore)/time.Duration(count), (b.server.processorTime()-serverBefore)/time.Duration(count))
 	kills := 0
 	for ; !reached(total); kills++ {
 		m := g.members[kills%len(g.members)]
@@ -96,6 +104,7 @@ func pipelineOf(t *testing.T, g *group) []byte {
 // claimBoard is a project server's directory, and what agents have got of it.
 type claimBoard struct {
 	t        *testing.T
+	server   *server
 	url, dir string
 	total    int
 	finished atomic.Int64
@@ -113,9 +122,9 @@ func newClaimBoard(t *testing.T, program string, total int) *claimBoard {
 			t.Fatal(err)
 		}
 	}
-	server := newServer(t, "project", loopback(t, 40), program, "project", "--name", "alpha", "--work", b.dir, "--allow-writes")
-	server.start()
-	b.url = server.url
+	b.server = newServer(t, "project", loopback(t, 40), program, "project", "--name", "alpha", "--work", b.dir, "--allow-writes")
+	b.server.start()
+	b.url = b.server.url
 	return b
 }
 
@@ -173,21 +182,23 @@ func (b *claimBoard) check(total int) {
 	}
 }
 
-// claimer is an agent.
+// claimer is an agent, which is a process that may be killed.
 type claimer struct {
 	*claimBoard
-	group     *group
-	number    int
-	id, token string
+	number int
+	work   worker
 
-	end   sync.Mutex
-	abort context.CancelFunc // of what it is doing
+	mu      sync.Mutex
+	current *exec.Cmd
 }
 
 func newClaimer(t *testing.T, g *group, b *claimBoard, number int) *claimer {
 	t.Helper()
-	a := &claimer{claimBoard: b, group: g, number: number, abort: func() {}}
-	at := g.members[number%len(g.members)].url
+	a := &claimer{claimBoard: b, number: number}
+	for _, m := range g.members {
+		a.work.Gateways = append(a.work.Gateways, m.url)
+	}
+	at := a.work.gateway(number)
 	var join, given struct{ Token string }
 	var joined struct {
 		Agent  struct{ ID string }
@@ -200,132 +211,43 @@ func newClaimer(t *testing.T, g *group, b *claimBoard, number int) *claimer {
 	if err != nil || status != 201 {
 		t.Fatalf("%d, %v", status, err)
 	}
-	a.id, a.token = joined.Agent.ID, given.Token
+	a.work.ID, a.work.Token = joined.Agent.ID, given.Token
 	return a
 }
 
-// kill makes the agent lose its connection and all that it knows but its identity.
+// kill is kill -9: the agent loses all that it knows but its identity.
 func (a *claimer) kill() {
-	a.end.Lock()
-	defer a.end.Unlock()
-	a.abort()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_ = a.current.Process.Kill() // it may have ended
 }
 
+// run starts the agent again and again, and notes which stories it says that it has.
 func (a *claimer) run(ctx context.Context) {
+	identity, err := json.Marshal(a.work)
+	if err != nil {
+		a.t.Error(err)
+	}
 	for ctx.Err() == nil {
-		a.end.Lock()
-		life, abort := context.WithCancel(ctx)
-		a.abort = abort
-		a.end.Unlock()
-		a.live(life)
-		abort()
-	}
-}
-
-// live works until the agent is killed, or has lost track of what it did.
-func (a *claimer) live(ctx context.Context) {
-	id, ok := a.own(ctx)
-	for round := rand.N(100); ok && ctx.Err() == nil; round++ {
-		if id == "" {
-			if id, ok = a.claim(ctx, round); !ok || id == "" {
-				continue
+		cmd := exec.CommandContext(ctx, os.Args[0])
+		cmd.Env = append(os.Environ(), workerEnv+"="+string(identity))
+		cmd.Stderr = os.Stderr
+		said, err := cmd.StdoutPipe()
+		if err == nil {
+			a.mu.Lock()
+			a.current, err = cmd, cmd.Start()
+			a.mu.Unlock()
+		}
+		if err != nil {
+			if ctx.Err() == nil {
+				a.t.Error(err)
 			}
-			a.got(a.number, id)
+			return
 		}
-		if ok = a.complete(ctx, round, id); ok {
-			id = ""
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			a.got(a.number, lines.Text())
 		}
+		_ = cmd.Wait() // killed, or at a loss
+		pause(ctx, 50*time.Millisecond)
 	}
-	pause(ctx, 50*time.Millisecond)
-}
-
-func (a *claimer) gateway(n int) string { return a.group.members[n%len(a.group.members)].url }
-
-// own returns a story that the agent has claimed, "" if it has none.
-func (a *claimer) own(ctx context.Context) (id string, ok bool) {
-	var answer struct {
-		Projects map[string]struct {
-			Stages []struct {
-				Name  string
-				Items []struct {
-					StoryID string `json:"story_id"`
-					Claim   *struct {
-						AgentID string `json:"agent_id"`
-					}
-				}
-			}
-		}
-	}
-	pause(ctx, 1200*time.Millisecond) // a change on one gateway shows on the others within a second
-	status, err := call(ctx, "GET", a.gateway(rand.N(3))+"/api/gateway/pipeline", a.token, nil, &answer)
-	if err != nil || status != 200 || len(answer.Projects["alpha"].Stages) == 0 {
-		return "", false
-	}
-	for _, stage := range answer.Projects["alpha"].Stages[:2] {
-		for _, item := range stage.Items {
-			if item.Claim != nil && item.Claim.AgentID == a.id {
-				a.got(a.number, item.StoryID)
-				return item.StoryID, true
-			}
-		}
-	}
-	return "", true
-}
-
-// claim claims the next story, over the API and MCP in turn.
-func (a *claimer) claim(ctx context.Context, round int) (id string, ok bool) {
-	type story struct {
-		StoryID string `json:"story_id"`
-	}
-	if round%2 == 0 {
-		var claimed story
-		status, text := a.send(ctx, "POST", a.gateway(round)+"/api/gateway/projects/alpha/stories/claim", `{"wait":"2s"}`)
-		ok = status == 204 || status == 200 && json.Unmarshal(text, &claimed) == nil
-		return claimed.StoryID, ok
-	}
-	var answer struct {
-		Result struct {
-			IsError           bool
-			StructuredContent struct{ Story *story }
-		}
-	}
-	const tool = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"claim_story","arguments":{"project":"alpha","wait":"2s"}}}`
-	status, text := a.send(ctx, "POST", a.gateway(round)+"/mcp", tool)
-	if status != 200 || json.Unmarshal(text, &answer) != nil || answer.Result.IsError {
-		return "", false
-	}
-	if story := answer.Result.StructuredContent.Story; story != nil {
-		id = story.StoryID
-	}
-	return id, true
-}
-
-// send returns the status 0 if there is no answer.
-func (a *claimer) send(ctx context.Context, method, url, body string) (status int, text []byte) {
-	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return 0, nil
-	}
-	request.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + a.token}}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, nil
-	}
-	defer response.Body.Close()
-	if text, err = io.ReadAll(response.Body); err != nil {
-		return 0, nil
-	}
-	return response.StatusCode, text
-}
-
-// complete moves a story to the last stage. It returns false if it is not sure that it has.
-func (a *claimer) complete(ctx context.Context, round int, id string) bool {
-	address := a.gateway(round+1) + "/api/gateway/projects/alpha/stories/" + id
-	var story struct{ Stage, Version string }
-	status, text := a.send(ctx, "GET", address, "")
-	if status != 200 || json.Unmarshal(text, &story) != nil || story.Version == "" {
-		return false
-	}
-	status, _ = a.send(ctx, "PATCH", address, fmt.Sprintf(`{"version":%q,"stage":"3_done"}`, story.Version))
-	return status == 200
 }

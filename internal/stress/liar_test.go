@@ -24,8 +24,8 @@ const (
 	liarTime       = 8 * time.Second
 	// fast is the time limit of responses about honest projects, for the median and the 95th percentile.
 	fast, fastMost = 100 * time.Millisecond, 250 * time.Millisecond
-	// maxResident is the gateway's memory limit, in MiB.
-	maxResident = 150
+	// maxResident is the gateway's memory limit beside such a project, in MiB.
+	maxResident = 250
 )
 
 // honest is a well-behaved project server.

@@ -88,3 +88,22 @@ func (n *numbered) feed(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Feed-Sequence", strconv.Itoa(sequence))
 	fmt.Fprint(w, "["+strings.Join(records, ",")+"]")
 }
+
+// pushDuring records an event now and then during trouble.
+func (n *numbered) pushDuring(pause time.Duration, trouble func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		trouble()
+	}()
+	every := time.NewTicker(pause)
+	defer every.Stop()
+	for over := false; !over; {
+		n.push()
+		select {
+		case <-every.C:
+		case <-done:
+			over = true
+		}
+	}
+}

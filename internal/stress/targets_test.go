@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// webhooks is a receiver that counts the ids of what it accepts; each two hundredth call it fails.
+// webhooks is a receiver that counts the ids of what it accepts. It fails each two hundredth call, leaves one of five hundred
+// without an answer, and is slow to answer each seventh.
 type webhooks struct {
 	mu    sync.Mutex
 	calls int
@@ -24,11 +25,21 @@ type webhooks struct {
 func (h *webhooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.calls++; h.calls%200 == 0 {
+	h.calls++
+	n := h.calls
+	h.mu.Unlock()
+	switch {
+	case n%500 == 250:
+		<-r.Context().Done()
+		return
+	case n%200 == 0:
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
+	case n%7 == 0:
+		time.Sleep(50 * time.Millisecond)
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	id := r.Header.Get("webhook-id")
 	event, _ := strconv.Atoi(id[strings.LastIndexByte(id, '_')+1:])
 	if h.times[event]++; h.times[event] == 1 {
@@ -56,32 +67,8 @@ func TestEachEventReachesItsTargetOnce(t *testing.T) {
 	must(t, "POST", g.members[2].url+"/api/gateway/targets", map[string]any{
 		"name": "hook", "url": receiver.URL, "events": []string{"stage_transition"},
 	}, nil)
-	changes, done := 0, make(chan struct{})
-	go func() {
-		defer close(done)
-		for range g.members {
-			g.killAndFreeze()
-			m := g.leader()
-			m.wire.blackhole()
-			time.Sleep(frozen)
-			m.wire.heal()
-			time.Sleep(2 * time.Second)
-			m = g.leader()
-			m.stop()
-			m.start()
-			changes += 4
-		}
-	}()
-	every := time.NewTicker(100 * time.Millisecond)
-	defer every.Stop()
-	for over := false; !over; {
-		p.push()
-		select {
-		case <-every.C:
-		case <-done:
-			over = true
-		}
-	}
+	changes := 0
+	p.pushDuring(100*time.Millisecond, func() { changes = g.changeLeaders() })
 	if !until(late, func() bool { return h.different() == p.count() }) {
 		t.Errorf("of %d events %d were told", p.count(), h.different())
 	}

@@ -12,9 +12,9 @@ FAIL" ]
 }
 
 for package in $(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do
-	for target in $(go test -list '^Fuzz' "./$package" | grep '^Fuzz'); do
+	for target in $(go test -vet=off -ldflags="-s -w" -list '^Fuzz' "./$package" | grep '^Fuzz'); do
 		echo "fuzz $package $target"
-		out=$(go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "./$package") ||
+		out=$(go test -vet=off -ldflags="-s -w" -run '^$' -fuzz "^$target\$" -fuzztime "$time" "./$package") ||
 			only_out_of_time "$out" "$target" || { echo "$out"; exit 1; }
 	done
 done

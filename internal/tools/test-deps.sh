@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Go (axe-core; the tools of boards; a browser; PostgreSQL; a C compiler for the race detector) where that is
+# Installs what the tests need beyond Go (axe-core; the tools of boards; coding agents; a browser; PostgreSQL; a C compiler for the race detector) where that is
 # missing and can be installed; says what to install where it cannot.
 set -euo pipefail
 
@@ -10,10 +10,22 @@ if ! cmp -s "$pages/package-lock.json" "$pages/node_modules/installed"; then
 fi
 
 # npm ci refuses where the registry does not have the tools' programs for other systems.
-boards=$(dirname "$0")/../boardtools
-if ! cmp -s "$boards/package-lock.json" "$boards/node_modules/installed"; then
-  npm install --prefix "$boards" --no-save --silent --no-audit --no-fund
-  cp "$boards/package-lock.json" "$boards/node_modules/installed"
+for tools in "$(dirname "$0")"/../{boardtools,codingagents}; do
+  if ! cmp -s "$tools/package-lock.json" "$tools/node_modules/installed"; then
+    npm install --prefix "$tools" --no-save --silent --no-audit --no-fund
+    cp "$tools/package-lock.json" "$tools/node_modules/installed"
+  fi
+done
+
+receivers=$(dirname "$0")/../receivers
+if ! cmp -s "$receivers/package-lock.json" "$receivers/node_modules/installed"; then
+  npm ci --prefix "$receivers" --silent --no-audit --no-fund
+  cp "$receivers/package-lock.json" "$receivers/node_modules/installed"
+fi
+mailpit=v1.33.1
+if ! grep -qsx "$mailpit" "$receivers/bin/installed"; then
+  GOBIN=$(cd "$receivers" && pwd)/bin go install "github.com/axllent/mailpit@$mailpit"
+  echo "$mailpit" >"$receivers/bin/installed"
 fi
 
 missing=()

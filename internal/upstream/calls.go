@@ -80,7 +80,9 @@ func (c *Client) servesFeed(ctx context.Context, p domain.Project) bool {
 
 var errNoHistory = domain.Errorf(domain.BadGateway, "answers with something other than a history")
 
-// HistoryPart is a part of a project's history.
+// maxAuthor is how much of an author's name is kept, in characters.
+const maxAuthor = 100
+
 type HistoryPart struct {
 	ID       string
 	Complete bool
@@ -96,7 +98,7 @@ func (c *Client) History(
 	query := "after=" + strconv.FormatInt(after, 10) + "&limit=" + strconv.Itoa(limit)
 	err = c.do(ctx, p, call{path: "/api/history", query: query}, func(a answer) error {
 		var h wire.History
-		if bytes.Count(a.body, []byte("{")) > maxParts || nestsOver(a.body, maxDepth) {
+		if bytes.Count(a.body, []byte("{")) > maxParts || nestsTooDeep(a.body) {
 			return errNoHistory
 		}
 		if err := json.Unmarshal(a.body, &h); err != nil || h.ID == "" || len(h.ID) > maxVersion ||
@@ -107,6 +109,7 @@ func (c *Client) History(
 		for i, m := range h.Moves {
 			part.Moves[i] = domain.Move{
 				StoryID: m.StoryID, From: wire.Text(m.FromStage), To: m.ToStage, At: time.UnixMilli(m.AtMS),
+				Author: domain.Cut(m.Author, maxAuthor),
 			}
 		}
 		return nil
@@ -190,7 +193,7 @@ func (c *Client) FindTexts(
 	query := "q=" + url.QueryEscape(words) + "&limit=" + strconv.Itoa(limit)
 	err = c.do(ctx, p, call{path: "/api/search", query: query}, func(a answer) error {
 		var answer wire.FoundTexts
-		if nestsOver(a.body, maxDepth) || json.Unmarshal(a.body, &answer) != nil || len(answer.Texts) > limit {
+		if nestsTooDeep(a.body) || json.Unmarshal(a.body, &answer) != nil || len(answer.Texts) > limit {
 			return errNoTexts
 		}
 		for _, t := range answer.Texts {
@@ -201,7 +204,7 @@ func (c *Client) FindTexts(
 				Heading: text(t.Heading), Excerpt: domain.CutText(t.Excerpt), Whole: t.Whole,
 			})
 		}
-		total = max(answer.Total, len(found))
+		total = max(min(answer.Total, maxItems), len(found)) // totals are added up
 		return nil
 	})
 	if errors.Is(err, errNotFound) {

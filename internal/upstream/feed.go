@@ -144,7 +144,7 @@ func oldest(elements [][]byte, since int64) [][]byte {
 
 // stampOf returns the timestamp_ms of a valid record, -1 for any other.
 func stampOf(element []byte) int64 {
-	if len(element) > maxRecord || nestsOver(element, maxDepth) {
+	if len(element) > maxRecord || nestsTooDeep(element) {
 		return -1
 	}
 	var head struct {
@@ -160,7 +160,7 @@ func parseRecord(element []byte) (domain.Record, error) {
 	if len(element) > maxRecord {
 		return domain.Record{}, errLargeRecord
 	}
-	if nestsOver(element, maxDepth) {
+	if nestsTooDeep(element) {
 		return domain.Record{}, errNestedRecord
 	}
 	record, err := domain.ParseRecord(element)

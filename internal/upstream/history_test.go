@@ -22,7 +22,7 @@ func TestAHistoryIsAskedForAsDocumented(t *testing.T) {
 	})
 	part, err := newClient(t).History(t.Context(), project, 7, 2)
 	want := upstream.HistoryPart{ID: "a", Complete: true, Next: 9, Moves: []domain.Move{
-		{StoryID: "7", To: "1_a", At: time.UnixMilli(5)}, {StoryID: "7", From: "1_a", To: "2_b", At: time.UnixMilli(6)},
+		{StoryID: "7", To: "1_a", At: time.UnixMilli(5), Author: "Ada {"}, {StoryID: "7", From: "1_a", To: "2_b", At: time.UnixMilli(6)},
 	}}
 	if err != nil || !reflect.DeepEqual(part, want) || asked != "/api/history?after=7&limit=2" {
 		t.Errorf("%+v, %v, asked %s", part, err, asked)

@@ -13,7 +13,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// errNoPipeline is the cause of the error for an answer that is not a pipeline.
 var errNoPipeline = errors.New("not a pipeline")
 
 const (
@@ -39,13 +38,14 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	if bytes.Count(a.body, []byte("{"))+bytes.Count(a.body, []byte("[")) > maxParts {
 		return nil, errManyParts
 	}
-	if !utf8.Valid(a.body) || nestsOver(a.body, maxDepth) {
+	if !utf8.Valid(a.body) || nestsTooDeep(a.body) {
 		return nil, notAPipeline(errors.New("no UTF-8, or nested too deep"))
 	}
 	var outer struct {
 		Layout json.RawMessage `json:"layout"`
 		Path   json.RawMessage `json:"path"`
 		Branch json.RawMessage `json:"branch"`
+		Past   json.RawMessage `json:"past"`
 		Stages json.RawMessage `json:"stages"`
 		Left   json.RawMessage `json:"left"`
 	}
@@ -65,6 +65,7 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	_ = json.Unmarshal(outer.Layout, &place.Layout) // likewise
 	_ = json.Unmarshal(outer.Path, &place.Path)
 	_ = json.Unmarshal(outer.Branch, &place.Branch)
+	_ = json.Unmarshal(outer.Past, &place.Past)
 	for _, text := range []*string{&place.Layout, &place.Path, &place.Branch} {
 		*text = domain.CutText(*text)
 	}
@@ -77,8 +78,8 @@ func notAPipeline(cause error) error {
 	return domain.WrapError(domain.BadGateway, fmt.Errorf("%w: %w", errNoPipeline, cause), "answer is not a pipeline")
 }
 
-// nestsOver reports whether JSON nests more than limit levels.
-func nestsOver(text []byte, limit int) bool {
+// nestsTooDeep reports whether JSON nests more than maxDepth levels.
+func nestsTooDeep(text []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -88,7 +89,7 @@ func nestsOver(text []byte, limit int) bool {
 			quoted = !quoted
 		case quoted:
 		case c == '{' || c == '[':
-			if depth++; depth > limit {
+			if depth++; depth > maxDepth {
 				return true
 			}
 		case c == '}' || c == ']':
@@ -206,7 +207,7 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 	switch {
 	case s.FrontMatter == nil || string(s.FrontMatter) == "null":
 		file.FrontMatter = json.RawMessage("{}")
-	case len(s.FrontMatter) > maxFrontMatter || s.FrontMatter[0] != '{' || nestsOver(s.FrontMatter, maxDepth):
+	case len(s.FrontMatter) > maxFrontMatter || s.FrontMatter[0] != '{' || nestsTooDeep(s.FrontMatter):
 		file.FrontMatter, file.FrontMatterError = json.RawMessage("{}"), "the project server sent front matter that "+
 			"cannot be shown"
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,13 +63,15 @@ func (q *Query) Zone(absent *time.Location) *time.Location {
 	return zone
 }
 
-// Flow reads what is asked about the flow of work, in the zone absent without another one.
+// Flow reads what is asked about the flow of work, in the zone absent without another one. A project that is named
+// twice is there once.
 func (q *Query) Flow(absent *time.Location) domain.FlowQuery {
 	number := func(name string, absent, low, high int) int {
 		return int(q.Number(name, int64(absent), int64(low), int64(high)))
 	}
+	projects := slices.Compact(slices.Sorted(slices.Values(q.Values["project"])))
 	return domain.FlowQuery{
-		Projects: q.Values["project"], Zone: q.Zone(absent),
+		Projects: projects, Zone: q.Zone(absent),
 		Days:  number("days", domain.FlowDays, domain.MinFlowDays, domain.MaxFlowDays),
 		Ahead: number("ahead", domain.FlowAhead, domain.MinFlowAhead, domain.MaxFlowAhead),
 		Items: number("items", 0, domain.MinFlowItems, domain.MaxFlowItems),

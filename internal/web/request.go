@@ -174,7 +174,6 @@ func (b *Body) fail(format, name string) {
 	}
 }
 
-// FeedQuery holds the parameters of a feed request.
 type FeedQuery struct {
 	Since uint64        // only events after this time, in Unix milliseconds
 	Wait  time.Duration // how long the response may be held

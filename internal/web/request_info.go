@@ -58,7 +58,6 @@ func InfoOf(ctx context.Context) *RequestInfo {
 
 func RequestID(ctx context.Context) string { return InfoOf(ctx).RequestID }
 
-// Identify notes who the caller of a request is.
 func (i *RequestInfo) Identify(auth AuthMethod, actor domain.Actor, ended context.Context) {
 	actor.RequestID, actor.Forwarded = i.RequestID, i.Forwarded
 	i.Auth, i.Actor, i.Ended = auth, actor, ended

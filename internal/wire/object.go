@@ -20,9 +20,16 @@ var ErrNoObject = errors.New("is not a JSON object")
 type Object []member
 
 type member struct {
-	key   string
-	text  []byte // the key as JSON
+	key   []byte // as JSON
 	value json.RawMessage
+}
+
+func (m *member) is(key string) bool {
+	if bytes.IndexByte(m.key, '\\') < 0 {
+		return string(m.key[1:len(m.key)-1]) == key
+	}
+	var unquoted string
+	return json.Unmarshal(m.key, &unquoted) == nil && unquoted == key
 }
 
 // ParseObject returns ErrNoObject for anything but one JSON object.
@@ -30,26 +37,20 @@ func ParseObject(data []byte) (Object, error) {
 	if !utf8.Valid(data) || !json.Valid(data) {
 		return nil, ErrNoObject
 	}
-	if o := members(data); o != nil {
+	if o := members(data, nil); o != nil {
 		return o, nil
 	}
 	return nil, ErrNoObject
 }
 
-// members returns the members of an object that is known to be valid, nil for any other value.
-func members(object []byte) Object {
-	decoder := json.NewDecoder(bytes.NewReader(object))
-	if start, _ := decoder.Token(); start != json.Delim('{') {
+// members returns the members of an object that is known to be valid, in the memory of reused, nil for any other value.
+func members(object []byte, reused Object) Object {
+	if !opens(object, '{') {
 		return nil
 	}
-	o := Object{}
-	for decoder.More() {
-		before := decoder.InputOffset()
-		key, _ := decoder.Token() // valid JSON has no errors
-		m := member{text: bytes.TrimLeft(object[before:decoder.InputOffset()], ", \t\r\n")}
-		m.key, _ = key.(string)
-		_ = decoder.Decode(&m.value)
-		o = append(o, m)
+	o := slices.Grow(reused[:0], 1) // not nil
+	for key, value := range entries(object) {
+		o = append(o, member{key, value})
 	}
 	return o
 }
@@ -57,7 +58,7 @@ func members(object []byte) Object {
 // Get returns the value of key, nil when there is none. The last of several wins, as in most JSON parsers.
 func (o Object) Get(key string) json.RawMessage {
 	for _, m := range slices.Backward(o) {
-		if m.key == key {
+		if m.is(key) {
 			return m.value
 		}
 	}
@@ -67,9 +68,9 @@ func (o Object) Get(key string) json.RawMessage {
 // Set returns o with value as the only one under key, at the position of the first, else at the end. o must not be used
 // afterwards.
 func (o Object) Set(key string, value json.RawMessage) Object {
-	at := slices.IndexFunc(o, func(m member) bool { return m.key == key })
+	at := slices.IndexFunc(o, func(m member) bool { return m.is(key) })
 	if at < 0 {
-		return append(o, member{key, strconv.AppendQuote(nil, key), value})
+		return append(o, member{strconv.AppendQuote(nil, key), value})
 	}
 	o[at].value = value
 	return append(o[:at+1], o[at+1:].Remove(key)...)
@@ -77,16 +78,18 @@ func (o Object) Set(key string, value json.RawMessage) Object {
 
 // Remove returns o without the values under key. o must not be used afterwards.
 func (o Object) Remove(key string) Object {
-	return slices.DeleteFunc(o, func(m member) bool { return m.key == key })
+	return slices.DeleteFunc(o, func(m member) bool { return m.is(key) })
 }
 
-func (o Object) Encode() []byte {
-	b := []byte{'{'}
+func (o Object) Encode() []byte { return o.appendTo(nil) }
+
+func (o Object) appendTo(b []byte) []byte {
+	b = append(b, '{')
 	for i, m := range o {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, m.text...), ':'), m.value...)
+		b = append(append(append(b, m.key...), ':'), m.value...)
 	}
 	return append(b, '}')
 }
@@ -94,7 +97,7 @@ func (o Object) Encode() []byte {
 // WithTimes returns raw, the stages as their project server sent them, with the items' times replaced by those in
 // dated. Everything else is kept, and all of what is not valid.
 func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
-	return eachElement(raw, len(dated), func(i int, stage Object) Object {
+	return eachStage(raw, len(dated), func(i int, stage Object) Object {
 		text, items := stage.Get("items"), dated[i].Items
 		if text == nil { // another case: encoding/json accepts it
 			return stage
@@ -112,7 +115,7 @@ func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
 
 // WithClaims returns raw, stages as WithTimes returns them, with the claims of stories in their items.
 func WithClaims(raw json.RawMessage, stages []domain.Stage, claims map[string]domain.Claim) json.RawMessage {
-	return eachElement(raw, len(stages), func(i int, stage Object) Object {
+	return eachStage(raw, len(stages), func(i int, stage Object) Object {
 		text, items := stage.Get("items"), stages[i].Items
 		isClaimed := func(item domain.Item) bool { _, claimed := claims[item.StoryID]; return claimed }
 		if text == nil || !slices.ContainsFunc(items, isClaimed) {
@@ -129,23 +132,32 @@ func WithClaims(raw json.RawMessage, stages []domain.Stage, claims map[string]do
 	})
 }
 
+func eachStage(raw json.RawMessage, n int, change func(i int, stage Object) Object) json.RawMessage {
+	if !json.Valid(raw) {
+		return raw
+	}
+	return eachElement(raw, n, change)
+}
+
 // eachElement changes the first n elements of a list, and leaves alone what is no list or object.
 func eachElement(list json.RawMessage, n int, change func(i int, element Object) Object) json.RawMessage {
-	var all []json.RawMessage
-	if json.Unmarshal(list, &all) != nil || all == nil {
+	if !opens(list, '[') {
 		return list
 	}
-	for i, element := range all[:min(n, len(all))] {
-		if o := members(element); o != nil {
-			all[i] = change(i, o).Encode()
-		}
-	}
-	b := []byte{'['}
-	for i, element := range all {
+	b := append(make([]byte, 0, len(list)+64*n), '[') // for most of what is added
+	var o Object
+	i := 0
+	for _, element := range entries(list) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, element...)
+		if read := members(element, o); i < n && read != nil {
+			o = change(i, read)
+			b = o.appendTo(b)
+		} else {
+			b = append(b, element...)
+		}
+		i++
 	}
 	return append(b, ']')
 }

@@ -44,12 +44,13 @@ func Text(text *string) string {
 
 // Pipeline is a project server's response at /api/pipeline.
 type Pipeline struct {
-	Project string  `json:"project"`
-	Layout  string  `json:"layout,omitempty"`
-	Path    string  `json:"path,omitempty"`   // where the board is
-	Branch  string  `json:"branch,omitempty"` // that is checked out there
-	Stages  []Stage `json:"stages"`
-	Left    int     `json:"left,omitempty"` // how many more items it has than requested
+	Project string          `json:"project"`
+	Layout  string          `json:"layout,omitempty"`
+	Path    string          `json:"path,omitempty"`   // where the board is
+	Branch  string          `json:"branch,omitempty"` // that is checked out there
+	Past    *domain.Reading `json:"past,omitempty"`   // while it is read from git for the first time
+	Stages  []Stage         `json:"stages"`
+	Left    int             `json:"left,omitempty"` // how many more items it has than requested
 }
 
 type Stage struct {
@@ -70,7 +71,6 @@ type Item struct {
 	Version  string           `json:"version,omitempty"`
 }
 
-// Stages returns the stages of a board of this layout.
 func Stages(layout string, list []Stage) []domain.Stage {
 	stages := make([]domain.Stage, len(list))
 	for i, stage := range list {

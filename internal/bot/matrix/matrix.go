@@ -31,7 +31,6 @@ type chat struct {
 	http       *http.Client
 }
 
-// New returns the transport for the account in settings.
 func New(o bot.Options, settings map[string]domain.Secret) bot.Transport {
 	homeserver, username := settings["homeserver"].Reveal(), settings["username"].Reveal()
 	s := &session{state: o.State, key: "bot.matrix " + homeserver + " " + username}

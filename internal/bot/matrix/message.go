@@ -85,7 +85,7 @@ func (r *receiver) question(room string, e roomEvent) (q bot.Question, thread st
 		e.Unsigned.Age > maxQuestionAge.Milliseconds() {
 		return bot.Question{}, "", false
 	}
-	q.Sender = e.Sender
+	q.Sender, q.Room = e.Sender, room
 	if e.Type == "m.reaction" {
 		q.About, q.Reaction, q.OnlyReply = content.Relates.EventID, content.Relates.Key, true
 		return q, q.About, q.Reaction != ""

@@ -137,7 +137,6 @@ func (s *session) isMember(id string) bool {
 	return ok
 }
 
-// Rooms returns the rooms that the bot is known to be a member of.
 func (s *session) Rooms() []bot.Room {
 	var rooms []bot.Room
 	for id, room := range s.now().Rooms {

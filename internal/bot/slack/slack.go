@@ -43,7 +43,6 @@ type chat struct {
 	muted    map[string]time.Time      // by channel that refused the last message: since when
 }
 
-// New returns the transport for the workspace in settings.
 func New(o bot.Options, settings map[string]domain.Secret) bot.Transport {
 	client := bot.NewHTTPClient(o)
 	client.Timeout = bot.CallLimit
@@ -105,7 +104,6 @@ func (t *chat) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Rooms returns the channels that the bot is a member of.
 func (t *chat) Rooms() []bot.Room {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -56,7 +56,9 @@ func (t *chat) ServeWebhook(w http.ResponseWriter, r *http.Request, ask bot.Ask)
 		bot.PlainText(w, http.StatusBadRequest, "the body must be a Slack slash command")
 	default:
 		text := html.UnescapeString(form.Get("text"))
-		t.command(w, r, bot.Question{Sender: form.Get("user_id"), Text: text, Addressed: true}, ask)
+		t.command(w, r, bot.Question{
+			Sender: form.Get("user_id"), Room: form.Get("channel_id"), Text: text, Addressed: true,
+		}, ask)
 	}
 }
 
@@ -122,7 +124,7 @@ func (t *chat) event(w http.ResponseWriter, r *http.Request, body []byte) {
 		w.WriteHeader(http.StatusOK) // not for the bot; Slack need not send it again
 		return
 	}
-	question := bot.Question{Sender: e.User, Text: e.Text, Addressed: mentioned, OnlyReply: replied}
+	question := bot.Question{Sender: e.User, Room: e.Channel, Text: e.Text, Addressed: mentioned, OnlyReply: replied}
 	if e.Thread != "" {
 		question.About = messageID(e.Channel, e.Thread)
 	}

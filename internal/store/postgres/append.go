@@ -24,7 +24,7 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain
 // transact is Transact of store.Engine. It takes two round trips, whatever it stores: one locks and reads, the other
 // writes, notifies other gateways and commits.
 func (db *DB) transact(
-	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []domain.Topic, error),
+	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []store.Notice, error),
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -37,8 +37,8 @@ func (db *DB) transact(
 		if err != nil {
 			return err
 		}
-		for _, topic := range about {
-			statements = append(statements, store.Statement{SQL: notifyStatement, Args: []any{channel, topic}})
+		for _, n := range about {
+			statements = append(statements, store.Statement{SQL: notifyStatement, Args: []any{channel, payload(n)}})
 		}
 		return send(ctx, c, append(statements, store.Statement{SQL: "COMMIT"}))
 	})
@@ -75,8 +75,7 @@ const stalled = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 
 // unblock ends such connections if err is that waiting for a lock took too long.
 func (db *DB) unblock(ctx context.Context, err error) {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == lockTimeout {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == lockTimeout {
 		_, _ = db.pool.Exec(ctx, stalled) // the caller has an error already, and retries
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store"
 )
 
 var aboutBot = []domain.Topic{domain.TopicBot}
@@ -33,7 +34,6 @@ func (b bot) BotConfig(ctx context.Context) (c domain.BotConfig, version int64, 
 	return c, version, err
 }
 
-// ReadBotConfig reads a configuration as the database holds it.
 func ReadBotConfig(text string) (domain.BotConfig, error) {
 	var stored map[string]*string
 	if err := json.Unmarshal([]byte(text), &stored); err != nil {
@@ -88,38 +88,35 @@ func (b bot) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error 
 		return err
 	}
 	return b.db.LeaderTx(ctx, token, aboutBot, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO bot_run (run, at) VALUES ($1, clock_timestamp())
+		return store.Exec(ctx, tx, `INSERT INTO bot_run (run, at) VALUES ($1, clock_timestamp())
 			ON CONFLICT (only_row) DO UPDATE SET run = excluded.run, at = excluded.at`, string(text))
-		return err
 	})
 }
 
-// AskBotTest requests a test message from the gateway that runs the bot.
-func (b bot) AskBotTest(ctx context.Context, id string) error {
+// AskBotTest requests a message from the gateway that runs the bot, "" for a test message.
+func (b bot) AskBotTest(ctx context.Context, id, message string) error {
 	return b.db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM bot_tests WHERE asked_at < clock_timestamp() - make_interval(secs => "+
+		if err := store.Exec(ctx, tx, "DELETE FROM bot_tests WHERE asked_at < clock_timestamp() - make_interval(secs => "+
 			"$1)", testLife.Seconds()); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO bot_tests (id) VALUES ($1)", id)
-		return err
+		return store.Exec(ctx, tx, "INSERT INTO bot_tests (id, message) VALUES ($1, $2)", id, message)
 	})
 }
 
-// TakeBotTest removes and returns a request for a test message. It returns NotFound when there is none.
-func (b bot) TakeBotTest(ctx context.Context) (id string, err error) {
+// TakeBotTest removes and returns a request for a message. It returns NotFound when there is none.
+func (b bot) TakeBotTest(ctx context.Context) (id, message string, err error) {
 	err = b.db.tables.QueryRowContext(ctx, `UPDATE bot_tests SET taken = TRUE WHERE id = (
 		SELECT id FROM bot_tests WHERE NOT taken AND asked_at > clock_timestamp() - make_interval(secs => $1)
 		ORDER BY asked_at LIMIT 1 FOR UPDATE SKIP LOCKED
-	) RETURNING id`, testLife.Seconds()).Scan(&id)
-	return id, b.db.Translate(err)
+	) RETURNING id, message`, testLife.Seconds()).Scan(&id, &message)
+	return id, message, b.db.Translate(err)
 }
 
 // AnswerBotTest stores the result of a test message: why it failed, or "".
 func (b bot) AnswerBotTest(ctx context.Context, id, answer string) error {
 	return b.db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE bot_tests SET answer = $2 WHERE id = $1", id, answer)
-		return err
+		return store.Exec(ctx, tx, "UPDATE bot_tests SET answer = $2 WHERE id = $1", id, answer)
 	})
 }
 

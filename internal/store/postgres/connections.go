@@ -21,7 +21,6 @@ import (
 	"switchyard/internal/store"
 )
 
-// poolOptions are the options in which pools differ.
 type poolOptions struct {
 	most      int32         // the maximum number of connections
 	statement time.Duration // how long the server works on a statement
@@ -167,7 +166,6 @@ func CheckAddress(address string) error {
 	return errors.New(text)
 }
 
-// openTables is the pool for package sql.
 func openTables(pool *pgxpool.Pool) *sql.DB {
 	busy := func() bool { return pool.Stat().AcquiredConns() == pool.Config().MaxConns }
 	db := sql.OpenDB(connector{stdlib.GetPoolConnector(pool), &breaker{busy: busy}})

@@ -71,8 +71,7 @@ func openFailure(err error) error {
 	case errors.As(err, &known):
 		return err
 	case !errors.As(err, &refused):
-		var wrong *pgconn.ParseConfigError
-		if errors.As(err, &wrong) {
+		if _, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 			return err
 		}
 		return code(err)

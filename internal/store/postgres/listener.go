@@ -3,27 +3,43 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store"
 )
 
-// channel is the name of the channel for our notifications, whose payload is the topic.
-const channel = "switchyard"
+const (
+	// channel is the name of the channel for our notifications, whose payload is the topic, and after a space the rows of
+	// events that have been appended.
+	channel = "switchyard"
+	// maxPayload is what PostgreSQL allows for a payload, in bytes.
+	maxPayload = 7999
+	// maxCame is how many notifications' events are kept for the follower of the stream, which otherwise reads them.
+	maxCame = 100
+)
 
 const notifyStatement = "SELECT pg_notify($1, $2)"
 
 // notify notifies other gateways of the topics of a transaction, once it has been committed.
 func notify(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error {
 	for _, topic := range topics {
-		if _, err := tx.ExecContext(ctx, notifyStatement, channel, topic); err != nil {
+		if err := store.Exec(ctx, tx, notifyStatement, channel, topic); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func payload(n store.Notice) string {
+	if p := string(n.Topic) + " " + n.Rows; n.Rows != "" && len(p) <= maxPayload {
+		return p
+	}
+	return string(n.Topic)
 }
 
 const (
@@ -39,6 +55,7 @@ type listener struct {
 
 	mu      sync.Mutex
 	waiting map[domain.Topic]chan struct{}
+	came    []string // the rows of notifications of events since newEvents, none if one of them had none
 }
 
 func newListener(pool *pgxpool.Pool) *listener {
@@ -54,9 +71,28 @@ func (l *listener) changed(topic domain.Topic) <-chan struct{} {
 	return l.waiting[topic]
 }
 
-func (l *listener) wake(topic domain.Topic) {
+// newEvents returns changed of the events' topic, and the rows of events that came with notifications since its last
+// call.
+func (l *listener) newEvents() (changed <-chan struct{}, came []string) {
+	changed = l.changed(domain.TopicEvents)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	came, l.came = l.came, nil
+	return changed, came
+}
+
+func (l *listener) wake(payload string) {
+	name, rows, _ := strings.Cut(payload, " ")
+	topic := domain.Topic(name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case topic != domain.TopicEvents:
+	case rows == "" || len(l.came) == maxCame:
+		l.came = nil
+	default:
+		l.came = append(l.came, rows)
+	}
 	if waiting := l.waiting[topic]; waiting != nil {
 		close(waiting)
 		delete(l.waiting, topic)
@@ -66,6 +102,7 @@ func (l *listener) wake(topic domain.Topic) {
 func (l *listener) wakeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.came = nil
 	for topic, waiting := range l.waiting {
 		close(waiting)
 		delete(l.waiting, topic)
@@ -102,7 +139,7 @@ func (l *listener) listen(ctx context.Context) error {
 		cancel()
 		switch {
 		case err == nil:
-			l.wake(domain.Topic(notification.Payload))
+			l.wake(notification.Payload)
 		case ctx.Err() != nil || waiting.Err() == nil || connection.IsClosed():
 			return err
 		default:

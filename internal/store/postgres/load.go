@@ -26,10 +26,8 @@ type Table struct {
 	Next    func() ([]any, error) // returns the next row, nil after the last
 }
 
-// errNotEmpty is the error for a target database that is not empty.
 var errNotEmpty error = domain.Errorf(domain.Internal, "the database to move to is not empty")
 
-// OpenEmpty opens a database that must be empty.
 func OpenEmpty(ctx context.Context, url string) (*DB, error) {
 	pool, err := newPool(ctx, url, tablePool, nil)
 	if err != nil {

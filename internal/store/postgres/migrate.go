@@ -81,7 +81,6 @@ func checkServer(c *pgconn.PgConn) error {
 	return nil
 }
 
-// querier is a connection or a transaction.
 type querier interface {
 	QueryRow(ctx context.Context, statement string, args ...any) pgx.Row
 }
@@ -125,7 +124,6 @@ func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error
 	})
 }
 
-// indexWords creates the indexes for finding parts of words.
 const indexWords = `CREATE INDEX IF NOT EXISTS texts_of_words ON texts USING gin (words gin_trgm_ops);
 	CREATE INDEX IF NOT EXISTS stories_of_words ON stories USING gin (words gin_trgm_ops)`
 

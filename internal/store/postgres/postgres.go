@@ -118,10 +118,19 @@ func (db *DB) Run(ctx context.Context) error { return db.listener.run(ctx) }
 // transaction mode.
 func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.listener.changed(topic) }
 
+// NewEvents returns Changed for events, and those that came with the notifications since its last call. There may be
+// others before, between and after them.
+func (db *DB) NewEvents() (changed <-chan struct{}, came []domain.Event) {
+	changed, rows := db.listener.newEvents()
+	for _, r := range rows {
+		came = append(came, db.NoticedEvents(r)...)
+	}
+	return changed, came
+}
+
 // Clock returns the clock of the database. It is read with each renewal of a lease.
 func (db *DB) Clock() *clock.Clock { return &db.clock }
 
-// Lease returns the lease and the gateways that compete for it.
 func (db *DB) Lease() *Lease { return &Lease{db.leader, &db.clock, db.listener, db.unblock} }
 
 // versions are statements that select, for each topic, a value that differs after each change. A row's xmin is the
@@ -165,7 +174,7 @@ func (db *DB) Identity(ctx context.Context) (id string, err error) {
 		}
 		// Of several gateways that find none, one decides.
 		const ensure = "INSERT INTO state (key, value) VALUES ($1, '') ON CONFLICT DO NOTHING"
-		if _, err := tx.ExecContext(ctx, ensure, identityKey); err != nil {
+		if err := store.Exec(ctx, tx, ensure, identityKey); err != nil {
 			return err
 		}
 		const locked = "SELECT value FROM state WHERE key = $1 FOR UPDATE"
@@ -177,8 +186,7 @@ func (db *DB) Identity(ctx context.Context) (id string, err error) {
 			return nil
 		}
 		id = rand.Text()
-		_, err := tx.ExecContext(ctx, store.PutState, identityKey, id+" "+now)
-		return err
+		return store.Exec(ctx, tx, store.PutState, identityKey, id+" "+now)
 	})
 	return id, err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store"
 )
 
 const (
@@ -21,17 +22,15 @@ const (
 // signIn is what gateways share of signing in.
 type signIn struct{ db *DB }
 
-// AddSignInFlow stores a pending sign-in.
 func (s signIn) AddSignInFlow(ctx context.Context, state string, f domain.SignInFlow) error {
 	return s.db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx,
+		err := store.Exec(ctx, tx,
 			"DELETE FROM sign_in_flows WHERE began_at < clock_timestamp() - make_interval(secs => $1)", flowLife.Seconds())
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO sign_in_flows (state, verifier, redirect_uri) VALUES ($1, $2, $3)",
+		return store.Exec(ctx, tx, "INSERT INTO sign_in_flows (state, verifier, redirect_uri) VALUES ($1, $2, $3)",
 			digest(state), f.Verifier.Reveal(), f.RedirectURI)
-		return err
 	})
 }
 
@@ -55,13 +54,9 @@ func (s signIn) SessionKey(ctx context.Context) ([]byte, error) {
 	key := make([]byte, sessionKeySize)
 	rand.Read(key) // never fails
 	var text string
-	err := s.db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-			sessionKeyName, hex.EncodeToString(key))
-		if err != nil {
-			return err
-		}
-		return tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", sessionKeyName).Scan(&text)
+	err := s.db.Tx(ctx, nil, func(tx *sql.Tx) (err error) {
+		text, err = store.KeepState(ctx, tx, sessionKeyName, hex.EncodeToString(key))
+		return err
 	})
 	if err != nil {
 		return nil, err

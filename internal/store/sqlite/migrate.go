@@ -57,12 +57,11 @@ func (db *DB) migrate(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+			if err := store.Exec(ctx, tx, string(text)); err != nil {
 				return fmt.Errorf("%s: %w", script.Name(), err)
 			}
 		}
-		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(scripts)))
-		return err
+		return store.Exec(ctx, tx, fmt.Sprintf("PRAGMA user_version = %d", len(scripts)))
 	})
 }
 
@@ -180,9 +179,9 @@ func OpenReadOnly(dir string) (*sql.DB, error) {
 // MarkMoved marks the database as moved to another address. Open then returns an error that says so.
 func (db *DB) MarkMoved(ctx context.Context, to string) error {
 	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, store.PutState, movedKey, to)
+		err := store.Exec(ctx, tx, store.PutState, movedKey, to)
 		if err == nil {
-			_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", movedSchema))
+			err = store.Exec(ctx, tx, fmt.Sprintf("PRAGMA user_version = %d", movedSchema))
 		}
 		return err
 	})

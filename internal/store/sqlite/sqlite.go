@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"switchyard/internal/domain"
 	"switchyard/internal/files"
 	"switchyard/internal/store"
 )
@@ -157,7 +156,7 @@ func (db *DB) release() error {
 // transact is Transact of store.Engine. Only the transaction watches ctx: that takes a goroutine, which each statement
 // would need as well. It holds the write lock from its beginning, so ids increase in the order of commits.
 func (db *DB) transact(
-	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []domain.Topic, error),
+	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []store.Notice, error),
 ) error {
 	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		ctx := context.WithoutCancel(ctx)
@@ -175,7 +174,7 @@ func (db *DB) transact(
 func run(ctx context.Context, tx *sql.Tx, statements []store.Statement) error {
 	for _, s := range statements {
 		if s.Each == nil {
-			if _, err := tx.ExecContext(ctx, s.SQL, s.Args...); err != nil {
+			if err := store.Exec(ctx, tx, s.SQL, s.Args...); err != nil {
 				return err
 			}
 			continue

@@ -1,0 +1,102 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// rulesKey is the key in State of what rooms get that do not get everything.
+const rulesKey = "bot.rooms"
+
+// roomRules say what rooms get, by their ids: of all kinds of events without any. A room that is not among them gets
+// everything.
+type roomRules map[string]domain.TargetRules
+
+func loadRules(ctx context.Context, state State) (roomRules, error) {
+	rules := roomRules{}
+	text, err := state.State(ctx, rulesKey)
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), &rules)
+	}
+	return rules, err
+}
+
+func (r roomRules) wants(room string, e domain.Event) bool {
+	rules, limited := r[room]
+	return !limited || len(rules.Events) == 0 && rules.WantsProject(e.Project) || rules.WantsEvent(e.Project, e.Type)
+}
+
+// wantsProject reports whether a room gets questions about a project, "" for none.
+func (r roomRules) wantsProject(room, project string) bool {
+	rules, limited := r[room]
+	return !limited || project == "" || rules.WantsProject(project)
+}
+
+// everything is what filter takes for a room without rules.
+const everything = "everything"
+
+// filtering has the command that says what a room gets.
+type filtering struct{ *commands }
+
+// parse reads projects and kinds of events between commas. It returns the first text that is neither.
+func (c filtering) parse(words []word) (rules domain.TargetRules, unknown string) {
+	known := c.gateway.Projects.Registry()
+	for item := range strings.SplitSeq(join(words), ",") {
+		item = strings.TrimSpace(item)
+		if _, isProject := known.Find(item); isProject {
+			rules.Projects = append(rules.Projects, item)
+			continue
+		}
+		i := slices.IndexFunc(domain.EventKinds, func(k domain.EventKind) bool {
+			return k.Choice != "" && (strings.EqualFold(k.Choice, item) || strings.EqualFold(string(k.Type), item))
+		})
+		if i < 0 {
+			return rules, item
+		}
+		rules.Events = append(rules.Events, domain.EventKinds[i].Type)
+	}
+	return rules, ""
+}
+
+// isFilter reports whether words are a filter: if not, people may be talking to each other.
+func (c filtering) isFilter(words []word) bool {
+	_, unknown := c.parse(words)
+	return unknown == "" || strings.EqualFold(join(words), everything)
+}
+
+// filter changes what a room gets.
+func (c filtering) filter(ctx context.Context, room string, words []word) Message {
+	all, err := loadRules(ctx, c.state)
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	rules, unknown := c.parse(words)
+	answer := say("This room now gets only this: %s.", join(words))
+	switch {
+	case strings.EqualFold(join(words), everything):
+		delete(all, room)
+		answer = say("This room now gets everything.")
+	case unknown != "":
+		var kinds []string
+		for _, k := range domain.EventKinds {
+			if k.Choice != "" {
+				kinds = append(kinds, k.Choice)
+			}
+		}
+		return say("%s is neither a project nor one of: %s.", Code(unknown), strings.Join(kinds, ", "))
+	default:
+		all[room] = rules
+	}
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = c.state.SetState(ctx, rulesKey, string(text))
+	}
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	return answer
+}

@@ -1,0 +1,102 @@
+package service
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// Boards are the boards of all projects at one moment, with what is derived from them. They are shared and must not be
+// changed. The times at which pipelines were seen are only updated together with something else.
+type Boards struct {
+	Registry  *domain.Registry
+	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
+	Charts    []domain.Charts          // likewise; a project's are empty until they are known
+	Together  domain.Charts            // of all projects
+
+	alerts   []domain.Alert
+	searched []func() *searchedBoard // as Pipelines; nil for a project without an answer
+	changes  int
+	took     time.Duration // the time to collect them
+	once     sync.Once
+	shared   any
+}
+
+type Board struct {
+	Pipeline domain.ProjectPipeline
+	Charts   domain.Charts
+	alerts   []domain.Alert
+}
+
+// newBoards collects all boards. The caller holds the lock of the states.
+func newBoards(registry *domain.Registry, states []*pipelineState, changes int, age pipelineAge) *Boards {
+	n, began := len(states), time.Now()
+	b := &Boards{
+		Registry: registry, changes: changes,
+		Pipelines: make([]domain.ProjectPipeline, n), Charts: make([]domain.Charts, n),
+		searched: make([]func() *searchedBoard, n),
+	}
+	alerts := make([][]domain.Alert, n)
+	for i, state := range states {
+		b.Pipelines[i], b.Charts[i] = state.show(age), state.charts()
+		alerts[i] = state.alerts()
+		if state.known != nil {
+			b.searched[i] = state.known.searched
+		}
+	}
+	b.alerts = slices.Concat(alerts...)
+	b.Together = domain.SumCharts(b.Charts)
+	b.took = time.Since(began)
+	return b
+}
+
+// isCurrent reports whether the boards are still the same. The caller holds the lock of the states.
+func (b *Boards) isCurrent(changes int, states []*pipelineState, age pipelineAge) bool {
+	if b.changes != changes {
+		return false
+	}
+	for i, state := range states {
+		if shown := &b.Pipelines[i]; shown.Reachable && shown.Stale != state.isStale(age) {
+			return false
+		}
+	}
+	return true
+}
+
+// Shared returns what derived returns, which is called once for all readers of these boards.
+func (b *Boards) Shared(derived func() any) any {
+	b.once.Do(func() { b.shared = derived() })
+	return b.shared
+}
+
+func (b *Boards) search(stories *ranking[domain.StoryRef]) {
+	for i := range b.Pipelines {
+		p := &b.Pipelines[i]
+		if b.searched[i] == nil {
+			continue
+		}
+		_, done := domain.WorkStages(p.Stages)
+		for _, story := range b.searched[i]().stories {
+			rank, matches := stories.rank(story.id(), story.name())
+			if rank *= 2; int(story.stage) > done { // archived: a story in work that matches as well comes first
+				rank++
+			}
+			if !matches {
+				continue
+			}
+			if key := cmp.Or(story.name(), story.id()); !stories.takes(rank, key) {
+				stories.total++
+			} else {
+				item := &p.Stages[story.stage].Items[story.index]
+				stories.add(rank, key, domain.StoryRef{
+					Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: p.Stages[story.stage].Name,
+					StageTitle: p.Stages[story.stage].Title(),
+					Item:       item, Finished: int(story.stage) >= done,
+				})
+			}
+		}
+	}
+}

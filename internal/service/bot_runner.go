@@ -1,0 +1,288 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
+)
+
+type BotRunner interface {
+	// Restart stops the bot, starts it with the stored configuration, and returns when the new one runs. If ctx ends
+	// first, the restart happens as soon as the old bot has ended.
+	Restart(ctx context.Context) error
+	Status() domain.BotStatus
+	// Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off.
+	Posted(ctx context.Context) (id int64, err error)
+	// SendTest sends a test message to every room, and Tell what somebody tells the team. They return BadGateway with the
+	// reason when a room did not get it.
+	SendTest(ctx context.Context) error
+	Tell(ctx context.Context, t domain.Telling) error
+}
+
+const (
+	// saveLimit is the time limit of a save, including the restart and waiting for earlier saves, so that it is answered
+	// in 10 s.
+	saveLimit = 9 * time.Second
+	// testLimit is the time limit for sending the test message to all rooms.
+	testLimit = 20 * time.Second
+)
+
+// BotStore keeps the state of a bot that several gateways share, one of which runs it.
+type BotStore interface {
+	// BotConfig returns the stored configuration and its version, which increases with each save.
+	BotConfig(ctx context.Context) (c domain.BotConfig, version int64, err error)
+	SaveBotConfig(ctx context.Context, c domain.BotConfig) error
+	// ImportBotConfig stores a configuration if there is none yet, and reports whether it did.
+	ImportBotConfig(ctx context.Context, c domain.BotConfig) (imported bool, err error)
+	// BotRun returns the last stored state of the running bot, or NotFound.
+	BotRun(ctx context.Context) (domain.BotRun, error)
+	SetBotRun(ctx context.Context, token int64, r domain.BotRun) error
+	// AskBotTest asks the gateway that runs the bot for a message, "" for a test message. That one takes the request,
+	// once, and answers with the reason why it failed, or "". TakeBotTest returns NotFound when there is none.
+	AskBotTest(ctx context.Context, id, message string) error
+	TakeBotTest(ctx context.Context) (id, message string, err error)
+	AnswerBotTest(ctx context.Context, id, answer string) error
+	BotTestAnswer(ctx context.Context, id string) (answer string, answered bool, err error)
+}
+
+type SharedBot struct {
+	Store   BotStore
+	Leader  Leadership // the leader runs the bot
+	Gateway string     // the name of this gateway
+	// Cursor returns the id of the last event that the bot, on whichever gateway, has posted.
+	Cursor func(ctx context.Context) (int64, error)
+}
+
+const (
+	// botInterval is how often the gateway that runs the bot stores its state, if that has changed.
+	botInterval = 250 * time.Millisecond
+	// botAnswerInterval is how often to check for an answer when no notification arrives.
+	botAnswerInterval = 250 * time.Millisecond
+)
+
+// sharedRunner is the BotRunner of each of several gateways that share the bot. On those that do not run it, the local
+// runner only receives requests from chat servers.
+type sharedRunner struct {
+	SharedBot
+	local   BotRunner
+	changes Changes
+	log     *slog.Logger
+	since   time.Time // when it was made
+	testing sync.WaitGroup
+
+	mu      sync.Mutex
+	run     domain.BotRun // as last stored
+	started int64         // the version of local's configuration
+}
+
+func (s *sharedRunner) Config(ctx context.Context) (domain.BotConfig, error) {
+	c, version, err := s.Store.BotConfig(ctx)
+	if err != nil {
+		version = unknownVersion
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = version
+	return c, err
+}
+
+// unknownVersion is the version of a configuration that could not be read.
+const unknownVersion = -1
+
+// Status returns the state of the bot, on whichever gateway it runs.
+func (s *sharedRunner) Status() domain.BotStatus {
+	if s.Leader.Leads() {
+		return s.local.Status()
+	}
+	if status := s.last().Status; status.State != "" {
+		return status
+	}
+	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotConnecting, Since: s.since, Rooms: []string{}}
+}
+
+func (s *sharedRunner) last() domain.BotRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run
+}
+
+func (s *sharedRunner) Posted(ctx context.Context) (int64, error) {
+	if s.Status().State == domain.BotOff {
+		return s.local.Posted(ctx) // nothing waits to be posted
+	}
+	return s.Cursor(ctx)
+}
+
+// Restart waits until the gateway that runs the bot has started it with the stored configuration, or a later one.
+func (s *sharedRunner) Restart(ctx context.Context) error {
+	_, version, err := s.Store.BotConfig(ctx)
+	if err != nil {
+		return err
+	}
+	return s.await(ctx, func() (bool, error) {
+		run, err := s.Store.BotRun(ctx)
+		if domain.CodeOf(err) == domain.NotFound {
+			return false, nil
+		}
+		return run.Version >= version, err
+	}, domain.Errorf(domain.Unavailable, "the gateway that runs the bot has not restarted it yet, but will"))
+}
+
+// SendTest makes the gateway that runs the bot send a test message to every room.
+func (s *sharedRunner) SendTest(ctx context.Context) error {
+	if s.Leader.Leads() {
+		return s.local.SendTest(ctx)
+	}
+	return s.ask(ctx, "")
+}
+
+func (s *sharedRunner) ask(ctx context.Context, message string) error {
+	id := rand.Text()
+	if err := s.Store.AskBotTest(ctx, id, message); err != nil {
+		return err
+	}
+	var answer string
+	err := s.await(ctx, func() (answered bool, err error) {
+		answer, answered, err = s.Store.BotTestAnswer(ctx, id)
+		return answered, err
+	}, domain.Errorf(domain.BadGateway, "no gateway that runs the bot has answered"))
+	if err == nil && answer != "" {
+		err = domain.Errorf(domain.BadGateway, "%s", answer)
+	}
+	return err
+}
+
+// await waits until done returns true. It returns late if ctx ends first.
+func (s *sharedRunner) await(ctx context.Context, done func() (bool, error), late error) error {
+	tick := time.NewTicker(botAnswerInterval)
+	defer tick.Stop()
+	for {
+		changed := s.changes.Changed(domain.TopicBot)
+		ok, err := done()
+		switch {
+		case ctx.Err() != nil:
+			return late
+		case ok || err != nil:
+			return err
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+			return late
+		}
+	}
+}
+
+// loop gives the local bot every new configuration and publishes its state to all gateways, until ctx ends.
+func (s *sharedRunner) loop(ctx context.Context) error {
+	defer s.testing.Wait()
+	check, report := time.NewTicker(reloadInterval), time.NewTicker(botInterval)
+	defer check.Stop()
+	defer report.Stop()
+	for {
+		changed, moved := s.changes.Changed(domain.TopicBot), s.Leader.Changed()
+		if err := s.sync(ctx); err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable {
+			s.log.WarnContext(ctx, "cannot update the shared state of the bot", "error", err)
+		}
+		for current := true; current; {
+			select {
+			case <-changed:
+				current = false
+			case <-moved:
+				current = false
+			case <-check.C:
+				current = false
+			case <-report.C:
+				current = !s.isNews()
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// isNews reports whether the status of the bot, which runs here, differs from the stored one.
+func (s *sharedRunner) isNews() bool {
+	return s.Leader.Leads() && !reflect.DeepEqual(stored(s.local.Status()), s.last().Status)
+}
+
+// stored returns a status as it would be read back from the store.
+func stored(status domain.BotStatus) domain.BotStatus {
+	status.Since = time.UnixMilli(status.Since.UnixMilli()).UTC() // as JSON has it, on any machine
+	if status.Rooms == nil {
+		status.Rooms = []string{}
+	}
+	return status
+}
+
+// sync reads changes from the store and, if the bot runs here, stores its state.
+func (s *sharedRunner) sync(ctx context.Context) error {
+	_, version, err := s.Store.BotConfig(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	isNew := version != s.started
+	s.mu.Unlock()
+	if isNew {
+		limited, cancel := context.WithTimeout(ctx, saveLimit)
+		err := s.local.Restart(limited)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	run, err := s.Store.BotRun(ctx)
+	if err != nil && domain.CodeOf(err) != domain.NotFound {
+		return err
+	}
+	token, leads := s.Leader.Token()
+	if !leads {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.run = run
+		return nil
+	}
+	s.mu.Lock()
+	now := domain.BotRun{Status: stored(s.local.Status()), Version: s.started, Gateway: s.Gateway}
+	s.run = now
+	s.mu.Unlock()
+	if now.Version != run.Version || now.Gateway != run.Gateway || !reflect.DeepEqual(now.Status, run.Status) {
+		if err := s.Store.SetBotRun(ctx, token, now); err != nil {
+			return err
+		}
+	}
+	return s.answerTests(ctx)
+}
+
+func (s *sharedRunner) answerTests(ctx context.Context) error {
+	for {
+		id, message, err := s.Store.TakeBotTest(ctx)
+		if domain.CodeOf(err) == domain.NotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.testing.Add(1)
+		supervise.Go(s.log, "message for the rooms", func() {
+			defer s.testing.Done()
+			limited, cancel := context.WithTimeout(ctx, testLimit)
+			defer cancel()
+			answer := ""
+			if err := s.send(limited, message); err != nil {
+				answer = domain.MessageOf(err)
+			}
+			if err := s.Store.AnswerBotTest(context.WithoutCancel(ctx), id, answer); err != nil {
+				s.log.WarnContext(ctx, "cannot store the result of a message", "error", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"switchyard/internal/domain"
+)
+
+// Tell posts stories to all of the bot's rooms, with a word of one's own, and returns the rooms. Stories that are on no
+// board are left out. It returns Invalid for a word that is too long, NotFound if no story is on a board, Conflict
+// while no bot is set up, and BadGateway with the reason when a room was not told.
+func (s *Bot) Tell(ctx context.Context, word string, stories []domain.StoryRef) (
+	t domain.Telling, rooms []string, err error,
+) {
+	const most = domain.MaxWord
+	if word = strings.TrimSpace(word); utf8.RuneCountInString(word) > most {
+		return t, nil, domain.Errorf(domain.Invalid, "word: must be at most %d characters", most)
+	}
+	status := s.Status()
+	if status.State == domain.BotOff {
+		return t, nil, domain.Errorf(domain.Conflict, "no bot is set up")
+	}
+	actor := domain.ActorOf(ctx)
+	t = domain.Telling{By: domain.CutText(actor.Who), Word: word}
+	for _, ref := range stories {
+		if err := actor.CheckScope(ref.Project); err != nil {
+			return t, nil, err
+		}
+		item, stage := s.pipelines.Known(ref.Project, ref.ID)
+		switch {
+		case item == nil:
+		case len(t.Stories) < domain.MaxTold:
+			t.Stories = append(t.Stories, domain.ToldStory{Project: ref.Project, Stage: stage.Title(), Item: *item})
+		default:
+			t.More++
+		}
+	}
+	if len(t.Stories) == 0 {
+		return t, nil, domain.Errorf(domain.NotFound, "none of these stories is on a board any more")
+	}
+	limited, cancel := context.WithTimeout(ctx, testLimit)
+	defer cancel()
+	if err := s.runner.Tell(limited, t); err != nil {
+		return t, nil, err
+	}
+	var told []string
+	for _, story := range t.Stories {
+		told = append(told, storyKey(story.Project, story.StoryID))
+	}
+	s.audit.changed(ctx, domain.Change{
+		Action: domain.TeamTold, Subject: domain.Cut(strings.Join(told, ", "), domain.MaxText),
+		Detail: details(is("word", word), is("rooms", strings.Join(status.Rooms, ", "))),
+	})
+	return t, status.Rooms, nil
+}
+
+// Tell makes the gateway that runs the bot tell the team.
+func (s *sharedRunner) Tell(ctx context.Context, t domain.Telling) error {
+	if s.Leader.Leads() {
+		return s.local.Tell(ctx, t)
+	}
+	message, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return s.ask(ctx, string(message))
+}
+
+// send sends the message that another gateway asks for.
+func (s *sharedRunner) send(ctx context.Context, message string) error {
+	if message == "" {
+		return s.local.SendTest(ctx)
+	}
+	var t domain.Telling
+	if err := json.Unmarshal([]byte(message), &t); err != nil {
+		return err
+	}
+	return s.local.Tell(ctx, t)
+}

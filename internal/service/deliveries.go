@@ -1,0 +1,144 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// Deliveries are what has become of the messages to targets.
+type Deliveries struct {
+	targets   *Targets
+	questions *Questions
+}
+
+// List returns the last attempts of an administrators' target, newest first. It returns NotFound.
+func (s Deliveries) List(ctx context.Context, id string, limit int) ([]domain.Delivery, error) {
+	if _, err := s.targets.Get(ctx, id); err != nil {
+		return nil, err
+	}
+	return s.targets.store.Deliveries(ctx, id, limit)
+}
+
+// Hours returns how many attempts of each target succeeded and failed in each hour since a time, oldest first. Two days
+// are kept.
+func (s Deliveries) Hours(ctx context.Context, since time.Time) ([]domain.DeliveryHour, error) {
+	return s.targets.store.DeliveryHours(ctx, since)
+}
+
+// maxWaiting is up to how many waiting events are counted.
+const maxWaiting = 1000
+
+// Waiting returns how many messages wait for each failing one of these targets, as far as they are counted; more has
+// those for which there may be others.
+func (s Deliveries) Waiting(ctx context.Context, targets []domain.Target) (
+	waiting map[string]int, more map[string]bool, err error,
+) {
+	targets = slices.DeleteFunc(slices.Clone(targets), func(t domain.Target) bool { return !t.Failing() })
+	if len(targets) == 0 {
+		return nil, nil, nil
+	}
+	if waiting, err = s.targets.store.CountQueued(ctx); err != nil {
+		return nil, nil, err
+	}
+	more = map[string]bool{}
+	for _, t := range targets {
+		if len(t.Rules.Events) == 0 {
+			continue
+		}
+		page, err := s.targets.events.Page(ctx, domain.EventQuery{After: t.Progress.Position, Limit: maxWaiting})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, e := range page.Events {
+			if t.Rules.WantsEvent(e.Project, e.Type) {
+				waiting[t.ID]++
+			}
+		}
+		more[t.ID] = page.More
+	}
+	return waiting, more, nil
+}
+
+// Digest returns what a target was told at once, and the events that it was about, oldest first, at most limit of them,
+// with who has caused them. It returns NotFound.
+func (s Deliveries) Digest(ctx context.Context, id string, limit int) (
+	g domain.DigestRecord, past []domain.PastEvent, err error,
+) {
+	var events []domain.Event
+	if g, err = s.targets.store.Digest(ctx, id); err != nil {
+		if domain.CodeOf(err) == domain.NotFound {
+			err = domain.Errorf(domain.NotFound, "there is no such digest")
+		}
+		return g, nil, err
+	}
+	if len(g.Rules.Events) == 0 {
+		return g, nil, nil
+	}
+	for after := g.After; after < g.Upto && len(events) < limit; {
+		page, err := s.targets.events.Page(ctx, domain.EventQuery{After: after, Limit: 1000})
+		if err != nil {
+			return g, nil, err
+		}
+		if len(page.Events) == 0 {
+			break
+		}
+		for _, e := range page.Events {
+			after = e.ID
+			if e.ID <= g.Upto && len(events) < limit && g.Rules.WantsEvent(e.Project, e.Type) {
+				events = append(events, e)
+			}
+		}
+	}
+	past, err = s.targets.events.Caused(ctx, events)
+	return g, past, err
+}
+
+const (
+	// usualDigests is how many digests say what is usual, and fewestDigests how many are too few.
+	usualDigests, fewestDigests = 14, 5
+)
+
+// ToldDigest returns the last attempt to send a digest, nil if it is no longer kept.
+func (s Deliveries) ToldDigest(ctx context.Context, g domain.DigestRecord) (*domain.Delivery, error) {
+	list, err := s.targets.store.Deliveries(ctx, g.Target, domain.MaxDeliveries)
+	for _, d := range list {
+		if strings.HasSuffix(d.MessageID, "_"+digestID(g.Upto)) {
+			return &d, err
+		}
+	}
+	return nil, err
+}
+
+// Usual returns how many stories were finished by the median of the last digests before one that were made by the same
+// rules, and how many of them there are, 0 if they are too few.
+func (s Deliveries) Usual(ctx context.Context, g domain.DigestRecord) (finished, digests int, err error) {
+	if !slices.Contains(g.Rules.Events, domain.StageTransition) {
+		return 0, 0, nil
+	}
+	before, err := s.targets.store.Digests(ctx, g.Target, g.At, usualDigests)
+	var counts []int
+	for _, other := range before {
+		if other.Span == g.Span && slices.Equal(other.Rules.Projects, g.Rules.Projects) &&
+			slices.Contains(other.Rules.Events, domain.StageTransition) {
+			counts = append(counts, other.Counts[finishedCount])
+		}
+	}
+	if err != nil || len(counts) < fewestDigests {
+		return 0, 0, err
+	}
+	slices.Sort(counts)
+	return counts[len(counts)/2], len(counts), nil
+}
+
+// LastDigest returns the last digest of a target before a time, nil if there is none.
+func (s Deliveries) LastDigest(ctx context.Context, id string, before time.Time) (*domain.DigestRecord, error) {
+	found, err := s.targets.store.Digests(ctx, id, before, 1)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}

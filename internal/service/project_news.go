@@ -1,0 +1,33 @@
+package service
+
+import "sync"
+
+// projectNews wakes those who wait for a change of a project's stories.
+type projectNews struct {
+	mu      sync.Mutex
+	waiting map[string]chan struct{} // by project, "" for any
+}
+
+// changed returns a channel that is closed at the next change of a project, "" for any. Call it before reading.
+func (n *projectNews) changed(project string) <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.waiting == nil {
+		n.waiting = map[string]chan struct{}{}
+	}
+	if n.waiting[project] == nil {
+		n.waiting[project] = make(chan struct{})
+	}
+	return n.waiting[project]
+}
+
+func (n *projectNews) wake(project string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, key := range []string{project, ""} {
+		if waiting := n.waiting[key]; waiting != nil {
+			close(waiting)
+			delete(n.waiting, key)
+		}
+	}
+}

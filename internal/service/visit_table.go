@@ -1,0 +1,174 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+type visitStore interface {
+	// ProjectVisits reads the visits of at most readAtOnce projects.
+	ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error)
+	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
+	// ObserveVisits returns the changed visits, and the projects of which newer events contradict a sighting.
+	ObserveVisits(
+		ctx context.Context, token int64, observed ...domain.Observation,
+	) (changed []domain.Visit, contradicted []string, err error)
+	VisitedProjects(ctx context.Context) ([]string, error)
+	// RemoveVisits removes at most limit visits of a project that ended before a time, or that are not among the newest
+	// keep.
+	RemoveVisits(
+		ctx context.Context, token int64, project string, before time.Time, keep, limit int,
+	) (removed int, err error)
+}
+
+const (
+	// readAtOnce is how many projects' visits are read by one statement.
+	readAtOnce = 100
+	// visitPatience is how long a caller waits for visits that are not in memory. Those of 100 usual projects take about
+	// 30 ms.
+	visitPatience = 100 * time.Millisecond
+	// maxPendingVisits is how many changes of a project wait for the next reader.
+	maxPendingVisits = 1000
+	// maxStoryVisits is how many visits of a story are shown.
+	maxStoryVisits = 500
+)
+
+// visitTable has the visits of the projects that were asked for in memory.
+type visitTable struct {
+	store    visitStore
+	changes  Changes // nil if no other gateway shares the store
+	leader   Leadership
+	projects *Projects
+	log      *slog.Logger
+
+	mu         sync.Mutex
+	byProject  map[string]*visitState
+	generation uint64   // how often everything was forgotten
+	token      int64    // under which this gateway leads, -1 if it does not
+	position   int64    // up to which a gateway that does not lead has read changes, 0 before the first time
+	wanted     []string // to be read
+	reading    bool
+	news       *projectNews // wakes those who wait for a board that another gateway follows
+}
+
+type visitState struct {
+	version uint64
+	known   *domain.ProjectVisits // nil if not in memory
+	pending []domain.Visit        // changes of known, or of what is being read
+	read    chan struct{}         // closed when known has been read; nil while it is not being read
+	again   bool                  // what is being read is out of date
+	err     error                 // of the last read
+	credit  observationCredit
+	merged  observationCredit // of its history
+}
+
+// forget empties memory, so that everything is read again. The caller holds mu.
+func (s *visitTable) forget() {
+	s.generation++
+	s.token, s.position = tokenOr(s.leader, -1), 0
+	for _, state := range s.byProject {
+		if state.read != nil { // what is being read may be out of date
+			close(state.read)
+		}
+	}
+	s.byProject, s.wanted = map[string]*visitState{}, nil
+}
+
+// Forget empties memory: the store has lost what it had.
+func (s *visitTable) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget()
+}
+
+// turn makes memory start anew when this gateway begins or ceases to lead: only the leader knows at once what
+// changes. The caller holds mu.
+func (s *visitTable) turn() {
+	if s.token != tokenOr(s.leader, -1) {
+		s.forget()
+	}
+}
+
+// state returns the state of a project. The caller holds mu.
+func (s *visitTable) state(project string) *visitState {
+	s.turn()
+	state := s.byProject[project]
+	if state == nil {
+		registry := s.projects.Registry()
+		if len(s.byProject) > 2*len(registry.Projects)+readAtOnce { // many were removed
+			maps.DeleteFunc(s.byProject, func(name string, state *visitState) bool {
+				_, registered := registry.Find(name)
+				return !registered && state.read == nil
+			})
+		}
+		state = &visitState{}
+		s.byProject[project] = state
+	}
+	return state
+}
+
+// Version returns a number that is different after each change of a project's visits.
+func (s *visitTable) Version(project string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.state(project)
+	return s.generation<<32 + state.version
+}
+
+// Generation returns how often memory has started anew. What was observed before must be observed again.
+func (s *visitTable) Generation() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn()
+	return s.generation
+}
+
+func (state *visitState) settle() {
+	if state.known != nil && len(state.pending) > 0 {
+		state.known, state.pending = state.known.With(state.pending), nil
+	}
+}
+
+// apply takes in changes that have been stored, of each story in order.
+func (s *visitTable) apply(changed []domain.Visit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	touched := map[*visitState]bool{}
+	for _, v := range changed {
+		state := s.state(v.Project)
+		if !touched[state] {
+			s.news.wake(v.Project)
+		}
+		touched[state] = true
+		if state.known != nil || state.read != nil {
+			state.pending = append(state.pending, v)
+		}
+	}
+	for state := range touched {
+		state.version++
+		if len(state.pending) > maxPendingVisits {
+			state.settle()
+		}
+	}
+}
+
+type observationCredit struct {
+	spent float64
+	at    time.Time
+}
+
+// spend reports whether there is credit, at most burst, and spends n of it.
+func (c *observationCredit) spend(n, burst int, now time.Time) bool {
+	c.spent = max(0, c.spent-observationRate*now.Sub(c.at).Seconds())
+	c.at = now
+	if c.spent >= float64(burst) {
+		return false
+	}
+	c.spent += float64(n)
+	return true
+}

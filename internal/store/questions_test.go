@@ -1,0 +1,86 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// TestTooManyOpenQuestionsAreRefused: too many of one asker, and too many of all, each in its own words.
+func TestTooManyOpenQuestionsAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
+	onEachEngine(t, func(t *testing.T, db database) {
+		now := time.UnixMilli(1_000_000)
+		ask := func(asker string) error {
+			_, err := db.AddQuestion(t.Context(), &domain.AuditEntry{}, domain.Question{
+				Kind: domain.QuestionText, Prompt: "Which?", Asker: asker, AskedAt: now, Expires: now.Add(time.Hour), State: domain.QuestionOpen,
+			})
+			return err
+		}
+		var all sync.WaitGroup
+		for n := range domain.MaxAllOpenQuestions / domain.MaxOpenQuestions {
+			all.Go(func() {
+				for range domain.MaxOpenQuestions {
+					if err := ask(fmt.Sprint(n)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		for asker, says := range map[string]string{"7": "you have 100 open", "another": "5000 questions are open here"} {
+			if err := ask(asker); domain.CodeOf(err) != domain.RateLimited || !strings.Contains(domain.MessageOf(err), says) {
+				t.Errorf("%s: %v", asker, err)
+			}
+		}
+		now = now.Add(2 * time.Hour)
+		if err := ask("another"); err != nil {
+			t.Errorf("when all have expired: %v", err)
+		}
+	})
+}
+
+// TestOldQuestionsAreRemoved: those that ended before a time, and all but a number that ended last; never open ones.
+func TestOldQuestionsAreRemoved(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		now := time.UnixMilli(1_000_000)
+		for i := range 6 {
+			q, err := db.AddQuestion(t.Context(), &domain.AuditEntry{}, domain.Question{
+				Kind: domain.QuestionText, Prompt: fmt.Sprint(i), Asker: "7", AskedAt: now, Expires: now.Add(time.Hour), State: domain.QuestionOpen,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if q.State, q.Ended = domain.QuestionWithdrawn, now.Add(time.Duration(i)*time.Second); i > 0 {
+				if err := db.EndQuestion(t.Context(), &domain.AuditEntry{}, q); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, c := range []struct {
+			before time.Time
+			keep   int
+			want   string
+		}{
+			{now, 10, "543210"}, {now.Add(2 * time.Second), 10, "54320"}, {now, 4, "54320"}, {now, 2, "540"}, {now.Add(time.Minute), 2, "0"},
+		} {
+			if err := db.RemoveQuestions(t.Context(), 0, c.before, c.keep); err != nil {
+				t.Fatal(err)
+			}
+			left, err := db.Questions(t.Context(), "", false, now, 10)
+			got := ""
+			for _, q := range left {
+				got += q.Prompt
+			}
+			if err != nil || got != c.want {
+				t.Errorf("%+v leaves %q, %v", c, got, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package views
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// auditVerbs begin the sentence about a change; what was changed follows.
+var auditVerbs = map[domain.Action]string{
+	domain.ProjectAdded: "Added the project", domain.ProjectChanged: "Changed the project",
+	domain.ProjectRemoved: "Removed the project", domain.ProjectRestored: "Restored the project",
+	domain.ProjectSwitched: "Made active", domain.ProjectToolCalled: "Called a tool of",
+	domain.StoryCreated: "Created", domain.StoryChanged: "Changed", domain.StoryClaimed: "Claimed",
+	domain.StoryReleased: "Released", domain.QuestionWasAsked: "Asked about", domain.QuestionWasAnswered: "Answered about",
+	domain.QuestionWasWithdrawn: "Withdrew a question about", domain.AlertAcknowledged: "Acknowledged",
+	domain.AlertReopened: "Reopened", domain.JoinTokenCreated: "Made the join token",
+	domain.JoinTokenRevoked: "Revoked the join token", domain.AgentJoined: "Joined as",
+	domain.AgentAssigned: "Assigned", domain.AgentLabelled: "Renamed", domain.AgentRemoved: "Removed the agent",
+	domain.BotConfigured: "Saved the bot configuration for", domain.BotTested: "Sent a test message over",
+	domain.TeamTold: "Told the team about",
+	domain.SignedIn: "Signed in at the", domain.SignedOut: "Signed out of the",
+	domain.TargetCreated: "Made the target", domain.TargetChanged: "Changed the target",
+	domain.TargetRemoved: "Removed the target", domain.TargetTested: "Tested the target",
+	domain.TargetSecretChanged: "Changed the secret of", domain.TargetResent: "Sent again to",
+	domain.TokenCreated: "Made the token", domain.TokenRevoked: "Revoked the token",
+	domain.SessionBegan: "Logged in:", domain.SessionEnded: "Ended the session of",
+}
+
+// auditChange is a part of an entry's detail: a field with its value before and after, or a text without a field.
+type auditChange struct{ field, before, after string }
+
+// fieldName matches what stands before a value in a detail.
+var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_ ]{0,30}$`)
+
+// auditChanges takes the detail of an entry apart. before is "" where only one value is known.
+func auditChanges(e domain.AuditEntry) (list []auditChange) {
+	for part := range strings.SplitSeq(e.Detail, "; ") {
+		c := auditChange{after: part}
+		if name, value, found := strings.Cut(part, ": "); found && fieldName.MatchString(name) {
+			c = auditChange{field: strings.ReplaceAll(name, "_", " "), after: value}
+		}
+		if before, after, found := strings.Cut(c.after, " → "); found {
+			c.before, c.after = before, after
+		}
+		if part != "" {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// auditShown returns those changes that the line of an entry shows: ids stand in what unfolds.
+func auditShown(list []auditChange) (shown []auditChange, more int) {
+	for _, c := range list {
+		if c.field != "id" {
+			shown = append(shown, c)
+		}
+	}
+	first, rest := split(shown, 2)
+	return first, len(rest)
+}
+
+// verb begins the sentence about an entry. A change of a story is called by what it has changed.
+func (e AuditLine) verb() string {
+	if e.Action == domain.StoryChanged {
+		for _, c := range auditChanges(e.AuditEntry) {
+			switch {
+			case c.field == "stage" && c.before != c.after:
+				return "Moved"
+			case c.field == "blocked" && c.after == "none":
+				return "Unblocked"
+			case c.field == "blocked":
+				return "Blocked"
+			case c.field == "merge failure":
+				return "Retried the merge of"
+			}
+		}
+	}
+	if verb, known := auditVerbs[e.Action]; known {
+		return verb
+	}
+	return actionWords(e.Action)
+}
+
+// AuditLine is an entry with the names of what it is about.
+type AuditLine struct {
+	domain.AuditEntry
+	By      string // the name of who made the change
+	Project string // of the story, "" for another subject
+	Story   domain.StoryRef
+}
+
+// auditDay is the entries of one day, in the gateway's time zone.
+type auditDay struct {
+	start   time.Time
+	entries []AuditLine
+}
+
+// totals are the numbers of a day's entries; cut means that there are others of it on another page.
+func (d auditDay) totals(cut bool) string {
+	text := domain.Count(len(d.entries), "change", "changes")
+	if cut {
+		return text + " on this page"
+	}
+	by := map[string]bool{}
+	for _, e := range d.entries {
+		by[e.Who] = true
+	}
+	return text + " by " + thousands(len(by))
+}
+
+// days splits the entries into days, in their order.
+func (p AuditProps) days() (days []auditDay) {
+	for _, e := range p.Entries {
+		at := e.At.In(p.Now.Location())
+		key := at.Format(time.DateOnly)
+		if last := len(days) - 1; last < 0 || days[last].start.Format(time.DateOnly) != key {
+			days = append(days, auditDay{start: at})
+		}
+		last := &days[len(days)-1]
+		last.entries = append(last.entries, e)
+	}
+	return days
+}

@@ -1,0 +1,162 @@
+package views
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// ToldHours is how many hours have a bar above the list.
+const ToldHours = 48
+
+// EventsTold counts the events of the last ToldHours, and those of a window.
+type EventsTold struct {
+	Hours    []hourOfEvents // oldest first
+	Events   int
+	Finished int
+	More     bool           // there are others in the window
+	Projects []projectCount // the most trouble first
+	Kinds    []kindCount
+}
+
+type hourOfEvents struct {
+	start           time.Time
+	events, trouble int
+	worst           domain.Signal
+}
+
+// projectCount counts the events of a project. What is finished is no move there.
+type projectCount struct {
+	name                     string
+	moves, finished, trouble int
+	worst                    domain.Signal
+}
+
+type kindCount struct {
+	domain.EventKind
+	n int
+}
+
+func (t *EventsTold) CountHours(events []domain.Event, now time.Time) {
+	first := ToldFrom(now)
+	t.Hours = make([]hourOfEvents, ToldHours)
+	for i := range t.Hours {
+		t.Hours[i].start = first.Add(time.Duration(i) * time.Hour)
+	}
+	for _, e := range events {
+		i := int(e.At.Sub(first) / time.Hour)
+		if e.At.Before(first) || i >= ToldHours {
+			continue
+		}
+		t.Hours[i].events++
+		if s := e.Type.Kind().Signal; s != domain.SignalNone {
+			t.Hours[i].trouble++
+			t.Hours[i].worst = worse(t.Hours[i].worst, s)
+		}
+	}
+}
+
+func worse(a, b domain.Signal) domain.Signal {
+	if a == domain.SignalStop {
+		return a
+	}
+	return b
+}
+
+// ToldFrom is when the first bar begins.
+func ToldFrom(now time.Time) time.Time {
+	hour := now.Add(-time.Duration(now.Minute()) * time.Minute).Truncate(time.Minute)
+	return hour.Add(-(ToldHours - 1) * time.Hour)
+}
+
+func (t *EventsTold) CountWindow(events []domain.Event, more bool) {
+	projects, kinds := map[string]*projectCount{}, map[domain.EventType]int{}
+	for _, e := range events {
+		p := projects[e.Project]
+		if p == nil {
+			p = &projectCount{name: e.Project}
+			projects[e.Project] = p
+		}
+		kinds[e.Type]++
+		switch s := e.Type.Kind().Signal; {
+		case s != domain.SignalNone:
+			p.trouble++
+			p.worst = worse(p.worst, s)
+		case isFinish(e, e.Details()):
+			p.finished++
+			t.Finished++
+		case e.Type == domain.StageTransition:
+			p.moves++
+		}
+	}
+	t.Events, t.More = len(events), more
+	for _, p := range projects {
+		t.Projects = append(t.Projects, *p)
+	}
+	slices.SortFunc(t.Projects, func(a, b projectCount) int {
+		return cmp.Or(b.trouble-a.trouble, b.moves+b.finished-a.moves-a.finished, cmp.Compare(a.name, b.name))
+	})
+	for _, kind := range domain.EventKinds {
+		if n := kinds[kind.Type]; n > 0 && kind.Choice != "" {
+			t.Kinds = append(t.Kinds, kindCount{kind, n})
+		}
+	}
+}
+
+// highest is the greatest number of events in an hour, at least 1.
+func (t EventsTold) highest() int {
+	most := 1
+	for _, h := range t.Hours {
+		most = max(most, h.events)
+	}
+	return most
+}
+
+// saysCounts says what was counted, after the words for the window.
+func (p EventsProps) saysCounts() string {
+	f, text := p.Filter, ": "
+	if f.From > 0 {
+		to := p.Now
+		if f.To > 0 {
+			to = time.UnixMilli(f.To)
+		}
+		text = ", " + longAge(max(0, to.Sub(time.UnixMilli(f.From)))) + ": "
+	}
+	if p.Told.More {
+		text += "over "
+	}
+	text += thousands(p.Told.Events) + countWord(p.Told.Events, " event in ", " events in ")
+	if f.Project != "" {
+		text += "\u2068" + domain.Cut(f.Project, 80) + "\u2069" // isolated, whatever its direction
+	} else {
+		text += thousands(len(p.Told.Projects)) + countWord(len(p.Told.Projects), " project", " projects")
+	}
+	if p.Told.Finished > 0 {
+		text += ", " + thousands(p.Told.Finished) + " finished"
+	}
+	return text + "."
+}
+
+// mark is what stands below the bar i: the first one's time, and each 6 h the time, with the day at midnight, where
+// there is room. static/events.js changes it to the reader's time zone.
+func (t EventsTold) mark(i int) string {
+	start := t.Hours[i].start
+	switch hasRoom := i > 4 && i < ToldHours-6; {
+	case i == 0 || hasRoom && start.Hour() == 0:
+		return start.Format("Mon 15:04")
+	case hasRoom && start.Hour()%6 == 0:
+		return start.Format("15:04")
+	}
+	return ""
+}
+
+func (h hourOfEvents) url(f EventFilter) string {
+	return f.between(h.start, h.start.Add(time.Hour)).url()
+}
+
+func (h hourOfEvents) in(f EventFilter) bool {
+	at := h.start.UnixMilli()
+	return (f.From > 0 || f.To > 0) && at+time.Hour.Milliseconds() > f.From && (f.To == 0 || at < f.To)
+}

@@ -1,0 +1,120 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// flowAxis is the axis of days that all pictures share.
+type flowAxis struct {
+	days   int
+	now    time.Time
+	blanks int // days before the first known move
+}
+
+func (p FlowProps) axis() flowAxis {
+	a := flowAxis{days: p.Query.Days, now: p.Now, blanks: p.Query.Days}
+	if since := p.Report.Since; !since.IsZero() {
+		first := since.Format(time.DateOnly)
+		i := slices.IndexFunc(p.Report.Days, func(d domain.FlowDay) bool { return d.Day >= first })
+		a.blanks = max(0, i)
+	}
+	return a
+}
+
+// x is where a day begins, in percent.
+func (a flowAxis) x(day int) float64 { return 100 * float64(day) / float64(a.days) }
+
+// begin is when the first day began, about.
+func (a flowAxis) begin() time.Time {
+	return time.Date(a.now.Year(), a.now.Month(), a.now.Day()-a.days+1, 0, 0, 0, 0, a.now.Location())
+}
+
+// weeks are the days on whose beginnings lines are drawn, with their dates.
+func (a flowAxis) weeks() (list []flowWeek) {
+	step := 7
+	if a.days > 60 {
+		step = 14
+	}
+	if a.days > 120 {
+		step = 28
+	}
+	for day := a.days - 1; day >= 0; day -= step {
+		list = append(list, flowWeek{a.x(day), a.begin().AddDate(0, 0, day).Format("2 Jan")})
+	}
+	slices.Reverse(list)
+	return list
+}
+
+type flowWeek struct {
+	x    float64
+	date string
+}
+
+// view is the viewBox of a picture whose unit is a day wide.
+func (a flowAxis) view(high int) string { return fmt.Sprintf("0 0 %d %d", a.days, high) }
+
+// flowTick is a number beside a picture, and its height in pixels.
+type flowTick struct {
+	text string
+	y    float64
+}
+
+// countTicks are zero and the largest round number that a picture of counts has room for.
+func countTicks(most int, high float64) []flowTick {
+	ticks := []flowTick{{"0", high}}
+	if round := roundNumbers(most); len(round) > 0 {
+		n := round[len(round)-1]
+		ticks = append(ticks, flowTick{thousands(n), high - high*float64(n)/float64(most)})
+	}
+	return ticks
+}
+
+// roundNumbers are 1, 2, 5, 10, 20, 50 and so on up to a number.
+func roundNumbers(most int) (list []int) {
+	for unit := 1; unit <= most; unit *= 10 {
+		for _, step := range []int{1, 2, 5} {
+			if step*unit <= most {
+				list = append(list, step*unit)
+			}
+		}
+	}
+	return list
+}
+
+// cycleScale is a logarithmic scale of cycle times up to the longest.
+type cycleScale int
+
+func (p FlowProps) scale() cycleScale {
+	most := 2
+	for i := range p.Report.Stories {
+		most = max(most, p.Report.Stories[i].Days)
+	}
+	return cycleScale(most)
+}
+
+// y is the height of a cycle time in pixels.
+func (c cycleScale) y(days int) float64 {
+	return cycleHeight - 12 - (cycleHeight-30)*math.Log(float64(max(1, days)))/math.Log(float64(c))
+}
+
+// labels are where the names of the lines stand: as high as the lines, but not on one another.
+func (c cycleScale) labels(at *[4]int) (y [4]float64) {
+	const line = 13
+	for i, n := range at {
+		y[i] = c.y(n)
+	}
+	y[0], y[3] = max(y[0], y[2]+line), min(y[3], y[2]-line)
+	return y
+}
+
+func (c cycleScale) ticks() (ticks []flowTick) {
+	for _, n := range roundNumbers(int(c)) {
+		ticks = append(ticks, flowTick{days(n), c.y(n)})
+	}
+	return ticks
+}

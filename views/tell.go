@@ -1,0 +1,57 @@
+package views
+
+import (
+	"net/url"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// Chat is whether the team can be told something in its rooms.
+type Chat struct {
+	Ready bool     // a bot is set up
+	Rooms []string // that it is in, as far as known
+}
+
+func NewChat(s domain.BotStatus) Chat { return Chat{Ready: s.State != domain.BotOff, Rooms: s.Rooms} }
+
+// In says where the rooms are: "in #yard and #payments".
+func (c Chat) In() string {
+	const most = 3
+	names := make([]string, 0, most+1)
+	for i, room := range c.Rooms {
+		if i == most {
+			names = append(names, domain.Count(len(c.Rooms)-most, "other room", "other rooms"))
+			break
+		}
+		names = append(names, domain.Cut(room, 40))
+	}
+	switch n := len(names); n {
+	case 0:
+		return "in the chat"
+	case 1:
+		return "in " + names[0]
+	default:
+		return "in " + strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+}
+
+// Told says that the rooms were told about so many stories.
+func (c Chat) Told(stories int) string {
+	return "Told the team " + c.In() + " about " + domain.Count(stories, "story", "stories") + "."
+}
+
+// StoryOf returns the story of an address as StoryURL makes it.
+func StoryOf(address string) (ref domain.StoryRef, ok bool) {
+	rest, isStory := strings.CutPrefix(address, "/projects/")
+	project, id, found := strings.Cut(rest, "/stories/")
+	if !isStory || !found {
+		return ref, false
+	}
+	project, err := url.PathUnescape(project)
+	if err != nil {
+		return ref, false
+	}
+	id, err = url.PathUnescape(id)
+	return domain.StoryRef{Project: project, ID: id}, err == nil
+}
