@@ -155,14 +155,32 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 		}()
 		if !offered[method] {
-			const text = "this method is not offered here; wait_for_events waits for news"
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: text}
+			if asked, ok := request.GetParams().(*sdk.SetLoggingLevelParams); ok {
+				method = string(asked.Level) // see keepRequest
+			}
+			return nil, notOffered(method)
 		}
 		if call, ok := request.(*sdk.CallToolRequest); ok {
 			call.Params.Arguments = withoutNulls(call.Params.Arguments, s.nullable[call.Params.Name])
 		}
 		return next(ctx, method, request)
 	}
+}
+
+// notOffered is the error for a method that has no answer here. It has the code of one that is not found, without being
+// that error: the SDK would give it another text, with the method that keepRequest puts in place.
+type notOffered string
+
+func (m notOffered) Error() string {
+	return fmt.Sprintf("method not found: %q; wait_for_events waits for news", domain.Cut(string(m), 100))
+}
+
+func (notOffered) As(target any) bool {
+	err, ok := target.(**jsonrpc.Error)
+	if ok {
+		*err = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound}
+	}
+	return ok
 }
 
 // maxBatch is the most messages in a batch, which earlier versions of the protocol allow. They are handled
@@ -254,8 +272,9 @@ func keepRequest(text []byte, header http.Header) (kept []byte, stream bool) {
 	case len(m.ID) == 0 || string(m.ID) == "null":
 		return nil, false
 	case !offered[*m.Method] && header.Get("Mcp-Protocol-Version") < newestVersion:
-		// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone.
-		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":{"level":"error"}}`, m.ID)
+		// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone, by the method in level.
+		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":{"level":%s}}`,
+			m.ID, web.EncodeJSON(*m.Method))
 	default:
 		call := m.toolCall()
 		stream = call.Name == callProjectTool && call.wantsProgress() || call.Name == askTool || call.Name == permissionTool

@@ -127,7 +127,7 @@ func TestMCPUnknownMethodsAreNotFound(t *testing.T) {
 		}
 		for _, method := range []string{"foo/bar", "completion/complete", "logging/setLevel", "subscriptions/listen", "resources/subscribe"} {
 			status, answer := s.exchange(version, method, `{"jsonrpc":"2.0","id":"x 7","method":"`+method+`","params":`+meta+`}`)
-			if status != 200 && (version != newestMCP || status != 404) || !strings.Contains(answer, unknown) || !strings.Contains(answer, `"id":"x 7"`) {
+			if status != 200 && (version != newestMCP || status != 404) || !strings.Contains(answer, unknown) || !strings.Contains(answer, `"id":"x 7"`) || !strings.Contains(answer, `\"`+method+`\"`) {
 				t.Errorf("%s %s: %d %s", version, method, status, answer)
 			}
 		}
