@@ -1,12 +1,14 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -66,6 +68,9 @@ const lookupLimit = 3 * time.Second
 // checkURL returns Invalid for an address to which nothing may be sent, as far as that is known before: of names only
 // those are looked up that are used without TLS.
 func (g Guard) checkURL(ctx context.Context, u *url.URL) error {
+	if port, err := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16); err != nil || port == 0 {
+		return domain.Errorf(domain.Invalid, "url: the port must be from 1 to 65535")
+	}
 	host, plain := u.Hostname(), u.Scheme == "http"
 	var addresses []netip.Addr
 	if a, err := netip.ParseAddr(host); err == nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/mail"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,9 +77,12 @@ func (s *Sender) Check(ctx context.Context, address domain.Secret) (signs bool, 
 	if device, ok := domain.ParsePushAddress(address); ok {
 		return false, s.checkPush(ctx, device)
 	}
-	r, _, err := parse(address.Reveal())
+	r, u, err := parse(address.Reveal())
 	if err != nil || r.mail != nil {
 		return false, err
+	}
+	if scheme := u.Query().Get("scheme"); u.Scheme == "ntfy" && !slices.Contains([]string{"", "http", "https"}, scheme) {
+		return false, domain.Errorf(domain.Invalid, "url: scheme must be http or https")
 	}
 	return r.signs, s.guard.checkURL(ctx, r.endpoint)
 }
