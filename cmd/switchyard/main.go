@@ -104,7 +104,7 @@ func rootCommand() *cobra.Command {
 		}
 		return unknownCommand(cmd, args...)
 	}
-	root.SetFlagErrorFunc(unknownFlag)
+	root.SetFlagErrorFunc(wrongFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), layoutsCommand(), mcpCommand(), hookCommand(),
@@ -124,8 +124,15 @@ func unknownCommand(cmd *cobra.Command, args ...string) error {
 	return usagef("unknown command %q%s", strings.Join(args, " "), hint)
 }
 
-// unknownFlag says which flags are similar to one that there is not.
-func unknownFlag(cmd *cobra.Command, err error) error {
+// wrongFlag says which flags are similar to one that there is not, and what the value of one must be.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag, must := wrong.GetFlag(), "a whole number"
+		if flag.Value.Type() == "bool" {
+			must = "true or false"
+		}
+		return usagef("--%s: %q is not %s", flag.Name, wrong.GetValue(), must)
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err

@@ -34,6 +34,8 @@ func TestCommandLine(t *testing.T) {
 		{"__complete gateway --data x", 0, ":16\n", ""},
 		{"__complete backup x", 0, ":0\n", ""}, // files
 		{"backup", 2, "", "accepts 1 arg"},
+		{"backup --keep x DIR", 2, "", `switchyard: --keep: "x" is not a whole number`},
+		{"up --create=x", 2, "", `switchyard: --create: "x" is not true or false`},
 		{"backup --data= x", 2, "", "--data: must not be empty"},
 		{"backup --data=/nonexistent x", 1, "", "/nonexistent/switchyard.db: no such file"},
 		{"backup --database=postgres://db/x copy.db", 1, "", "pg_dump"},
