@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,15 +48,27 @@ func layoutsCommand() *cobra.Command {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", f.Layout, f.Dir, countStories(b.View()))
 				}
 				if len(found) == 0 {
-					fmt.Fprintf(cmd.ErrOrStderr(), "No board in %s\n", dir)
+					fmt.Fprintf(cmd.ErrOrStderr(), "No board in %s%s\n", dir, belowHint("layouts", dir))
 				}
 			}
 			if !any {
-				return errors.New("none of the directories has a board; looked for " + strings.Join(board.Layouts(), ", "))
+				return errors.New("none of the directories has a board; looked for " + board.Sought())
 			}
 			return nil
 		},
 	}
+}
+
+// belowHint says how a command takes the directories in dir, where there are any: they are not searched.
+func belowHint(command, dir string) string {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ", which does not exist"
+	}
+	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() && !strings.HasPrefix(e.Name(), ".") }) {
+		return ""
+	}
+	return fmt.Sprintf("; for the directories in it: switchyard %s %s", command, filepath.Join(dir, "*"))
 }
 
 // countStories returns how many stories are in each stage, in the board's own words.

@@ -99,7 +99,7 @@ func locate(dir, layout string, create, several bool) (found []board.Found, err 
 	case err != nil && several:
 		return nil, errNoBoard
 	case err != nil:
-		return nil, fmt.Errorf("%w, nor a board of %s", err, strings.Join(board.Layouts(), ", "))
+		return nil, fmt.Errorf("%w, nor a board of %s%s", err, board.Sought(), belowHint("up", dir))
 	}
 	return []board.Found{{Layout: domain.LayoutStages, Dir: work}}, nil
 }

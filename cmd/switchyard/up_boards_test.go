@@ -173,11 +173,19 @@ func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
 	if got := string(out); err != nil || strings.Count(got, "\n") != 3 || !strings.HasPrefix(got, "openspec "+dir+"/openspec Draft") {
 		t.Errorf("of directories of boards: %v: %s", err, got)
 	}
-	var exit *exec.ExitError
-	if _, err := switchyard(t, dir, "layouts", "DIR/code").Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("of no board: %v", err)
-	} else if words := string(exit.Stderr); !strings.Contains(words, "none of the directories has a board; looked for stages, openspec") {
-		t.Errorf("of no board it says %s", words)
+	for args, want := range map[string]string{
+		"layouts DIR/code": "No board in DIR/code\nswitchyard: none of the directories has a board; looked for stages, openspec, spec-kit, kiro, " +
+			"backlog.md, task-master, bmad (beads only with switchyard project --layout)\n",
+		"layouts DIR":                 "No board in DIR; for the directories in it: switchyard layouts DIR/*\n",
+		"layouts DIR/none":            "No board in DIR/none, which does not exist\n",
+		"up --listen=localhost:0 DIR": "bmad (beads only with switchyard project --layout); for the directories in it: switchyard up DIR/*\n",
+	} {
+		var exit *exec.ExitError
+		if _, err := switchyard(t, dir, strings.Fields(args)...).Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+			t.Errorf("%s, of no board: %v", args, err)
+		} else if words := strings.ReplaceAll(string(exit.Stderr), dir, "DIR"); !strings.Contains(words, want) {
+			t.Errorf("%s, of no board, says %s", args, words)
+		}
 	}
 }
 

@@ -67,6 +67,19 @@ func Layouts() []string {
 	return names
 }
 
+// Sought says which layouts a directory is searched for. The others are only used when they are asked for.
+func Sought() string {
+	names, asked := []string{domain.LayoutStages}, []string{}
+	for _, kind := range kinds {
+		if kind.files != nil {
+			names = append(names, kind.name)
+		} else {
+			asked = append(asked, kind.name)
+		}
+	}
+	return strings.Join(names, ", ") + " (" + strings.Join(asked, ", ") + " only with switchyard project --layout)"
+}
+
 // Find returns the boards in a directory, or those that the directory is a part of; with a layout only that one. It is
 // an error if that is not there.
 func Find(dir, layout string) ([]Found, error) {
