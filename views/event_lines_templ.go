@@ -75,7 +75,7 @@ func feed(l eventList, url string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(l.Events) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p class=\"px-4 pb-3 text-muted\">Nothing has moved yet. Events will appear here when stories move to another stage, are blocked, or fail to merge.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p class=\"px-4 pb-3 text-muted\">No move has been seen yet. Events will appear here when stories move to another stage, are blocked, or fail to merge.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -188,7 +188,7 @@ func newestEvents(p EventsProps) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = nothingYet("Nothing has moved yet").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = nothingYet("No move has been seen yet").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

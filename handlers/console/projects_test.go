@@ -199,6 +199,19 @@ func TestTheWorstProjectIsListedFirstAndTheListCanBeSorted(t *testing.T) {
 	s.Get("/projects?sort=name").WantText(t, `data-hx-get="/projects?sort=name&amp;v=`)
 }
 
+// TestTheLastMoveIsOneThatIsKnown: a story that was always where it is has not moved, however old its file.
+func TestTheLastMoveIsOneThatIsKnown(t *testing.T) {
+	s := newConsoleSite(t)
+	still := board("1_backlog", "2_current: 1_story_a", "3_done")
+	still[1].Items[0].Since = time.Now().Add(-2 * time.Hour)
+	s.add("still", still)
+	s.add("moved", board("1_backlog", "2_current: 7_story_c", "3_done"))
+	s.move("moved", "7_story_c", "1_backlog", "2_current", time.Now().Add(-40*time.Minute))
+	s.Pipelines.All(t.Context(), 0)
+	s.Get("/projects?sort=move").WantText(t, `href="/projects/moved"`, `data-label="Last move"`, "40 min ago",
+		`href="/projects/still"`, `data-label="Last move"><span class="text-muted">–</span>`)
+}
+
 func TestProjectsAreChosenByTheirState(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("busy", board("1_backlog", "2_current: 1_story_a", "3_done"))
@@ -206,11 +219,11 @@ func TestProjectsAreChosenByTheirState(t *testing.T) {
 	s.add("quiet", board("1_backlog: 2_story_b", "2_current", "3_done"))
 	busy, halted, quiet := `href="/projects/busy"`, `href="/projects/halted"`, `href="/projects/quiet"`
 	s.Get("/projects").WantText(t, `aria-current="true">All <span class="n">3<`, `href="/projects?show=troubled">Troubled <span class="n">1<`,
-		`href="/projects?show=busy">Busy <span class="n">2<`, halted, quiet, busy)
+		`href="/projects?show=busy">Busy <span class="n">2<`, halted, busy, quiet)
 	s.Get("/projects?show=troubled").WantText(t, halted).WantNoText(t, busy, quiet)
 	s.Get("/projects?show=busy&sort=name").WantText(t, `name="show" value="busy"`, `name="sort" value="name"`, busy, halted).WantNoText(t, quiet)
 	s.Get("/projects?show=troubled&q=bu").WantText(t, `value="bu"`, "No matching projects.", "Show all")
-	s.Get("/projects?show=nonsense").WantText(t, halted, quiet, busy)
+	s.Get("/projects?show=nonsense").WantText(t, halted, busy, quiet)
 }
 
 func TestARowOfProjectsHasAMenu(t *testing.T) {

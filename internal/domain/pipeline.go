@@ -101,9 +101,10 @@ type PipelineSummary struct {
 	Open            int       // the number of OpenStages
 	Working         int       // the number of stories in the range
 	Blocked, Failed int       // the numbers of blocked stories in open stages, and of others whose merge has failed
-	Moved           time.Time // when the last story entered its stage
+	Moved           time.Time // when a story last went from one stage to another, zero if no move is known
 }
 
+// Summarize summarizes stages, which do not say when something moved.
 func Summarize(stages []Stage) PipelineSummary {
 	var s PipelineSummary
 	s.From, s.To = WorkStages(stages)
@@ -115,9 +116,6 @@ func Summarize(stages []Stage) PipelineSummary {
 		}
 		for j := range items {
 			item := &items[j]
-			if item.Since.After(s.Moved) {
-				s.Moved = item.Since
-			}
 			switch {
 			case i >= s.Open:
 			case item.Blocked != "":

@@ -184,6 +184,14 @@ func storyHash(id string) uint32 {
 	return h.Sum32()
 }
 
+// LastMove returns when a story last went from one stage to another, zero if no move is known.
+func (p *ProjectVisits) LastMove() time.Time {
+	if n := len(p.transitions); n > 0 {
+		return time.UnixMilli(p.transitions[n-1].atMS)
+	}
+	return time.Time{}
+}
+
 // keepTransition keeps the transition that ended a visit, unless it left the board. It replaces an earlier one of the
 // same visit; unknown means that there is none.
 func (p *ProjectVisits) keepTransition(v Visit, unknown bool) {

@@ -59,6 +59,11 @@ func derive(
 		next.charts = last.charts
 	}
 	next.summary = domain.Summarize(next.stages)
+	if known {
+		next.summary.Moved = visits.LastMove()
+	} else if last != nil {
+		next.summary.Moved = last.summary.Moved
+	}
 	for _, stage := range next.stages[next.summary.From:next.summary.To] {
 		next.limits = append(next.limits, limit(stage.Name))
 	}
