@@ -60,11 +60,14 @@ func countWord(n int, one, many string) string {
 	return many
 }
 
-func storyHTML(s domain.Story) string {
+// storyHTML returns the story's text, and whether its check boxes are the story's tasks.
+func storyHTML(s domain.Story) (html string, hasTasks bool) {
 	if s.File == nil {
-		return ""
+		return "", false
 	}
-	return markdown.HTML(s.File.Body)
+	html, boxes := markdown.WithBoxes(s.File.Body)
+	same := func(box string, t domain.Task) bool { return box == t.Text }
+	return html, len(boxes) > 0 && slices.EqualFunc(boxes, s.File.Tasks, same)
 }
 
 // storyPrompt returns the story as a task for an agent: what a person has seen on the page, and no more.

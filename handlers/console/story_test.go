@@ -140,6 +140,15 @@ func TestStoryPageShowsAllThatIsKnown(t *testing.T) {
 	})
 }
 
+// TestTasksAreShownOnce: where they stand in the text, or above it if they are in another file.
+func TestTasksAreShownOnce(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog})
+	page := s.Get(auditPage).WantText(t, ">2/3<", "<h3>Acceptance</h3>", `id="tick-11"`, `aria-label="every write"`, "every write</li>", `id="tick-13"`)
+	page.WantNoText(t, ">Tasks", "<input type=\"checkbox\" disabled")
+	x := newLayoutSite(t, "openspec", map[string]string{changeTasks: "- [ ] 1.1 one\n", "openspec/changes/add-dark/proposal.md": "# Dark\n\n- [ ] agreed\n"})
+	x.Get(changePage).WantText(t, ">Tasks", `id="tick-1"`, "1.1 one", `aria-label="open"> agreed`).WantNoText(t, `aria-label="agreed"`)
+}
+
 func TestStoryIsChangedByPlainForms(t *testing.T) {
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog})
 	page := s.Get(auditPage).WantText(t, "Move to", "Change the reason", "Unblock")

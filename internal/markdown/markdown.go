@@ -61,24 +61,42 @@ var converter = sync.OnceValue(func() goldmark.Markdown {
 
 // HTML renders Markdown (CommonMark with GitHub's tables, strikethrough, task lists and bare links). A text that is too
 // long, or that would take too much time, memory or HTML, is shown as it is, cut after maxText.
-func HTML(source string) (html string) {
+func HTML(source string) string {
+	html, _ := WithBoxes(source)
+	return html
+}
+
+// WithBoxes renders like HTML and also returns what the lines of the check boxes say, as written, in order.
+func WithBoxes(source string) (html string, boxes []string) {
 	defer func() {
 		if failed := recover(); failed == (tooCostly{}) {
-			html = plain(source)
+			html, boxes = plain(source), nil
 		} else if failed != nil {
 			panic(failed)
 		}
 	}()
 	if len(source) > maxText {
-		return plain(source)
+		return plain(source), nil
 	}
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	var b page
-	if err := converter().Convert([]byte(source), &b); err != nil {
+	pc := parser.NewContext()
+	if err := converter().Convert([]byte(source), &b, parser.WithContext(pc)); err != nil {
 		panic(err) // writing to a buffer cannot fail
 	}
-	return b.String()
+	boxes, _ = pc.Get(boxesKey).([]string)
+	return b.String(), boxes
+}
+
+var boxesKey = parser.NewContextKey()
+
+// CutBox returns what is before and after the first check box in a text that HTML has rendered; found is false if there
+// is none.
+func CutBox(rendered string) (before, after string, found bool) {
+	before, rest, found := strings.Cut(rendered, "<input ")
+	_, after, _ = strings.Cut(rest, "> ")
+	return before, after, found
 }
 
 // page is HTML of at most maxHTML.
@@ -100,10 +118,11 @@ func plain(source string) string {
 	return "<p><em>" + why + ".</em></p>\n<pre tabindex=\"0\">" + string(util.EscapeHTML([]byte(source))) + "</pre>\n"
 }
 
-// transformer lowers headings and gives table cells a class for their alignment.
+// transformer lowers headings, gives table cells a class for their alignment, and collects what check boxes say.
 type transformer struct{}
 
-func (transformer) Transform(document *ast.Document, _ text.Reader, _ parser.Context) {
+func (transformer) Transform(document *ast.Document, r text.Reader, pc parser.Context) {
+	var boxes []ast.Node
 	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n := n.(type) {
 		case *ast.Heading:
@@ -114,9 +133,36 @@ func (transformer) Transform(document *ast.Document, _ text.Reader, _ parser.Con
 			if n.Alignment == east.AlignRight || n.Alignment == east.AlignCenter {
 				n.SetAttributeString("class", n.Alignment.String())
 			}
+		case *east.TaskCheckBox:
+			if entering {
+				boxes = append(boxes, n.Parent())
+			}
 		}
 		return ast.WalkContinue, nil
 	})
+	if len(boxes) > 0 {
+		pc.Set(boxesKey, openBoxes(boxes, r.Source()))
+	}
+}
+
+// openBoxes returns what the lines of check boxes say, given their blocks. It makes paragraphs among these plain text,
+// for a paragraph cannot contain a form.
+func openBoxes(blocks []ast.Node, source []byte) (texts []string) {
+	for _, block := range blocks {
+		line := block.Lines().At(0)
+		_, text, _ := strings.Cut(string(line.Value(source)), "]")
+		texts = append(texts, strings.TrimSpace(text))
+		if block.Kind() != ast.KindParagraph {
+			continue
+		}
+		bare := ast.NewTextBlock()
+		bare.SetLines(block.Lines())
+		for child := block.FirstChild(); child != nil; child = block.FirstChild() {
+			bare.AppendChild(bare, child)
+		}
+		block.Parent().ReplaceChild(block.Parent(), block, bare)
+	}
+	return texts
 }
 
 // marks is what elements look like in a text. Others look like their content.

@@ -39,6 +39,29 @@ func TestHTML(t *testing.T) {
 	}
 }
 
+// TestBoxesAreFoundInTheirText: one that is no item of a list is text, and none is within a paragraph.
+func TestBoxesAreFoundInTheirText(t *testing.T) {
+	html, boxes := markdown.WithBoxes("# A\n\n- [x] **one** `a`\n- [ ] two\n  goes on\n\n1. > - [X]  three\n\n[ ] no\n\n```\n- [ ] code\n```\n")
+	if got := strings.Join(boxes, "|"); got != "**one** `a`|two|three" {
+		t.Errorf("boxes %q", got)
+	}
+	var parts []string
+	for before, after, found := markdown.CutBox(html); found; before, after, found = markdown.CutBox(html) {
+		parts, html = append(parts, before), after
+	}
+	if parts = append(parts, html); len(parts) != 4 || strings.Contains(html, "<input") {
+		t.Errorf("parts %q", parts)
+	}
+	for _, part := range parts[:3] {
+		if !strings.HasSuffix(part, "<li>") {
+			t.Errorf("a box comes after %q", part)
+		}
+	}
+	if _, boxes := markdown.WithBoxes("no box"); boxes != nil {
+		t.Errorf("boxes %q", boxes)
+	}
+}
+
 // TestLogsAreCodeLikeAnyOther: delimiters in code cost the parser nothing.
 func TestLogsAreCodeLikeAnyOther(t *testing.T) {
 	log := strings.Repeat("a_b_c [x] *y* ~z~\n", 400) + strings.Repeat(".", 300) + " ok\n" + strings.Repeat("-", 300) + " done\n+++++\n"
