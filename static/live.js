@@ -38,7 +38,7 @@
     const after = wagons()
     for (const [story, { wagon, at, box }] of after) {
       const was = before.get(story)
-      const isNew = Date.now() - new Date(wagon.querySelector('time').dateTime) < 60000
+      const isNew = wagon.matches('.signal-none') && Date.now() - new Date(wagon.querySelector('time').dateTime) < 60000
       const from = was?.box ?? (isNew ? wagon.closest('tr').querySelector('.first .load')?.getBoundingClientRect() : null)
       if (from && was?.at !== at) move(wagon, distance(from, box))
     }

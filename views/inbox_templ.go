@@ -605,8 +605,8 @@ func inboxLine(a domain.Alert, now time.Time, next string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if !a.Since.IsZero() {
-			templ_7745c5c3_Err = since(a.Since, now).Render(ctx, templ_7745c5c3_Buffer)
+		if at := a.ShownSince(); !at.IsZero() {
+			templ_7745c5c3_Err = since(at, now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -170,8 +170,8 @@ func PaletteAlert(a domain.Alert, next string, words []string, now time.Time) Pa
 			StageTitle: a.StageTitle,
 		}
 	}
-	if !a.Since.IsZero() {
-		o.Note += " · for " + ageAt(now, a.Since)
+	if at := a.ShownSince(); !at.IsZero() {
+		o.Note += " · for " + ageAt(now, at)
 	}
 	return o
 }

@@ -169,7 +169,7 @@ func foundState(s domain.StoryRef, stuck []string) (signal Signal, trouble strin
 	case s.Finished:
 		signal = SignalClear
 	}
-	return signal, trouble, s.Item.Since
+	return signal, trouble, s.Item.TroubleSince()
 }
 
 // foundClass marks stories that are finished, and those that are on no board.

@@ -210,10 +210,13 @@ func (t *track) why() string {
 // words says in words what a wagon's colour and position show, to precede its age.
 func (w wagon) words() string {
 	const in = "in this stage for "
-	if w.state == "" {
-		return in
+	switch {
+	case w.Blocked != "" || w.MergeFailure != "":
+		return domain.Cut(w.state, 90) + "; for "
+	case w.state != "":
+		return domain.Cut(w.state, 90) + "; " + in
 	}
-	return domain.Cut(w.state, 90) + "; " + in
+	return in
 }
 
 // sparkPaths returns the columns of a sparkline of 84 by 22 pixels, for the past days and for today, and the sum. A day

@@ -1,6 +1,9 @@
 package console_test
 
 import (
+	"fmt"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 )
@@ -18,4 +21,24 @@ func TestAStuckStoryIsTroubleOfItsProject(t *testing.T) {
 	troubled.WantNoText(t, `id="project-well"`)
 	s.Get("/projects/slow").WantText(t, "1 blocked, 1 stuck", "Login", "in this stage for", "1 d", "Stuck",
 		"Pay", "in this stage for", "3 h", "blocked for", "Blocked: no key")
+}
+
+// TestAStoryIsAsOldInTheInboxAsOnItsTrack: how long it is blocked if it is, else how long it is in its stage.
+func TestAStoryIsAsOldInTheInboxAsOnItsTrack(t *testing.T) {
+	s := newConsoleSite(t)
+	stages := board("1_backlog:", "2_current: 14_story_login, 15_story_pay!no key", "3_done:")
+	s.boards.set("slow", stages)
+	now := time.Now()
+	stages[1].Items[0].Since, stages[1].Items[1].Since = now.Add(-54*time.Hour), now.Add(-3*time.Hour)
+	s.Record("slow", moved("15_story_pay", "1_backlog", "2_current", now.Add(-3*time.Hour)),
+		fmt.Sprintf(`{"type":"story_blocked","story_id":"15_story_pay","reason":"no key","timestamp_ms":%d}`, now.Add(-40*time.Minute).UnixMilli()))
+	s.add("slow", nil)
+	page := s.Get("/").WantText(t, "Blocked: no key; for ", "40 min", "Stuck; in this stage for ", "2 d")
+	var ages []string
+	for _, age := range regexp.MustCompile(`<time[^>]*>([0-9.]+ (?:min|h|d))<`).FindAllStringSubmatch(page.Text, -1) {
+		ages = append(ages, age[1])
+	}
+	if !slices.Equal(ages, []string{"40 min", "2 d", "40 min", "2 d"}) {
+		t.Errorf("ages in the inbox and on the track: %q", ages)
+	}
 }

@@ -103,6 +103,15 @@ func NewAlerts(list []Alert) Alerts {
 	return a
 }
 
+// ShownSince returns since when people read that it lasts: for a stuck story that is its time in the stage, as
+// everywhere else, and not the time over the limit.
+func (a Alert) ShownSince() time.Time {
+	if a.Kind == AlertStuck {
+		return a.Story.Since
+	}
+	return a.Since
+}
+
 // limitsHold is how long computed stuck limits are valid while nothing changes.
 const limitsHold = time.Hour
 

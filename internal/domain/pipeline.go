@@ -20,13 +20,16 @@ type Item struct {
 	Version          string    // changes with the story's record and stage, "" if its server sends none
 }
 
-// TroubleSince returns when the story was blocked, or else when its merge failed; if that is unknown, when it entered
-// its stage.
+// TroubleSince returns when the story was blocked, or else when its merge failed; if that is unknown, or nothing is
+// wrong, when it entered its stage. It is the time that lists show.
 func (i *Item) TroubleSince() time.Time {
-	if i.Blocked != "" {
+	switch {
+	case i.Blocked != "":
 		return cmp.Or(i.BlockedSince, i.Since)
+	case i.MergeFailure != "":
+		return cmp.Or(i.MergeFailedSince, i.Since)
 	}
-	return cmp.Or(i.MergeFailedSince, i.Since)
+	return i.Since
 }
 
 type Stage struct {
