@@ -3,6 +3,7 @@ package metrics
 
 import (
 	"net/http"
+	"regexp"
 	"runtime"
 	"strconv"
 	"sync"
@@ -48,7 +49,8 @@ type call struct{ project, kind string }
 // New returns Counts that are all zero, with series for each project if perProject is set.
 func New(perProject bool) *Counts {
 	c := &Counts{registry: prometheus.NewRegistry(), perProject: perProject, up: map[call]bool{}}
-	c.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	live := collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/gc/heap/live:bytes$")} // without garbage
+	c.registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(live)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	with := promauto.With(c.registry)
 	gauge := func(name, help string) prometheus.Gauge {
 		return with.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
