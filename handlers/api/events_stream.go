@@ -30,7 +30,7 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx, release, err := a.held.Hold(r)
+	release, err := a.held.Count(r)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,8 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	if !<-sent {
 		return nil
 	}
-	if err := s.run(ctx); err != nil && ctx.Err() == nil {
+	stopping, ended := web.Ends(r)
+	if err := s.run(r.Context(), stopping.Done(), ended.Done()); err != nil && r.Context().Err() == nil {
 		a.LogCause(r, err) // the status has been sent; the client reconnects with the id of its last event
 	}
 	return nil
@@ -85,30 +86,42 @@ func (s *stream) send(text []byte) bool {
 	return err == nil && s.control.Flush() == nil
 }
 
-// run sends events until ctx ends or the client is gone. It returns why they could not be read.
-func (s *stream) run(ctx context.Context) error {
+// run sends events until ctx or one of the others ends, or the client is gone. It returns why events could not be read.
+// A context that ends with all of them would take over 1 KiB more for each stream.
+func (s *stream) run(ctx context.Context, stopping, ended <-chan struct{}) error {
 	comment := time.NewTicker(streamComment)
 	defer comment.Stop()
-	for ctx.Err() == nil {
+	for {
 		changed := s.service.Events.Changed()
 		more, open, err := s.sendPage(ctx)
-		switch {
-		case err != nil || !open:
+		if err != nil || !open {
 			return err
-		case more:
-			continue
+		}
+		if more {
+			changed = ready
 		}
 		select {
-		case <-changed:
+		case <-ctx.Done():
+			return nil
+		case <-stopping:
+			return nil
+		case <-ended:
+			return nil
 		case <-comment.C:
 			if !s.send([]byte(":\n\n")) {
 				return nil
 			}
-		case <-ctx.Done():
+		case <-changed:
 		}
 	}
-	return nil
 }
+
+// ready is closed: there is more at once.
+var ready = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // sendPage sends the next events. open is false when the client is gone. While the database is away nothing is sent:
 // the stream stays open until it is back.

@@ -162,15 +162,28 @@ type HeldCalls struct {
 // Hold counts a call of the request's caller until release is called, and returns the context to wait with
 // (LongPollContext). It returns RateLimited when too many are held.
 func (h *HeldCalls) Hold(r *http.Request) (ctx context.Context, release func(), err error) {
+	uncount, err := h.Count(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := LongPollContext(r)
+	return ctx, func() {
+		cancel()
+		uncount()
+	}, nil
+}
+
+// Count is Hold for who waits without a context of its own.
+func (h *HeldCalls) Count(r *http.Request) (release func(), err error) {
 	caller := InfoOf(r.Context()).Caller
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.byCaller[caller] >= maxHeldByCaller:
-		return nil, nil, domain.Errorf(domain.RateLimited,
+		return nil, domain.Errorf(domain.RateLimited,
 			"you hold %d calls that wait; one more has to wait for one of them to end", maxHeldByCaller)
 	case h.all >= maxHeld:
-		return nil, nil, domain.Errorf(domain.RateLimited, "%d calls that wait are held here; try again when some have ended",
+		return nil, domain.Errorf(domain.RateLimited, "%d calls that wait are held here; try again when some have ended",
 			maxHeld)
 	}
 	if h.byCaller == nil {
@@ -178,9 +191,7 @@ func (h *HeldCalls) Hold(r *http.Request) (ctx context.Context, release func(), 
 	}
 	h.all++
 	h.byCaller[caller]++
-	ctx, cancel := LongPollContext(r)
-	return ctx, func() {
-		cancel()
+	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.all--

@@ -84,14 +84,20 @@ func WithStopping(ctx, stopping context.Context) context.Context {
 	return context.WithValue(ctx, stoppingKey{}, stopping)
 }
 
-// LongPollContext returns the context for a long-poll: it ends with the request, when the server begins to shut down,
-// and when the request's session or token ends. The caller must call the returned function.
-func LongPollContext(r *http.Request) (context.Context, context.CancelFunc) {
-	stopping, _ := r.Context().Value(stoppingKey{}).(context.Context)
+// Ends returns what ends a long-poll besides its request: the server's shutdown, which begins, and the end of the
+// request's session or token.
+func Ends(r *http.Request) (stopping, ended context.Context) {
+	stopping, _ = r.Context().Value(stoppingKey{}).(context.Context)
 	never := context.Background()
+	return cmp.Or(stopping, never), cmp.Or(InfoOf(r.Context()).Ended, never)
+}
+
+// LongPollContext returns a context that ends with the request and with what Ends says. The caller must call the
+// returned function.
+func LongPollContext(r *http.Request) (context.Context, context.CancelFunc) {
+	stopping, ended := Ends(r)
 	ctx, cancel := context.WithCancel(r.Context())
-	forget := context.AfterFunc(cmp.Or(stopping, never), cancel)
-	forgetEnd := context.AfterFunc(cmp.Or(InfoOf(r.Context()).Ended, never), cancel)
+	forget, forgetEnd := context.AfterFunc(stopping, cancel), context.AfterFunc(ended, cancel)
 	return ctx, func() {
 		forget()
 		forgetEnd()
