@@ -50,7 +50,8 @@ type call struct{ project, kind string }
 func New(perProject bool) *Counts {
 	c := &Counts{registry: prometheus.NewRegistry(), perProject: perProject, up: map[call]bool{}}
 	live := collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/gc/heap/live:bytes$")} // without garbage
-	c.registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(live)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	c.registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(live)),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	with := promauto.With(c.registry)
 	gauge := func(name, help string) prometheus.Gauge {
 		return with.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
