@@ -1,8 +1,12 @@
 // Keys answer the question that has the focus: a allows, d denies, 1 to 9 choose, r adds a note. A text that is folded
 // unfolds first.
 (() => {
+  // The next question takes the place of one that was answered: the rest of a double click does not answer it, too.
+  document.addEventListener('click', (event) => {
+    if (event.detail > 1 && event.target.closest('[data-question] button')) event.preventDefault()
+  })
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, textarea, select')) return
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, textarea, select')) return
     if (localStorage.getItem('keys') === 'off') return
     const question = event.target.closest('[data-question]')
     if (!question) return

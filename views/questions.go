@@ -14,7 +14,8 @@ import (
 )
 
 type QuestionsProps struct {
-	Questions []QuestionProps   // open, or ended within a minute; the oldest first
+	Questions []QuestionProps   // open, or ended within a minute; the oldest first, then what is settled
+	Settled   int64             // Unix milliseconds: what had ended by then stands below, later ends stay where they were
 	Ended     []domain.Question // the newest that have ended today
 	More      int               // open ones that are not shown
 	All       bool              // the newest of all are shown instead, newest first
@@ -90,7 +91,7 @@ func (p QuestionsProps) address() string {
 	if p.All {
 		return QuestionsURL + "?state=all"
 	}
-	return QuestionsURL
+	return withQuery(QuestionsURL, "settled", id(p.Settled))
 }
 
 func AnswerURL(id int64) string { return QuestionsURL + "/" + strconv.FormatInt(id, 10) + "/answer" }
@@ -146,7 +147,7 @@ func end(q domain.Question) (how, who string) {
 	case q.Answer != nil && q.Kind == domain.QuestionPermission:
 		how = map[string]string{domain.Allow: "Allowed", domain.Deny: "Denied"}[q.Answer.Value]
 	case q.Answer != nil:
-		how = domain.Cut(q.Answer.Value, 40)
+		how = "“" + domain.Cut(q.Answer.Value, 60) + "”"
 	case q.State == domain.QuestionExpired && q.Kind == domain.QuestionPermission:
 		return "Expired, so denied", "nobody"
 	case q.State == domain.QuestionExpired:
@@ -161,20 +162,17 @@ func end(q domain.Question) (how, who string) {
 	return visible(how), visible(domain.Cut(who, 60))
 }
 
-func (q QuestionProps) ended() string {
-	if a := q.Answer; a != nil {
-		text := "answered by " + a.By
-		if q.Kind == domain.QuestionPermission {
-			text = map[string]string{domain.Allow: "Allowed, ", domain.Deny: "Denied, "}[a.Value] + text
-		} else {
-			text = "“" + domain.Cut(a.Value, 120) + "”, " + text
-		}
-		return text
+// endSignal is caution for a question that nobody answered, and stop for a permission that was denied.
+func endSignal(q domain.Question) Signal {
+	switch {
+	case q.State == domain.QuestionExpired:
+		return SignalCaution
+	case q.Answer == nil || q.Kind != domain.QuestionPermission:
+		return SignalNone
+	case q.Answer.Value == domain.Deny:
+		return SignalStop
 	}
-	if q.State == domain.QuestionExpired {
-		return "Ended without an answer"
-	}
-	return "Withdrawn"
+	return SignalClear
 }
 
 // passed is which part of its time is over, in percent, to the minute.

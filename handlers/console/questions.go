@@ -1,6 +1,7 @@
 package console
 
 import (
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,7 +24,11 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 	if state != "" && state != "open" && state != "all" {
 		return domain.Errorf(domain.Invalid, "state: must be open or all")
 	}
-	p := views.QuestionsProps{All: state == "all", Now: now()}
+	query := web.ParseQuery(r)
+	p := views.QuestionsProps{All: state == "all", Settled: query.Number("settled", 0, 0, math.MaxInt64), Now: now()}
+	if err := query.Err(); err != nil {
+		return err
+	}
 	newest, err := c.service.Questions.List(r.Context(), "", false, shownQuestions)
 	if err != nil {
 		return err
@@ -34,16 +39,36 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 		}
 	} else {
 		p.Ended = endedToday(newest, p.Now)
-		p.Questions, p.More, err = c.recentQuestions(r, func(domain.Question) bool { return true }, shownQuestions,
-			views.QuestionsURL)
-		if err != nil {
-			return err
+		if !wantsPart(r) {
+			p.Settled = lastEnded(c.service.Questions.Recent())
+		}
+		settled := func(q domain.Question) bool {
+			return q.State != domain.QuestionOpen && q.Ended.UnixMilli() <= p.Settled
+		}
+		for _, of := range []func(domain.Question) bool{
+			func(q domain.Question) bool { return !settled(q) }, settled,
+		} {
+			list, more, err := c.recentQuestions(r, of, shownQuestions-len(p.Questions), views.QuestionsURL)
+			if err != nil {
+				return err
+			}
+			p.Questions, p.More = append(p.Questions, list...), p.More+more
 		}
 	}
 	return c.render(w, r, view{
 		frame: views.Frame{Title: p.Title(), Scripts: []string{"questions.js"}}, part: views.QuestionsPart(p),
 		pageAround: views.Questions,
 	})
+}
+
+// lastEnded is when the last of the questions that are no longer open ended, in Unix milliseconds, 0 for none.
+func lastEnded(questions []domain.Question) (last int64) {
+	for _, q := range questions {
+		if q.State != domain.QuestionOpen {
+			last = max(last, q.Ended.UnixMilli())
+		}
+	}
+	return last
 }
 
 // endedToday returns the questions that have ended today, of the newest, the last first.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -185,6 +186,58 @@ func TestAPermissionIsAllowedOnlyWhenItsTextWasShown(t *testing.T) {
 	tab.Goto(s.URL + "/questions")
 	press(tab, tab.Find("button", "Deny"), kb.Enter)
 	s.wantAnswer(short, domain.Deny)
+}
+
+// TestOpenQuestionsComeBeforeEndedOnes on a page that is opened; one that ends under the reader's eyes stays in its place.
+func TestOpenQuestionsComeBeforeEndedOnes(t *testing.T) {
+	s := newConsoleSite(t)
+	text := func(prompt string) domain.Question { return domain.Question{Kind: domain.QuestionText, Prompt: prompt} }
+	first, second, third := s.asks(text("first?")), s.asks(text("second?")), s.asks(text("third?"))
+	wantOrder := func(page gatewaytest.Answer, want ...domain.Question) {
+		t.Helper()
+		at := 0
+		for _, q := range want {
+			mark := fmt.Sprintf(`<article id="question-%d"`, q.ID)
+			i := strings.Index(page.Text[at:], mark)
+			if i < 0 {
+				t.Fatalf("%s is not where it should be", mark)
+			}
+			at += i
+		}
+	}
+	part := func(page gatewaytest.Answer) gatewaytest.Answer {
+		t.Helper()
+		found := regexp.MustCompile(`data-hx-get="(/questions[^"]*)"`).FindStringSubmatch(page.Text)
+		if found == nil {
+			t.Fatal("the page has no part")
+		}
+		address, _, _ := strings.Cut(strings.ReplaceAll(found[1], "&amp;", "&"), "v=")
+		return s.Get(address+"v=", "HX-Request", "true").WantStatus(t, http.StatusOK)
+	}
+	page := s.Get("/questions").WantStatus(t, http.StatusOK)
+	wantOrder(page, first, second, third)
+	if err := s.Questions.Withdraw(domain.WithActor(t.Context(), new(domain.Administrator(domain.ViaOpen))), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	wantOrder(part(page), first, second, third)
+	page = s.Get("/questions").WantStatus(t, http.StatusOK)
+	wantOrder(page, second, third, first)
+	wantOrder(part(page), second, third, first)
+}
+
+// TestADoubleClickAnswersOneQuestion: the next one has taken its place meanwhile.
+func TestADoubleClickAnswersOneQuestion(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	first, second := s.asks(permissionFor("ls")), s.asks(permissionFor("rm -r /"))
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/questions")
+	tab.Find("button", "Allow").Click()
+	s.wantAnswer(first, domain.Allow)
+	tab.Wait(`document.querySelectorAll('[data-question]').length === 1`)
+	browsertest.Eval[bool](tab, `document.querySelector('[data-question] .allow').dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true, detail: 2}))`)
+	tab.Find("button", "Deny").Click()
+	s.wantAnswer(second, domain.Deny)
 }
 
 // TestAPermissionIsAnsweredInTheInbox by one key or a button, where all of it is in sight: on a phone it is opened first.
