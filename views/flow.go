@@ -105,6 +105,15 @@ func (p FlowProps) olderThan(level int) (n int) {
 	return n
 }
 
+// toForecast says how far the stories that a forecast is made from are: today is not over, so its own are none of them.
+func (p FlowProps) toForecast() string {
+	text := thousands(p.Report.Finished) + " of 10 finished stories, up to yesterday"
+	if today := p.finished() - p.Report.Finished; today > 0 {
+		text += "; " + domain.Count(today, "that was finished today counts", "that were finished today count") + " tomorrow"
+	}
+	return text
+}
+
 // ageLead is the finding about what is in work, in a sentence.
 func (p FlowProps) ageLead() string {
 	switch old, older := p.olderThan(95), p.olderThan(85); {
@@ -117,6 +126,28 @@ func (p FlowProps) ageLead() string {
 	default:
 		return "All are within the usual."
 	}
+}
+
+// ageRest says how many of the unusually old stories stand still, "" for none.
+func (p FlowProps) ageRest() string {
+	old, held := 0, 0
+	for _, age := range p.Report.Ageing {
+		if age.Over >= 85 {
+			old++
+			if p.mark(age).why != "" {
+				held++
+			}
+		}
+	}
+	switch {
+	case held == 0:
+		return ""
+	case held == old && old == 1:
+		return "It waits for somebody."
+	case held == old:
+		return "All of them wait for somebody."
+	}
+	return strconv.Itoa(held) + countWord(held, " of them waits", " of them wait") + " for somebody."
 }
 
 // The posts of the track of ages, in percent of its width: the percentiles 50, 85 and 95.

@@ -49,8 +49,9 @@ func (p FlowProps) points() (quiet, loud []flowPoint) {
 	return quiet, loud
 }
 
-func (p FlowProps) perDay() string {
-	return fmt.Sprintf("%.1f", float64(p.finished())/float64(p.Query.Days))
+// perDay is how many stories were finished on a day since the first known move, on average.
+func (p FlowProps) perDay() float64 {
+	return float64(p.finished()) / float64(max(1, p.Query.Days-p.axis().blanks))
 }
 
 // flowBand is a stage of work: how many are in it today, and its part of the picture.
@@ -61,8 +62,36 @@ type flowBand struct {
 	path  string
 }
 
-// bandClass is the class of a stage of work in all pictures.
-func bandClass(stage int) string { return "band-" + strconv.Itoa(stage%4) }
+// band is the class of a stage of work in all pictures.
+func (p FlowProps) band(stage int) string {
+	if waits, _, _ := p.waits(); stage == waits {
+		return "band-waits"
+	}
+	return "band-" + strconv.Itoa(stage%4)
+}
+
+const (
+	// waitsAtLeast is how many stories a stage has at least that work waits in, waitsDays how many days ago it had at most
+	// half of them.
+	waitsAtLeast, waitsDays = 4, 21
+)
+
+// waits returns the stage of work that has grown most within three weeks, if it has doubled, and how many stories it
+// has and had; -1 if there is none.
+func (p FlowProps) waits() (stage, now, then int) {
+	today := len(p.Report.Days) - 1
+	before := today - waitsDays
+	if stage = -1; before < p.axis().blanks {
+		return stage, 0, 0
+	}
+	for i, name := range p.Report.Work {
+		has, had := p.Report.Days[today].Work[name], p.Report.Days[before].Work[name]
+		if has >= waitsAtLeast && has >= 2*had && has-had > now-then {
+			stage, now, then = i, has, had
+		}
+	}
+	return stage, now, then
+}
 
 // inWork returns the stages of work, stacked in a picture of a height, and how many stories were in them at most.
 func (p FlowProps) inWork(high float64) (bands []flowBand, most int) {
@@ -76,7 +105,7 @@ func (p FlowProps) inWork(high float64) (bands []flowBand, most int) {
 		most = max(most, total)
 	}
 	for i, stage := range p.Report.Work {
-		class, above := bandClass(i), slices.Clone(below)
+		class, above := p.band(i), slices.Clone(below)
 		for i, d := range p.Report.Days {
 			above[i] += d.Work[stage]
 		}

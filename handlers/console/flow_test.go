@@ -153,8 +153,8 @@ func TestFlowSaysWhatHoldsUpAgeingWork(t *testing.T) {
 	s.asks(domain.Question{Kind: domain.QuestionText, Project: "alpha", StoryID: "2_story_rates", Prompt: "Two <rates>?"})
 	page := s.Get("/flow").WantStatus(t, 200)
 	for _, text := range []string{
-		"Blocked: waiting for a key", "asks: Two &lt;rates&gt;?", "Merge failed: conflict in stock.go", `class="letter asks" y="16">?<`,
-		"0 of 10 finished stories", "Known 14 days after the first forecast.",
+		"Blocked: waiting for a key", "asks: Two &lt;rates&gt;?", "Merge failed: conflict in stock.go", `class="letter asks" y="4">?<`,
+		"0 of 10 finished stories, up to yesterday", "How good forecasts were is known 14 days after the first one.",
 	} {
 		page.WantText(t, text)
 	}
@@ -174,4 +174,19 @@ func TestForecastsAreShownBesideWhatCame(t *testing.T) {
 		s.move("alpha", id, "2_current", "5_done", time.Now().AddDate(0, 0, -day))
 	}
 	s.Get("/flow").WantStatus(t, 200).WantText(t, "How good were we", "less than promised", `class="short" d="M`, "At least", "fell short")
+}
+
+// TestFlowSaysWhereWorkWaits: in the stage that has doubled within three weeks. What was finished today is counted, but
+// no forecast is made of a day that is not over.
+func TestFlowSaysWhereWorkWaits(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:", "2_current: 1_story_a", "3_qa: 2_story_b, 3_story_c, 4_story_d, 5_story_e", "5_done: 6_story_f"))
+	s.Answered()
+	s.move("alpha", "1_story_a", "1_backlog", "2_current", time.Now().AddDate(0, 0, -40))
+	for day, id := range []string{"2_story_b", "3_story_c", "4_story_d", "5_story_e"} {
+		s.move("alpha", id, "1_backlog", "3_qa", time.Now().AddDate(0, 0, -day-3))
+	}
+	s.move("alpha", "6_story_f", "2_current", "5_done", time.Now())
+	s.Get("/flow").WantStatus(t, 200).WantText(t, "0 of 10 finished stories, up to yesterday; 1 that was finished today counts tomorrow",
+		"QA holds 4, three weeks ago it held 0", `class="band-waits"`)
 }
