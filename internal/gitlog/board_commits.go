@@ -42,14 +42,16 @@ func (r repository) boardCommits(
 	if err != nil {
 		return nil, err
 	}
-	args := []string{ // without another order, git prints each commit as it finds it: a time limit cuts the oldest
-		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--relative", "--no-merges", "--full-history",
-		"--no-color", "--encoding=UTF-8", "--ignore-submodules=all",
-		"--since=" + since.Format(time.RFC3339), "--max-count=" + strconv.Itoa(maxBoardCommits),
-		"--format=%x01%H%x00%an%x00%at", head, "--",
+	hashes, err := r.since(ctx, head, since)
+	if err != nil || len(hashes) == 0 {
+		return nil, err
+	}
+	args := []string{ // git prints each commit as it reads it: a time limit cuts the oldest
+		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--relative", "--stdin", "--no-walk=unsorted",
+		"--no-color", "--encoding=UTF-8", "--ignore-submodules=all", "--format=%x01%H%x00%an%x00%at", "--",
 	}
 	changes := 0
-	err = r.stream(ctx, nil, func(out *bufio.Reader) (err error) {
+	err = r.stream(ctx, strings.NewReader(strings.Join(hashes, "\n")+"\n"), func(out *bufio.Reader) (err error) {
 		token := func() string {
 			record, failed := readRecord(out, 0)
 			err = cmp.Or(err, failed)
@@ -59,6 +61,12 @@ func (r repository) boardCommits(
 			if hash, begins := strings.CutPrefix(text, "\x01"); begins {
 				author, date := token(), token()
 				seconds, _ := strconv.ParseInt(date, 10, 64)
+				if last := len(commits) - 1; last >= 0 && commits[last].files == nil { // it did not touch the board
+					commits = commits[:last]
+				}
+				if len(commits) == maxBoardCommits {
+					return errEnough
+				}
 				commits = append(commits, boardCommit{hash, limit([]byte(author)), time.Unix(seconds, 0), nil})
 				continue
 			}
@@ -72,12 +80,45 @@ func (r repository) boardCommits(
 				commit.files = append(commit.files, file)
 			}
 		}
+		if changes >= maxChanges {
+			return errEnough
+		}
 		return err
 	}, append(args, paths...)...)
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && len(commits) > 0 {
-		err = nil // the repository lacks what was before, as some clones do
+	if last := len(commits) - 1; last >= 0 && commits[last].files == nil {
+		commits = commits[:last]
 	}
-	return commits, err
+	return commits, withoutExit(err, len(commits) > 0)
+}
+
+// since returns the commits since a time, newest first, without merges. One with an older date does not end them, as it
+// would with git's --since, since a clock may have been wrong; maxOld of them in a row do.
+func (r repository) since(ctx context.Context, head string, since time.Time) (hashes []string, err error) {
+	old := 0
+	err = r.stream(ctx, nil, func(out *bufio.Reader) error {
+		for old < maxOld && len(hashes) < maxCommits {
+			line, err := readRecord(out, '\n')
+			if line == nil || err != nil {
+				return err
+			}
+			date, hash, _ := strings.Cut(string(line), " ")
+			if seconds, _ := strconv.ParseInt(date, 10, 64); seconds < since.Unix() {
+				old++
+				continue
+			}
+			hashes, old = append(hashes, hash), 0
+		}
+		return errEnough
+	}, "rev-list", "--timestamp", "--no-merges", head)
+	return hashes, withoutExit(err, len(hashes) > 0)
+}
+
+// withoutExit forgives git's end after it has found something: the repository lacks what was before, as some clones do.
+func withoutExit(err error, found bool) error {
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && found {
+		return nil
+	}
+	return err
 }
 
 // weight is what a path counts for: a long one as several, so that their number bounds the memory.

@@ -45,6 +45,9 @@ func environment() []string {
 	return env
 }
 
+// errEnough is what a reader of git's output returns to end git.
+var errEnough = errors.New("enough")
+
 // stream runs git with input and passes its output to read. Output that read leaves is discarded. Exceeding timeLimit
 // is not an error: what has been read by then counts.
 func (r repository) stream(ctx context.Context, input io.Reader, read func(*bufio.Reader) error, args ...string) error {
@@ -63,10 +66,13 @@ func (r repository) stream(ctx context.Context, input io.Reader, read func(*bufi
 		return err
 	}
 	readErr := read(bufio.NewReaderSize(out, maxRecord))
+	if errors.Is(readErr, errEnough) {
+		cancel()
+	}
 	_, _ = io.Copy(io.Discard, out) // so that git can end; its errors are those of Wait
 	err = cmd.Wait()
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(readErr, errEnough):
 		return nil
 	case err != nil:
 		return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))

@@ -21,6 +21,8 @@ const (
 	// maxBoardCommits is how many commits, the newest that touch the board, are read, and maxChanges how many files they
 	// may change in all.
 	maxBoardCommits, maxChanges = 5000, 200_000
+	// maxOld is how many older commits in a row end the search for newer ones.
+	maxOld = 5000
 	// movesLimit is how long reading them may take, and movesFactor how many times longer the pause after it is.
 	movesLimit  = 20 * time.Second
 	movesFactor = 20

@@ -175,6 +175,16 @@ func TestMovesAreWhatEachCommitDid(t *testing.T) {
 			p.mv("work/1_backlog/7.md", "work/2_current/7.md")
 			p.did(179)
 		}, "7 1_backlog→2_current 179"},
+		{"a commit with a date of long ago", func(p *project) {
+			p.write("work/1_backlog/7.md", "x")
+			p.did(30)
+			p.mv("work/1_backlog/7.md", "work/2_current/7.md")
+			p.did(20)
+			p.write("other", "z")
+			p.did(9000)
+			p.mv("work/2_current/7.md", "work/3_qa/7.md")
+			p.did(10)
+		}, "7 →1_backlog 30, 7 1_backlog→2_current 20, 7 2_current→3_qa 10"},
 		{"old work that was committed later", func(p *project) {
 			p.write("work/1_backlog/7.md", "x")
 			p.did(20)
