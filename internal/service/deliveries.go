@@ -106,7 +106,11 @@ const (
 func (s Deliveries) ToldDigest(ctx context.Context, g domain.DigestRecord) (*domain.Delivery, error) {
 	list, err := s.targets.store.Deliveries(ctx, g.Target, domain.MaxDeliveries)
 	for _, d := range list {
-		if strings.HasSuffix(d.MessageID, "_"+digestID(g.Upto)) {
+		if d.At.Before(g.At) {
+			break // of those before
+		}
+		if strings.HasSuffix(d.MessageID, "_"+digestID(g.Upto)) ||
+			strings.HasSuffix(d.MessageID, "_"+alertsID(g.Upto, g.At)) {
 			return &d, err
 		}
 	}

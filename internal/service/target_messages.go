@@ -28,6 +28,11 @@ func (m messages) id(t *domain.Target, parts ...string) string {
 // digestID is the part of a message's id that says which digest it is, by the last event in it.
 func digestID(upto int64) string { return "digest_" + strconv.FormatInt(upto, 10) }
 
+// alertsID is that part for a digest of alerts only, which ends with the same event as the one before.
+func alertsID(upto int64, at time.Time) string {
+	return digestID(upto) + "_" + strconv.FormatInt(at.UnixMilli(), 10)
+}
+
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // lastYear is the last that JSON's times can have.
@@ -161,7 +166,7 @@ func (m messages) digest(
 	path := "/notifications/digests/" + r.ID
 	id := m.id(t, digestID(g.upto))
 	if t.Progress.DigestEvent == g.upto { // only alerts since the last one
-		id += "_" + strconv.FormatInt(now.UnixMilli(), 10)
+		id = m.id(t, alertsID(g.upto, now))
 	}
 	text := said
 	if flow != "" {

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -8,6 +9,45 @@ import (
 
 	"switchyard/internal/domain"
 )
+
+// lastDigest is the digest that was told last.
+func (g *told) lastDigest() domain.DigestRecord {
+	g.t.Helper()
+	g.mu.Lock()
+	link := g.all[len(g.all)-1].message.Link
+	g.mu.Unlock()
+	digest, _, err := g.Deliveries.Digest(g.t.Context(), link[strings.LastIndexByte(link, '/')+1:], 1)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return digest
+}
+
+// TestADigestKnowsWhenItWasTold, one of alerts only, too, which ends with the same event as the one before.
+func TestADigestKnowsWhenItWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which begins on 1 January 2000, 00:00 UTC
+		g := newTold(t)
+		g.add("hourly", domain.TargetRules{
+			Events: []domain.EventType{domain.StoryBlocked}, Alerts: []domain.AlertKind{domain.AlertQuestion}, Digest: domain.HourlyDigest,
+		})
+		var digests []domain.DigestRecord
+		for hour := 1; hour <= 3; hour++ {
+			if hour == 2 {
+				g.happens("alpha", domain.StoryBlocked, 1)
+			} else {
+				g.asks("Which?")
+			}
+			until(t, "UTC", fmt.Sprintf("2000-01-01 0%d:10:00", hour))
+			digests = append(digests, g.lastDigest())
+		}
+		for i, digest := range digests {
+			told, err := g.Deliveries.ToldDigest(t.Context(), digest)
+			if err != nil || told == nil || told.At.Sub(digest.At).Abs() > time.Minute {
+				t.Errorf("%q, digest %d of %v, was told at %+v, %v", digest.Text, i, digest.At, told, err)
+			}
+		}
+	})
+}
 
 // TestADigestKnowsWhatIsUsual: the median of those before it with the same rules, as soon as there are five of them.
 func TestADigestKnowsWhatIsUsual(t *testing.T) {
@@ -18,13 +58,7 @@ func TestADigestKnowsWhatIsUsual(t *testing.T) {
 		})
 		usual := func() (finished, digests int) {
 			t.Helper()
-			g.mu.Lock()
-			text := g.all[len(g.all)-1].message.Link
-			g.mu.Unlock()
-			digest, _, err := g.Deliveries.Digest(t.Context(), text[strings.LastIndexByte(text, '/')+1:], 1)
-			if err == nil {
-				finished, digests, err = g.Deliveries.Usual(t.Context(), digest)
-			}
+			finished, digests, err := g.Deliveries.Usual(t.Context(), g.lastDigest())
 			if err != nil {
 				t.Fatal(err)
 			}
