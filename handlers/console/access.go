@@ -85,16 +85,9 @@ func (c *Console) EndSession(w http.ResponseWriter, r *http.Request) error {
 
 // EndOtherSessions ends all sessions but the reader's own.
 func (c *Console) EndOtherSessions(w http.ResponseWriter, r *http.Request) error {
-	own, ended := web.InfoOf(r.Context()).SessionID, 0
-	for _, s := range c.service.Access.Sessions() {
-		if s.ID == own {
-			continue
-		}
-		err := c.service.Access.EndSession(r.Context(), s.ID)
-		if err != nil && domain.CodeOf(err) != domain.NotFound {
-			return c.done(w, r, views.AccessURL, views.Notice{}, err, "")
-		}
-		ended++
+	ended, err := c.service.Access.EndOtherSessions(r.Context(), web.InfoOf(r.Context()).SessionID)
+	if err != nil {
+		return c.done(w, r, views.AccessURL, views.Notice{}, err, "")
 	}
 	text := domain.Count(ended, "other session has ended.", "other sessions have ended.")
 	return c.notices.redirect(w, r, views.AccessURL, views.Notice{Text: text})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ type accessStore interface {
 	AddSession(ctx context.Context, e *domain.AuditEntry, s domain.Session, most int) error
 	Sessions(ctx context.Context) ([]domain.Session, error)
 	RemoveSession(ctx context.Context, e *domain.AuditEntry, id string) error
+	RemoveOtherSessions(ctx context.Context, e *domain.AuditEntry, id string) error
 	RemoveSessionsBefore(ctx context.Context, then time.Time) error
 
 	AddNamedToken(ctx context.Context, e *domain.AuditEntry, t domain.NamedToken) error
@@ -203,6 +205,36 @@ func (a *Access) EndSession(ctx context.Context, id string) error {
 			func() { a.dropSession(s) })
 	}, a.stored)
 	return err
+}
+
+// EndOtherSessions ends all sessions but one, in one change, and returns how many it has ended.
+func (a *Access) EndOtherSessions(ctx context.Context, own string) (ended int, err error) {
+	a.change.Lock()
+	defer a.change.Unlock()
+	var accounts []string
+	for _, s := range a.Sessions() {
+		if s.ID == own {
+			continue
+		}
+		if ended++; !slices.Contains(accounts, s.Who) {
+			accounts = append(accounts, s.Who)
+		}
+	}
+	if ended == 0 {
+		return 0, nil
+	}
+	change := domain.Change{
+		Action: domain.SessionEnded, Subject: strings.Join(accounts, ", "), Detail: domain.Count(ended, "session", "sessions"),
+	}
+	return ended, a.end(ctx, change,
+		func(e *domain.AuditEntry) error { return a.store.RemoveOtherSessions(ctx, e, own) },
+		func() {
+			for id, s := range a.sessions {
+				if id != own {
+					a.dropSession(s)
+				}
+			}
+		})
 }
 
 // end removes a session or token from the store, where another gateway may have removed it already, and then from

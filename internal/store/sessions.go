@@ -36,6 +36,11 @@ func (db access) RemoveSession(ctx context.Context, e *domain.AuditEntry, id str
 	return db.changeOne(ctx, e, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE id = $1", id)
 }
 
+// RemoveOtherSessions ends all sessions but one. It returns NotFound when there are no others.
+func (db access) RemoveOtherSessions(ctx context.Context, e *domain.AuditEntry, id string) error {
+	return db.changeOne(ctx, e, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE id <> $1", id)
+}
+
 func (db access) RemoveSessionsBefore(ctx context.Context, then time.Time) error {
 	_, err := db.exec(ctx, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE created_at_ms < $1", then.UnixMilli())
 	return err

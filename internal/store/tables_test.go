@@ -115,9 +115,12 @@ func TestSessionsAndNamedTokens(t *testing.T) {
 		want([]string{"n"}, []string{"of n", "s"})
 		check(db.RemoveNamedToken(ctx, nil, "n"))
 		want(nil, []string{"s"})
+		check(db.AddSession(ctx, nil, session("another", "", now), 100))
+		check(db.RemoveOtherSessions(ctx, nil, "s"))
+		want(nil, []string{"s"})
 		check(db.RemoveSession(ctx, nil, "s"))
 		want(nil, nil)
-		for _, err := range []error{db.RemoveNamedToken(ctx, nil, "n"), db.RemoveSession(ctx, nil, "s")} {
+		for _, err := range []error{db.RemoveNamedToken(ctx, nil, "n"), db.RemoveSession(ctx, nil, "s"), db.RemoveOtherSessions(ctx, nil, "s")} {
 			if domain.CodeOf(err) != domain.NotFound {
 				t.Errorf("a second time: %v", err)
 			}
