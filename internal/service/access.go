@@ -224,7 +224,8 @@ func (a *Access) EndOtherSessions(ctx context.Context, own string) (ended int, e
 		return 0, nil
 	}
 	change := domain.Change{
-		Action: domain.SessionEnded, Subject: strings.Join(accounts, ", "), Detail: domain.Count(ended, "session", "sessions"),
+		Action: domain.SessionEnded, Subject: strings.Join(accounts, ", "),
+		Detail: domain.Count(ended, "session", "sessions"),
 	}
 	return ended, a.end(ctx, change,
 		func(e *domain.AuditEntry) error { return a.store.RemoveOtherSessions(ctx, e, own) },
