@@ -95,7 +95,7 @@ func (p ProjectProps) countStories(columns []boardColumn) string {
 	case shown < all:
 		return thousands(shown) + " of " + domain.Count(all, "story", "stories")
 	case subtasks > 0:
-		return domain.Count(all-cards, "story", "stories") + ", " + thousands(subtasks) + " more in subtasks"
+		return domain.Count(all-cards, "story", "stories") + " with " + domain.Count(subtasks, "subtask", "subtasks")
 	}
 	return domain.Count(all, "story", "stories")
 }

@@ -63,10 +63,10 @@ func TestABoardSaysWhatItDoesNotShow(t *testing.T) {
 		known                string
 		past                 domain.Reading
 	}{
-		{domain.LayoutBacklog, "", "2 stories, 1 more in subtasks", "", domain.Reading{}},
+		{domain.LayoutBacklog, "", "2 stories with 1 subtask", "", domain.Reading{}},
 		{domain.LayoutBacklog, "", "3,400 of 5,000 commits read from git", "", domain.Reading{Read: 3400, Of: 5000}},
 		{domain.LayoutBacklog, "-1", "2 of 3 stories", "x", domain.Reading{Read: 1, Of: 2}},
-		{domain.LayoutTaskMaster, "", "3 stories, 3 more in subtasks", "x", domain.Reading{}},
+		{domain.LayoutTaskMaster, "", "3 stories with 3 subtasks", "x", domain.Reading{}},
 		{domain.LayoutBMAD, "", "3 stories", "", domain.Reading{}},
 	} {
 		branch.Layout, branch.Past = c.layout, c.past

@@ -307,7 +307,7 @@ func firstTrack() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = copyable("first-command", "switchyard project --name my-project --work path/to/.huskies/work").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = copyable("first-command", serveCommand).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -634,7 +634,7 @@ func removeProject(project, label, class string) templ.Component {
 	})
 }
 
-const serveCommand = "switchyard project --name my-project --work path/to/.huskies/work"
+const serveCommand = "switchyard project --name my-project --work path/to/my-project"
 
 // firstProject says how to begin while there is no project.
 func firstProject() templ.Component {
@@ -670,7 +670,7 @@ func firstProject() templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<p>A project server watches a directory of stage folders, such as <code>.huskies/work</code>, and reports every move to the gateway. Start one next to your work items:</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<p>A project server watches the board in a directory, be it of stage folders such as <code>work/2_current</code> or of another tool, and reports every move to the gateway. Start one where the directory is:</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -140,7 +140,7 @@ func TestAFormAfterTheSessionEndedAsksToLogIn(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/login?next=/sign-in")
 	tab.Find("textbox", "Token").Type(gatewaytest.AdminToken + kb.Enter)
-	tab.Find("heading", "Paste code")
+	tab.Find("heading", "Sign in with a code")
 	browsertest.Eval[int](tab, `fetch("/logout", {method: "POST"}).then(response => response.status)`)
 	press(tab, tab.Find("button", "Switch"), kb.Enter)
 	tab.Find("heading", "Log in")

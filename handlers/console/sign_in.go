@@ -79,7 +79,7 @@ func (c *Console) showSignInByHand(w http.ResponseWriter, r *http.Request, probl
 	if !c.service.SignIn.Configured() {
 		return seeOther(w, r, views.SignInSetUpURL)
 	}
-	v := view{frame: views.Frame{Title: "Paste code"}, once: true}
+	v := view{frame: views.Frame{Title: "Sign in with a code"}, once: true}
 	props := views.SignInByHandProps{Problem: problem, SignIn: c.service.SignIn.Status(), Now: now()}
 	if problem != "" {
 		v.status = http.StatusBadRequest

@@ -78,7 +78,7 @@ func TestPastingWithoutScriptsInABrowser(t *testing.T) {
 	tab.Scripts(false)
 	tab.Goto("http://localhost:" + s.port + "/events")
 	tab.Find("button", "Menu").Click()
-	tab.Find("link", "Paste code").Click()
+	tab.Find("link", "Sign in with a code").Click()
 	tab.WaitText("Open this address in any browser")
 	callback := s.provider.Approve(t, browsertest.Eval[string](tab, "document.getElementById('address').textContent"))
 

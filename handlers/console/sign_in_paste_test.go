@@ -38,7 +38,7 @@ func TestSigningInByHand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSignInSite(t, signintest.New(t))
 			page := s.Get("/sign-in")
-			wantResult(t, page, http.StatusOK, "Paste code")
+			wantResult(t, page, http.StatusOK, "Sign in with a code")
 			callback := paste(s.provider.Approve(t, addressOn(t, page)))
 			a := s.Submit("/sign-in", "callback", callback)
 			wantResult(t, a, http.StatusOK, "Authenticated!")
@@ -54,7 +54,7 @@ func TestWhatIsNoCallbackIsRefusedAtTheField(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
 	for _, text := range []string{"", "   ", "hello", "http://localhost:3000/callback", "http://localhost:3000/callback?code=c", "#", "code#", "#state", "two words#state", "https://a.test/x#frag"} {
 		a := s.Submit("/sign-in", "callback", text)
-		wantResult(t, a, http.StatusBadRequest, "Paste code")
+		wantResult(t, a, http.StatusBadRequest, "Sign in with a code")
 		if !strings.Contains(a.Text, `aria-invalid="true"`) || !strings.Contains(a.Text, "neither a callback address nor a code") {
 			t.Errorf("%q: no message at the field", text)
 		}
