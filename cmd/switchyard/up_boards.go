@@ -155,11 +155,27 @@ func (u *up) boardsOfStart(ctx context.Context, boards []workBoard, out io.Write
 			now.Last = append(now.Last, b.Dir)
 		}
 	}
+	sayNotServed(out, boards, now.Names)
 	stored, err := json.Marshal(now)
 	if err != nil {
 		return nil, err
 	}
 	return boards, u.state.SetState(ctx, servedKey, string(stored))
+}
+
+// sayNotServed names the projects of earlier starts that this one does not serve.
+func sayNotServed(out io.Writer, boards []workBoard, names map[string]string) {
+	var others []string
+	for _, name := range names {
+		if !slices.ContainsFunc(boards, func(b workBoard) bool { return b.name == name }) {
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		slices.Sort(others)
+		fmt.Fprintf(out, "Not served by this start, but still registered until the page Projects removes them: %s\n",
+			strings.Join(others, ", "))
+	}
 }
 
 // freeName returns a name for the board that stands for no other directory.

@@ -36,11 +36,19 @@ func TestUpServesRepositoriesOfOneNameSideBySide(t *testing.T) {
 		}
 		p.stop(t, syscall.SIGTERM)
 	}
-	want(up("DIR/other/web"), "web")
+	const stay = "Not served by this start, but still registered until the page Projects removes them: "
+	p := up("DIR/other/web")
+	if strings.Contains(p.said, stay) {
+		t.Errorf("it says %s", p.said)
+	}
+	want(p, "web")
 	want(up("DIR/acme/web", "DIR/other/web", "DIR/other/web"), "web", "acme/web")
 	want(up("DIR/third/acme/web"), "web", "acme/web", "acme/web-2")
 	want(up("--name= shop ", "DIR/acme/web"), "web", "acme/web", "acme/web-2", "shop")
-	p := up("DIR/acme/web")
+	p = up("DIR/acme/web")
+	if !strings.Contains(p.said, stay+"acme/web-2, web\n") {
+		t.Errorf("what is not served is not named: %s", p.said)
+	}
 	if !strings.Contains(p.said, "Project shop is served at") {
 		t.Errorf("the name of --name is forgotten: %s", p.said)
 	}
