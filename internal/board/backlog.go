@@ -59,7 +59,7 @@ func openBacklog(files *tree) (*rules, error) {
 	const byTool = "drafts are promoted, and tasks completed and archived, by backlog itself"
 	r := &rules{
 		stages: []stageRule{{"draft/", "Draft", byTool}}, config: f.root + "\x00" + strings.Join(statuses, "\x00"),
-		unit: f.unit, stories: f.stories, move: f.move,
+		unit: f.unit, move: f.move,
 		lock:    func(id string) string { return path.Join(f.root, ".locks", "task-"+strings.ToLower(path.Base(id))) },
 		descend: func(dir string) bool { return dir == path.Join(f.root, "archive") || f.unit(dir+"/x.md") != "" },
 	}

@@ -98,39 +98,3 @@ func TestABMADStatusThatNoLineHasIsLeftAlone(t *testing.T) {
 		}
 	}
 }
-
-// FuzzPlainStatuses: what is read without a parser of YAML is what that reads.
-func FuzzPlainStatuses(f *testing.F) {
-	f.Add([]byte(bmadBoard()[bmadStatus]))
-	f.Add([]byte("a: |\n  development_status:\ndevelopment_status:\n  # words\n  epic-1: done\n\n  1-1-a: review # b\n  1.2_b: on-hold\nb: 1\n"))
-	for _, odd := range []string{
-		"a: null", "a: b: c", "a: 'b'", "a:", "\ta: b", "a: b\n   c: d", "a: b\n c: d", "a: b\n  a: c", "- a: b", "a: b\n    c", "a: &b c",
-		"A: b", "a: b\r", "a: b#c", "a: true", "<<: a", "a: b\n...\n  c: d", "a: b\n---\nc: d", "? a\n  : b", "a: b\n\"",
-	} {
-		f.Add([]byte(bmadKey + ":\n  " + odd + "\n"))
-		f.Add([]byte("c: \"\n" + bmadKey + ":\n  " + odd + "\n  \"\n"))
-	}
-	f.Fuzz(func(t *testing.T, content []byte) {
-		mapping, err := bmadRules{}.statuses(content)
-		statuses, plain := plainStatuses(content)
-		if !plain || err != nil {
-			return
-		}
-		if len(mapping.Content) != 2*len(statuses) {
-			t.Fatalf("%q: %v, a parser of YAML finds %d keys", content, statuses, len(mapping.Content)/2)
-		}
-		for i, s := range statuses {
-			if key, status := resolve(mapping.Content[2*i]).Value, text(resolve(mapping.Content[2*i+1])); key != s.key || status != s.status {
-				t.Errorf("%q: %v, a parser of YAML says %q: %q", content, s, key, status)
-			}
-		}
-	})
-}
-
-// TestWhatBMADWritesIsReadWithoutAParserOfYAML, which would take too long for a large board.
-func TestWhatBMADWritesIsReadWithoutAParserOfYAML(t *testing.T) {
-	statuses, plain := plainStatuses([]byte("# a\nproject: p\n" + bmadKey + ":\n  epic-1: backlog\n\n  # b\n  1-1-a: ready-for-dev # c\n"))
-	if !plain || len(statuses) != 2 || statuses[1] != (keyStatus{"1-1-a", "ready-for-dev"}) {
-		t.Errorf("%v, %t", statuses, plain)
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,40 +24,10 @@ func identify(dir *os.File, name string) (identity, error) {
 	return identityOf(&info), err
 }
 
-// openFile opens a file in dir for reading. If the file has been replaced by a symbolic link or a pipe, it neither
-// follows the one nor waits on the other.
-func openFile(dir *os.File, name string) (fd int, err error) {
-	return unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-}
-
-// readFile reads up to size bytes of a file in dir, into buffer if it has room for them.
-func readFile(dir *os.File, name string, buffer []byte, size int) ([]byte, error) {
-	fd, err := openFile(dir, name)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	return readInto(buffer, fd, size)
-}
-
-func readInto(buffer []byte, fd, size int) ([]byte, error) {
-	buffer = slices.Grow(buffer[:0], size)[:size]
-	for read := 0; read < size; {
-		n, err := unix.Read(fd, buffer[read:])
-		if err != nil {
-			return nil, err
-		}
-		if n == 0 {
-			return buffer[:read], nil // it was truncated meanwhile: the next scan sees another identity
-		}
-		read += n
-	}
-	return buffer, nil
-}
-
-// readRegular reads a regular file, up to most bytes of it. Its error is fs.ErrNotExist when there is none in dir.
+// readRegular reads a regular file, up to most bytes of it. Its error is fs.ErrNotExist when there is none in dir. If the
+// file has been replaced by a symbolic link or a pipe, it neither follows the one nor waits on the other.
 func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
-	fd, err := openFile(dir, name)
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +39,20 @@ func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
 	if info.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, fs.ErrNotExist
 	}
-	file := &storyFile{
-		identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777), owner: int(info.Uid),
-		group: int(info.Gid),
+	content := make([]byte, min(info.Size, most))
+	for read := 0; read < len(content); {
+		n, err := unix.Read(fd, content[read:])
+		if err != nil {
+			return nil, err
+		}
+		if read += n; n == 0 { // it was truncated meanwhile: the next scan sees another identity
+			content = content[:read]
+		}
 	}
-	file.content, err = readInto(nil, fd, int(min(info.Size, most)))
-	return file, err
+	return &storyFile{
+		content: content, identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777), owner: int(info.Uid),
+		group: int(info.Gid),
+	}, nil
 }
 
 // openStage opens a stage's directory, which must not be a symbolic link.

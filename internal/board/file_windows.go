@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"golang.org/x/sys/windows"
@@ -31,21 +30,6 @@ func identify(dir *os.File, name string) (identity, error) {
 	return identityOf(info), nil
 }
 
-// readFile reads up to size bytes of a file in dir, into buffer if it has room for them.
-func readFile(dir *os.File, name string, buffer []byte, size int) ([]byte, error) {
-	file, err := os.Open(filepath.Join(dir.Name(), name))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	buffer = slices.Grow(buffer[:0], size)[:size]
-	n, err := io.ReadFull(file, buffer)
-	if err == io.EOF || err == io.ErrUnexpectedEOF { // it was truncated meanwhile: the next scan sees another identity
-		err = nil
-	}
-	return buffer[:n], err
-}
-
 // readRegular reads a regular file, up to most bytes of it. Its error is fs.ErrNotExist when there is none in dir.
 func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
 	info, err := os.Lstat(filepath.Join(dir.Name(), name))
@@ -55,9 +39,13 @@ func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := &storyFile{identity: identityOf(info), mode: info.Mode().Perm()}
-	file.content, err = readFile(dir, name, nil, int(min(info.Size(), most)))
-	return file, err
+	file, err := os.Open(filepath.Join(dir.Name(), name))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, most))
+	return &storyFile{content: content, identity: identityOf(info), mode: info.Mode().Perm()}, err
 }
 
 // openStage opens a stage's directory, which must not be a symbolic link.

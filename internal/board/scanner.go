@@ -56,7 +56,6 @@ type scanner struct {
 	// watch is called with each directory before it is read, so that no change is missed between reading and watching.
 	watch   func(path string)
 	stages  []*stage          // of the last scan, in order
-	content []byte            // of the file being read; kept to reuse the memory
 	cleared map[string]string // merge failures that were cleared and can be restored, by story
 }
 
@@ -174,7 +173,7 @@ func (s *scanner) readStage(st *stage, ids map[string]bool) error {
 			st.known[id], changed = f, true
 		}
 		if !f.stable || f.identity != now {
-			s.load(dir, st.name, f, now)
+			f.load(dir, st.name, now)
 		}
 	}
 	if changed {
@@ -183,32 +182,21 @@ func (s *scanner) readStage(st *stage, ids map[string]bool) error {
 	return nil
 }
 
-func (s *scanner) load(dir *os.File, stage string, f *file, now identity) {
+func (f *file) load(dir *os.File, stage string, now identity) {
 	f.identity = now
 	f.modified = time.Unix(0, now.modified)
 	f.stable = time.Since(time.Unix(0, now.changed)) >= now.tick()
-	content, err := s.contentOf(dir, f.id+".md", int(min(now.size, maxFile)))
+	read, err := readStory(dir, f.id)
 	switch {
 	case err != nil:
 		f.facts, f.stable = facts{state: unreadable}, false
-	case now.size > maxFile:
-		f.facts = facts{name: firstHeading(splitDocument(content).body)}
+		return
+	case read.tooLarge():
+		f.facts = facts{name: firstHeading(splitDocument(read.content).body)}
 	default:
-		f.facts = parse(content)
+		f.facts = parse(read.content)
 	}
-	if err == nil {
-		read := storyFile{content: content, identity: now}
-		f.facts.version, f.facts.criteria = read.version(stage), countTasks(splitDocument(content).tasks())
-	}
-}
-
-// contentOf returns the first size bytes of a regular file, valid until the next call.
-func (s *scanner) contentOf(dir *os.File, name string, size int) ([]byte, error) {
-	content, err := readFile(dir, name, s.content, size)
-	if err == nil {
-		s.content = content
-	}
-	return content, err
+	f.facts.version, f.facts.criteria = read.version(stage), countTasks(splitDocument(read.content).tasks())
 }
 
 // itemID returns the id of the work item in a file of that name, false if such a file is none.

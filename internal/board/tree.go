@@ -19,8 +19,6 @@ const (
 // tree reads files below a directory, and none that a symbolic link leads to from there.
 type tree struct {
 	root    *os.Root
-	above   *os.Root // the directory above the last one that was opened, and its name
-	top     string
 	name    string // of the directory that is open, in which several files are read in turn
 	dir     *os.File
 	read    map[string]identity // of the files that were read
@@ -33,33 +31,14 @@ type tree struct {
 
 func openTree(dir string) (*tree, error) {
 	root, err := os.OpenRoot(dir)
-	return &tree{root: root, above: root, top: ".", read: map[string]identity{}}, err
+	return &tree{root: root, read: map[string]identity{}}, err
 }
 
 func (t *tree) close() {
 	if t.dir != nil {
 		t.dir.Close()
 	}
-	if t.above != t.root {
-		t.above.Close()
-	}
 	t.root.Close()
-}
-
-// enter opens the directory above others, which are then opened without the way to it.
-func (t *tree) enter(top string) error {
-	if top == t.top {
-		return nil
-	}
-	above, err := t.root.OpenRoot(top)
-	if err != nil {
-		return err
-	}
-	if t.above != t.root {
-		t.above.Close()
-	}
-	t.above, t.top = above, top
-	return nil
 }
 
 // open returns a directory, which must not be a symbolic link. It is valid until the next call.
@@ -71,17 +50,14 @@ func (t *tree) open(name string) (*os.File, error) {
 		t.dir.Close()
 		t.dir = nil
 	}
-	if err := t.enter(path.Dir(name)); err != nil {
-		return nil, err
-	}
-	info, err := t.above.Lstat(path.Base(name))
+	info, err := t.root.Lstat(name)
 	if err == nil && !info.IsDir() {
 		err = syscall.ENOENT
 	}
 	if err != nil {
 		return nil, err
 	}
-	dir, err := t.above.Open(path.Base(name))
+	dir, err := t.root.Open(name)
 	if err != nil {
 		return nil, err
 	}
