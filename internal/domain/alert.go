@@ -70,7 +70,11 @@ type StuckStories struct {
 
 // NewAlerts sorts and counts a list of alerts. It keeps the list.
 func NewAlerts(list []Alert) Alerts {
-	sortAlerts(list)
+	slices.SortStableFunc(list, func(a, b Alert) int {
+		return cmp.Or(
+			cmp.Compare(acknowledged(a), acknowledged(b)), cmp.Compare(a.Kind.rank(), b.Kind.rank()), a.Since.Compare(b.Since),
+		)
+	})
 	a := Alerts{Items: list, ByProject: map[string]int{}, Stuck: map[string][]string{}, Acknowledged: map[string]bool{}}
 	stuck := map[string]StuckStories{}
 	for _, alert := range list {
@@ -150,14 +154,6 @@ func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Ti
 		}
 	}
 	return found, until
-}
-
-func sortAlerts(list []Alert) {
-	slices.SortStableFunc(list, func(a, b Alert) int {
-		return cmp.Or(
-			cmp.Compare(acknowledged(a), acknowledged(b)), cmp.Compare(a.Kind.rank(), b.Kind.rank()), a.Since.Compare(b.Since),
-		)
-	})
 }
 
 func acknowledged(a Alert) int {

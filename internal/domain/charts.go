@@ -50,16 +50,12 @@ func Finishes(stages []Stage, from, to string) bool {
 	return index(from) < done && index(to) >= done && len(stages) > 0
 }
 
-func chartStart(now time.Time) time.Time {
-	return time.Date(now.Year(), now.Month(), now.Day()-ChartDays+1, 0, 0, 0, 0, now.Location())
-}
-
 // unknownStart means that it is unknown when work on a story began.
 const unknownStart = math.MinInt64
 
 // Charts returns charts of the last ChartDays days in now's time zone. stages are the project's.
 func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
-	start := chartStart(now)
+	start := time.Date(now.Year(), now.Month(), now.Day()-ChartDays+1, 0, 0, 0, 0, now.Location())
 	days := make([]DayCount, ChartDays)
 	for i := range days {
 		// Days may have 23 hours.

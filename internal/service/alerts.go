@@ -97,16 +97,21 @@ func (s *Alerts) acknowledge(
 			alerts[i].Acknowledged = &a
 		}
 	}
-	unknown := map[string]bool{}
-	for _, p := range pipelines {
-		unknown[p.Project] = !p.Reachable
-	}
+	unknown := unreachable(pipelines)
 	for key, a := range byKey {
 		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || s.decides(a) && s.isOver(key, a.Project, unknown)) {
 			ended = append(ended, a)
 		}
 	}
 	return ended
+}
+
+func unreachable(pipelines []domain.ProjectPipeline) map[string]bool {
+	found := map[string]bool{}
+	for i := range pipelines {
+		found[pipelines[i].Project] = !pipelines[i].Reachable
+	}
+	return found
 }
 
 // decides reports whether this gateway decides if an alert is over. That is the leader for what it follows: others may

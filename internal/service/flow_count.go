@@ -12,11 +12,10 @@ import (
 // flowCount adds up the flow of several projects, day by day.
 type flowCount struct {
 	query   domain.FlowQuery
-	now     time.Time // in the zone of the query
-	today   int       // as flow.Day has it
-	first   int       // the first day that is counted: grading needs days before the window
-	begins  []int64   // when each of these days begins, up to today, in Unix milliseconds
-	past    []int     // what was finished on each of them
+	today   int     // as flow.Day has it
+	first   int     // the first day that is counted: grading needs days before the window
+	begins  []int64 // when each of these days begins, up to today, in Unix milliseconds
+	past    []int   // what was finished on each of them
 	arrived []int
 	stages  []map[stageCount]int // changes of how many stories are in each at the end of each day of the window
 	reached []map[int]int        // likewise, of how many came into a stage of work, by its index in work, and no further
@@ -43,7 +42,7 @@ type finishedStory struct {
 }
 
 func newFlowCount(q domain.FlowQuery, now time.Time) *flowCount {
-	c := &flowCount{query: q, now: now, today: flow.Day(now)}
+	c := &flowCount{query: q, today: flow.Day(now)}
 	days := 2*q.Days + flow.GradedDays
 	c.first = c.today - days + 1
 	for i := range days {

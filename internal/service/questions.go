@@ -1,8 +1,8 @@
 package service
 
 import (
+	"cmp"
 	"context"
-	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -29,7 +29,6 @@ type Questions struct {
 	projects *Projects
 	agents   *agentTable
 	leader   Leadership
-	log      *slog.Logger
 	// permissionRole is who may answer permissions.
 	permissionRole domain.Role
 	stored         *reloader
@@ -67,14 +66,11 @@ func (s *Questions) load(ctx context.Context) error {
 
 // Recent returns the questions that are open and those that ended within a minute, oldest first, with the beginnings of
 // their prompts and answers, and without details, options and tools.
-func (s *Questions) Recent() []domain.Question {
+func (s *Questions) Recent() (list []domain.Question) {
+	now := clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return recentAt(s.recent, clock.Now())
-}
-
-func recentAt(recent []domain.Question, now time.Time) (list []domain.Question) {
-	for _, q := range recent {
+	for _, q := range s.recent {
 		if q = q.At(now); q.State == domain.QuestionOpen || now.Sub(q.Ended) < shownEnded {
 			list = append(list, q)
 		}
@@ -114,9 +110,7 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 	if err := mayAsk(actor); err != nil {
 		return q, err
 	}
-	if q.Project == "" {
-		q.Project = actor.Project
-	}
+	q.Project = cmp.Or(q.Project, actor.Project)
 	if _, found := s.projects.Registry().Find(q.Project); !found && q.Project != "" {
 		return q, projectNotFound(q.Project)
 	}
@@ -126,12 +120,9 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 	if len(q.StoryID) > 2*domain.MaxText {
 		return q, domain.Errorf(domain.Invalid, "story_id: is too long")
 	}
-	if life == 0 {
-		life = domain.QuestionLife
-	}
 	q.Asker, q.AgentID, q.By, q.State = actor.Holder(), actor.AgentID, s.agents.nameOf(actor), domain.QuestionOpen
 	q.AskedAt = time.UnixMilli(clock.Now().UnixMilli())
-	q.Expires = q.AskedAt.Add(life)
+	q.Expires = q.AskedAt.Add(cmp.Or(life, domain.QuestionLife))
 	if err := q.Check(); err != nil {
 		return q, err
 	}

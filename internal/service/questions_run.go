@@ -34,7 +34,7 @@ func questionAlert(q domain.Question) domain.Alert {
 // Run ends questions that have expired and removes old ones, until ctx ends. The leader does that.
 func (s *Questions) Run(ctx context.Context) error {
 	swept := time.Time{}
-	for ; supervise.Sleep(ctx, questionCheck); s.forgetEnded() {
+	for supervise.Sleep(ctx, questionCheck) {
 		token, leads := s.leader.Token()
 		if !leads {
 			continue
@@ -66,24 +66,6 @@ func (s *Questions) Run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// forgetEnded drops from memory what ended a while ago.
-func (s *Questions) forgetEnded() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kept := recentAt(s.recent, clock.Now())
-	ended := func(list []domain.Question) (n int) {
-		for _, q := range list {
-			if q.State != domain.QuestionOpen {
-				n++
-			}
-		}
-		return n
-	}
-	if len(kept) < len(s.recent) && ended(s.recent) > 0 {
-		s.recent = kept
-	}
 }
 
 // Wait returns a question as soon as it is no longer open, or as it is when the time is over or ctx ends.

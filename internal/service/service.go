@@ -4,6 +4,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -155,11 +156,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 
 func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTable) *Questions {
 	q := &Questions{
-		store: o.Store, audit: audit, projects: projects, agents: agents, leader: o.Leadership, log: o.Log,
-		permissionRole: o.PermissionRole, changed: make(chan struct{}),
-	}
-	if q.permissionRole == "" {
-		q.permissionRole = domain.RoleOperator
+		store: o.Store, audit: audit, projects: projects, agents: agents, leader: o.Leadership,
+		permissionRole: cmp.Or(o.PermissionRole, domain.RoleOperator), changed: make(chan struct{}),
 	}
 	q.stored = newReloader(o.Changes, domain.TopicQuestions, q.load)
 	return q

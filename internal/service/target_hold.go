@@ -78,10 +78,7 @@ func (d *deliverer) change(ctx context.Context, r *running, t domain.Target, now
 // that is unknown.
 func (s *Alerts) standing(ctx context.Context) (all []domain.Alert, isOver func(key string) bool) {
 	boards := s.pipelines.Boards(ctx, quietAge)
-	unknown := map[string]bool{}
-	for _, p := range boards.Pipelines {
-		unknown[p.Project] = !p.Reachable
-	}
+	unknown := unreachable(boards.Pipelines)
 	return s.all(ctx, boards), func(key string) bool {
 		_, rest, _ := strings.Cut(key, "/")
 		escaped, _, _ := strings.Cut(rest, "/")

@@ -34,16 +34,9 @@ func (s *Targets) Resend(ctx context.Context, id string) error {
 		return err
 	}
 	change := domain.Change{Action: domain.TargetResent, Subject: t.Name, Detail: is("id", id)}
-	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+	return s.reload(ctx, s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
 		return s.store.ResendLast(ctx, e, id, newMessageID)
-	})
-	if domain.CodeOf(err) == domain.NotFound {
-		return targetNotFound()
-	}
-	if err != nil {
-		return err
-	}
-	return s.load(context.WithoutCancel(ctx))
+	}))
 }
 
 func newMessageID() string { return "msg_" + strings.ToLower(rand.Text()) }

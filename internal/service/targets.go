@@ -120,11 +120,20 @@ func (s *Targets) Add(ctx context.Context, t domain.Target) (domain.Target, erro
 		}
 	}
 	change := domain.Change{Action: domain.TargetCreated, Subject: t.Name, Detail: s.detail(t)}
-	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.AddTarget(ctx, e, t) })
-	if err != nil {
-		return t, err
+	return t, s.reload(ctx, s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+		return s.store.AddTarget(ctx, e, t)
+	}))
+}
+
+// reload reads the targets again after a change in the store, unless that failed. It returns NotFound.
+func (s *Targets) reload(ctx context.Context, err error) error {
+	switch {
+	case domain.CodeOf(err) == domain.NotFound:
+		return targetNotFound()
+	case err != nil:
+		return err
 	}
-	return t, s.load(context.WithoutCancel(ctx))
+	return s.load(context.WithoutCancel(ctx))
 }
 
 func newTargetID() string { return strings.ToLower(rand.Text()[:12]) }
@@ -188,13 +197,7 @@ func (s *Targets) change(
 		})
 		return err
 	})
-	if domain.CodeOf(err) == domain.NotFound {
-		return t, targetNotFound()
-	}
-	if err != nil {
-		return t, err
-	}
-	return t, s.load(context.WithoutCancel(ctx))
+	return t, s.reload(ctx, err)
 }
 
 func (s *Targets) detail(t domain.Target) string {
@@ -212,14 +215,9 @@ func (s *Targets) Remove(ctx context.Context, id string) error {
 
 func (s *Targets) remove(ctx context.Context, t domain.Target) error {
 	change := domain.Change{Action: domain.TargetRemoved, Subject: t.Name, Detail: s.detail(t)}
-	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.RemoveTarget(ctx, e, t.ID) })
-	if domain.CodeOf(err) == domain.NotFound {
-		return targetNotFound()
-	}
-	if err != nil {
-		return err
-	}
-	return s.load(context.WithoutCancel(ctx))
+	return s.reload(ctx, s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+		return s.store.RemoveTarget(ctx, e, t.ID)
+	}))
 }
 
 // formerLife is how long a webhook's former secret signs beside the new one.

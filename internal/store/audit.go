@@ -55,9 +55,7 @@ func (db audit) AuditPage(ctx context.Context, q domain.AuditQuery) (page domain
 	in := db.search
 	if text == "" {
 		chunk = q.Limit + 1 // one more shows whether others follow
-		in = func(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
-			return db.snapshot(ctx, db.engine.Read, fn)
-		}
+		in = db.Snapshot
 	}
 	err = in(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for read := chunk; read == chunk && !page.More; {

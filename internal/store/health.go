@@ -68,12 +68,6 @@ func (db *conn) Appended(err error) error {
 	return err
 }
 
-// AppendFailure returns why the last append failed, nil as WriteFailure does.
-func (db *conn) AppendFailure() error {
-	_, err := db.appends.failure()
-	return err
-}
-
 func (db *conn) HasSpace() {
 	for _, h := range []*health{&db.health, &db.appends} {
 		h.mu.Lock()

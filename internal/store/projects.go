@@ -14,7 +14,7 @@ const activeKey = "active_project"
 
 // Registry returns the active project's name, "" if there is none, and the projects, sorted by name, by bytes.
 func (db projects) Registry(ctx context.Context) (active string, projects []domain.Project, err error) {
-	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
+	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active)
 		if unlessMissing(err) != nil {
 			return err

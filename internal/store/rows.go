@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// snapshot runs fn in a read-only transaction that sees one state of the database.
+// snapshot runs fn in a read-only transaction that sees one state of the database, on a connection of a pool.
 func (db *conn) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Context, *sql.Tx) error) error {
 	tx, err := pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: db.engine.Snapshot})
 	if err != nil {
@@ -19,7 +19,7 @@ func (db *conn) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Cont
 	return fn(ctx, tx)
 }
 
-// Snapshot runs fn in a read-only transaction that sees one state of the database.
+// Snapshot is snapshot on a connection for reads.
 func (db *conn) Snapshot(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
 	return db.snapshot(ctx, db.engine.Read, fn)
 }

@@ -167,7 +167,7 @@ func (db visits) ProjectVisits(
 	ctx context.Context, projects []string, now time.Time,
 ) (found map[string]*domain.ProjectVisits, err error) {
 	found = map[string]*domain.ProjectVisits{}
-	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
+	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var ended, open []string
 		var rows [][]any
 		since, names := []any{now.Add(-domain.TransitionMemory).UnixMilli(), domain.MaxTransitions}, []any{}
