@@ -59,7 +59,6 @@ func (a *access) LoginLink(r *http.Request) (address, provider string) {
 	return views.LoginStartURL, a.logins.provider.Host()
 }
 
-// HasAdminToken reports whether there is an admin token.
 func (a *access) HasAdminToken() bool { return a.token != "" }
 
 // StartLogin starts a login that leads to next, and returns the provider's address for it. It returns BadGateway when

@@ -20,7 +20,6 @@ const Prefix = "/static/"
 //go:embed app.css pages.css icon*.svg *.png *.js vendor/*.js
 var files embed.FS
 
-// File is an embedded file.
 type File struct {
 	Path       string // its address: Prefix, name, hash, extension
 	Type       string // its Content-Type

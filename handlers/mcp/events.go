@@ -13,7 +13,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// waitForEvents is the tool that waits.
 const waitForEvents = "wait_for_events"
 
 const (

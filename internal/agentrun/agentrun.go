@@ -51,7 +51,6 @@ const (
 	farewell, lastFarewell = 5 * time.Second, 2 * time.Second
 )
 
-// agent is a running agent.
 type agent struct {
 	Options
 	client *client

@@ -74,7 +74,6 @@ func Open(o Options) (*Board, error) {
 	return b, nil
 }
 
-// open returns the layout of the board.
 func (b *Board) open(o Options) (layout, error) {
 	if b.Layout() == domain.LayoutStages {
 		if err := makeStages(o.Dir); err != nil {

@@ -24,7 +24,6 @@ type folderRules struct {
 	tool    string
 }
 
-// Layouts of folders.
 var (
 	openSpec = folderRules{
 		root: "openspec/changes", archive: "archive", text: "proposal.md", prefix: "Change:", fences: true,

@@ -81,7 +81,6 @@ type record struct {
 	err      error
 }
 
-// name returns the name of the stage with that index.
 func (r stageRule) name(index int) string { return fmt.Sprintf("%d_%s", index+1, stageSlug(r.key)) }
 
 // stageSlug returns the letters and digits of a word in lower case, with "_" for what is between.
@@ -94,7 +93,6 @@ func stageSlug(word string) string {
 // fold returns a stage's key for comparison: without case and blanks.
 func fold(key string) string { return strings.ToLower(strings.Join(strings.Fields(key), "")) }
 
-// words returns an id in words.
 func words(id string) string {
 	text := strings.NewReplacer("-", " ", "_", " ").Replace(id)
 	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]

@@ -30,7 +30,6 @@ type taskMasterTag struct {
 	list jsonNode
 }
 
-// taskMasterTask is a task, or one of its parts.
 type taskMasterTask struct {
 	ID             looseText        `json:"id"`
 	Title          looseText        `json:"title"`

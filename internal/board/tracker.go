@@ -21,7 +21,6 @@ type tracker struct {
 	unread map[string]bool
 }
 
-// changes is the result of a scan.
 type changes struct {
 	notifications []feed.Notification
 	view          bool      // the board has changed

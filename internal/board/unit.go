@@ -109,7 +109,6 @@ func (u *unit) broken(now time.Time) *unit {
 	return &next
 }
 
-// read makes a story of an entry.
 func (e *entry) read(tree *tree, now time.Time) unitStory {
 	r := e.record()
 	f := &file{id: e.id, modified: cmp.Or(r.modified, tree.modified(r.path), now), facts: facts{

@@ -18,7 +18,6 @@ type commands struct {
 	log       *slog.Logger
 }
 
-// command is one command of the bot.
 type command struct {
 	name, arguments, help string
 	changes               bool // only operators may use it
@@ -84,7 +83,6 @@ func find(all []command, name string) (command, bool) {
 	return all[i], true
 }
 
-// IsCommand reports whether a word is the name of a command.
 func IsCommand(word string) bool {
 	_, ok := find(list(nil), strings.TrimPrefix(word, "!"))
 	return ok

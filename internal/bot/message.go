@@ -12,7 +12,6 @@ import (
 // names from project servers and people cannot format anything.
 type Message []Line
 
-// Line is one line of a message.
 type Line []Span
 
 // Span is part of a line in one style.
@@ -22,7 +21,6 @@ type Span struct {
 	Link  string // address that the text links to, "" for none
 }
 
-// Style is how a span looks.
 type Style int
 
 const (
@@ -92,7 +90,6 @@ func (m Message) PlainText() string {
 	return m.Render("\n", func(s Span) string { return s.Text })
 }
 
-// Render renders m with a rendering of each span.
 func (m Message) Render(newline string, span func(Span) string) string {
 	var b strings.Builder
 	for i, line := range m {

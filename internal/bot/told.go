@@ -37,7 +37,6 @@ func (l links) toldStory(s domain.ToldStory) Line {
 	return append(sign(signal), line...)
 }
 
-// roughly is a duration in its largest unit.
 func roughly(d time.Duration) string {
 	switch day := 24 * time.Hour; {
 	case d >= 2*day:

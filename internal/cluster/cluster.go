@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// Gateway is one of the live gateways.
 type Gateway struct {
 	ID        string
 	Name      string // of its host

@@ -87,7 +87,6 @@ type Notifications struct {
 	smtpPasswordFile string
 }
 
-// FlagError is a mistake in a flag.
 type FlagError struct{ error }
 
 // given is the value of a setting from one source.

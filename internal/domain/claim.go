@@ -204,7 +204,6 @@ func NewOwners(claims map[StoryKey]Claim, agents []Agent) *Owners {
 	return o
 }
 
-// Of returns a story's owner.
 func (o *Owners) Of(project, id string) Owner {
 	if o == nil {
 		return Owner{}

@@ -89,7 +89,6 @@ type FlowDay struct {
 	Reached []int
 }
 
-// FlowAge is a story in work.
 type FlowAge struct {
 	Number  int64 // of the story in the store, 0 for none
 	Project string

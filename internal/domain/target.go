@@ -188,7 +188,6 @@ func (r *TargetRules) TellsAt(t time.Time) time.Time {
 	return end
 }
 
-// WantsEvent reports whether events of this project and type concern the target.
 func (r *TargetRules) WantsEvent(project string, kind EventType) bool {
 	return slices.Contains(r.Events, kind) && r.WantsProject(project)
 }
@@ -200,7 +199,6 @@ func (t *Target) Wants(a Alert) bool {
 		a.Target != t.ID
 }
 
-// WantsProject reports whether a project is among those of the rules.
 func (r *TargetRules) WantsProject(name string) bool {
 	return r.Projects == nil || slices.Contains(r.Projects, name)
 }

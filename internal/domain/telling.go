@@ -8,7 +8,6 @@ type Telling struct {
 	More    int         `json:"more"` // how many others there are
 }
 
-// ToldStory is a story on a board.
 type ToldStory struct {
 	Project string
 	Stage   string // its title

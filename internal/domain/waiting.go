@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// WaitingStory is a story in a stage of work.
 type WaitingStory struct {
 	Project string
 	Stage   *Stage

@@ -21,7 +21,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// boardCommit is a commit and what it changed.
 type boardCommit struct {
 	hash, author string
 	at           time.Time // the author's date

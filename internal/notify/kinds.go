@@ -108,7 +108,6 @@ func Shown(address domain.Secret) string {
 	return u.Scheme + "://" + u.Host + "/…"
 }
 
-// Shown is the function.
 func (s *Sender) Shown(address domain.Secret) string { return Shown(address) }
 
 func mailbox(u *url.URL) *receiver {

@@ -32,10 +32,9 @@ const (
 
 // Options are what a Sender is made from.
 type Options struct {
-	Guard Guard
-	Mail  Mail
-	Push  Push
-	// Version is that of the program.
+	Guard   Guard
+	Mail    Mail
+	Push    Push
 	Version string
 	// Roots are the certificates that are trusted, nil for the system's.
 	Roots *x509.CertPool
@@ -87,7 +86,6 @@ func New(o Options) *Sender {
 // Close closes idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
-// Describe is the function.
 func (s *Sender) Describe(e domain.Event, words domain.StageWords) string { return Describe(e, words) }
 
 // Send sends a message, or the rest of its requests, to a target. It takes at most 10 s.

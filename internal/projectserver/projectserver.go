@@ -32,7 +32,6 @@ type Server struct {
 	Log        *slog.Logger
 }
 
-// Board is the board that is served.
 type Board interface {
 	View() *board.View
 	Layout() string

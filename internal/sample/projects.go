@@ -130,7 +130,6 @@ func (p project) id(n int) string {
 	return fmt.Sprintf("%d_story_%s", n, strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(name, ",", "")), " ", "_"))
 }
 
-// idOf returns the id of the story with a name.
 func (p project) idOf(name string) string {
 	for i, s := range p.stories {
 		if s.name == name {

@@ -169,7 +169,6 @@ func (s *Sample) makeProject(ctx context.Context, p project, dice *rand.Rand) er
 	return os.Rename(unfinished, dir)
 }
 
-// records returns the events of a story's past.
 func (s story) records(id string, past []time.Time) (records []domain.Record, err error) {
 	add := func(at time.Time, fields map[string]any) {
 		fields["story_id"], fields["story_name"], fields["timestamp_ms"] = id, s.name, at.UnixMilli()

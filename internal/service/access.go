@@ -22,7 +22,6 @@ const (
 )
 
 type accessStore interface {
-	// AddSession stores a session and ends the oldest ones of its account, so that at most most of them remain.
 	AddSession(ctx context.Context, e *domain.AuditEntry, s domain.Session, most int) error
 	Sessions(ctx context.Context) ([]domain.Session, error)
 	RemoveSession(ctx context.Context, e *domain.AuditEntry, id string) error

@@ -93,7 +93,6 @@ func (t *agentTable) insert(r domain.AgentRecord, seen time.Time) *agentEntry {
 	return e
 }
 
-// find returns nil for an unknown id.
 func (t *agentTable) find(id string) *agentEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,7 +16,6 @@ import (
 type auditStore interface {
 	AddAudit(ctx context.Context, e domain.AuditEntry) error
 	AuditPage(ctx context.Context, q domain.AuditQuery) (domain.AuditPage, error)
-	// RemoveAuditBefore removes the oldest entries, those of changes that repeat before repeated, the others before then.
 	RemoveAuditBefore(ctx context.Context, then, repeated time.Time, limit int) (removed int64, err error)
 }
 

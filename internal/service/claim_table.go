@@ -14,8 +14,6 @@ import (
 type claimStore interface {
 	Claims(ctx context.Context) ([]domain.Claim, error)
 	Claim(ctx context.Context, project, id string) (domain.Claim, error)
-	// AddClaim stores the first of the claims whose story nobody has claimed, with an audit entry about that. It returns
-	// its index, or -1 and the claim of the first story.
 	AddClaim(
 		ctx context.Context, e *domain.AuditEntry, wanted ...domain.Claim,
 	) (won int, held domain.Claim, err error)

@@ -13,16 +13,12 @@ import (
 )
 
 type eventStore interface {
-	// AppendEvents stores reads with their positions in one transaction, except those that it refuses.
 	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error)
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
 	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
-	// ChangesBetween returns the newest limit changes of stories that were made through the gateway between two times,
-	// oldest first.
 	ChangesBetween(ctx context.Context, from, to time.Time, limit int) ([]domain.StoryChange, error)
 	newsStore
-	// TryWrite makes a harmless write, which updates WriteFailure.
 	TryWrite(ctx context.Context) error
 }
 

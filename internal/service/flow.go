@@ -18,7 +18,6 @@ import (
 )
 
 type flowStore interface {
-	// FlowVisits calls yield with the visits of a project, or of all for "", those of each story in order.
 	FlowVisits(ctx context.Context, project string, yield func(domain.FlowVisit)) error
 	// FlowStories returns the ids and names of stories by their numbers.
 	FlowStories(ctx context.Context, numbers []int64) (map[int64]domain.StoryRef, error)
@@ -118,7 +117,6 @@ func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowRepo
 	})
 }
 
-// count makes a report.
 func (f *Flow) count(
 	ctx context.Context, q domain.FlowQuery, now time.Time, projects []flowBoard,
 ) (*domain.FlowReport, error) {
@@ -141,7 +139,6 @@ func (f *Flow) Named(ctx context.Context, some []domain.FlowStory) ([]domain.Flo
 	return named, f.name(ctx, named)
 }
 
-// Story returns the story of a number in a report.
 func (f *Flow) Story(ctx context.Context, number int64) (domain.StoryRef, error) {
 	refs, err := f.store.FlowStories(ctx, []int64{number})
 	if _, found := refs[number]; err == nil && !found {

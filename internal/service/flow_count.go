@@ -68,7 +68,6 @@ func (c *flowCount) day(ms int64) int {
 // windowStart is the index of the window's first day.
 func (c *flowCount) windowStart() int { return len(c.past) - c.query.Days }
 
-// add adds a project.
 func (c *flowCount) add(p flowBoard) {
 	if len(p.Stages) == 0 {
 		return

@@ -51,7 +51,6 @@ func (f *Flow) forget() {
 	}
 }
 
-// known returns the current visits of projects.
 func (f *Flow) known(ctx context.Context, names []string) ([]*flowProject, error) {
 	known, missing := f.kept(names)
 	if len(missing) > fewProjects {

@@ -126,7 +126,6 @@ type storyFlow struct {
 	reached []reach // valid until the next story
 }
 
-// follow goes through the visits of one story.
 func (p *flowPlaces) follow(visits []flowVisit) (s storyFlow) {
 	p.reached = p.reached[:0]
 	moved := func(at int64, from, to int) {

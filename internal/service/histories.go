@@ -12,11 +12,8 @@ import (
 )
 
 type historyStore interface {
-	// Past returns what was read of a project's history, the zero Past if nothing was.
 	Past(ctx context.Context, project string) (domain.Past, error)
-	// GitStories returns the ids of a project's stories with visits that are known from git.
 	GitStories(ctx context.Context, project string) ([]string, error)
-	// MergeMoves replaces what visits have from git of some stories, and returns how many visits have changed.
 	MergeMoves(ctx context.Context, token int64, project string, moves map[string][]domain.Move) (changed int, err error)
 	SavePast(ctx context.Context, token int64, project string, p domain.Past, now time.Time) error
 }

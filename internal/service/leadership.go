@@ -53,8 +53,6 @@ const newsKey = "leader_news"
 type newsStore interface {
 	State(ctx context.Context, key string) (string, error)
 	SetLeaderState(ctx context.Context, token int64, key, value string) error
-	// WriteFailure returns why the last write failed and since when writes have been failing, nil after a successful
-	// write.
 	WriteFailure() (since time.Time, err error)
 }
 

@@ -19,7 +19,6 @@ type projectStore interface {
 	UpdateProject(ctx context.Context, e *domain.AuditEntry, was, p domain.Project) error
 	RemoveProject(ctx context.Context, e *domain.AuditEntry, name string) error
 	SetActive(ctx context.Context, e *domain.AuditEntry, name string) error
-	// KeepRemoval keeps the last most removals, TakeRemoval returns one that was made since oldest, once, or NotFound.
 	KeepRemoval(ctx context.Context, id string, r domain.Removal, now time.Time, most int) error
 	TakeRemoval(ctx context.Context, id string, oldest time.Time) (domain.Removal, error)
 }

@@ -12,11 +12,9 @@ import (
 )
 
 type questionStore interface {
-	// AddQuestion returns the open question about the same use of a tool, if there is one.
 	AddQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) (domain.Question, error)
 	Question(ctx context.Context, id int64) (domain.Question, error)
 	Questions(ctx context.Context, project string, open bool, now time.Time, limit int) ([]domain.Question, error)
-	// RecentQuestions returns those that are open or ended after a time, oldest first, without what is long.
 	RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error)
 	EndQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) error
 	RemoveQuestions(ctx context.Context, token int64, before time.Time, keep int) error

@@ -10,7 +10,6 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// alerts returns the open questions as alerts.
 func (s *Questions) alerts() (found []domain.Alert) {
 	for _, q := range s.Recent() {
 		if q.State == domain.QuestionOpen {
@@ -91,7 +90,6 @@ func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (dom
 	}
 }
 
-// known returns a recent question.
 func (s *Questions) known(id int64) (domain.Question, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,12 +15,9 @@ type retentionStore interface {
 	EventProjects(ctx context.Context) ([]string, error)
 	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
 	RemoveEvents(ctx context.Context, token int64, ids []int64) error
-	// RemovePast removes everything but events that is stored about a project's past.
 	RemovePast(ctx context.Context, token int64, project string) error
-	// RemoveStoryChanges removes what was done to stories before a time.
 	RemoveStoryChanges(ctx context.Context, token int64, before time.Time) error
 	OldestEvent(ctx context.Context) (received time.Time, err error)
-	// Size returns the size of the database on disk, and how much of it is free for reuse, in bytes.
 	Size(ctx context.Context) (size, free int64, err error)
 }
 

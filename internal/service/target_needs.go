@@ -10,7 +10,6 @@ import (
 type targetStore interface {
 	Targets(ctx context.Context) ([]domain.Target, error)
 	AddTarget(ctx context.Context, e *domain.AuditEntry, t domain.Target) error
-	// ChangeTarget changes what people may change of a target, and stores the entry that change returns.
 	ChangeTarget(ctx context.Context, id string, change func(t *domain.Target) (*domain.AuditEntry, error)) (
 		domain.Target, error)
 	RemoveTarget(ctx context.Context, e *domain.AuditEntry, id string) error
@@ -24,9 +23,7 @@ type targetStore interface {
 	Digest(ctx context.Context, id string) (domain.DigestRecord, error)
 	Digests(ctx context.Context, target string, before time.Time, limit int) ([]domain.DigestRecord, error)
 	RemoveDigests(ctx context.Context, token int64, hours, digests time.Time) error
-	// PushKeys returns the keys by which push services know the gateway, creating them if there are none.
 	PushKeys(ctx context.Context) (domain.PushKeys, error)
-	// Identity returns a text that a new or restored database has anew.
 	Identity(ctx context.Context) (string, error)
 }
 

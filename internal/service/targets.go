@@ -87,7 +87,6 @@ func (s *Targets) Get(ctx context.Context, id string) (domain.Target, error) {
 
 func targetNotFound() error { return domain.Errorf(domain.NotFound, "there is no such target") }
 
-// Shown returns an address without its secrets.
 func (s *Targets) Shown(address domain.Secret) string { return s.messenger.Shown(address) }
 
 // Add stores a target with the owner, name, address, rules and state of t, which begins at now, and returns it with its
@@ -262,7 +261,6 @@ func (s *Targets) link(path string) string {
 	return s.publicURL + path
 }
 
-// failing returns the targets that fail as alerts.
 func (s *Targets) failing() (found []domain.Alert) {
 	now := clock.Now()
 	for _, t := range *s.current.Load() {

@@ -11,16 +11,12 @@ import (
 )
 
 type visitStore interface {
-	// ProjectVisits reads the visits of at most readAtOnce projects.
 	ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error)
 	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
-	// ObserveVisits returns the changed visits, and the projects of which newer events contradict a sighting.
 	ObserveVisits(
 		ctx context.Context, token int64, observed ...domain.Observation,
 	) (changed []domain.Visit, contradicted []string, err error)
 	VisitedProjects(ctx context.Context) ([]string, error)
-	// RemoveVisits removes at most limit visits of a project that ended before a time, or that are not among the newest
-	// keep.
 	RemoveVisits(
 		ctx context.Context, token int64, project string, before time.Time, keep, limit int,
 	) (removed int, err error)

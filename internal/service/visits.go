@@ -172,7 +172,6 @@ func (s *Visits) compare(ctx context.Context, o *observation, limit int) error {
 	return nil
 }
 
-// observe stores a batch in one transaction.
 func (s *Visits) observe(ctx context.Context, batch []observation) error {
 	if len(batch) == 0 {
 		return nil

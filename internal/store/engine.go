@@ -9,10 +9,9 @@ import (
 )
 
 type Engine struct {
-	Write    *sql.DB
-	Read     *sql.DB
-	Searches *sql.DB // for slow reads, so that others never wait for them
-	// SearchLimit is the time limit of a search.
+	Write       *sql.DB
+	Read        *sql.DB
+	Searches    *sql.DB // for slow reads, so that others never wait for them
 	SearchLimit time.Duration
 	// Snapshot is the isolation level at which a transaction sees one state of the database.
 	Snapshot sql.IsolationLevel

@@ -107,7 +107,6 @@ func (db projects) SetActive(ctx context.Context, e *domain.AuditEntry, name str
 const setActive = "INSERT INTO state (key, value) SELECT $1, name FROM projects WHERE name = $2" +
 	" ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
-// storedRemoval is the stored form of a removal.
 type storedRemoval struct {
 	Name   string   `json:"name"`
 	URL    string   `json:"url"`

@@ -39,13 +39,11 @@ type Querier interface {
 	QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
 }
 
-// Exec executes a statement.
 func Exec(ctx context.Context, tx *sql.Tx, statement string, args ...any) error {
 	_, err := tx.ExecContext(ctx, statement, args...)
 	return err
 }
 
-// Row is a row of a result.
 type Row interface{ Scan(...any) error }
 
 // EachRow calls yield with each row that a statement selects, read by scan, until yield returns false.
@@ -88,13 +86,11 @@ func selectAll[T any](
 	return all, db.Translate(err)
 }
 
-// ScanOne reads a row of one column.
 func ScanOne[T any](row Row) (value T, err error) {
 	err = row.Scan(&value)
 	return value, err
 }
 
-// List returns ids separated by commas.
 func List(ids []int64) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ","), "[]")
 }

@@ -88,7 +88,6 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.cause) }
 
-// IsPanic reports whether err is a panic that Call has caught.
 func IsPanic(err error) bool { _, ok := err.(*panicError); return ok }
 
 // UnlessEnded returns err, or nil if ctx has ended: what fails because it was stopped has not failed.

@@ -28,7 +28,6 @@ type FeedAnswer struct {
 	Left int
 }
 
-// RefusedRecord is a record that cannot be stored.
 type RefusedRecord struct {
 	JSON json.RawMessage // its beginning
 	Why  error

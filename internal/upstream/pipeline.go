@@ -165,7 +165,6 @@ func limit(
 	return list, raw, note
 }
 
-// cut shortens a text and reports whether it was longer.
 func cut(text *string, shorten func(string) string) bool {
 	if text == nil || len(*text) <= domain.MaxText {
 		return false

@@ -61,7 +61,6 @@ func KnownCaller(ctx context.Context) {
 	}
 }
 
-// Track is for http.Server.ConnState.
 func (c *Connections) Track(conn net.Conn, state http.ConnState) {
 	if surplus := c.track(conn, state); surplus != nil {
 		surplus.Close()

@@ -181,7 +181,6 @@ type FeedQuery struct {
 	Pipeline string
 }
 
-// ParseFeedQuery returns Invalid.
 func ParseFeedQuery(r *http.Request) (FeedQuery, error) {
 	query := ParseQuery(r)
 	q := FeedQuery{Pipeline: query.Get("pipeline")}

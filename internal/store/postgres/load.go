@@ -18,7 +18,6 @@ import (
 	"switchyard/internal/store"
 )
 
-// Table is a table to be filled.
 type Table struct {
 	Name    string
 	Columns []string
