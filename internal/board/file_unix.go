@@ -24,8 +24,8 @@ func identify(dir *os.File, name string) (identity, error) {
 	return identityOf(&info), err
 }
 
-// readRegular reads a regular file, up to most bytes of it. Its error is fs.ErrNotExist when there is none in dir. If the
-// file has been replaced by a symbolic link or a pipe, it neither follows the one nor waits on the other.
+// readRegular reads a regular file, up to most bytes of it. Its error is fs.ErrNotExist when there is none in dir. It
+// neither follows a symbolic link that has replaced the file, nor waits on a pipe.
 func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
