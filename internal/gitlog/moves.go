@@ -94,9 +94,7 @@ func inOrder(commits []boardCommit, did [][]move, since time.Time) (moves []wire
 	for i, commit := range slices.Backward(commits) {
 		for _, m := range did[i] {
 			last := places[m.story]
-			if m.from == "" {
-				m.from = last.stage // it was deleted, or copied
-			}
+			m.from = cmp.Or(m.from, last.stage) // it was deleted, or copied
 			if m.from == m.to {
 				continue
 			}

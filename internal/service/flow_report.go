@@ -12,9 +12,7 @@ import (
 // report makes the report, the stories without ids and names. promise keeps the forecasts that are graded.
 func (c *flowCount) report(promise func(sample []int, make func() int) int) *domain.FlowReport {
 	r := &domain.FlowReport{Ahead: c.query.Ahead, Items: c.query.Items, Ageing: c.ageing, Work: c.work, Titles: c.titles}
-	if r.Items == 0 {
-		r.Items = min(max(domain.MinFlowItems, c.items), domain.MaxFlowItems)
-	}
+	r.Items = cmp.Or(r.Items, min(max(domain.MinFlowItems, c.items), domain.MaxFlowItems))
 	if c.since > 0 {
 		r.Since = time.UnixMilli(c.since).In(c.query.Zone)
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"slices"
 
 	"switchyard/internal/domain"
@@ -129,9 +130,7 @@ type storyFlow struct {
 func (p *flowPlaces) follow(visits []flowVisit) (s storyFlow) {
 	p.reached = p.reached[:0]
 	moved := func(at int64, from, to int) {
-		if s.firstMove == 0 {
-			s.firstMove = at
-		}
+		s.firstMove = cmp.Or(s.firstMove, at)
 		if to > p.waiting && s.started == 0 {
 			s.started = at
 		}
@@ -165,9 +164,7 @@ func (p *flowPlaces) follow(visits []flowVisit) (s storyFlow) {
 			moved(v.to, place, p.of[v.next-1])
 		}
 	}
-	if s.started == 0 {
-		s.started = s.firstMove
-	}
+	s.started = cmp.Or(s.started, s.firstMove)
 	if s.finished > 0 {
 		s.arrived = s.started
 	}
