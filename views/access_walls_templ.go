@@ -131,7 +131,8 @@ func wallDisplays(walls []domain.NamedToken, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = confirmed(question{
-				id: id, button: "Revoke", url: RevokeNamedTokenURL(t.ID), ask: "Revoke the link for " + t.Name + "?",
+				id: id, button: "Revoke", class: "btn", url: RevokeNamedTokenURL(t.ID),
+				ask:         "Revoke the link for " + t.Name + "?",
 				consequence: "The display says so, and shows nothing any more.",
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {

@@ -2,6 +2,7 @@ package views
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,4 +125,13 @@ func (p AuditProps) days() (days []auditDay) {
 		last.entries = append(last.entries, e)
 	}
 	return days
+}
+
+// authors are those to choose from, with the one that is chosen.
+func (p AuditProps) authors() []AuditAuthor {
+	who := p.Filter.Who
+	if who == "" || slices.ContainsFunc(p.Authors, func(a AuditAuthor) bool { return a.Who == who }) {
+		return p.Authors
+	}
+	return append(slices.Clone(p.Authors), AuditAuthor{Who: who, Name: who})
 }

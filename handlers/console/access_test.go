@@ -117,7 +117,7 @@ func TestAuditPageIsFilteredAndPaged(t *testing.T) {
 	}
 	s.Submit("/switch", "project", "alpha")
 	first := s.Get("/audit")
-	s.wantText("first", first.Text, "Made active", `<del dir="auto">beta</del>`, `<ins dir="auto">alpha</ins>`, "admin token", ">Older<", "!builder-1")
+	s.wantText("first", first.Text, "Made active", `<del dir="auto">beta</del>`, `<ins dir="auto">alpha</ins>`, "admin token", ">Older<", "!<bdi>builder-1<")
 	older := regexp.MustCompile(`href="(/audit\?before=\d+)"`).FindStringSubmatch(first.Text)
 	if older == nil {
 		t.Fatal("no older entries")
@@ -125,7 +125,7 @@ func TestAuditPageIsFilteredAndPaged(t *testing.T) {
 	s.wantText("older", s.Get(older[1]).Text, "Joined as", "builder-1", "!>Older<")
 	s.wantText("by who", s.Get("/audit?who=admin").Text, `<ins dir="auto">alpha</ins>`, "Logged in:", "!>Older<", `!<ins dir="auto">beta</ins>`)
 	s.wantText("by change", s.Get("/audit?action=agent.joined").Text, "builder-1", "builder-2", "!>beta</del>")
-	s.wantText("by text", s.Get("/audit?q=BUILDER-2").Text, "builder-2", "!builder-1")
+	s.wantText("by text", s.Get("/audit?q=BUILDER-2").Text, "builder-2", "!<bdi>builder-1<")
 	s.wantText("by nothing that is there", s.Get("/audit?q=100%25").Text, "No matching entries")
 	for _, bad := range []string{"before=x", "from=yesterday", "tz=Nowhere"} {
 		if got := s.Get("/audit?" + bad).StatusCode; got != 400 {
@@ -143,7 +143,9 @@ func TestTheAuditIsATable(t *testing.T) {
 		}
 	}
 	s.Submit("/access", "name", "=1+1", "role", "viewer").WantStatus(t, http.StatusOK)
-	s.Get("/audit?who=admin").WantText(t, `href="/audit.csv?who=admin"`)
+	s.Get("/audit?who=admin").WantText(t, `<select id="who"`, `>everybody<`, `<option value="admin" selected>admin<`).
+		WantText(t, `href="/audit.csv?who=admin"`)
+	s.Get("/audit?who=long+gone").WantText(t, `<option value="long gone" selected>`)
 	rows := func(query string) [][]string {
 		t.Helper()
 		got := s.Get("/audit.csv"+query).WantStatus(t, http.StatusOK)
@@ -235,6 +237,7 @@ func TestBrowserAccessAndAudit(t *testing.T) {
 	}
 	tab.Find("button", "Copy").Click()
 	tab.WaitText("Copied")
+	tab.Find("button", "Actions for ci").Click()
 	tab.Find("button", "Revoke").Click()
 	tab.Find("dialog", "Revoke ci?")
 	browsertest.Eval[bool](tab, `document.querySelector('[popover]:popover-open .btn-danger').click(), true`)

@@ -29,6 +29,15 @@ func (c *Console) Audit(w http.ResponseWriter, r *http.Request) error {
 	if p.Entries = c.named(r.Context(), page.Entries); page.More {
 		p.Older = page.Entries[len(page.Entries)-1].ID
 	}
+	authors, err := c.service.Audit.Authors(r.Context())
+	if err != nil {
+		return err
+	}
+	if len(authors) <= views.AuditChoices {
+		for _, who := range authors {
+			p.Authors = append(p.Authors, views.AuditAuthor{Who: who, Name: c.authorName(who)})
+		}
+	}
 	return c.render(w, r, view{
 		frame: views.Frame{Title: "Audit", Page: views.PageAudit, Scripts: eventScripts}, page: views.Audit(p),
 	})
@@ -71,6 +80,14 @@ func (c *Console) AuditCSV(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// authorName is the name of who made a change: an agent's label, for one that is still there.
+func (c *Console) authorName(who string) string {
+	if a, found := c.service.Agents.Find(who); found {
+		return a.Label
+	}
+	return strings.TrimPrefix(who, "agent ")
+}
+
 // named adds the names of agents and stories, of those on a board, to entries that have their ids.
 func (c *Console) named(ctx context.Context, entries []domain.AuditEntry) []views.AuditLine {
 	lines := make([]views.AuditLine, len(entries))
@@ -78,10 +95,7 @@ func (c *Console) named(ctx context.Context, entries []domain.AuditEntry) []view
 	s := c.service.Overview.Snapshot(ctx)
 	for i, e := range entries {
 		line := &lines[i]
-		*line = views.AuditLine{AuditEntry: e, By: strings.TrimPrefix(e.Who, "agent ")}
-		if a, found := c.service.Agents.Find(e.Who); found {
-			line.By = a.Label
-		}
+		*line = views.AuditLine{AuditEntry: e, By: c.authorName(e.Who)}
 		if !strings.HasPrefix(string(e.Action), "story.") && !strings.HasPrefix(string(e.Action), "question.") {
 			continue
 		}

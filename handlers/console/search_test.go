@@ -19,6 +19,16 @@ func TestASearchSaysWhatIsOnABoardNow(t *testing.T) {
 	s.Get("/search?q=audit&board=now").WantText(t, "/search?q=audit&amp;kind=stories&amp;board=now", "Everywhere", auditPage).WantNoText(t, "9_story_audit_old")
 }
 
+// TestASearchSaysSinceWhenAStoryIsBlocked, which is not when it came into its stage.
+func TestASearchSaysSinceWhenAStoryIsBlocked(t *testing.T) {
+	s := newConsoleSite(t)
+	list := board("1_backlog:", "2_current: 1_story_keys!waiting for a key", "5_done:")
+	list[1].Items[0].Since, list[1].Items[0].BlockedSince = time.Now().Add(-100*time.Hour), time.Now().Add(-50*time.Hour)
+	s.add("alpha", list)
+	s.Answered()
+	s.Get("/search?q=keys").WantText(t, "blocked</span>", " for ", "2 d")
+}
+
 func TestASearchThatFindsNothingAsksWhatWasMeant(t *testing.T) {
 	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": "# Rückerstattung per Überweisung\n"})
 	s.join("night-shift")

@@ -65,6 +65,10 @@ func TestTheTeamIsToldOfChosenStories(t *testing.T) {
 	for _, scripts := range []bool{true, false} {
 		tab.Scripts(scripts)
 		tab.Goto(s.URL + "/waiting")
+		tab.Find("checkbox", "Choose 8")
+		if at := browsertest.Eval[string](tab, `getComputedStyle(document.getElementById('tell-team')).position`); at == "sticky" {
+			t.Error("it covers rows while none is chosen")
+		}
 		press(tab, tab.Find("checkbox", "Choose 8"), " ")
 		press(tab, tab.Find("checkbox", "Choose 9"), " ")
 		if scripts {

@@ -16,6 +16,7 @@ import (
 type auditStore interface {
 	AddAudit(ctx context.Context, e domain.AuditEntry) error
 	AuditPage(ctx context.Context, q domain.AuditQuery) (domain.AuditPage, error)
+	AuditAuthors(ctx context.Context, newest int) ([]string, error)
 	RemoveAuditBefore(ctx context.Context, then, repeated time.Time, limit int) (removed int64, err error)
 }
 
@@ -74,6 +75,14 @@ func (a *Audit) Page(ctx context.Context, q domain.AuditQuery) (domain.AuditPage
 		}
 	}
 	return page, err
+}
+
+// recentChanges is how many of the newest entries Authors looks at.
+const recentChanges = 2000
+
+// Authors returns who made the newest changes, by name.
+func (a *Audit) Authors(ctx context.Context) ([]string, error) {
+	return a.store.AuditAuthors(ctx, recentChanges)
 }
 
 // Run removes expired entries until ctx ends. It returns an error when the store failed.

@@ -103,6 +103,16 @@ func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit 
 	}, yield, fmt.Sprintf("%s ORDER BY id DESC LIMIT $%d", statement, len(args)), args...)
 }
 
+// AuditAuthors returns who made the newest entries, as many as are looked at, by name.
+func (db audit) AuditAuthors(ctx context.Context, newest int) (names []string, err error) {
+	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
+		return EachRow(ctx, tx, func(row Row) (name string, err error) { return name, row.Scan(&name) },
+			func(name string) bool { names = append(names, name); return true },
+			`SELECT DISTINCT who FROM (SELECT who FROM audit ORDER BY id DESC LIMIT $1) AS newest ORDER BY who`, newest)
+	})
+	return names, db.Translate(err)
+}
+
 // RemoveAuditBefore removes the oldest entries, at most limit: those made before then, and of changes that repeat those
 // before repeated. It returns how many it removed.
 func (db audit) RemoveAuditBefore(ctx context.Context, then, repeated time.Time, limit int) (removed int64, err error) {
