@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -100,16 +99,5 @@ func register(gateway *process, projects *projectServers) error {
 }
 
 func send(method, url, body string) (status int, err error) {
-	request, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body) // so that the connection is reused
-	return response.StatusCode, nil
+	return sendAs("", method, url, body, nil)
 }

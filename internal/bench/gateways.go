@@ -29,7 +29,7 @@ func measureGateways(binary string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, measure := range []func(string, *pgtest.Server) ([]row, error){measureAcross, measureTakeOver} {
+	for _, measure := range []func(string, *pgtest.Server) ([]row, error){measureAcross, measureTakeOver, measureClaims} {
 		rows, err := measure(binary, postgres)
 		if err != nil {
 			return nil, err
