@@ -29,7 +29,7 @@ api() {
 				${3:+--data-raw "$3"} --write-out '\n%{http_code}' "$SWITCHYARD_GATEWAY_URL/api/gateway$2")
 		status=${answer##*"$newline"} answer=${answer%"$newline"*}
 		case $status in
-		000 | 429 | 502 | 503) sleep 1 ;;
+		000 | 429 | 502 | 503 | 504) sleep 1 ;;
 		401) echo 'The token has ended.' >&2 && exit 1 ;; # the agent gets another one
 		*) return ;;
 		esac
@@ -43,7 +43,7 @@ uri() { jq --raw-output --null-input --arg text "$1" '$text | @uri'; }
 
 # change FIELD VALUE changes the story, whatever has been changed meanwhile. It fails if that is refused.
 change() {
-	for try in 1 2 3; do
+	for try in 1 2 3 4 5 6; do
 		api GET "$stories/$story"
 		api PATCH "$stories/$story" \
 			"$(jq --null-input --arg version "$(field .version)" --arg value "$2" "{version: \$version, $1: \$value}")"

@@ -288,8 +288,8 @@ func TestAClaimEnds(t *testing.T) {
 	})
 }
 
-// TestAWaitingClaimGetsANewFile: it is woken, on each gateway, when a file appears, within 100 ms. The fastest of several files counts:
-// the machine does much else.
+// TestAWaitingClaimGetsANewFile: it is woken, on each gateway, when a file appears, sooner than it would look again by itself.
+// The fastest of several files counts: the machine does much else. TestAWaitingClaimIsFast of make stress has the promised time.
 func TestAWaitingClaimGetsANewFile(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
 		c := newClaimed(t, on, 1)
@@ -297,11 +297,11 @@ func TestAWaitingClaimGetsANewFile(t *testing.T) {
 		if story := c.claim(holder, `{"to":"1_backlog"}`); story.Stage != "1_backlog" {
 			t.Fatalf("%+v", story)
 		}
-		const usual, tries = 100 * time.Millisecond, 20
+		const byItself, tries = 4 * time.Second, 10
 		for n := range c.gateways {
 			by := c.as(n, "waiter", "operator")
 			best := time.Hour
-			for i := 0; best > usual && i < tries || i < 2; i++ {
+			for i := 0; best > byItself && i < tries || i < 2; i++ {
 				story := make(chan *claimedStory, 1)
 				go func() { story <- c.claim(by, `{"wait":"40s"}`) }()
 				waittest.Until(t, "the claim is held", func() bool {
@@ -312,14 +312,13 @@ func TestAWaitingClaimGetsANewFile(t *testing.T) {
 				if err := os.WriteFile(c.path("1_backlog", 100*n+7+i), []byte("# new\n"), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				got, took := <-story, time.Since(written)
-				t.Logf("gateway %d, file %d: %v", n, i, took.Round(time.Millisecond))
-				if best = min(best, took); got == nil || took > 4*time.Second { // sooner than it would look again by itself
-					t.Errorf("gateway %d, file %d: %+v after %v", n, i, got, took)
+				if got := <-story; got == nil {
+					t.Errorf("gateway %d, file %d was not claimed", n, i)
 				}
+				best = min(best, time.Since(written))
 			}
-			if best > usual {
-				t.Errorf("gateway %d: no file was claimed within %v, the fastest in %v", n, usual, best)
+			if best > byItself {
+				t.Errorf("gateway %d: the fastest of %d files was claimed after %v", n, tries, best)
 			}
 		}
 		began := time.Now()

@@ -46,7 +46,7 @@ func TestARemovalOfOldEventsMayBeKilled(t *testing.T) {
 		t.Skip("takes over a second of processor time")
 	}
 	onEachEngine(t, func(t *testing.T, on engine) {
-		const events, kept = 3000, 500
+		const events, kept = 1500, 500
 		var said atomic.Int64
 		said.Store(events)
 		feed, dir, address := longFeed(t, &said), t.TempDir(), freeAddress(t)

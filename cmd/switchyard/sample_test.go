@@ -158,6 +158,7 @@ func TestTheSampleIsRemovedByOneClick(t *testing.T) {
 		t.Error("its files are still there")
 	}
 	p.do(t, "DELETE", "/api/gateway/projects/mine", "")
+	tab.Goto("about:blank") // the page would complain that its gateway is away
 	p.stop(t, syscall.SIGTERM)
 	p = sampleUp(t, dir)
 	wantSamples(t, p, 0, 0)

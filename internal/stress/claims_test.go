@@ -101,6 +101,41 @@ func pipelineOf(t *testing.T, g *group) []byte {
 	return text
 }
 
+// TestAWaitingClaimIsFast: from a new file to the answer of a claim that waits for it 100 ms, on the leader and elsewhere.
+func TestAWaitingClaimIsFast(t *testing.T) {
+	program := build(t)
+	g := newGroupOf(t, program, "", nil)
+	b := newClaimBoard(t, program, 0)
+	must(t, "POST", g.members[0].url+"/api/gateway/projects", map[string]string{"name": "alpha", "url": b.url}, nil)
+	a := newClaimer(t, g, b, 0)
+	for n, m := range g.members {
+		var all []time.Duration
+		for i := range 20 {
+			claimed := make(chan int, 1)
+			go func() {
+				status, _ := call(t.Context(), "POST", m.url+"/api/gateway/projects/alpha/stories/claim", a.work.Token,
+					map[string]string{"wait": "20s"}, nil)
+				claimed <- status
+			}()
+			pause(t.Context(), 300*time.Millisecond) // until it is held
+			began := time.Now()
+			path := filepath.Join(b.dir, "1_backlog", fmt.Sprintf("%d_story.md", 100*n+i))
+			if err := os.WriteFile(path, []byte("# A story\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if status := <-claimed; status != 200 {
+				t.Fatalf("gateway %d, story %d: %d", n, i, status)
+			}
+			all = append(all, time.Since(began))
+		}
+		slices.Sort(all)
+		t.Logf("gateway %d: median %v, longest %v", n, all[len(all)/2], all[len(all)-1])
+		if median := all[len(all)/2]; median > 100*time.Millisecond {
+			t.Errorf("gateway %d: the median is %v", n, median)
+		}
+	}
+}
+
 // claimBoard is a project server's directory, and what agents have got of it.
 type claimBoard struct {
 	t        *testing.T
