@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"html"
 	"regexp"
 	"slices"
@@ -23,9 +24,11 @@ func TestASearchSaysWhatIsOnABoardNow(t *testing.T) {
 func TestASearchSaysSinceWhenAStoryIsBlocked(t *testing.T) {
 	s := newConsoleSite(t)
 	list := board("1_backlog:", "2_current: 1_story_keys!waiting for a key", "5_done:")
-	list[1].Items[0].Since, list[1].Items[0].BlockedSince = time.Now().Add(-100*time.Hour), time.Now().Add(-50*time.Hour)
-	s.add("alpha", list)
-	s.Answered()
+	now := time.Now()
+	s.boards.set("alpha", list)
+	s.Record("alpha", moved("1_story_keys", "1_backlog", "2_current", now.Add(-100*time.Hour)),
+		fmt.Sprintf(`{"type":"story_blocked","story_id":"1_story_keys","reason":"a key","timestamp_ms":%d}`, now.Add(-50*time.Hour).UnixMilli()))
+	s.add("alpha", nil)
 	s.Get("/search?q=keys").WantText(t, "blocked</span>", " for ", "2 d")
 }
 
