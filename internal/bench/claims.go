@@ -24,7 +24,8 @@ var claimable = []string{
 }
 
 // measureClaims measures how many stories agents that share a board claim and release a second, each call at the next
-// gateway. There are fewer stories than agents: whoever is refused tries the next one, which is not counted. That no story is claimed twice is shown by make stress.
+// gateway. There are fewer stories than agents: whoever is refused tries the next one, which is not counted.
+// That no story is claimed twice is shown by make stress.
 func measureClaims(binary string, postgres *pgtest.Server) ([]row, error) {
 	projects, err := startProjects(1)
 	if err != nil {
