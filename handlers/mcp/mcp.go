@@ -155,8 +155,8 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 		}()
 		if !offered[method] {
-			if asked, ok := request.GetParams().(*sdk.SetLoggingLevelParams); ok {
-				method = string(asked.Level) // see keepRequest
+			if asked, ok := request.GetParams().(*sdk.SubscribeParams); ok {
+				method = asked.URI // see keepRequest
 			}
 			return nil, notOffered(method)
 		}
@@ -272,8 +272,8 @@ func keepRequest(text []byte, header http.Header) (kept []byte, stream bool) {
 	case len(m.ID) == 0 || string(m.ID) == "null":
 		return nil, false
 	case !offered[*m.Method] && header.Get("Mcp-Protocol-Version") < newestVersion:
-		// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone, by the method in level.
-		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":{"level":%s}}`,
+		// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone, by the method in uri.
+		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"resources/subscribe","params":{"uri":%s}}`,
 			m.ID, web.EncodeJSON(*m.Method))
 	default:
 		call := m.toolCall()
