@@ -149,11 +149,13 @@ func (g Thing) Drag(to Thing) (drop func()) {
 // Middle scrolls to the element and returns the position of its middle.
 func (g Thing) Middle() (x, y float64) { return g.middle() }
 
-// middle scrolls to the element and returns the position of its middle.
+// middle scrolls to the element and returns the position of its middle. What is open and in sight stays where it is: a
+// menu is placed beside its button again one frame after the page was scrolled.
 func (g Thing) middle() (x, y float64) {
 	g.tab.Helper()
 	box := g.Call(`function() {
-		this.scrollIntoView({block: 'center', behavior: 'instant'})
+		if (this.closest('[popover]')) this.scrollIntoViewIfNeeded()
+		else this.scrollIntoView({block: 'center', behavior: 'instant'})
 		const r = this.getBoundingClientRect()
 		return (r.left + r.width / 2) + ' ' + (r.top + r.height / 2)
 	}`)
