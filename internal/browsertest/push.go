@@ -3,6 +3,7 @@ package browsertest
 import (
 	"context"
 	"strings"
+	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
@@ -32,7 +33,9 @@ func Before(t *Tab, script string) {
 	call(t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
-// Push hands a text to the service worker of the page's origin, as the browser does when its push service has one.
+// Push hands a text to the service worker of the page's origin, as the browser does when its push service has one, and
+// returns when a notification is shown. Chromium's tools lose one of ten: after a while it hands the text over again,
+// whose tag makes both one notification.
 func Push(t *Tab, text string) {
 	t.Helper()
 	registrations := make(chan serviceworker.RegistrationID, 100)
@@ -58,7 +61,22 @@ func Push(t *Tab, text string) {
 	case <-ctx.Done():
 		t.Fatal("the page has no service worker")
 	}
-	call(t, serviceworker.DeliverPushMessage, message)
+	shown := `navigator.serviceWorker.ready.then((r) => r.getNotifications()).then((all) => all.length > 0)`
+	for ctx.Err() == nil {
+		call(t, serviceworker.DeliverPushMessage, message)
+		for again := time.After(10 * time.Second); ; {
+			if Eval[bool](t, shown) {
+				return
+			}
+			select {
+			case <-time.After(50 * time.Millisecond):
+				continue
+			case <-again:
+			}
+			break
+		}
+	}
+	t.Fatal("the service worker shows nothing")
 }
 
 // EvalInWorker evaluates JavaScript in the service worker of the page's origin.
