@@ -22,7 +22,7 @@ func TestServersWithoutAPipelineHaveEventsOnlyAndOversizeOnesAreCut(t *testing.T
 	s.Add("large", gatewaytest.ProjectServer(t, gatewaytest.Says(`{"stages":[`+strings.Repeat(`{"name":"1_a","items":[],"own":1},`, 59)+`{"name":"1_a","items":[]}]}`)))
 	s.Add("none", feed(http.NotFound))
 	want := map[string]string{
-		"another form": `"events_only":true,"stages":[]}`,
+		"another form": `"reachable":false,"error":"answer is not a pipeline"`,
 		"gone":         `"reachable":false,"error":"answers with HTTP status 503: the work directory is gone"`,
 		"large":        `"note":"only the first 50 of 60 stages are shown","stages":[` + strings.Repeat(`{"name":"1_a","items":[]},`, 49) + `{"name":"1_a","items":[]}]}`,
 		"none":         `"events_only":true,"stages":[]}`,

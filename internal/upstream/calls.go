@@ -44,7 +44,7 @@ func (c *Client) Feed(ctx context.Context, p domain.Project, r FeedRequest) (fee
 }
 
 // Pipeline requests a project server's pipeline. known is its last answer or nil, and is returned itself when
-// nothing has changed since. A server with a feed, but without a valid pipeline, has events only. It returns
+// nothing has changed since. A server with a feed, but without a pipeline, has events only. It returns
 // BadGateway with a message for people, or ctx's error.
 func (c *Client) Pipeline(
 	ctx context.Context, p domain.Project, known *domain.PipelineAnswer,
@@ -60,7 +60,7 @@ func (c *Client) Pipeline(
 		}
 		return err
 	})
-	if (errors.Is(err, errNotFound) || errors.Is(err, errNoPipeline)) && c.servesFeed(ctx, p) {
+	if errors.Is(err, errNotFound) && c.servesFeed(ctx, p) {
 		if result, err = known, nil; known == nil || !known.EventsOnly {
 			result = &domain.PipelineAnswer{EventsOnly: true, Stages: []domain.Stage{}, Raw: []byte("[]")}
 		}

@@ -13,8 +13,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-var errNoPipeline = errors.New("not a pipeline")
-
 const (
 	// maxParts is the most objects and lists in a pipeline, and records in a feed. It limits the memory for decoding
 	// one to some 20 MiB.
@@ -75,7 +73,7 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 }
 
 func notAPipeline(cause error) error {
-	return domain.WrapError(domain.BadGateway, fmt.Errorf("%w: %w", errNoPipeline, cause), "answer is not a pipeline")
+	return domain.WrapError(domain.BadGateway, cause, "answer is not a pipeline")
 }
 
 // nestsTooDeep reports whether JSON nests more than maxDepth levels.
