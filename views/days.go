@@ -99,7 +99,7 @@ func (d eventDay) totals(cut bool) string {
 
 func finishes(events []domain.PastEvent) (n int) {
 	for _, e := range events {
-		if isFinish(e.Event, e.Details()) {
+		if e.IsFinish() {
 			n++
 		}
 	}

@@ -130,7 +130,7 @@ func (p DigestProps) projects() (list []projectDay) {
 	for _, e := range p.Events {
 		day := of(e.Project)
 		day.events = append(day.events, e)
-		if isFinish(e.Event, e.Details()) {
+		if e.IsFinish() {
 			day.finished = append(day.finished, e)
 		}
 	}

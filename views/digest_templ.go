@@ -801,7 +801,7 @@ func digestMark(e domain.Event) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		switch {
-		case isFinish(e, e.Details()):
+		case e.IsFinish():
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 79, "<circle class=\"finished\" cx=\"0\" cy=\"14\" r=\"5.5\"></circle>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

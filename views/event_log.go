@@ -112,9 +112,3 @@ func lastLine(reason string) (last string, lines int) {
 	all := strings.Split(strings.TrimSpace(reason), "\n")
 	return strings.TrimSpace(all[len(all)-1]), len(all)
 }
-
-// isFinish reports whether a story came from work into a stage whose word says that it is done.
-func isFinish(e domain.Event, d domain.EventDetails) bool {
-	isOver := func(stage string) bool { return domain.OpenStages([]domain.Stage{{Name: stage}}) == 0 }
-	return e.Type == domain.StageTransition && isOver(d.ToStage) && !isOver(d.FromStage)
-}

@@ -11,18 +11,36 @@ import (
 	"switchyard/internal/domain"
 )
 
+// Finished is a choice beside the types of events: the moves that finished a story.
+const Finished domain.EventType = "finished"
+
+// eventChoices are the types to choose from, plain moves last.
+func eventChoices() []domain.EventKind {
+	choices := []domain.EventKind{{Type: Finished, Choice: "finished", Signal: domain.SignalClear}}
+	for _, isQuiet := range []bool{false, true} {
+		for _, kind := range domain.EventKinds {
+			if kind.Choice != "" && (kind.Signal == domain.SignalNone) == isQuiet {
+				choices = append(choices, kind)
+			}
+		}
+	}
+	return choices
+}
+
 // EventFilter selects events; an empty field selects all.
 type EventFilter struct {
 	Project  string
-	Type     domain.EventType
+	Type     domain.EventType // or Finished
 	Text     string
 	From, To int64 // Unix milliseconds, To exclusive; 0 for no limit
 }
 
 func (f EventFilter) Query() domain.EventQuery {
-	return domain.EventQuery{
-		ByTime: true, Project: f.Project, Type: f.Type, Text: f.Text, From: f.From, To: f.To,
+	q := domain.EventQuery{ByTime: true, Project: f.Project, Type: f.Type, Text: f.Text, From: f.From, To: f.To}
+	if f.Type == Finished {
+		q.Type, q.Finished = domain.StageTransition, true
 	}
+	return q
 }
 
 // words say what the list below shows of a window.

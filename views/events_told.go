@@ -15,7 +15,6 @@ const ToldHours = 48
 type EventsTold struct {
 	Hours    []hourOfEvents // oldest first
 	Events   int
-	Finished int
 	More     bool           // there are others in the window
 	Projects []projectCount // the most trouble first
 	Kinds    []kindCount
@@ -84,9 +83,9 @@ func (t *EventsTold) CountWindow(events []domain.Event, more bool) {
 		case s != domain.SignalNone:
 			p.trouble++
 			p.worst = worse(p.worst, s)
-		case isFinish(e, e.Details()):
+		case e.IsFinish():
 			p.finished++
-			t.Finished++
+			kinds[Finished]++
 		case e.Type == domain.StageTransition:
 			p.moves++
 		}
@@ -98,8 +97,8 @@ func (t *EventsTold) CountWindow(events []domain.Event, more bool) {
 	slices.SortFunc(t.Projects, func(a, b projectCount) int {
 		return cmp.Or(b.trouble-a.trouble, b.moves+b.finished-a.moves-a.finished, cmp.Compare(a.name, b.name))
 	})
-	for _, kind := range domain.EventKinds {
-		if n := kinds[kind.Type]; n > 0 && kind.Choice != "" {
+	for _, kind := range eventChoices() {
+		if n := kinds[kind.Type]; n > 0 {
 			t.Kinds = append(t.Kinds, kindCount{kind, n})
 		}
 	}
@@ -132,9 +131,6 @@ func (p EventsProps) saysCounts() string {
 		text += "\u2068" + domain.Cut(f.Project, 80) + "\u2069" // isolated, whatever its direction
 	} else {
 		text += thousands(len(p.Told.Projects)) + countWord(len(p.Told.Projects), " project", " projects")
-	}
-	if p.Told.Finished > 0 {
-		text += ", " + thousands(p.Told.Finished) + " finished"
 	}
 	return text + "."
 }

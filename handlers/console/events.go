@@ -131,7 +131,7 @@ func (c *Console) tell(r *http.Request, p views.EventsProps) (told views.EventsT
 		told.CountWindow(recent, more)
 		return told, nil
 	}
-	q.Type = ""
+	q.Type, q.Finished = "", false
 	if p.Filter.From > 0 || p.Filter.To > 0 {
 		q.From, q.To = p.Filter.From, p.Filter.To
 	}
@@ -172,6 +172,7 @@ func (c *Console) findEvents(r *http.Request, p *views.EventsProps, limit int) (
 	if err == nil {
 		slices.Reverse(page.Events)
 		p.Events, err = c.service.Events.Caused(r.Context(), page.Events)
+		domain.Credit(p.Events, c.service.Pipelines.Past)
 		slices.Reverse(p.Events)
 	}
 	p.Agents = c.agentLabels()

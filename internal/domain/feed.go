@@ -73,6 +73,7 @@ type EventQuery struct {
 	Bytes    int       // of records, after which the page ends; 0 for the maximum
 	Project  string    // only this project's, "" for all
 	Type     EventType // only this type, "" for all
+	Finished bool      // only what finished a story
 	Text     string    // only events whose record or project contains this text, ignoring case; "" for all
 }
 

@@ -234,19 +234,8 @@ func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []Pa
 			}
 		}
 	}
-	known := events
-	for i, m := range slices.Backward(p.Latest) { // of two that fit, the newer has the event: an older one is not listed
-		at, nearest := -1, sameMove
-		for j, e := range known {
-			d, apart := e.Details(), e.At.Sub(m.At).Abs()
-			if d.StoryID == m.StoryID && d.ToStage == m.To && apart <= nearest {
-				at, nearest = j, apart
-			}
-		}
-		switch {
-		case at >= 0 && events[at].Via == "":
-			events[at].By, events[at].Via = m.Author, ChannelGit
-		case at < 0 && m.At.Before(p.Live):
+	for _, i := range p.credit(events) {
+		if m := p.Latest[i]; m.At.Before(p.Live) {
 			d := EventDetails{StoryID: m.StoryID, StoryName: names[m.StoryID], FromStage: m.From, ToStage: m.To}
 			text, _ := json.Marshal(d) // texts and numbers always encode
 			e := Event{ID: int64(i - len(p.Latest)), Project: board.Project, Record: Record{StageTransition, m.At, text}}
@@ -255,4 +244,50 @@ func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []Pa
 	}
 	slices.SortStableFunc(events, func(a, b PastEvent) int { return a.At.Compare(b.At) })
 	return events[max(0, len(events)-limit):]
+}
+
+// Credit says of events of any projects, which nobody has caused through the gateway, who has committed them, as far as
+// the newest moves tell; past returns what is known of a project.
+func Credit(events []PastEvent, past func(project string) Past) {
+	places := map[string][]int{}
+	for i, e := range events {
+		places[e.Project] = append(places[e.Project], i)
+	}
+	for project, list := range places {
+		own := make([]PastEvent, len(list))
+		for i, at := range list {
+			own[i] = events[at]
+		}
+		past(project).credit(own)
+		for i, at := range list {
+			events[at] = own[i]
+		}
+	}
+}
+
+// credit names who has committed events of the project, and returns the indexes of the moves that none of them tells,
+// the newest first.
+func (p Past) credit(events []PastEvent) (untold []int) {
+	if len(p.Latest) == 0 {
+		return nil
+	}
+	details := make([]EventDetails, len(events))
+	for i, e := range events {
+		details[i] = e.Details()
+	}
+	for i, m := range slices.Backward(p.Latest) { // of two that fit, the newer has the event: an older one is not listed
+		at, nearest := -1, sameMove
+		for j, d := range details {
+			if apart := events[j].At.Sub(m.At).Abs(); d.StoryID == m.StoryID && d.ToStage == m.To && apart <= nearest {
+				at, nearest = j, apart
+			}
+		}
+		switch {
+		case at < 0:
+			untold = append(untold, i)
+		case events[at].Via == "":
+			events[at].By, events[at].Via = m.Author, ChannelGit
+		}
+	}
+	return untold
 }

@@ -35,6 +35,12 @@ func TestGitSaysWhoMovedWhatNobodyMovedThroughTheGateway(t *testing.T) {
 		event(7, 10, "3", "2_b", ""), event(8, 15, "4", "2_b", "builder"), event(9, 30, "5", "2_b", ""),
 	}
 	board := domain.ProjectPipeline{Project: "alpha", Stages: []domain.Stage{{Items: []domain.Item{{StoryID: "2", StoryName: "Two"}}}}}
+	both := []domain.PastEvent{event(7, 10, "3", "2_b", ""), event(7, 10, "3", "2_b", "")}
+	both[1].Project = "beta"
+	domain.Credit(both, func(project string) domain.Past { return map[string]domain.Past{"beta": past}[project] })
+	if both[0].By != "" || both[1].By != "Cid" {
+		t.Errorf("%q and %q moved it", both[0].By, both[1].By)
+	}
 	var list []string
 	for _, e := range past.WithGit(board, events, 5) {
 		d := e.Details()

@@ -100,6 +100,17 @@ func (s *Pipelines) known(project string) []domain.Stage {
 	return s.states[i].known.stages
 }
 
+// Past returns what git knew of a project when its board was last read.
+func (s *Pipelines) Past(project string) domain.Past {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setRegistry()
+	if i, found := s.registry.Index(project); found {
+		return s.states[i].charts().Past
+	}
+	return domain.Past{}
+}
+
 // StageWord is domain.StageWords as the boards that were last read have it.
 func (s *Pipelines) StageWord(project, stage string) string {
 	return domain.StageWord(s.known(project), stage)

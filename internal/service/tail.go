@@ -82,7 +82,8 @@ func (t *tail) find(q domain.EventQuery) (page domain.EventPage, ok bool) {
 }
 
 func selects(q domain.EventQuery, e domain.Event) bool {
-	return (q.Project == "" || e.Project == q.Project) && (q.Type == "" || e.Type == q.Type)
+	return (q.Project == "" || e.Project == q.Project) && (q.Type == "" || e.Type == q.Type) &&
+		(!q.Finished || e.IsFinish())
 }
 
 // skip makes the tail start over after the id last. Readers find the skipped events in the store. The caller holds

@@ -124,14 +124,15 @@ func (p *pageReader) between() (condition string, args []any) {
 
 // add adds an event if it matches. It returns false if the page is full.
 func (p *pageReader) add(e domain.Event) (more bool) {
-	if p.query.Type != "" && e.Type != p.query.Type || p.query.Text != "" && !hasText(e, p.query.Text) {
+	q := p.query
+	if q.Type != "" && e.Type != q.Type || q.Finished && !e.IsFinish() || q.Text != "" && !hasText(e, q.Text) {
 		return true
 	}
 	enough := maxPage
-	if p.query.Bytes > 0 {
-		enough = min(enough, p.query.Bytes)
+	if q.Bytes > 0 {
+		enough = min(enough, q.Bytes)
 	}
-	if len(p.page.Events) == p.query.Limit || p.size >= enough {
+	if len(p.page.Events) == q.Limit || p.size >= enough {
 		p.page.More = true
 		return false
 	}

@@ -73,7 +73,7 @@ func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
 // searchProject reads the events of one project by time: its index has their times, but is not in their order.
 func (p *pageReader) searchProject(ctx context.Context, tx *sql.Tx) error {
 	limit := roundRead
-	if p.query.Text == "" {
+	if p.query.Text == "" && !p.query.Finished {
 		limit = p.query.Limit + 1
 	}
 	for {
