@@ -58,7 +58,7 @@ func (c AddressCheck) Words() string {
 	case c.Refused:
 		return c.Problem
 	case c.Answer == nil:
-		return fmt.Sprintf("No project server answers at %s. %s", c.URL, Sentence(c.Problem))
+		return fmt.Sprintf("No project server answers at %s. %s", c.URL, WhyAway(c.Problem))
 	case c.Answer.EventsOnly:
 		return "A project server with events only answers: there will be no board."
 	}

@@ -77,6 +77,17 @@ func alertTitle(a domain.Alert) string {
 	return domain.Cut(cmp.Or(a.Agent, a.Project), 120)
 }
 
+// alertWhy says why something needs attention, "" if its title does or if there is nothing to say.
+func alertWhy(a domain.Alert) string {
+	switch {
+	case a.Kind == domain.AlertQuestion:
+		return ""
+	case a.Kind == domain.AlertUnreachable && a.Reason != "":
+		return WhyAway(a.Reason)
+	}
+	return a.Reason
+}
+
 // alertWhere says what is wrong and where: "Blocked in webshop · QA".
 func alertWhere(a domain.Alert) string {
 	word := upper(a.Kind.Word())

@@ -573,12 +573,12 @@ func inboxLine(a domain.Alert, now time.Time, next string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if a.Reason != "" && a.Kind != domain.AlertQuestion {
+		if why := alertWhy(a); why != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = reasonShort(a.Reason).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = reasonShort(why).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

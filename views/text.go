@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/neterr"
 )
 
 // age returns a duration in words: "42 s", "14 min", "2 h", "3 d". static/times.js does the same.
@@ -59,6 +61,9 @@ func Sentence(text string) string {
 	}
 	return strings.TrimSuffix(text, ".") + "."
 }
+
+// WhyAway says in plain words why a project server cannot be reached, and what to do about it.
+func WhyAway(reason string) string { return cmp.Or(neterr.Plain(reason), Sentence(reason)) }
 
 func upper(text string) string {
 	if text == "" {

@@ -204,7 +204,7 @@ func (t *track) why() string {
 	case t.Error == domain.NoAnswerYet || t.Error == "":
 		return ""
 	}
-	return Sentence(t.Error)
+	return WhyAway(t.Error)
 }
 
 // words says in words what a wagon's colour and position show, to precede its age.

@@ -239,7 +239,7 @@ func wall(p WallProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if last, _ := lastLine(a.Reason); last != "" && !asks {
+			if last, _ := lastLine(alertWhy(a)); last != "" {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<p class=\"reason\"><bdi>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

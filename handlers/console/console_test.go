@@ -39,7 +39,7 @@ func TestEveryPageHoldsItsDataAndItsHeading(t *testing.T) {
 	s := sampleSite(t)
 	for path, want := range map[string][]string{
 		"/": {
-			"<title>(3) Overview · Switchyard</title>", ">Overview</h1>", "gamma", "Unreachable", "connection refused",
+			"<title>(3) Overview · Switchyard</title>", ">Overview</h1>", "gamma", "Unreachable", "Nothing is running at its address. Start its project server, or correct the address.",
 			"Blocked", "waiting for a key", "Merge failed", "conflict in go.mod", "Login", "Backlog → Current",
 		},
 		"/projects": {">Projects</h1>", "alpha", "active", "1 blocked", "gamma", "unreachable", "beta", "Add project</button>"},

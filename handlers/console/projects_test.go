@@ -162,7 +162,7 @@ func TestAddingAProjectSaysWhatAnswersThere(t *testing.T) {
 	s := newConsoleSite(t)
 	s.Submit("/check-address", "url", "").WantStatus(t, http.StatusOK).WantNoText(t, "answers")
 	s.Submit("/check-address", "url", "nonsense").WantText(t, "Must begin with http:// or https://.")
-	s.Submit("/check-address", "url", "localhost:3001").WantText(t, "signal-caution", "No project server answers at http://localhost:3001. Connection refused.")
+	s.Submit("/check-address", "url", "localhost:3001").WantText(t, "signal-caution", "No project server answers at http://localhost:3001. Nothing is running at its address. Start its project server, or correct the address.")
 
 	s.boards.set("", board("1_backlog: 1_story_a, 2_story_b", "2_current:"))
 	s.Submit("/check-address", "url", "localhost:3001").WantText(t, "signal-clear", "A project server answers, with 2 stages and 2 stories.")
@@ -174,7 +174,7 @@ func TestAddingAProjectSaysWhatAnswersThere(t *testing.T) {
 
 	s.boards.remove("")
 	page = s.follow(s.Submit("/projects", "name", "beta", "url", "localhost:3002"))
-	page.WantText(t, "signal-caution", "beta is added. No project server answers at http://localhost:3002. Connection refused.", `action="/projects/beta/remove"`, "Remove it again")
+	page.WantText(t, "signal-caution", "beta is added. No project server answers at http://localhost:3002. Nothing is running at its address.", `action="/projects/beta/remove"`, "Remove it again")
 	if active := s.Projects.Registry().Active; active != "alpha" {
 		t.Errorf("active: %q", active)
 	}

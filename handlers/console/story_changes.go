@@ -233,7 +233,7 @@ func (c *Console) CreateStory(w http.ResponseWriter, r *http.Request, fields url
 func refusal(status int, body []byte, err error) string {
 	switch {
 	case domain.CodeOf(err) == domain.BadGateway:
-		return "The project server did not answer (" + domain.MessageOf(err) + "). Try again when it does."
+		return "The project server did not answer. " + views.WhyAway(domain.MessageOf(err)) + " Try again when it does."
 	case domain.CodeOf(err) == domain.Conflict:
 		return "Not done: " + domain.MessageOf(err) + ". This page shows the story as it is now."
 	case err != nil, status < http.StatusBadRequest:

@@ -106,3 +106,30 @@ var protocolErrors = []struct{ text, message string }{
 	{"invalid byte in chunk length", "answer is damaged"},
 	{"unsupported protocol scheme", "unsupported protocol"},
 }
+
+// plain are sentences for people who do not know what Describe's words mean, by the beginnings of those.
+var plain = []struct{ text, sentences string }{
+	{"connection refused", "Nothing is running at its address. Start its project server, or correct the address."},
+	{"timed out", "It takes too long to answer. See whether its project server is running, and what it is busy with."},
+	{"no such host", "There is no host of that name. Correct its address."},
+	{"host name could not", "Its host could not be looked up. Look at the network and the DNS settings of the gateway."},
+	{"no route to host", noWay},
+	{"network is unreachable", noWay},
+	{"connection ", "Its connection broke off before the answer was complete. See what its project server’s log says."},
+	{speaksHTTP, "It takes no encrypted connections. Begin its address with http://, or set up a certificate there."},
+	{"does not speak https", "It takes no encrypted connections. Correct the port in its address."},
+	{NotHTTP, "Something other than a project server is running at its address. Correct the port."},
+}
+
+const noWay = "The gateway’s network does not lead there. Correct its address, or look at the network."
+
+// Plain says what is wrong with a project server that cannot be reached, and what to do about it, for a description by
+// Describe. It returns "" for any other text.
+func Plain(description string) string {
+	for _, p := range plain {
+		if strings.HasPrefix(description, p.text) {
+			return p.sentences
+		}
+	}
+	return ""
+}

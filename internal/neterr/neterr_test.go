@@ -40,6 +40,25 @@ func TestErrorsReadAsPlainWords(t *testing.T) {
 	}
 }
 
+// TestWhatFewPeopleKnowIsSaidInPlainWords: what is wrong and what to do about it, for all of these alone.
+func TestWhatFewPeopleKnowIsSaidInPlainWords(t *testing.T) {
+	for description, want := range map[string]string{
+		"connection refused":                               "Nothing is running at its address. Start its project server,",
+		"timed out: no complete answer within 2s":          "It takes too long to answer.",
+		"connection reset":                                 "broke off",
+		"connection closed before the answer was complete": "broke off",
+		"no route to host":                                 "Correct its address",
+		"does not speak HTTP":                              "Something other than a project server",
+	} {
+		if got := neterr.Plain(description); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", description, got)
+		}
+	}
+	if got := neterr.Plain("answer is not a pipeline"); got != "" {
+		t.Error(got)
+	}
+}
+
 func TestCertificatesAndProtocolsAreToldApart(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
