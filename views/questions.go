@@ -17,6 +17,7 @@ type QuestionsProps struct {
 	Questions []QuestionProps   // open, or ended within a minute; the oldest first, then what is settled
 	Settled   int64             // Unix milliseconds: what had ended by then stands below, later ends stay where they were
 	Ended     []domain.Question // the newest that have ended today
+	Answered  time.Duration     // how long answers take, 0 if there was none
 	More      int               // open ones that are not shown
 	All       bool              // the newest of all are shown instead, newest first
 	Now       time.Time
@@ -59,8 +60,13 @@ func (p QuestionsProps) facts() []fact {
 			open = append(open, q.Question)
 		}
 	}
+	var answered []fact
+	if p.Answered > 0 {
+		within := age(max(p.Answered, time.Second))
+		answered = []fact{{name: "Answered within", value: within, beside: "median, 30 days"}}
+	}
 	if len(open) == 0 {
-		return list
+		return append(list, answered...)
 	}
 	first := slices.MinFunc(open, func(a, b domain.Question) int { return a.AskedAt.Compare(b.AskedAt) })
 	longest := "< 1 min"
@@ -68,8 +74,11 @@ func (p QuestionsProps) facts() []fact {
 		longest = age(waits)
 	}
 	next := slices.MinFunc(open, func(a, b domain.Question) int { return a.Expires.Compare(b.Expires) })
-	return append(list, fact{name: "Longest waits", value: longest},
-		fact{name: "Ends next", value: age(next.Expires.Sub(p.Now))})
+	ends := fact{name: "Ends next", value: age(next.Expires.Sub(p.Now))}
+	if (QuestionProps{Question: next, Now: p.Now}).passed() > 80 {
+		ends.tone = "text-caution"
+	}
+	return append(append(list, fact{name: "Longest waits", value: longest}, ends), answered...)
 }
 
 // lead says who waits: "Two agents stand still until somebody answers."

@@ -29,6 +29,10 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 	if err := query.Err(); err != nil {
 		return err
 	}
+	var err error
+	if p.Answered, err = c.service.Questions.AnsweredWithin(r.Context()); err != nil {
+		return err
+	}
 	newest, err := c.service.Questions.List(r.Context(), "", false, shownQuestions)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ type questionStore interface {
 	AddQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) (domain.Question, error)
 	Question(ctx context.Context, id int64) (domain.Question, error)
 	Questions(ctx context.Context, project string, open bool, now time.Time, limit int) ([]domain.Question, error)
+	AnsweredWithin(ctx context.Context, after time.Time) (time.Duration, error)
 	RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error)
 	EndQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) error
 	RemoveQuestions(ctx context.Context, token int64, before time.Time, keep int) error
@@ -171,6 +172,11 @@ func (s *Questions) List(ctx context.Context, project string, open bool, limit i
 		list[i] = list[i].At(now)
 	}
 	return list, err
+}
+
+// AnsweredWithin returns the median of the time until questions were answered in the last 30 days, 0 if none was.
+func (s *Questions) AnsweredWithin(ctx context.Context) (time.Duration, error) {
+	return s.store.AnsweredWithin(ctx, clock.Now().AddDate(0, 0, -30))
 }
 
 // MayAnswer returns Forbidden unless the actor may answer the question.

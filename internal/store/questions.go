@@ -127,6 +127,16 @@ func (db questions) Questions(
 		" ORDER BY id DESC LIMIT $1", args...)
 }
 
+// AnsweredWithin returns the median of the time until questions were answered, of those answered after a time; 0 if
+// none was.
+func (db questions) AnsweredWithin(ctx context.Context, after time.Time) (time.Duration, error) {
+	const answered = " FROM questions WHERE state = 'answered' AND ended_at_ms > $1"
+	var ms int64
+	err := db.engine.Read.QueryRowContext(ctx, "SELECT ended_at_ms - asked_at_ms"+answered+
+		" ORDER BY 1 LIMIT 1 OFFSET (SELECT (COUNT(*) - 1) / 2"+answered+")", after.UnixMilli()).Scan(&ms)
+	return time.Duration(ms) * time.Millisecond, db.Translate(unlessMissing(err))
+}
+
 // RecentQuestions returns the questions that are open or ended after a time, oldest first, with the beginnings of their
 // prompts and answers, and without details, options and tools: there may be thousands.
 func (db questions) RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error) {

@@ -46,6 +46,35 @@ func TestTooManyOpenQuestionsAreRefused(t *testing.T) {
 	})
 }
 
+// TestTheMedianIsOfAnswersAlone, and only of those after a time.
+func TestTheMedianIsOfAnswersAlone(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		now := time.UnixMilli(1_000_000)
+		want := func(median time.Duration) {
+			t.Helper()
+			if got, err := db.AnsweredWithin(t.Context(), now); err != nil || got != median {
+				t.Errorf("%v, %v; want %v", got, err, median)
+			}
+		}
+		want(0)
+		for i, state := range []domain.QuestionState{
+			domain.QuestionAnswered, domain.QuestionAnswered, domain.QuestionWithdrawn, domain.QuestionAnswered, domain.QuestionAnswered,
+		} {
+			q, err := db.AddQuestion(t.Context(), &domain.AuditEntry{}, domain.Question{
+				Kind: domain.QuestionText, Prompt: fmt.Sprint(i), Asker: "7", AskedAt: now, Expires: now.Add(time.Hour), State: domain.QuestionOpen,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.State, q.Ended, q.Answer = state, now.Add(time.Duration(i)*time.Minute), &domain.Answer{Value: "x"}
+			if err := db.EndQuestion(t.Context(), &domain.AuditEntry{}, q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want(3 * time.Minute) // of 1, 3 and 4; the first ended too early
+	})
+}
+
 // TestOldQuestionsAreRemoved: those that ended before a time, and all but a number that ended last; never open ones.
 func TestOldQuestionsAreRemoved(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
