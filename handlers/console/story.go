@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
@@ -55,6 +56,7 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 		// It grows all the time; cut to the minute, unchanged content renders to the same bytes.
 		p.Story.Visits[i].Blocked = p.Story.Visits[i].Blocked.Truncate(time.Minute)
 	}
+	p.Failure, _ = strconv.ParseInt(r.URL.Query().Get("failure"), 10, 64)
 	p.Stages, p.Layout = found.Pipeline.Stages, found.Pipeline.Board.Layout
 	return p, nil
 }

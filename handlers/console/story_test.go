@@ -217,7 +217,7 @@ func TestStoryChangesThatAreRefused(t *testing.T) {
 	}
 	s.Do("POST", auditPage, "do=unblock&version="+now, "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site").WantStatus(t, http.StatusForbidden)
 	s.project.Close()
-	s.Submit(auditPage, "version", now, "do", "move", "stage", "4_merge").WantStatus(t, http.StatusBadGateway).WantText(t, "The project server did not answer", "Try again")
+	s.Submit(auditPage, "version", now, "do", "move", "stage", "4_merge").WantStatus(t, http.StatusBadGateway).WantText(t, "The project server did not answer. Nothing is running at its address.", "Try again")
 
 	s = newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog})
 	s.Submit(auditPage, "version", "x", "do", "unblock").WantStatus(t, http.StatusForbidden).WantText(t, "accepts no changes", "--allow-writes")
@@ -231,7 +231,7 @@ func TestStoryThatIsGoneKeepsItsPage(t *testing.T) {
 	s.Get("/projects/webshop/stories/8_never").WantStatus(t, http.StatusNotFound)
 	s.Get("/projects/none/stories/9_story_old").WantStatus(t, http.StatusNotFound)
 	s.project.Close()
-	s.Get("/projects/webshop/stories/9_story_old").WantStatus(t, http.StatusOK).WantText(t, "No details", "refused", "QA → Merge")
+	s.Get("/projects/webshop/stories/9_story_old").WantStatus(t, http.StatusOK).WantText(t, "No details", "Nothing is running at its address.", "QA → Merge")
 }
 
 func TestStoryOfHostileNamesAndText(t *testing.T) {
@@ -343,10 +343,14 @@ func TestAFailureOfSeveralLinesIsALog(t *testing.T) {
 		"Merge failed", "28 earlier lines", "ok &lt;1&gt;\n", "ok &lt;28&gt;</pre>", `aria-label="Last 12 of 40 lines"`,
 		"<code data-n=\"29\">ok &lt;29&gt;\n</code><code data-n=\"30\">", `<code data-n="38" id="failure-log,first" class="bad">--- FAIL: TestPay (0.1s)`,
 		"ok &lt;40&gt;\n</code></pre>", `href="#failure-log,first">first at 38</a>`, `data-copy="failure-log">Copy`)
-	for i := range 3 {
-		s.Record("webshop", fmt.Sprintf(`{"type":"merge_failure","story_id":"7_story_pay","reason":"r","timestamp_ms":%d}`, time.Now().UnixMilli()+int64(i)))
+	const page = "/projects/webshop/stories/7_story_pay"
+	for i, reason := range []string{`of old\nFAIL`, "r", "r"} {
+		s.Record("webshop", fmt.Sprintf(`{"type":"merge_failure","story_id":"7_story_pay","reason":"%s","timestamp_ms":%d}`, reason, time.Now().UnixMilli()+int64(i)))
 	}
-	s.Get("/projects/webshop/stories/7_story_pay").WantText(t, ", for the 3rd time")
+	s.Get(page).WantText(t, ", for the 3rd time", `Failures of this story <span class="n">3</span>`, "the same last line", `href="`+page+`?failure=1" class="link">2 lines</a>`).
+		WantNoText(t, "of old")
+	s.Get(page+"?failure=1").WantText(t, "Merge failed", "Close</a>", `<code data-n="1">of old`, `<code data-n="2" id="failure-log,first" class="bad">FAIL`).
+		WantNoText(t, "ok &lt;29&gt;")
 	for _, path := range []string{"/", "/projects/webshop", "/waiting"} {
 		s.Get(path).WantText(t, "ok &lt;40&gt;").WantNoText(t, "ok &lt;39&gt;", "FAIL: TestPay")
 	}
