@@ -41,6 +41,14 @@ func (c Chat) Told(stories int) string {
 	return "Told the team " + c.In() + " about " + domain.Count(stories, "story", "stories") + "."
 }
 
+// chooses is what the button that chooses a whole list says after the verb.
+func chooses(stories int) string {
+	if stories == 1 {
+		return "it"
+	}
+	return "all " + thousands(stories)
+}
+
 // StoryOf returns the story of an address as StoryURL makes it.
 func StoryOf(address string) (ref domain.StoryRef, ok bool) {
 	rest, isStory := strings.CutPrefix(address, "/projects/")

@@ -120,14 +120,6 @@ func (l waitingLine) choice() string {
 	return cmp.Or(number(l.Item.StoryID, l.Item.StoryName), domain.Cut(l.Item.StoryName, 60))
 }
 
-// Over returns the stories over their usual time that the page lists.
-func (p WaitingProps) Over() (list []domain.StoryRef) {
-	for _, l := range p.over {
-		list = append(list, domain.StoryRef{Project: l.Project, ID: l.Item.StoryID})
-	}
-	return list
-}
-
 // times is a multiple of the usual time: "26 ×", "3.1 ×".
 func (l waitingLine) times() string {
 	if n := l.Times(); n < 0.1 {

@@ -12,18 +12,7 @@ import (
 
 // Waiting shows all stories in work by their age as a multiple of what is usual in their stage.
 func (c *Console) Waiting(w http.ResponseWriter, r *http.Request) error {
-	p, err := c.waitingProps(r, r.URL.Query())
-	if err != nil {
-		return err
-	}
-	return c.render(w, r, view{
-		frame:      views.Frame{Title: "Waiting longest", Scripts: []string{"tell.js"}},
-		part:       views.WaitingPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Waiting(p, part) },
-	})
-}
-
-func (c *Console) waitingProps(r *http.Request, query url.Values) (views.WaitingProps, error) {
+	query := r.URL.Query()
 	p := views.WaitingProps{
 		Filter: views.WaitingFilter{
 			Project: query.Get("project"), Stage: query.Get("stage"), Show: views.WaitingShow(query.Get("show")),
@@ -32,15 +21,19 @@ func (c *Console) waitingProps(r *http.Request, query url.Values) (views.Waiting
 	}
 	for name, text := range map[string]string{"project": p.Filter.Project, "stage": p.Filter.Stage} {
 		if err := domain.CheckFilter(name, text); err != nil {
-			return p, err
+			return err
 		}
 	}
 	s := c.service.Overview.Snapshot(r.Context())
 	p.Use(domain.WaitingLongest(s.Pipelines, p.Now), s.Owners, s.Alerts.Acknowledged)
-	return p, nil
+	return c.render(w, r, view{
+		frame:      views.Frame{Title: "Waiting longest", Scripts: []string{"tell.js"}},
+		part:       views.WaitingPart(p),
+		pageAround: func(part templ.Component) templ.Component { return views.Waiting(p, part) },
+	})
 }
 
-// Tell tells the team about the stories that the form names, or else about those over their usual time.
+// Tell tells the team about the stories that the form names.
 func (c *Console) Tell(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	var stories []domain.StoryRef
 	for _, address := range fields["story"] {
@@ -49,13 +42,6 @@ func (c *Console) Tell(w http.ResponseWriter, r *http.Request, fields url.Values
 			return domain.Errorf(domain.Invalid, "story: must be the address of a story")
 		}
 		stories = append(stories, ref)
-	}
-	if len(stories) == 0 {
-		p, err := c.waitingProps(r, fields)
-		if err != nil {
-			return err
-		}
-		stories = p.Over()
 	}
 	next := localPath(fields.Get("next"))
 	told, rooms, err := c.service.Bot.Tell(r.Context(), fields.Get("word"), stories)

@@ -38,6 +38,9 @@ func (s *Bot) Tell(ctx context.Context, word string, stories []domain.StoryRef) 
 			t.More++
 		}
 	}
+	if len(stories) == 0 {
+		return t, nil, domain.Errorf(domain.Invalid, "no story is chosen")
+	}
 	if len(t.Stories) == 0 {
 		return t, nil, domain.Errorf(domain.NotFound, "none of these stories is on a board any more")
 	}
