@@ -53,10 +53,10 @@ func auditChanges(e domain.AuditEntry) (list []auditChange) {
 	return list
 }
 
-// auditShown returns those changes that the line of an entry shows: ids stand in what unfolds.
+// auditShown returns those changes that the line of an entry shows: ids and rules stand in what unfolds.
 func auditShown(list []auditChange) (shown []auditChange, more int) {
 	for _, c := range list {
-		if c.field != "id" {
+		if c.field != "id" && c.field != "rules" {
 			shown = append(shown, c)
 		}
 	}
@@ -81,6 +81,9 @@ func (e AuditLine) verb() string {
 		}
 	}
 	if verb, known := auditVerbs[e.Action]; known {
+		if start, isAbout := strings.CutSuffix(verb, " about"); isAbout && e.Subject == "" {
+			return strings.TrimSuffix(start, " a question") + " a question"
+		}
 		return verb
 	}
 	return actionWords(e.Action)

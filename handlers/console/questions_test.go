@@ -54,6 +54,7 @@ func TestQuestionsAreShownExactlyAndNeverAsMarkup(t *testing.T) {
 	s.Get("/questions").WantText(t, "<mark>U+202E</mark>", "hidden character", "&lt;img src=x").
 		WantNoText(t, "\u202e", "<script>alert", "<img src=x")
 	s.Get("/").WantText(t, "<b>2</b> <span>ask</span>")
+	s.Get("/audit").WantText(t, "Asked a question")
 }
 
 // TestNoPageHasAQuestionsHiddenCharacters in its HTML, neither in a text nor in an attribute, while it is open or afterwards.
