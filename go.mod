@@ -2,6 +2,8 @@ module switchyard
 
 go 1.26.0
 
+ignore node_modules
+
 require (
 	github.com/SherClockHolmes/webpush-go v1.4.0
 	github.com/a-h/templ v0.3.977

@@ -11,10 +11,15 @@ only_out_of_time() {
 FAIL" ]
 }
 
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cache=$(go env GOCACHE)/fuzz/switchyard
 for package in $(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do
-	for target in $(go test -vet=off -ldflags="-s -w" -list '^Fuzz' "./$package" | grep '^Fuzz'); do
+	go test -c -vet=off -ldflags="-s -w" -fuzz . -o "$dir/fuzz.test" "./$package"
+	for target in $(sed -n 's/^func \(Fuzz[^(]*\)(.*/\1/p' "$package"/*_test.go); do
 		echo "fuzz $package $target"
-		out=$(go test -vet=off -ldflags="-s -w" -run '^$' -fuzz "^$target\$" -fuzztime "$time" "./$package") ||
+		out=$(cd "$package" && "$dir/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" \
+			-test.fuzzcachedir "$cache/$package" -test.timeout 10m 2>&1) ||
 			only_out_of_time "$out" "$target" || { echo "$out"; exit 1; }
 	done
 done
