@@ -1,10 +1,12 @@
-// While the pointer or the focus is in the grid, its rows keep their order: a button applies the new one, as loading the page
-// does. A wagon with the focus keeps it when its story moves.
+// While the page refreshes, rows change places only if the worst trouble of one has changed. While the pointer or the focus is in
+// the grid, not even then: a button applies the new order, as loading the page does. A wagon with the focus keeps it when its
+// story moves.
 (() => {
   const isUsed = () => document.querySelector('.grid-table:hover') !== null || document.activeElement.closest('.grid-table') !== null
   const bodies = (root) => [...root.querySelectorAll('.grid-table > tbody')]
   const order = (body) => [...body.rows].map((row) => row.id)
   const address = (part) => part?.dataset.hxGet?.replace(/[?&]v=[^&]*/, '')
+  const trouble = (row) => ['.signal-stop', '.signal-caution', ''].findIndex((signal) => !signal || row.querySelector('.troubles > ' + signal))
   const button = (root) => root.querySelector('[data-order]')
 
   let wanted = null // the new order of each group by its id, while the old one is kept
@@ -15,7 +17,7 @@
     focused = activeElement.matches('.wagon') ? { story: activeElement.pathname, row: activeElement.closest('tr').id } : null
     const kept = wanted !== null || isUsed()
     wanted = null
-    if (!kept || target.id !== 'overview' || address(target) !== address(fragment.querySelector('#overview'))) return
+    if (target.id !== 'overview' || address(target) !== address(fragment.querySelector('#overview'))) return
     const now = new Map(bodies(target).map((body) => [body.parentElement.id, order(body)]))
     const next = new Map()
     let differs = false
@@ -24,8 +26,8 @@
       const after = order(body)
       next.set(body.parentElement.id, after)
       const place = (row) => before.indexOf(row.id) + 1 || 1e9
-      body.append(...[...body.rows].sort((a, b) => place(a) - place(b)))
-      differs ||= order(body).join('\n') !== after.join('\n')
+      body.append(...[...body.rows].sort((a, b) => (kept ? 0 : trouble(a) - trouble(b)) || place(a) - place(b)))
+      differs ||= kept && order(body).join('\n') !== after.join('\n')
     }
     if (!differs) return
     wanted = next

@@ -1,8 +1,10 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -81,6 +83,54 @@ func TestARefreshShiftsNothing(t *testing.T) {
 	browsertest.Eval[bool](tab, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 	for _, shift := range browsertest.Eval[[]string](tab, `window.shifts`) {
 		t.Errorf("shifted: %s", shift)
+	}
+}
+
+// TestTheGridOfLargeBoardsStaysWhereItIs while stories move, finish, and are blocked and unblocked: 0.1 is the layout shift that
+// readers do not mind.
+func TestTheGridOfLargeBoardsStaysWhereItIs(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	names := []string{"alpha", "beta", "gamma", "delta"}
+	boards := map[string][]domain.Stage{}
+	for i, name := range names {
+		list := make([]string, 5)
+		for j := range 2500 {
+			list[j%5] += fmt.Sprintf(", %d_story_of_%s", j, name)
+		}
+		boards[name] = board("1_backlog:"+list[0], "2_current:"+list[1], "3_qa:"+list[2], "4_merge:"+list[3], "5_done:"+list[4])
+		boards[name][i%3+1].Items[0].Blocked = "why"
+		s.add(name, boards[name])
+	}
+	tab := browsertest.Open(t)
+	tab.Media("prefers-reduced-motion", "reduce")
+	tab.Goto(s.URL + "/")
+	tab.Find("heading", "Overview")
+	browsertest.Eval[bool](tab, `window.shifted = [], window.shift = 0, new PerformanceObserver(list => {
+		for (const { value, sources } of list.getEntries())
+			if (sources.some(({ node }) => node?.parentElement?.closest('.grid-table'))) window.shift += value, window.shifted.push(value + sources.map(({ node, previousRect: a, currentRect: b }) => `+"`${node?.outerHTML?.slice(0, 120)} ${JSON.stringify(a)} ${JSON.stringify(b)}`"+`).join('\n'))
+	}).observe({type: 'layout-shift', buffered: false}), true`)
+	for turn := range 30 {
+		name := names[turn%len(names)]
+		stages := slices.Clone(boards[name])
+		for i := len(stages) - 1; i > 0; i-- {
+			from, to := &stages[i-1], &stages[i]
+			story := from.Items[0]
+			story.Blocked, story.Since = "", time.Now()
+			if i == turn%3+1 {
+				story.Blocked = "why"
+			}
+			from.Items, to.Items = from.Items[1:], append(slices.Clone(to.Items), story)
+			s.move(name, story.StoryID, from.Name, to.Name, time.Now())
+		}
+		boards[name] = stages
+		s.boards.set(name, stages)
+		refresh(tab)
+		tab.Wait(fmt.Sprintf(`document.querySelector('#project-%s .last .load').textContent === '%d'`, name, len(stages[4].Items)))
+	}
+	browsertest.Eval[bool](tab, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+	if shift := browsertest.Eval[float64](tab, `window.shift`); shift > 0.1 {
+		t.Errorf("the grid shifts by %.3f %s", shift, browsertest.Eval[[]string](tab, "window.shifted"))
 	}
 }
 
