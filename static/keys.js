@@ -20,14 +20,31 @@
     event.target.click()
   })
 
-  // Escape in a filter clears it, and a second one leaves it, as it leaves any other field.
+  // Escape in a filter clears it, and a second one leaves it, as it leaves any other field but one of a menu, which closes.
   const leave = (event) => {
     const field = event.target
+    if (field.closest('[popover]')) return
     if (!('filter' in field.dataset) || field.value === '') return field.blur()
     event.preventDefault() // the browser would empty the field and leave the filter as it is
     field.value = ''
     field.form.requestSubmit()
   }
+
+  // Arrow keys, Home and End move through the menu of a row, from the button that has opened it, too.
+  document.addEventListener('keydown', (event) => {
+    const menu = event.target.closest('[popover]') ?? event.target.popoverTargetElement
+    if (!menu?.matches('.row-menu:popover-open') || event.target.matches('input, select')) return
+    const entries = [...menu.querySelectorAll('.entry')].filter((entry) => entry.checkVisibility())
+    const at = entries.indexOf(document.activeElement)
+    const to = { ArrowDown: at + 1, ArrowUp: Math.max(at, 0) - 1, Home: 0, End: -1 }[event.key]
+    if (to === undefined) return
+    event.preventDefault()
+    entries.at(to % entries.length).focus()
+  })
+  // A dialog that a menu has opened gives the focus back to its entry there: browsers do so only if no other popover is open.
+  document.addEventListener('beforetoggle', ({ target, newState }) => {
+    if (newState === 'closed' && target.contains(document.activeElement)) document.querySelector(`.entry[popovertarget="${target.id}"]`)?.focus()
+  }, true)
 
   let going = 0 // when "g" was pressed
   document.addEventListener('keydown', (event) => {

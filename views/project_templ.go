@@ -103,7 +103,7 @@ func Project(p ProjectProps, form ProjectForm, story *StoryForm, flow *FlowProps
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = makeActive(p.Project.Name, ProjectURL(p.Project.Name), "project-name", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = makeActive(p.Project.Name, ProjectURL(p.Project.Name), "project-name", "btn").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -172,7 +172,7 @@ func Project(p ProjectProps, form ProjectForm, story *StoryForm, flow *FlowProps
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = removeProject(p.Project.Name, "project-name", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = removeProject(p.Project.Name, "project-name", "btn").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

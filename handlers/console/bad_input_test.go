@@ -88,11 +88,12 @@ func TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab(t *testing.T) {
 		t.Errorf("back at %s", path)
 	}
 
-	buttons := tab.All("button", "Remove")
+	tab.Find("button", "Actions for beta").Click()
+	remove := tab.Find("button", "Remove")
 	if _, err := s.Projects.Remove(t.Context(), "beta"); err != nil { // in another tab
 		t.Fatal(err)
 	}
-	buttons[2].Call(`function() { this.click() }`)
+	remove.Call(`function() { this.click() }`)
 	browsertest.Eval[bool](tab, `document.querySelector(':popover-open form')?.requestSubmit() ?? true`)
 	tab.Wait(`document.querySelector('h1').textContent === 'Not found' || !document.body.innerText.includes('beta')`)
 	if names := s.Projects.Registry().Projects; len(names) != 2 {

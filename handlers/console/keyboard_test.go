@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 )
 
@@ -81,11 +83,12 @@ func TestActionsByKeyboard(t *testing.T) {
 	tab.Wait(`document.documentElement.dataset.theme === 'dark'`)
 
 	tab.KeysTo("gp", "Projects")
-	press(tab, tab.All("button", "Remove")[1], kb.Enter) // asks first, with Cancel in focus
+	press(tab, tab.Find("button", "Actions for beta"), kb.Enter)
+	press(tab, tab.Find("button", "Remove"), kb.Enter) // asks first, with Cancel in focus
 	tab.Find("heading", "Remove beta?")
 	tab.Wait(`document.activeElement.textContent === 'Cancel'`)
 	tab.Keys(kb.Escape)
-	tab.Wait(`!document.querySelector(':popover-open')`)
+	tab.Wait(`document.querySelectorAll(':popover-open').length === 1`)
 	tab.Keys(kb.Enter) // the focus is back on the button
 	tab.Wait(`document.activeElement.textContent === 'Cancel'`)
 	tab.Keys(kb.Tab + kb.Enter)
@@ -118,6 +121,40 @@ func TestActionsByKeyboard(t *testing.T) {
 	tab.Wait(`document.querySelector('#keys:popover-open')`)
 	tab.Keys(kb.Escape)
 	tab.KeysTo("go", "Overview")
+}
+
+// TestArrowKeysWalkTheMenusOfRows on each page that has some. Escape closes one and gives the focus back to its button.
+func TestArrowKeysWalkTheMenusOfRows(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newWholeSite(t)
+	gatewaytest.NamedToken(t, s.Service, "ci", domain.RoleViewer)
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/login")
+	tab.Find("textbox", "Token").Type(gatewaytest.AdminToken + kb.Enter)
+	tab.Find("heading", "Overview")
+	for _, menu := range []struct{ path, row, entries string }{
+		{"/projects", "beta", "Make active, Edit address and token, Its agents, Its events, Its flow, Remove"},
+		{"/agents", "builder-2", "Rename, Remove"},
+		{"/waiting", "12", "Its project, Acknowledge"},
+		{"/access", "ci", "Revoke"},
+	} {
+		tab.Goto(s.URL + menu.path)
+		press(tab, tab.Find("button", "Actions for "+menu.row), kb.Enter)
+		tab.Wait(`document.querySelector(':popover-open')`)
+		want := strings.Split(menu.entries, ", ")
+		first, last := want[0], want[len(want)-1]
+		keys := slices.Repeat([]string{kb.ArrowDown}, len(want)+1)
+		var reached []string
+		for _, key := range append(keys, kb.ArrowUp, kb.Home, kb.End) {
+			tab.Keys(key)
+			reached = append(reached, browsertest.Eval[string](tab, `document.activeElement.innerText`))
+		}
+		if want = append(want, first, last, first, last); !slices.Equal(reached, want) {
+			t.Errorf("%s: the keys lead to %q, want %q", menu.path, reached, want)
+		}
+		tab.Keys(kb.Escape)
+		tab.Wait(`!document.querySelector(':popover-open') && document.activeElement.ariaLabel === 'Actions for ` + menu.row + `'`)
+	}
 }
 
 func TestFocusStaysWhileThePageChanges(t *testing.T) {
