@@ -172,17 +172,6 @@ func foundState(s domain.StoryRef, stuck []string) (signal Signal, trouble strin
 	return signal, trouble, s.Item.TroubleSince()
 }
 
-// troubleSince is when a story was blocked or its merge failed, zero if that is unknown or neither is so.
-func troubleSince(s domain.StoryRef) time.Time {
-	switch {
-	case s.Item.Blocked != "":
-		return s.Item.BlockedSince
-	case s.Item.MergeFailure != "":
-		return s.Item.MergeFailedSince
-	}
-	return time.Time{}
-}
-
 // foundClass marks stories that are finished, and those that are on no board.
 func foundClass(s domain.StoryRef, trouble string) string {
 	switch {

@@ -20,7 +20,7 @@ func TestASearchSaysWhatIsOnABoardNow(t *testing.T) {
 	s.Get("/search?q=audit&board=now").WantText(t, "/search?q=audit&amp;kind=stories&amp;board=now", "Everywhere", auditPage).WantNoText(t, "9_story_audit_old")
 }
 
-// TestASearchSaysSinceWhenAStoryIsBlocked, which is not when it came into its stage.
+// TestASearchSaysSinceWhenAStoryIsBlocked, once, and not when it came into its stage.
 func TestASearchSaysSinceWhenAStoryIsBlocked(t *testing.T) {
 	s := newConsoleSite(t)
 	list := board("1_backlog:", "2_current: 1_story_keys!waiting for a key", "5_done:")
@@ -29,7 +29,7 @@ func TestASearchSaysSinceWhenAStoryIsBlocked(t *testing.T) {
 	s.Record("alpha", moved("1_story_keys", "1_backlog", "2_current", now.Add(-100*time.Hour)),
 		fmt.Sprintf(`{"type":"story_blocked","story_id":"1_story_keys","reason":"a key","timestamp_ms":%d}`, now.Add(-50*time.Hour).UnixMilli()))
 	s.add("alpha", nil)
-	s.Get("/search?q=keys").WantText(t, "blocked</span>", " for ", "2 d")
+	s.Get("/search?q=keys").WantText(t, `signal-stop">blocked</span>`, "2 d").WantNoText(t, "4 d")
 }
 
 func TestASearchThatFindsNothingAsksWhatWasMeant(t *testing.T) {
