@@ -23,9 +23,10 @@
 
   // The wagon of a story that has moved travels from its old position to the new one, or to the count at the end of its
   // track. A story from the backlog starts at the count there.
+  const finished = (row) => Number(row.querySelector('.last .load')?.textContent.replaceAll(',', ''))
   const wagons = () => new Map([...document.querySelectorAll('.rail .wagon')].map((wagon) => {
     const row = wagon.closest('tr')
-    return [wagon.pathname, { wagon, ghost: wagon.cloneNode(true), row: row.id, at: wagon.closest('td').dataset.label, box: wagon.getBoundingClientRect(), done: row.querySelector('.last .load')?.textContent }]
+    return [wagon.pathname, { wagon, ghost: wagon.cloneNode(true), row: row.id, at: wagon.closest('td').dataset.label, box: wagon.getBoundingClientRect(), done: finished(row) }]
   }))
   const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)')
   const move = (element, by, reverse) => element.animate(
@@ -44,7 +45,7 @@
     }
     for (const [story, { ghost, row, box, done }] of before) { // the element may now show another story
       const end = document.getElementById(row)?.querySelector('.last .load')
-      if (after.has(story) || !end || Number(end.textContent) <= Number(done)) continue
+      if (after.has(story) || !end || finished(end.closest('tr')) <= done) continue
       ghost.classList.add('ghost')
       ghost.ariaHidden = 'true'
       for (const side of ['left', 'top', 'width']) ghost.style[side] = box[side] + 'px'
@@ -229,13 +230,14 @@
     if (since === null) return
     old.querySelector('[data-known]').textContent = 'as of ' + new Date(since).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
   })
+  const thousands = (digits) => Number(digits).toLocaleString('en')
   // Every answer updates the number of open alerts in the header.
   document.addEventListener('htmx:afterRequest', (event) => {
     const open = event.detail.xhr.getResponseHeader('Attention')
     const count = document.querySelector('[data-attention]')
     if (open === null || !count) return
-    count.textContent = open === '0' ? '' : open
-    count.parentElement.title = open === '0' ? '' : open + (open === '1' ? ' needs attention' : ' need attention')
+    count.textContent = open === '0' ? '' : thousands(open)
+    count.parentElement.title = open === '0' ? '' : thousands(open) + (open === '1' ? ' needs attention' : ' need attention')
   })
   // The tab's icon has the worst signal.
   document.addEventListener('htmx:afterRequest', (event) => {
@@ -249,7 +251,7 @@
     const link = document.querySelector('[data-asking]')
     if (open === null || !link) return
     link.hidden = open === '0'
-    link.querySelector('b').textContent = open
+    link.querySelector('b').textContent = thousands(open)
   })
   document.addEventListener('htmx:afterSettle', () => {
     const titled = document.querySelector('[data-title]') // a part may have a newer title than its page

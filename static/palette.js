@@ -78,7 +78,7 @@
     if (target !== list()) return
     const all = options()
     choose(all.find((option) => option.ariaDisabled !== 'true'))
-    document.getElementById('announcer').textContent = all.length + ' found'
+    document.getElementById('announcer').textContent = all.length.toLocaleString('en') + ' found'
     if (!entered || !isCurrent()) return
     const { inNewTab } = entered
     entered = null

@@ -2,7 +2,6 @@ package views
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -85,8 +84,8 @@ func (p ProjectProps) past() string {
 
 // summary is for readers who cannot see the chart.
 func (c dayChart) summary() string {
-	return fmt.Sprintf("%s finished in %d days, most of them, %d, on %s", domain.Count(c.total, "story", "stories"),
-		len(c.days), c.highest.Finished, c.highest.Day.Format(dayFormat))
+	return fmt.Sprintf("%s finished in %d days, most of them, %s, on %s", domain.Count(c.total, "story", "stories"),
+		len(c.days), thousands(c.highest.Finished), c.highest.Day.Format(dayFormat))
 }
 
 func longestVisit(stages []domain.StageTime) time.Duration {
@@ -128,16 +127,16 @@ func facts(working int, charts domain.Charts, agents []domain.Agent) []fact {
 			running++
 		}
 	}
-	list := []fact{{name: "In work", value: strconv.Itoa(working)}}
+	list := []fact{{name: "In work", value: thousands(working)}}
 	if n := len(charts.Days); n > 1 {
-		today := fact{name: "Finished today", value: strconv.Itoa(charts.Days[n-1].Finished)}
+		today := fact{name: "Finished today", value: thousands(charts.Days[n-1].Finished)}
 		if usual := perDay(charts.Days[:n-1]); usual >= 0.5 {
 			today.beside = fmt.Sprintf("usually %.0f", usual)
 		}
 		list = append(list, today)
 	}
 	list = append(list, fact{
-		name: "Agents running", value: strconv.Itoa(running), beside: "of " + strconv.Itoa(len(agents)),
+		name: "Agents running", value: thousands(running), beside: "of " + thousands(len(agents)),
 	})
 	if charts.ToDone.Visits > 0 {
 		past := beginning(pastText(charts.Past, charts.Days))
@@ -161,12 +160,12 @@ func perDay(days []domain.DayCount) float64 {
 func compared(days []domain.DayCount, before int) (words, class string) {
 	sum := finished(days)
 	if before < len(days)/2 { // too few for a percentage
-		return fmt.Sprintf("%d in the %d days before", before, len(days)), "text-muted"
+		return fmt.Sprintf("%s in the %d days before", thousands(before), len(days)), "text-muted"
 	}
 	change := 100 * (sum - before) / before
 	switch {
 	case change > 0:
-		return fmt.Sprintf("+ %d %% on the %d before", change, len(days)), "text-clear"
+		return fmt.Sprintf("+ %s %% on the %d before", thousands(change), len(days)), "text-clear"
 	case change < 0:
 		return fmt.Sprintf("− %d %% on the %d before", -change, len(days)), "text-muted"
 	}

@@ -294,9 +294,9 @@ func failureLog(id, reason string) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var15 string
-				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(first + at + 1))
+				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(thousands(first + at + 1))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/failure.templ`, Line: 65, Col: 96}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/failure.templ`, Line: 65, Col: 93}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {
@@ -719,9 +719,9 @@ func logLines(id string, lines []string, after int) templ.Component {
 
 func logLabel(shown, all int) string {
 	if shown == all {
-		return "All " + strconv.Itoa(all) + " lines"
+		return "All " + thousands(all) + " lines"
 	}
-	return "Last " + strconv.Itoa(shown) + " of " + strconv.Itoa(all) + " lines"
+	return "Last " + strconv.Itoa(shown) + " of " + thousands(all) + " lines"
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -72,7 +72,7 @@ func (p FlowProps) projects() string {
 	case n == 1:
 		return domain.Cut(p.Query.Projects[0], 40)
 	default:
-		return fmt.Sprintf("%d of %d projects", n, len(p.Names))
+		return thousands(n) + " of " + domain.Count(len(p.Names), "project", "projects")
 	}
 }
 
@@ -147,7 +147,7 @@ func (p FlowProps) ageRest() string {
 	case held == old:
 		return "All of them wait for somebody."
 	}
-	return strconv.Itoa(held) + countWord(held, " of them waits", " of them wait") + " for somebody."
+	return thousands(held) + countWord(held, " of them waits", " of them wait") + " for somebody."
 }
 
 // The posts of the track of ages, in percent of its width: the percentiles 50, 85 and 95.
@@ -208,7 +208,7 @@ func (p FlowProps) gradeRest() string {
 		return "That is less than promised: take the 95 % column until it is right again."
 	case len(longest) >= 5:
 		first, last := longest[0].Day, longest[len(longest)-1].Day
-		return fmt.Sprintf("From %s to %s all %d fell short.", flowDate(first), flowDate(last), len(longest))
+		return fmt.Sprintf("From %s to %s all %s fell short.", flowDate(first), flowDate(last), thousands(len(longest)))
 	}
 	return ""
 }

@@ -78,7 +78,7 @@ func TestABoardShowsALimitedNumberOfStories(t *testing.T) {
 	if n := strings.Count(html, `id="story-`); n == 0 || n > 1500 {
 		t.Errorf("%d stories are shown", n)
 	}
-	if !strings.Contains(html, "20000") || !strings.Contains(html, "are not shown") {
+	if !strings.Contains(html, "20,000") || !strings.Contains(html, "are not shown") {
 		t.Error("the page does not say how many there are, and that some are not shown")
 	}
 }

@@ -3,7 +3,6 @@ package views
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -143,7 +142,7 @@ func targetSays(r domain.TargetRules) (list []words) {
 		shown, rest := split(names, 3)
 		shown = slices.Clone(shown)
 		if len(rest) > 0 {
-			shown = append(shown, strconv.Itoa(len(rest))+" more")
+			shown = append(shown, thousands(len(rest))+" more")
 		}
 		enumerate(shown, func(name string) { bold(domain.Cut(name, 60)) })
 	}

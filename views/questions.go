@@ -37,7 +37,7 @@ type QuestionProps struct {
 // Title returns the page's title, with the number of open questions.
 func (p QuestionsProps) Title() string {
 	if n := p.open(); n > 0 && !p.All {
-		return "(" + strconv.Itoa(n) + ") Questions"
+		return "(" + thousands(n) + ") Questions"
 	}
 	return "Questions"
 }

@@ -73,14 +73,7 @@ func upper(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// thousands returns a number with a separator between thousands: "12,345".
-func thousands(n int) string {
-	digits := strconv.Itoa(n)
-	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
-}
+func thousands(n int) string { return domain.Thousands(n) }
 
 // percent returns a length for SVG.
 func percent(value float64) string { return strconv.FormatFloat(value, 'f', 2, 64) + "%" }

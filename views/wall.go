@@ -2,7 +2,6 @@ package views
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"switchyard/internal/domain"
@@ -31,7 +30,7 @@ func (p WallProps) Title() string {
 	if p.Alerts.Open == 0 {
 		return "Wall"
 	}
-	return "(" + strconv.Itoa(p.Alerts.Open) + ") Wall"
+	return "(" + thousands(p.Alerts.Open) + ") Wall"
 }
 
 // open returns the alerts that the wall shows: those that nobody has acknowledged, the stuck stories as one.

@@ -35,7 +35,7 @@ func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request, fields url
 		var n int
 		var at time.Time
 		if n, at, err = c.service.Alerts.AcknowledgeStuck(r.Context(), duration); err == nil {
-			said = strconv.Itoa(n) + " stuck stories acknowledged" + strings.TrimPrefix(said, "Acknowledged")
+			said = domain.Thousands(n) + " stuck stories acknowledged" + strings.TrimPrefix(said, "Acknowledged")
 			key += strconv.FormatInt(at.UnixMilli(), 10)
 		}
 	} else {

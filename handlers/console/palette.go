@@ -86,7 +86,7 @@ func (p *palette) fill(ctx context.Context, text string) error {
 		}
 		p.add("Go to", "", p.pages(nil)...)
 		alerts := p.alerts(nil)
-		p.add("Needs attention", strconv.Itoa(p.s.Alerts.Open), alerts[:min(len(alerts), paletteOthers)]...)
+		p.add("Needs attention", domain.Thousands(p.s.Alerts.Open), alerts[:min(len(alerts), paletteOthers)]...)
 		p.add("Make active", "", p.switches(nil)...)
 		return nil
 	}
@@ -132,7 +132,7 @@ func (p *palette) find(ctx context.Context, text string) error {
 		if n == total {
 			return ""
 		}
-		return strconv.Itoa(n) + " of " + strconv.Itoa(total)
+		return domain.Thousands(n) + " of " + domain.Thousands(total)
 	}
 	var stories, texts, others []views.PaletteOption
 	for _, s := range found.Stories {

@@ -136,7 +136,7 @@ func (c *Console) RestoreProject(w http.ResponseWriter, r *http.Request, fields 
 	case 1:
 		text += " An agent is assigned to it again."
 	default:
-		text += " " + strconv.Itoa(agents) + " agents are assigned to it again."
+		text += " " + domain.Thousands(agents) + " agents are assigned to it again."
 	}
 	return c.notices.redirect(w, r, localPath(fields.Get("next")), views.Notice{Text: text})
 }

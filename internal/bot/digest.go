@@ -2,7 +2,6 @@ package bot
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -111,11 +110,11 @@ func (p *projectDigest) line() Line {
 	for _, title := range slices.SortedFunc(maps.Keys(p.moves), func(a, b string) int {
 		return cmp.Or(cmp.Compare(p.moves[b], p.moves[a]), cmp.Compare(a, b))
 	}) {
-		parts = append(parts, fmt.Sprintf("%d → %s", p.moves[title], title))
+		parts = append(parts, domain.Thousands(p.moves[title])+" → "+title)
 	}
 	count := func(n int64, what string) {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+			parts = append(parts, domain.Thousands(n)+" "+what)
 		}
 	}
 	for _, kind := range domain.EventKinds {

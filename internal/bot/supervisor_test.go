@@ -341,7 +341,7 @@ func TestBurstsBecomeDigests(t *testing.T) {
 		{"one", stories(1, "alpha"), []string{"alpha · s0"}},
 		{"five", stories(5, "alpha"), []string{"alpha · s0", "alpha · s1", "alpha · s2", "alpha · s3", "alpha · s4"}},
 		{"six", stories(6, "alpha", "beta"), []string{"6 events in 2 projects\nalpha: 3 → QA\nbeta: 3 → QA"}},
-		{"ten thousand", stories(10_000, "alpha"), []string{"10000 events in 1 project\nalpha: 10000 → QA"}},
+		{"ten thousand", stories(10_000, "alpha"), []string{"10,000 events in 1 project\nalpha: 10,000 → QA"}},
 		{"seldom", every(3*time.Second, 4), []string{"alpha · s0", "alpha · s1", "alpha · s2", "alpha · s3"}},
 		{"a trickle of nine", every(1100*time.Millisecond, 9), []string{"alpha · s0", "alpha · s1", "alpha · s2", "alpha · s3", "alpha · s4", "alpha · s5", "alpha · s6", "alpha · s7", "alpha · s8"}},
 		{"a minute of ten a second", every(99*time.Millisecond, 600), []string{
@@ -424,7 +424,7 @@ func TestDigestIsBounded(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		got := chat.texts()
-		if len(got) != 1 || len(got[0]) > 4100 || !strings.HasPrefix(got[0], "2000 events in 2000 projects") {
+		if len(got) != 1 || len(got[0]) > 4100 || !strings.HasPrefix(got[0], "2,000 events in 2,000 projects") {
 			t.Errorf("posted %d messages, %d bytes", len(got), len(got[0]))
 		}
 	})

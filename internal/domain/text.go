@@ -54,12 +54,21 @@ func CutBytes(text string, n int) string {
 	return text
 }
 
+// Thousands returns a number with a separator between thousands: "12,345".
+func Thousands[N int | int64](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
 // Count returns a number with its noun: "1 story", "3 stories".
 func Count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return strconv.FormatInt(int64(n), 10) + " " + many
+	return Thousands(n) + " " + many
 }
 
 // Secret is text that must not appear in a log, a page or an error: without Reveal, printers and encoders show

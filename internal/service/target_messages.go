@@ -107,7 +107,7 @@ func sentence(counts map[string]int) string {
 	left := maps.Clone(counts)
 	say := func(key, word string) {
 		if n := left[key]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+			parts = append(parts, domain.Thousands(n)+" "+word)
 		}
 		delete(left, key)
 	}
@@ -122,7 +122,7 @@ func sentence(counts map[string]int) string {
 	for _, kind := range domain.AlertKinds() {
 		word := kind.Word()
 		if n := left[alertCount+string(kind)]; kind == domain.AlertQuestion {
-			word, _ = strings.CutPrefix(domain.Count(n, "question", "questions"), strconv.Itoa(n)+" ")
+			word, _ = strings.CutPrefix(domain.Count(n, "question", "questions"), domain.Thousands(n)+" ")
 		}
 		say(alertCount+string(kind), word)
 	}

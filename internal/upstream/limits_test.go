@@ -39,9 +39,9 @@ func TestOversizePipelineIsCutAndSaysSo(t *testing.T) {
 		{stagesOf(50, 400), 50, 20_000, 400, ""},
 		{stagesOf(51, 2), 50, 100, 2, "only the first 50 of 51 stages are shown"},
 		{stagesOf(9000, 0), 50, 0, 0, "only the first 50 of 9000 stages are shown"},
-		{stagesOf(3, 9000), 3, 20_000, 2000, "only the first 20000 of 27000 stories are shown"},
-		{stagesOf(1, 40_000), 1, 20_000, 20_000, "only the first 20000 of 40000 stories are shown"},
-		{`{"left":80000,` + stagesOf(3, 2)[1:], 3, 6, 2, "only the first 6 of 80006 stories are shown"},
+		{stagesOf(3, 9000), 3, 20_000, 2000, "only the first 20,000 of 27,000 stories are shown"},
+		{stagesOf(1, 40_000), 1, 20_000, 20_000, "only the first 20,000 of 40,000 stories are shown"},
+		{`{"left":80000,` + stagesOf(3, 2)[1:], 3, 6, 2, "only the first 6 of 80,006 stories are shown"},
 		{`{"left":"out",` + stagesOf(1, 2)[1:], 1, 2, 2, ""},
 	} {
 		answer, err := newClient(t).Pipeline(t.Context(), serve(t, body(c.body)), nil)

@@ -135,7 +135,8 @@ func limit(
 		note = fmt.Sprintf("only the first %d of %d stages are shown", maxStages, stages)
 		list = list[:maxStages]
 	case items > maxItems || missing > 0:
-		note = fmt.Sprintf("only the first %d of %d stories are shown", min(items, maxItems), items+missing)
+		note = fmt.Sprintf("only the first %s of %s stories are shown",
+			domain.Thousands(min(items, maxItems)), domain.Thousands(items+missing))
 	}
 	changed, left := note != "" || len(raw) > maxRaw, maxItems
 	for i := range list {
