@@ -35,17 +35,27 @@ func (c Claim) Ended(stages []Stage, stage string) bool {
 		slices.ContainsFunc(stages[done:], func(s Stage) bool { return s.Name == stage })
 }
 
-// InOrder sorts items in the order in which they are begun: by the first number in their id, those without one last,
-// then by the id, byte by byte.
-func InOrder(items []Item) {
-	slices.SortStableFunc(items, func(a, b Item) int {
-		x, y := firstNumber(a.StoryID), firstNumber(b.StoryID)
-		if x == "" || y == "" {
-			return cmp.Or(cmp.Compare(len(y), len(x)), cmp.Compare(a.StoryID, b.StoryID))
+// NextStories returns the ids of the first most free items in the order in which they are begun: by the first number in
+// the id, those without one last, then by the id, byte by byte.
+func NextStories(items []Item, most int, free func(*Item) bool) (ids []string) {
+	for i := range items {
+		id := items[i].StoryID
+		if len(ids) == most && compareStories(id, ids[most-1]) > 0 || !free(&items[i]) {
+			continue
 		}
-		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a.StoryID, b.StoryID))
-	})
+		at, _ := slices.BinarySearchFunc(ids, id, compareStories)
+		ids = slices.Insert(ids[:min(len(ids), most-1)], at, id)
+	}
+	return ids
+}
+
+func compareStories(a, b string) int {
+	x, y := firstNumber(a), firstNumber(b)
+	if x == "" || y == "" {
+		return cmp.Or(cmp.Compare(len(y), len(x)), cmp.Compare(a, b))
+	}
+	x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
 }
 
 // firstNumber returns the first digits of a text, "" if there are none.

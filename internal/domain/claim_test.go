@@ -11,17 +11,14 @@ import (
 
 func TestStoriesAreBegunInOrder(t *testing.T) {
 	var items []domain.Item
-	want := "US-1-a 2_b 2_c 10_a task-010 story99999999999999999999999 alpha beta"
 	for id := range strings.FieldsSeq("beta task-010 10_a alpha 2_c story99999999999999999999999 2_b US-1-a") {
 		items = append(items, domain.Item{StoryID: id})
 	}
-	domain.InOrder(items)
-	var ids []string
-	for _, item := range items {
-		ids = append(ids, item.StoryID)
-	}
-	if got := strings.Join(ids, " "); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	free := func(i *domain.Item) bool { return i.StoryID != "2_c" }
+	for most, want := range map[int]string{9: "US-1-a 2_b 10_a task-010 story99999999999999999999999 alpha beta", 3: "US-1-a 2_b 10_a", 1: "US-1-a"} {
+		if got := strings.Join(domain.NextStories(items, most, free), " "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
 	}
 }
 

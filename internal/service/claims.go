@@ -169,16 +169,15 @@ func (s *Claims) next(
 		return "", false, err
 	}
 	stage := board.Stages[from]
-	items := slices.DeleteFunc(slices.Clone(stage.Items), func(i domain.Item) bool {
-		return i.Blocked != "" || moved[i.StoryID] || s.table.of(p.Name, i.StoryID) != nil
-	})
-	if len(items) == 0 {
-		return "", false, nil
+	free := func(i *domain.Item) bool {
+		return i.Blocked == "" && !moved[i.StoryID] && s.table.of(p.Name, i.StoryID) == nil
 	}
-	domain.InOrder(items)
 	var wanted []domain.Claim
-	for _, item := range items[:min(len(items), maxWanted)] {
-		wanted = append(wanted, s.table.newClaim(ctx, p.Name, item.StoryID, stage.Name))
+	for _, id := range domain.NextStories(stage.Items, maxWanted, free) {
+		wanted = append(wanted, s.table.newClaim(ctx, p.Name, id, stage.Name))
+	}
+	if len(wanted) == 0 {
+		return "", false, nil
 	}
 	c := wonClaim{entry: s.newEntry(ctx, "")}
 	won, _, err := s.table.add(ctx, &c.entry, wanted...)
