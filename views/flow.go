@@ -87,7 +87,7 @@ func (p FlowProps) facts() []fact {
 		list = append(list, fact{name: "Half within", value: days(at[0])}, fact{name: "85 % within", value: days(at[2])})
 	}
 	list = append(list, fact{name: "In work", value: thousands(len(r.Ageing))})
-	if over := p.olderThan(85); r.Percentiles != nil {
+	if over := olderThan(p.Report, 85); r.Percentiles != nil {
 		list = append(list, fact{name: "Older than 85 %", value: thousands(over)})
 	}
 	return list
@@ -96,8 +96,8 @@ func (p FlowProps) facts() []fact {
 func days(n int) string { return thousands(n) + " d" }
 
 // olderThan is how many stories in work exceed a percentile.
-func (p FlowProps) olderThan(level int) (n int) {
-	for _, age := range p.Report.Ageing {
+func olderThan(r *domain.FlowReport, level int) (n int) {
+	for _, age := range r.Ageing {
 		if age.Over >= level {
 			n++
 		}
@@ -116,7 +116,7 @@ func (p FlowProps) toForecast() string {
 
 // ageLead is the finding about what is in work, in a sentence.
 func (p FlowProps) ageLead() string {
-	switch old, older := p.olderThan(95), p.olderThan(85); {
+	switch old, older := olderThan(p.Report, 95), olderThan(p.Report, 85); {
 	case p.Report.Percentiles == nil:
 		return "Too few stories are finished to say which age is unusual."
 	case old > 0:
@@ -181,8 +181,8 @@ func (p FlowProps) when(level int) string {
 	return at.Format("2 Jan")
 }
 
-func (p FlowProps) gradeLead() string {
-	made, came := len(p.Report.Graded), p.Report.CameTrue()
+func gradeLead(r *domain.FlowReport) string {
+	made, came := len(r.Graded), r.CameTrue()
 	return fmt.Sprintf("Of %s at 85 %%, %d came true: %d %%.", domain.Count(made, "forecast", "forecasts"), came,
 		(100*came+made/2)/made)
 }
@@ -191,8 +191,8 @@ func (p FlowProps) gradeLead() string {
 const unreliable = 75
 
 // gradeRest says how the forecasts went wrong, "" if they did not.
-func (p FlowProps) gradeRest() string {
-	graded := p.Report.Graded
+func gradeRest(r *domain.FlowReport) string {
+	graded := r.Graded
 	var longest, run []domain.FlowGrade
 	for i, g := range graded {
 		if g.Came >= g.Promised {
@@ -204,7 +204,7 @@ func (p FlowProps) gradeRest() string {
 		}
 	}
 	switch {
-	case 100*p.Report.CameTrue() < unreliable*len(graded):
+	case 100*r.CameTrue() < unreliable*len(graded):
 		return "That is less than promised: take the 95 % column until it is right again."
 	case len(longest) >= 5:
 		first, last := longest[0].Day, longest[len(longest)-1].Day

@@ -144,11 +144,11 @@ func steps(above, below []int, most int, high float64) string {
 // cumulated returns how many stories had come into work, into each later stage of work or further, and to the end, by
 // the end of each day of the window. Each story counts once, and one that came before the window from its beginning: so
 // no line falls, and none is above the one before it.
-func (p FlowProps) cumulated() (lines [][]int) {
-	stages := len(p.Report.Work)
+func cumulated(r *domain.FlowReport) (lines [][]int) {
+	stages := len(r.Work)
 	lines = make([][]int, max(1, stages)+1)
 	came, went := 0, 0
-	for _, d := range p.Report.Days {
+	for _, d := range r.Days {
 		came, went = came+d.Arrived, went+d.Finished
 		lines[0] = append(lines[0], came)
 		for i := 1; i < stages; i++ {

@@ -148,7 +148,7 @@ func (a *Access) find(ctx context.Context, look func(now time.Time) *Identity) (
 func (a *Access) Session(ctx context.Context, id string) *Identity {
 	return a.find(ctx, func(now time.Time) *Identity {
 		s := a.sessions[id]
-		if s == nil || a.isOver(s, now) {
+		if s == nil || s.isOver(a.tokens[s.TokenID], now) {
 			return nil
 		}
 		s.LastSeen, s.unsaved = now, true
@@ -163,9 +163,8 @@ func (a *Access) Session(ctx context.Context, id string) *Identity {
 	})
 }
 
-// isOver reports whether a session or its token has expired. The caller holds mu.
-func (a *Access) isOver(s *sessionEntry, now time.Time) bool {
-	token := a.tokens[s.TokenID]
+// isOver reports whether a session or its token, nil for one that is gone, has expired. The caller holds mu.
+func (s *sessionEntry) isOver(token *tokenEntry, now time.Time) bool {
 	return now.Sub(s.CreatedAt) >= SessionTime || s.TokenID != "" && (token == nil || token.Expired(now))
 }
 
@@ -176,7 +175,7 @@ func (a *Access) Sessions() []domain.Session {
 	defer a.mu.Unlock()
 	var sessions []domain.Session
 	for _, s := range a.sessions {
-		if !a.isOver(s, now) {
+		if !s.isOver(a.tokens[s.TokenID], now) {
 			sessions = append(sessions, s.Session)
 		}
 	}

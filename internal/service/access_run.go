@@ -94,7 +94,7 @@ func (a *Access) dropEnded(ctx context.Context) error {
 	a.dropTokens(func(t domain.NamedToken) bool { return t.Expired(forgotten) })
 	expired := len(a.tokens) < tokens
 	for _, s := range a.sessions {
-		if a.isOver(s, now) {
+		if s.isOver(a.tokens[s.TokenID], now) {
 			a.dropSession(s)
 			ended = true
 		}

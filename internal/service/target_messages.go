@@ -173,14 +173,14 @@ func (m messages) digest(
 		text, lines = said+"\n"+flow, append(lines, flow)
 	}
 	return r, domain.Message{
-		ID: id, Type: "digest", At: now, Data: m.told(text, path, counts), Title: said,
+		ID: id, Type: "digest", At: now, Data: told(text, cmp.Or(m.link(path), path), counts), Title: said,
 		Text: strings.Join(append([]string{said}, lines...), "\n"), Link: m.link(path), Signal: signal,
 	}
 }
 
 // told is what a webhook gets of a message that is about no single event or alert.
-func (s *Targets) told(text, path string, counts map[string]int) json.RawMessage {
-	data, _ := json.Marshal(map[string]any{"text": text, "link": cmp.Or(s.link(path), path), "counts": counts})
+func told(text, link string, counts map[string]int) json.RawMessage {
+	data, _ := json.Marshal(map[string]any{"text": text, "link": link, "counts": counts})
 	return data
 }
 
