@@ -43,14 +43,16 @@ uri() { jq --raw-output --null-input --arg text "$1" '$text | @uri'; }
 
 # change FIELD VALUE changes the story, whatever has been changed meanwhile. It fails if that is refused.
 change() {
-	for try in 1 2 3 4 5 6; do
+	tries=6
+	while [ $tries -gt 0 ]; do
 		api GET "$stories/$story"
 		api PATCH "$stories/$story" \
 			"$(jq --null-input --arg version "$(field .version)" --arg value "$2" "{version: \$version, $1: \$value}")"
 		case $status$answer in
 		200* | *'already there'*) return 0 ;;
 		409*' is claimed by '*) break ;; # somebody has taken it over
-		409*) ;;
+		409*'changed meanwhile'*) ;; # the version that it has now may do
+		409*) tries=$((tries - 1)) ;;
 		*) break ;;
 		esac
 	done
