@@ -14,6 +14,7 @@ import (
 	"mime"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -155,8 +156,8 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 		}()
 		if !offered[method] {
-			if asked, ok := request.GetParams().(*sdk.SubscribeParams); ok {
-				method = asked.URI // see keepRequest
+			if asked, ok := request.GetParams().(*sdk.SubscribeParams); ok && strings.HasPrefix(asked.URI, replaced) {
+				method = strings.TrimPrefix(asked.URI, replaced)
 			}
 			return nil, notOffered(method)
 		}
@@ -263,6 +264,9 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool,
 	return web.EncodeJSON(kept), stream, nil
 }
 
+// replaced stands before the name of a method that the SDK does not know, in the message that stands in for it.
+const replaced = "method:"
+
 // keepRequest returns the message for the SDK, nil for a notification.
 func keepRequest(text []byte, header http.Header) (kept []byte, stream bool) {
 	var m message
@@ -274,7 +278,7 @@ func keepRequest(text []byte, header http.Header) (kept []byte, stream bool) {
 	case !offered[*m.Method] && header.Get("Mcp-Protocol-Version") < newestVersion:
 		// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone, by the method in uri.
 		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"resources/subscribe","params":{"uri":%s}}`,
-			m.ID, web.EncodeJSON(*m.Method))
+			m.ID, web.EncodeJSON(replaced+*m.Method))
 	default:
 		call := m.toolCall()
 		stream = call.Name == callProjectTool && call.wantsProgress() || call.Name == askTool || call.Name == permissionTool

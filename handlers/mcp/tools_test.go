@@ -120,9 +120,9 @@ func TestMCPUnknownMethodsAreNotFound(t *testing.T) {
 	s := newMCPSite(t)
 	const unknown = `{"code":-32601,`
 	for _, version := range []string{"", oldestMCP, "2025-03-26", "2025-06-18", "2025-11-25", newestMCP} {
-		meta := `{}`
+		meta := `{"uri":"a:b"}`
 		if version == newestMCP {
-			meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
+			meta = `{"uri":"a:b","_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
 				`"io.modelcontextprotocol/clientCapabilities":{}}}`
 		}
 		for _, method := range []string{"foo/bar", "completion/complete", "logging/setLevel", "subscriptions/listen", "resources/subscribe"} {
