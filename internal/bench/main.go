@@ -57,7 +57,6 @@ func run(binary, write, only string, most limits) error {
 	}{
 		{"feed", measureFeed},
 		{"gateway", measureGateway},
-		{"net/http", measureBare},
 		{"pipeline", measurePipeline},
 		{"delivery", measureDelivery},
 		{"footprint", measureFootprint},

@@ -25,12 +25,11 @@ type compared struct {
 func compare(ours, nginx *process, c compared, nginxPath string) (row, error) {
 	var ratios, cpu []float64
 	for range rounds {
-		used := cpuTime(ours.pid())
-		rate, err := load(ours.address, c.path, roundTime)
+		rate, each, err := loadOf(ours, c.path)
 		if err != nil {
 			return row{}, err
 		}
-		cpu = append(cpu, float64((cpuTime(ours.pid())-used).Microseconds())/(rate*roundTime.Seconds()))
+		cpu = append(cpu, each)
 		if nginx == nil {
 			continue
 		}
@@ -51,6 +50,13 @@ func compare(ours, nginx *process, c compared, nginxPath string) (row, error) {
 	r.measured = fmt.Sprintf("%.2f of nginx, %.0f µs of CPU a request", median(ratios), median(cpu))
 	r.met = median(ratios) >= c.goal
 	return r, nil
+}
+
+// loadOf returns how many answers a second a process gives, and its CPU time for each, in µs.
+func loadOf(p *process, path string) (rate, each float64, err error) {
+	used := cpuTime(p.pid())
+	rate, err = load(p.address, path, roundTime)
+	return rate, float64((cpuTime(p.pid()) - used).Microseconds()) / (rate * roundTime.Seconds()), err
 }
 
 func median(values []float64) float64 {

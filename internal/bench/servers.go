@@ -71,7 +71,7 @@ func answers(address string) error {
 	return readAnswer(bufio.NewReader(conn))
 }
 
-// startNginx serves directory with one worker and without an access log; it returns nil if nginx is not installed.
+// startNginx serves directory with a worker for each core and without an access log; it returns nil if nginx is not installed.
 func startNginx(directory string) (*process, error) {
 	program, err := exec.LookPath("nginx")
 	if err != nil {
@@ -79,7 +79,7 @@ func startNginx(directory string) (*process, error) {
 	}
 	address := freeAddress()
 	config := filepath.Join(workDir, "nginx.conf")
-	text := fmt.Sprintf(`daemon off; worker_processes 1; user root; pid %[1]s/nginx.pid; error_log %[1]s/nginx.log;
+	text := fmt.Sprintf(`daemon off; worker_processes auto; user root; pid %[1]s/nginx.pid; error_log %[1]s/nginx.log;
 events { worker_connections 1024; }
 http { access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000; default_type application/json; etag on;
   server { listen %[2]s; root %[3]s; } }`, workDir, address, directory)
