@@ -34,7 +34,7 @@ func newWatcher(t *testing.T, projects []*numbered) *watcher {
 }
 
 // patience is how long to wait for a response before trying the next gateway.
-const patience = time.Second
+const patience = 600 * time.Millisecond
 
 func (w *watcher) run(ctx context.Context, members []*member) {
 	impatient := http.Client{Timeout: patience}
@@ -44,7 +44,7 @@ func (w *watcher) run(ctx context.Context, members []*member) {
 			Events []event
 			Next   int64
 		}
-		address := fmt.Sprintf("%s/api/gateway/events?limit=1000&wait=500ms&after=%d", members[turn%len(members)].url, after)
+		address := fmt.Sprintf("%s/api/gateway/events?limit=1000&wait=300ms&after=%d", members[turn%len(members)].url, after)
 		if status, err := callBy(ctx, &impatient, http.MethodGet, address, "", nil, &page); err != nil || status != http.StatusOK {
 			pause(ctx, 10*time.Millisecond)
 			continue
