@@ -51,9 +51,9 @@ test-fast: ## the tests that need no browser and no PostgreSQL, without the race
 fuzz: ## some seconds of each fuzz target
 	internal/tools/fuzz.sh 3s
 
-stress: ## a quarter of an hour of kill -9, disturbed connections, lying projects and strangers: nothing may be lost, doubled or shut out
+stress: ## up to an hour of kill -9, disturbed connections, lying projects and strangers: nothing may be lost, doubled or shut out
 	internal/tools/test-deps.sh
-	go test -tags stress -count 1 -v -timeout 40m ./internal/cluster ./internal/stress
+	go test -tags stress -count 1 -v -timeout 60m ./internal/cluster ./internal/stress
 
 bench: build ## the benchmarks, and the table of docs/performance.md
 	go test -run '^$$' -bench . -benchmem ./...

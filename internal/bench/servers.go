@@ -71,7 +71,7 @@ func answers(address string) error {
 	return readAnswer(bufio.NewReader(conn))
 }
 
-// startNginx serves directory with a worker for each core and without an access log; it returns nil if nginx is not installed.
+// startNginx serves directory with a worker for each core and no access log; it returns nil if nginx is not installed.
 func startNginx(directory string) (*process, error) {
 	program, err := exec.LookPath("nginx")
 	if err != nil {
