@@ -130,9 +130,9 @@ func TestThePhonesLayoutEndsAt720Pixels(t *testing.T) {
 		}
 	}
 	gatewaytest.NamedToken(t, s.Service, "ci", domain.RoleViewer)
-	for _, path := range []string{"/projects", "/access"} {
+	for path, narrow := range map[string]string{"/projects": "grid", "/access": "flex"} {
 		tab.Goto(s.URL + path)
-		for width, want := range map[int64]string{719: "grid", 720: "table-row"} {
+		for width, want := range map[int64]string{719: narrow, 720: "table-row"} {
 			tab.Size(width, 800)
 			got := browsertest.Eval[string](tab, `getComputedStyle(document.querySelector('.table tbody tr')).display`)
 			if wide := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`); got != want || wide > width {
