@@ -107,9 +107,6 @@ func (f *File) read() (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(bytes.TrimSpace(data)) == 0 { // created with touch, perhaps
-		return nil, nil
-	}
 	o, err := wire.ParseObject(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w; move it away and sign in again", f.path, err)

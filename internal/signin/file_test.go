@@ -180,7 +180,7 @@ func TestRemovingWhatIsNotThereChangesNothing(t *testing.T) {
 
 func TestAFileThatIsNoJSONObjectIsLeftAlone(t *testing.T) {
 	for _, text := range []string{
-		"null", "[]", `"oauth"`, "7", "not json", `{"oauth":`, `{"a":1}{"b":2}`, `{"a":1,}`,
+		"", "\n", "null", "[]", `"oauth"`, "7", "not json", `{"oauth":`, `{"a":1}{"b":2}`, `{"a":1,}`,
 		"\ufeff{}", "{\"a\":\"\xff\"}", strings.Repeat(`{"a":`, 20_000),
 	} {
 		path := filepath.Join(t.TempDir(), "credentials.json")
@@ -332,27 +332,5 @@ func TestCredentialsDoNotPrint(t *testing.T) {
 	text := fmt.Sprintf("%v %+v %#v", sample, sample, sample)
 	if strings.Contains(text, `"at"`) || strings.Contains(text, `"rt"`) || strings.Contains(text, "{at ") {
 		t.Errorf("printed: %s", text)
-	}
-}
-
-func TestABlankFileCountsAsNone(t *testing.T) {
-	for _, blank := range []string{"", "\n", " \t\r\n\n"} {
-		path := filepath.Join(t.TempDir(), "credentials.json")
-		if err := os.WriteFile(path, []byte(blank), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f := signin.NewFile(path)
-		if err := f.Remove(); err != nil {
-			t.Errorf("%q: removing: %v", blank, err)
-		}
-		if _, err := f.Read(); err == nil {
-			t.Errorf("%q holds a record", blank)
-		}
-		if err := f.Write(domain.Credentials{AccessToken: "a", ExpiresAt: 1}); err != nil {
-			t.Errorf("%q: writing: %v", blank, err)
-		}
-		if got, err := f.Read(); err != nil || got.AccessToken != "a" {
-			t.Errorf("%q: read %+v, %v", blank, got, err)
-		}
 	}
 }
