@@ -167,6 +167,21 @@ func TestPeopleAnswerQuestions(t *testing.T) {
 
 // TestAPermissionHookIsHeldUntilSomebodyAnswers: it is denied when nobody does, and the same use of a tool in a session is
 // the same question while it is open.
+func TestQuestionsAreReturnedAsTheyCame(t *testing.T) {
+	s := newSite(t)
+	const address, text = "/api/gateway/questions", `\u0000a\u202eb\u0007\n\tc\ufffe0`
+	asked := s.Send("POST", address, `{"kind":"text","prompt":"`+text+`","detail":"`+text+`"}`).WantStatus(t, http.StatusCreated)
+	var q questionReply
+	asked.Decode(t, &q)
+	if now := s.Send("GET", address+"/"+q.ID, ""); now.Text != asked.Text {
+		t.Errorf("asked %s, then %s", asked.Text, now.Text)
+	}
+	answered := s.Send("POST", address+"/"+q.ID+"/answer", `{"value":"`+text+`","text":"`+text+`"}`).WantStatus(t, http.StatusOK)
+	if again := s.Send("GET", address+"/"+q.ID, ""); again.Text != answered.Text {
+		t.Errorf("answered %s, then %s", answered.Text, again.Text)
+	}
+}
+
 func TestAPermissionHookIsHeldUntilSomebodyAnswers(t *testing.T) {
 	s := newTokenSite(t)
 	s.assign("alpha")

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -12,6 +13,14 @@ import (
 
 const questionColumns = "id, project, story_id, kind, prompt, detail, options, tool, tool_key, asker, agent_id," +
 	" asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms"
+
+// Texts of questions are returned as they came, but engines store no NUL.
+var (
+	escapeNUL   = strings.NewReplacer("\x00", "\ufffe0", "\ufffe", "\ufffe1")
+	unescapeNUL = strings.NewReplacer("\ufffe0", "\x00", "\ufffe1", "\ufffe")
+)
+
+func withNUL(text string) string { return Text(escapeNUL.Replace(text)) }
 
 func scanQuestion(row Row) (q domain.Question, err error) {
 	var options, tool string
@@ -21,6 +30,9 @@ func scanQuestion(row Row) (q domain.Question, err error) {
 		(*Milli)(&q.Ended))
 	if err != nil {
 		return q, err
+	}
+	for _, text := range []*string{&q.Prompt, &q.Detail, &a.Value, &a.Text} {
+		*text = unescapeNUL.Replace(*text)
 	}
 	if q.State == domain.QuestionAnswered {
 		a.At = q.Ended
@@ -91,8 +103,8 @@ func (db questions) AddQuestion(
 		err = tx.QueryRowContext(ctx, `INSERT INTO questions (project, story_id, kind, prompt, detail, options, tool,
 			tool_key, asker, agent_id, asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'open', '', '', '', '', 0) RETURNING id`,
-			q.Project, Text(q.StoryID), q.Kind, Text(q.Prompt), Text(q.Detail), Text(string(options)), Text(tool), q.ToolKey,
-			q.Asker, q.AgentID, Text(q.By), q.AskedAt.UnixMilli(), q.Expires.UnixMilli()).Scan(&added.ID)
+			q.Project, Text(q.StoryID), q.Kind, withNUL(q.Prompt), withNUL(q.Detail), Text(string(options)), Text(tool),
+			q.ToolKey, q.Asker, q.AgentID, Text(q.By), q.AskedAt.UnixMilli(), q.Expires.UnixMilli()).Scan(&added.ID)
 		if err != nil {
 			return err
 		}
@@ -153,7 +165,7 @@ func (db questions) EndQuestion(ctx context.Context, e *domain.AuditEntry, q dom
 		a = *q.Answer
 	}
 	condition, args := "", []any{
-		q.ID, q.State, Text(a.Value), Text(a.Text), Text(a.By), a.Via, q.Ended.UnixMilli(),
+		q.ID, q.State, withNUL(a.Value), withNUL(a.Text), Text(a.By), a.Via, q.Ended.UnixMilli(),
 	}
 	if q.State != domain.QuestionExpired {
 		condition = " AND expires_at_ms > $7"
