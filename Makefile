@@ -66,11 +66,11 @@ screenshots: ## the pictures of the README, in docs/img
 # For other systems deadcode only checks the types of the product and its tests, from source: to compile all that they need takes
 # several times as long.
 check: ## formatting, generated files, vet, other systems, staticcheck, dead code, tidy, the OpenAPI document
-	@test -z "$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l | tee /dev/stderr)" || { echo 'not formatted: run gofumpt'; exit 1; }
+	@found="$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l)" && test -z "$$found" || { echo "$$found"; echo 'not formatted: run gofumpt'; exit 1; }
 	@before="$$($(GENERATED))"; $(MAKE) -s generate; test "$$before" = "$$($(GENERATED))" || { echo 'generated files were stale: commit what make generate wrote'; exit 1; }
 	go vet -tags stress ./...
 	$(TOOL) staticcheck -tags stress ./...
-	@test -z "$$($(TOOL) deadcode -test ./... | tee /dev/stderr)" || { echo 'dead code'; exit 1; }
+	@found="$$($(TOOL) deadcode -test ./...)" && test -z "$$found" || { echo "$$found"; echo 'dead code'; exit 1; }
 	@for system in windows/amd64 darwin/arm64; do GOOS=$${system%/*} GOARCH=$${system#*/} $$($(TOOL) -n deadcode) -test ./... >/dev/null || exit 1; done
 	go mod tidy -diff
 	internal/tools/openapi.sh
