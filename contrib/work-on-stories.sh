@@ -51,7 +51,7 @@ change() {
 		case $status$answer in
 		200* | *'already there'*) return 0 ;;
 		409*' is claimed by '*) break ;; # somebody has taken it over
-		409*'changed meanwhile'*) ;; # the version that it has now may do
+		409*'changed meanwhile'*) sleep 1 ;; # the version that it has then may do
 		409*) tries=$((tries - 1)) ;;
 		*) break ;;
 		esac
