@@ -17,9 +17,6 @@ import (
 // every new tab loads: that took a quarter of the time of all tests. chromedp disables the first two as well.
 const without = "Translate,BlinkGenPropertyTrees,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup"
 
-// withoutOptimizing turns V8's optimizing compilers off: axe-core, which each page loads anew, is over before they pay.
-const withoutOptimizing = "--no-opt --no-maglev"
-
 // browser is the single Chromium of a test process, started by the first tab.
 var browser struct {
 	sync.Mutex
@@ -64,7 +61,6 @@ func shared() (context.Context, error) {
 		chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-features", without),
-		chromedp.Flag("js-flags", withoutOptimizing),
 		chromedp.Flag("allow-pre-commit-input", true)) // input before a new page is painted counts
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)
