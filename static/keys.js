@@ -32,7 +32,7 @@
 
   // Arrow keys, Home and End move through the menu of a row, from the button that has opened it, too.
   document.addEventListener('keydown', (event) => {
-    const menu = event.target.closest('[popover]') ?? event.target.popoverTargetElement
+    const menu = event.target.closest?.('[popover]') ?? event.target.popoverTargetElement
     if (!menu?.matches('.row-menu:popover-open') || event.target.matches('input, select')) return
     const entries = [...menu.querySelectorAll('.entry')].filter((entry) => entry.checkVisibility())
     const at = entries.indexOf(document.activeElement)

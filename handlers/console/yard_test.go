@@ -91,7 +91,7 @@ func TestARefreshShiftsNothing(t *testing.T) {
 func TestTheGridOfLargeBoardsStaysWhereItIs(t *testing.T) {
 	browsertest.Parallel(t)
 	s := newConsoleSite(t)
-	names := []string{"alpha", "beta", "gamma", "delta"}
+	names := []string{"alpha", "beta", "gamma"}
 	boards := map[string][]domain.Stage{}
 	for i, name := range names {
 		list := make([]string, 5)
@@ -110,7 +110,7 @@ func TestTheGridOfLargeBoardsStaysWhereItIs(t *testing.T) {
 		for (const { value, sources } of list.getEntries())
 			if (sources.some(({ node }) => node?.parentElement?.closest('.grid-table'))) window.shift += value, window.shifted.push(value + sources.map(({ node, previousRect: a, currentRect: b }) => `+"`${node?.outerHTML?.slice(0, 120)} ${JSON.stringify(a)} ${JSON.stringify(b)}`"+`).join('\n'))
 	}).observe({type: 'layout-shift', buffered: false}), true`)
-	for turn := range 30 {
+	for turn := range 9 {
 		name := names[turn%len(names)]
 		stages := slices.Clone(boards[name])
 		for i := len(stages) - 1; i > 0; i-- {

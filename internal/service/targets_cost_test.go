@@ -96,7 +96,7 @@ func TestEventsDoNotWaitForTargets(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		want(t, "hourly", g.take("hourly"), fmt.Sprintf("The hour: %d finished", seconds*5000-seconds*5000/batch))
+		want(t, "hourly", g.take("hourly"), fmt.Sprintf("The hour: %s finished", domain.Thousands(seconds*5000-seconds*5000/batch)))
 	})
 }
 
