@@ -63,13 +63,14 @@ screenshots: ## the pictures of the README, in docs/img
 	internal/tools/test-deps.sh
 	go test -count 1 ./internal/screenshots -out $(CURDIR)/docs/img
 
+# For other systems it builds without optimizing, which is what takes long.
 check: ## formatting, generated files, vet, other systems, staticcheck, dead code, tidy, the OpenAPI document
 	@found="$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l)" && test -z "$$found" || { echo "$$found"; echo 'not formatted: run gofumpt'; exit 1; }
 	@before="$$($(GENERATED))"; $(MAKE) -s generate; test "$$before" = "$$($(GENERATED))" || { echo 'generated files were stale: commit what make generate wrote'; exit 1; }
 	go vet -tags stress ./...
 	$(TOOL) staticcheck -tags stress ./...
 	@found="$$($(TOOL) deadcode -test ./...)" && test -z "$$found" || { echo "$$found"; echo 'dead code'; exit 1; }
-	@for system in windows/amd64 darwin/arm64; do GOOS=$${system%/*} GOARCH=$${system#*/} go build ./... || exit 1; done
+	@for system in windows/amd64 darwin/arm64; do GOOS=$${system%/*} GOARCH=$${system#*/} go build -gcflags='all=-N -l' ./... || exit 1; done
 	go mod tidy -diff
 	internal/tools/openapi.sh
 
