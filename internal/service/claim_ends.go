@@ -74,7 +74,7 @@ func (s *Claims) endFinished(ctx context.Context) error {
 	boards := map[string]map[string]string{}                 // the stages of stories, by project
 	now, gone := time.Now(), map[domain.StoryKey]time.Time{} // not the shared clock, which may jump
 	for key, c := range *s.table.current.Load() {
-		stages := s.pipelines.known(key.Project)
+		stages := s.pipelines.known(key.Project).stages
 		if boards[key.Project] == nil {
 			boards[key.Project] = stagesByStory(stages)
 		}

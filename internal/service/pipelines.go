@@ -88,32 +88,24 @@ func (s *Pipelines) One(
 	return shown, err
 }
 
-// known returns the stages of a project's last good response, nil before the first. It fetches nothing.
-func (s *Pipelines) known(project string) []domain.Stage {
+// known returns a project's last good response, empty before the first. It fetches nothing.
+func (s *Pipelines) known(project string) *derived {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.setRegistry()
 	i, found := s.registry.Index(project)
 	if !found || s.states[i].known == nil {
-		return nil
+		return &derived{}
 	}
-	return s.states[i].known.stages
+	return s.states[i].known
 }
 
 // Past returns what git knew of a project when its board was last read.
-func (s *Pipelines) Past(project string) domain.Past {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.setRegistry()
-	if i, found := s.registry.Index(project); found {
-		return s.states[i].charts().Past
-	}
-	return domain.Past{}
-}
+func (s *Pipelines) Past(project string) domain.Past { return s.known(project).charts.Past }
 
 // StageWord is domain.StageWords as the boards that were last read have it.
 func (s *Pipelines) StageWord(project, stage string) string {
-	return domain.StageWord(s.known(project), stage)
+	return domain.StageWord(s.known(project).stages, stage)
 }
 
 // Boards returns all boards, as pages show them: it fetches a pipeline only now and then while the project's feed names
@@ -255,7 +247,7 @@ func (s *Pipelines) find(ctx context.Context, project, story string) (item *doma
 
 // Known returns a story and its stage as they were when the project's board was last read, nil if it was not there.
 func (s *Pipelines) Known(project, story string) (item *domain.Item, stage domain.Stage) {
-	for _, stage := range s.known(project) {
+	for _, stage := range s.known(project).stages {
 		if i := slices.IndexFunc(stage.Items, func(item domain.Item) bool { return item.StoryID == story }); i >= 0 {
 			return &stage.Items[i], stage
 		}

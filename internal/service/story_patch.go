@@ -118,7 +118,7 @@ func (s *Stories) patched(
 	unclaimed := func(e *domain.AuditEntry) error { return s.claims.record(ctx, e, changes) }
 	var err error
 	switch next := s.claims.newClaim(ctx, before.Project, before.ID, before.Stage); {
-	case claim != nil && claim.Ended(s.pipelines.known(before.Project), stage):
+	case claim != nil && claim.Ended(s.pipelines.known(before.Project).stages, stage):
 		err = record(was("claim", claim.By, ""), func(e *domain.AuditEntry) error {
 			return s.claims.record(ctx, e, changes, *claim)
 		})

@@ -95,7 +95,7 @@ func (m messages) countOf(e domain.Event) string {
 	if e.Type != domain.StageTransition {
 		return string(e.Type)
 	}
-	if domain.IsDoneStage(m.pipelines.known(e.Project), e.Details().ToStage) {
+	if domain.IsDoneStage(m.pipelines.known(e.Project).stages, e.Details().ToStage) {
 		return finishedCount
 	}
 	return movedCount
@@ -173,14 +173,14 @@ func (m messages) digest(
 		text, lines = said+"\n"+flow, append(lines, flow)
 	}
 	return r, domain.Message{
-		ID: id, Type: "digest", At: now, Data: told(text, cmp.Or(m.link(path), path), counts), Title: said,
+		ID: id, Type: "digest", At: now, Data: told(text, m.link(path), path, counts), Title: said,
 		Text: strings.Join(append([]string{said}, lines...), "\n"), Link: m.link(path), Signal: signal,
 	}
 }
 
 // told is what a webhook gets of a message that is about no single event or alert.
-func told(text, link string, counts map[string]int) json.RawMessage {
-	data, _ := json.Marshal(map[string]any{"text": text, "link": link, "counts": counts})
+func told(text, link, path string, counts map[string]int) json.RawMessage {
+	data, _ := json.Marshal(map[string]any{"text": text, "link": cmp.Or(link, path), "counts": counts})
 	return data
 }
 

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"strings"
@@ -83,7 +82,7 @@ func (s *Targets) test(ctx context.Context, t domain.Target) (m domain.Message, 
 	const text, path = "This is a test message of Switchyard.", "/notifications"
 	m = domain.Message{
 		ID: newMessageID(), Type: "test", At: clock.Now(), Title: "Switchyard", Text: text, Link: s.link(path),
-		Data: told(text, cmp.Or(s.link(path), path), map[string]int{}),
+		Data: told(text, s.link(path), path, map[string]int{}),
 	}
 	t.Progress.Parts = 0
 	if sent = s.messenger.Send(ctx, t, m); sent.Err != nil {
