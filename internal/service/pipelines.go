@@ -180,61 +180,6 @@ func (s *Pipelines) one(
 	return registry, state, nil
 }
 
-// await waits until these projects are current, or until there is no more need to wait.
-func (s *Pipelines) await(ctx context.Context, age pipelineAge, asked ...*pipelineState) {
-	ctx, cancel := context.WithTimeout(ctx, s.budget(asked, age))
-	defer cancel()
-	patience := time.NewTimer(pipelineBudget)
-	defer patience.Stop()
-	for _, state := range asked {
-		s.awaitOne(ctx, state, age.oldest, patience)
-	}
-}
-
-// budget returns how long to wait for these projects, which is less if there is a usable state of all of them.
-func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) time.Duration {
-	if age.trusted == 0 {
-		return pipelineBudget
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, state := range awaited {
-		if state.known == nil || state.err == nil && state.isStale(age) {
-			return pipelineBudget
-		}
-	}
-	return knownBudget
-}
-
-// awaitOne returns when a fetch that began at or after oldest has ended, when there is no need to wait, or when ctx
-// ends. It uses the timer.
-func (s *Pipelines) awaitOne(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
-	for ctx.Err() == nil {
-		s.mu.Lock()
-		task, failed := state.task, state.err != nil
-		done := task == nil || failed || !state.askedAt.Before(oldest) && !s.isOutdated(state)
-		var began time.Time
-		if task != nil {
-			began = task.began
-		}
-		s.mu.Unlock()
-		if done {
-			return
-		}
-		patience := pipelineBudget
-		if !began.IsZero() {
-			patience -= time.Since(began)
-		}
-		timer.Reset(patience)
-		select {
-		case <-task.done:
-		case <-timer.C:
-			return
-		case <-ctx.Done():
-		}
-	}
-}
-
 // find returns a story and its stage from the project's last good response, nil if there is none. It fetches the
 // pipeline and waits for it as All does.
 func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
