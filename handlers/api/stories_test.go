@@ -178,15 +178,15 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchFindsWhatIsInWorkBeforeWhatWasArchived if both match equally well.
-func TestSearchFindsWhatIsInWorkBeforeWhatWasArchived(t *testing.T) {
+// TestSearchFindsWhatIsInWorkBeforeWhatIsFinished if both match equally well.
+func TestSearchFindsWhatIsInWorkBeforeWhatIsFinished(t *testing.T) {
 	s := newSite(t)
 	s.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(`{"project":"x","stages":[{"name":"2_current","items":[{"story_id":"2_b","story_name":"Pay again"}]},`+
-		`{"name":"5_done","items":[]},{"name":"6_archived","items":[{"story_id":"1_a","story_name":"Pay again"},{"story_id":"3_c","story_name":"Again"}]}]}`)))
+		`{"name":"5_done","items":[{"story_id":"1_a","story_name":"Pay again"}]},{"name":"6_archived","items":[{"story_id":"3_c","story_name":"Again"}]}]}`)))
 	s.Answered()
 	want := `{"stories":[{"project":"alpha","story_id":"3_c","story_name":"Again","stage":"6_archived"},` +
 		`{"project":"alpha","story_id":"2_b","story_name":"Pay again","stage":"2_current"},` +
-		`{"project":"alpha","story_id":"1_a","story_name":"Pay again","stage":"6_archived"}],"projects":[],"agents":[],"texts":[],"total":{"stories":3,"projects":0,"agents":0,"texts":0}}`
+		`{"project":"alpha","story_id":"1_a","story_name":"Pay again","stage":"5_done"}],"projects":[],"agents":[],"texts":[],"total":{"stories":3,"projects":0,"agents":0,"texts":0}}`
 	if got := s.Send("GET", "/api/gateway/search?q=again", ""); got.Text != want {
 		t.Errorf("got %s\nwant %s", got.Text, want)
 	}

@@ -81,7 +81,7 @@ func (b *Boards) search(stories *ranking[domain.StoryRef]) {
 		_, done := domain.WorkStages(p.Stages)
 		for _, story := range b.searched[i]().stories {
 			rank, matches := stories.rank(story.id(), story.name())
-			if rank *= 2; int(story.stage) > done { // archived: a story in work that matches as well comes first
+			if rank *= 2; int(story.stage) >= done { // a story in work that matches as well comes first
 				rank++
 			}
 			if !matches {
