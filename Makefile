@@ -36,6 +36,9 @@ node_modules: package-lock.json
 	npm ci --silent --no-audit --no-fund
 	@touch node_modules
 
+# vet and staticcheck ask for the packages as the tests want them, so that each is compiled once.
+RACE := -race -tags nopgxregisterdefaulttypes '-gcflags=modernc.org/...=-race=false -d=checkptr=0' -gcflags=github.com/yuin/goldmark/...=-race=false
+
 # Many tests wait for a process, a deadline or the browser: -p and -parallel let more of them wait at a time than there are
 # processors. SQLite, which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that
 # took over half of the time; nor is goldmark, whose hostile texts took over twice the processor time. Without tables for
@@ -43,7 +46,7 @@ node_modules: package-lock.json
 # end of each process, of which there are hundreds.
 test: ## all tests, in the browser too, with the race detector; installs what is missing
 	internal/tools/test-deps.sh
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -vet=off -race -tags nopgxregisterdefaulttypes -gcflags='modernc.org/...=-race=false -d=checkptr=0' -gcflags='github.com/yuin/goldmark/...=-race=false' -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -vet=off $(RACE) -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
 
 test-fast: ## the tests that need no browser and no PostgreSQL, without the race detector
 	go test -vet=off -short -tags nopgxregisterdefaulttypes -ldflags='-s -w' -p 4 -parallel 8 ./...
@@ -67,10 +70,10 @@ screenshots: ## the pictures of the README, in docs/img
 check: ## formatting, generated files, vet, other systems, staticcheck, dead code, tidy, the OpenAPI document
 	@found="$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l)" && test -z "$$found" || { echo "$$found"; echo 'not formatted: run gofumpt'; exit 1; }
 	@before="$$($(GENERATED))"; $(MAKE) -s generate; test "$$before" = "$$($(GENERATED))" || { echo 'generated files were stale: commit what make generate wrote'; exit 1; }
-	go vet -tags stress ./...
-	$(TOOL) staticcheck -tags stress ./...
+	CGO_ENABLED=1 go vet $(RACE) -tags nopgxregisterdefaulttypes,stress ./...
+	CGO_ENABLED=1 GOFLAGS="$(RACE)" $$($(TOOL) -n staticcheck) -tags nopgxregisterdefaulttypes,stress ./...
 	@found="$$($(TOOL) deadcode -test ./...)" && test -z "$$found" || { echo "$$found"; echo 'dead code'; exit 1; }
-	@for system in windows/amd64 darwin/arm64; do GOOS=$${system%/*} GOARCH=$${system#*/} go build -gcflags='all=-N -l' ./... || exit 1; done
+	@for system in windows/amd64 darwin/arm64; do GOOS=$${system%/*} GOARCH=$${system#*/} go build -gcflags='all=-N -l' ./cmd/... || exit 1; done
 	go mod tidy -diff
 	internal/tools/openapi.sh
 
