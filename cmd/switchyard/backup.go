@@ -31,7 +31,15 @@ func backupCommand() *cobra.Command {
 			"DIR/switchyard-TIME.db, and of such copies the last N stay. To restore a copy, stop the gateway, replace\n" +
 			sqlite.FileName + " in the data directory with the copy, and remove the files beside it that end in -wal and\n" +
 			"-shm. To back up a PostgreSQL database, use pg_dump.",
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			switch len(args) {
+			case 0:
+				return usagef("missing FILE, or with --keep DIR")
+			case 1:
+				return nil
+			}
+			return usagef("%q is one argument too many", args[1])
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.LoadSome(cmd.Flags(), os.Getenv, "gateway.data", "gateway.database")
 			if err != nil {

@@ -120,7 +120,7 @@ func unknownCommand(cmd *cobra.Command, args ...string) error {
 	for _, command := range cmd.Root().Commands() {
 		names = append(names, command.Name())
 	}
-	hint := cmp.Or(didYouMean(args[0], "", names), "; 'switchyard help' lists them")
+	hint := cmp.Or(config.DidYouMean(args[0], "", names), "; 'switchyard help' lists them")
 	return usagef("unknown command %q%s", strings.Join(args, " "), hint)
 }
 
@@ -137,22 +137,12 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
+	if !cmd.HasParent() && cmd.Flags().NArg() > 0 { // the flags of a command that there is not
+		return unknownCommand(cmd, cmd.Flags().Arg(0))
+	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return usagef("%w%s", err, didYouMean(unknown.GetSpecifiedName(), "--", names))
-}
-
-// didYouMean returns "; did you mean NAME?" with the names that are similar to word, "" if none is.
-func didYouMean(word, prefix string, names []string) string {
-	known := &cobra.Command{SuggestionsMinimumDistance: 2}
-	for _, name := range names {
-		known.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
-	}
-	similar := known.SuggestionsFor(word)
-	if len(similar) == 0 {
-		return ""
-	}
-	return "; did you mean " + prefix + strings.Join(similar, " or "+prefix) + "?"
+	return usagef("%w%s", err, config.DidYouMean(unknown.GetSpecifiedName(), "--", names))
 }
 
 // completePaths makes shells complete files and directories only where a flag takes one. Commands whose arguments are

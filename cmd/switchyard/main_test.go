@@ -27,13 +27,15 @@ func TestCommandLine(t *testing.T) {
 		{"", 2, "", "missing command"},
 		{"nosuch", 2, "", `unknown command "nosuch"`},
 		{"versio", 2, "", `unknown command "versio"; did you mean version?`},
+		{"projct --name alpha --work .", 2, "", `unknown command "projct"; did you mean project?`},
 		{"gateway --liste=x", 2, "", "unknown flag: --liste; did you mean --listen?"},
 		{"--version", 0, "switchyard " + version(), ""},
 		{"__complete gateway x", 0, ":4\n", ""}, // no files
 		{"__complete up x", 0, ":16\n", ""},     // directories
 		{"__complete gateway --data x", 0, ":16\n", ""},
 		{"__complete backup x", 0, ":0\n", ""}, // files
-		{"backup", 2, "", "accepts 1 arg"},
+		{"backup", 2, "", "missing FILE, or with --keep DIR"},
+		{"backup one two", 2, "", `"two" is one argument too many`},
 		{"backup --keep x DIR", 2, "", `switchyard: --keep: "x" is not a whole number`},
 		{"up --create=x", 2, "", `switchyard: --create: "x" is not true or false`},
 		{"backup --data= x", 2, "", "--data: must not be empty"},

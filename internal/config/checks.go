@@ -106,7 +106,7 @@ func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not a duration such as 500ms, 2s or 1m30s", text)
+		return 0, fmt.Errorf("%q is not a duration such as 500ms, 2s, 1m30s or 48h", text)
 	case d < time.Millisecond:
 		return 0, errors.New("must be at least 1ms")
 	}

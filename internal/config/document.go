@@ -107,7 +107,7 @@ func (d *document) table(key string, at given, kind unstable.Kind) error {
 	case key == "projects.name" || key == "projects.url" || d.find(key) != nil:
 		return at.fail(errors.New("must be a value, not a table"))
 	default:
-		return at.fail(errors.New("is not a known key"))
+		return at.fail(d.unknown(key))
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (d *document) leaf(key string, at given, value *unstable.Node) error {
 		d.settings[key] = at
 		return nil
 	case s == nil && key != "projects.name" && key != "projects.url":
-		return at.fail(errors.New("is not a known key"))
+		return at.fail(d.unknown(key))
 	case s == nil && len(d.entries) == 0:
 		return at.fail(errors.New("must be below [[projects]]"))
 	case s != nil && s.kind == boolKind:
@@ -187,6 +187,17 @@ func (d *document) leaf(key string, at given, value *unstable.Node) error {
 		last.url = at
 	}
 	return nil
+}
+
+// unknown is the error for a key that there is not.
+func (d *document) unknown(key string) error {
+	names := append([]string{"projects"}, sections...)
+	for _, s := range d.known {
+		if s.key != "" {
+			names = append(names, s.key)
+		}
+	}
+	return errors.New("is not a known key" + DidYouMean(key, "", names))
 }
 
 func (d *document) find(key string) *setting {
