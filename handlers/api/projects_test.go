@@ -46,6 +46,7 @@ func TestLifeOfProjects(t *testing.T) {
 		{"PUT", "/api/gateway/projects/alpha", `{"url":" http://a/2 "}`, 200, asJSON, `{"name":"alpha","url":"http://a/2"}`},
 		{"PUT", "/api/gateway/projects/alpha", `{"url":"http://a/2","token":null}`, 200, asJSON, `{"name":"alpha","url":"http://a/2"}`},
 		{"PUT", "/api/gateway/projects/alpha", `{"url":"a2"}`, 400, plainText, "url: must begin with http:// or https://"},
+		{"PUT", "/api/gateway/projects/alpha", `{"url":"127.0.0.1:3001"}`, 400, plainText, "url: must begin with http:// or https://"},
 		{"PUT", "/api/gateway/projects/gamma", `{"url":"http://c"}`, 404, plainText, "project 'gamma' does not exist"},
 		{"DELETE", "/api/gateway/projects/gamma", "", 404, plainText, "project 'gamma' does not exist"},
 		{"DELETE", "/api/gateway/projects/%3Cb%3E&%22Zo%C3%AB", "", 204, "", ""},

@@ -65,11 +65,11 @@ func checkProjectURL(text string) error {
 		return Errorf(Invalid, "url: must not be empty")
 	case utf8.RuneCountInString(text) > MaxProjectURL:
 		return Errorf(Invalid, "url: must be at most %d characters", MaxProjectURL)
+	case !strings.HasPrefix(strings.ToLower(text), "http://") && !strings.HasPrefix(strings.ToLower(text), "https://"):
+		return Errorf(Invalid, "url: must begin with http:// or https://")
 	case err != nil:
 		return Errorf(Invalid, "url: must be a valid address")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return Errorf(Invalid, "url: must begin with http:// or https://")
-	case u.Opaque != "" || u.Hostname() == "":
+	case u.Hostname() == "":
 		return Errorf(Invalid, "url: must name a host")
 	case u.User != nil:
 		return Errorf(Invalid, "url: must not contain a user name or password")
