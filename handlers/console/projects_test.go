@@ -253,7 +253,7 @@ func TestATokenIsAskedForWhereTheServerWantsOne(t *testing.T) {
 		t.Error("the form asks for a token at first")
 	}
 	tab.Find("textbox", "URL").Type("localhost:3001")
-	tab.WaitText("answers at http://localhost:3001. Refuses the token, or needs one.")
+	tab.WaitText("answers at http://localhost:3001. It refuses the token, or needs one.")
 	tab.Wait(`document.getElementById("token").checkVisibility({contentVisibilityAuto: true}) && document.getElementById("token").offsetHeight > 0`)
 	s.boards.fail(nil)
 	s.boards.set("", board("1_backlog: 1_story_a", "2_current:"))

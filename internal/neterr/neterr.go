@@ -118,13 +118,17 @@ var plain = []struct{ text, sentences string }{
 	{"connection ", "Its connection broke off before the answer was complete. See what its project server’s log says."},
 	{speaksHTTP, "It takes no encrypted connections. Begin its address with http://, or set up a certificate there."},
 	{"does not speak https", "It takes no encrypted connections. Correct the port in its address."},
-	{NotHTTP, "Something other than a project server is running at its address. Correct the port."},
+	{NotHTTP, elsewhere},
+	{"is not a project server", elsewhere},
+	{"refuses the token", "It refuses the token, or needs one. Enter the token that its project server was started with."},
 }
+
+const elsewhere = "Something other than a project server is running at its address. Correct the port."
 
 const noWay = "The gateway’s network does not lead there. Correct its address, or look at the network."
 
 // Plain says what is wrong with a project server that cannot be reached, and what to do about it, for a description by
-// Describe. It returns "" for any other text.
+// Describe or package upstream. It returns "" for any other text.
 func Plain(description string) string {
 	for _, p := range plain {
 		if strings.HasPrefix(description, p.text) {

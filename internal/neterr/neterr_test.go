@@ -49,6 +49,8 @@ func TestWhatFewPeopleKnowIsSaidInPlainWords(t *testing.T) {
 		"connection closed before the answer was complete": "broke off",
 		"no route to host":                                 "Correct its address",
 		"does not speak HTTP":                              "Something other than a project server",
+		"is not a project server (HTTP status 404)":        "Something other than a project server",
+		"refuses the token, or needs one":                  "Enter the token",
 	} {
 		if got := neterr.Plain(description); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", description, got)
