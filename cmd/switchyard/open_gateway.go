@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"switchyard/handlers"
@@ -82,12 +80,12 @@ func openGateway(ctx context.Context, c *config.Config, start *startLog) (_ *gat
 		return nil, err
 	}
 	if err := g.build(ctx, db, nil); err != nil {
-		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)
+		return nil, sqlite.Failed(c.Data, err)
 	}
 	g.loops = append(g.loops, loop{"checkpoints", db.Checkpoints},
 		loop{"check of the database", later(func(context.Context) error {
 			if err := db.Check(); err != nil {
-				g.fail(startError{fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)})
+				g.fail(startError{sqlite.Failed(c.Data, err)})
 			}
 			return nil
 		})})

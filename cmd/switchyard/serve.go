@@ -63,7 +63,7 @@ func listen(log *slog.Logger, address string) ([]net.Listener, error) {
 	}
 	listener, err := net.Listen(network, address)
 	if err != nil {
-		return nil, err
+		return nil, notListening(err)
 	}
 	return []net.Listener{listener}, nil
 }
@@ -75,7 +75,7 @@ func listenLocalhost(log *slog.Logger, port string) ([]net.Listener, error) {
 	for try := 1; ; try++ {
 		v4, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", port))
 		if err != nil {
-			return nil, err
+			return nil, notListening(err)
 		}
 		v6, err := net.Listen("tcp6", net.JoinHostPort("::1", strconv.Itoa(portOf(v4))))
 		switch {
@@ -87,9 +87,23 @@ func listenLocalhost(log *slog.Logger, port string) ([]net.Listener, error) {
 		}
 		v4.Close()
 		if port != "0" || try == portTries {
-			return nil, err
+			return nil, notListening(err)
 		}
 	}
+}
+
+// notListening adds to the error of an address that cannot be listened on what to do about it.
+func notListening(err error) error {
+	hint := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		hint = ": another program listens there; end it, or choose another address with --listen"
+	case errors.Is(err, syscall.EACCES):
+		hint = ": choose a port from 1024 on with --listen"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		hint = ": this machine has no such address; choose another one with --listen"
+	}
+	return fmt.Errorf("%w%s", err, hint)
 }
 
 func portOf(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }

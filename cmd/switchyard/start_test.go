@@ -23,7 +23,7 @@ func TestADamagedDatabaseStopsTheStart(t *testing.T) {
 	damaged := bytes.Repeat([]byte("no database "), 1000)
 	os.WriteFile(path, damaged, 0o600)
 	status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
-	if status != 1 || !strings.Contains(says, path) {
+	if status != 1 || !strings.Contains(says, path) || !strings.Contains(says, "put a backup in its place") {
 		t.Errorf("%d, %s", status, says)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, damaged) {
@@ -211,7 +211,7 @@ func TestAMistakeStopsTheStartWithOneLine(t *testing.T) {
 		{"gateway", "SWITCHYARD_AGENT_TIMEOUT=x", 1, "SWITCHYARD_AGENT_TIMEOUT: "},
 		{"gateway --listen=0.0.0.0:0", "", 2, "admin token"},
 		{"gateway", "SWITCHYARD_LISTEN=[::]:0", 1, "admin token"},
-		{"gateway --data=DIR/data --listen=" + taken.Addr().String(), "", 1, "address already in use"},
+		{"gateway --data=DIR/data --listen=" + taken.Addr().String(), "", 1, "choose another address with --listen"},
 		{"gateway --data=DIR/data --listen=localhost:" + taken.Addr().String()[len("127.0.0.1:"):], "", 1, "address already in use"},
 		{"gateway --data=DIR/file", "", 1, dir + "/file: not a directory"},
 		{"gateway --data=DIR/file/data", "", 1, dir + "/file"},

@@ -89,7 +89,7 @@ func copyTo(ctx context.Context, path, target string) error {
 	}
 	defer db.Close()
 	if _, err := db.ExecContext(ctx, "VACUUM INTO $1", target); err != nil {
-		return fmt.Errorf("database %s: %w", path, err)
+		return Failed(filepath.Dir(path), err)
 	}
 	return anonymize(ctx, target)
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -42,12 +43,31 @@ func code(err error) *domain.Error {
 	switch driver.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
 		message += ": the disk is full"
-	case sqlite3.SQLITE_READONLY:
-		message += ": the database is read-only"
 	case sqlite3.SQLITE_IOERR:
 		message += ": the disk has an error"
+	case sqlite3.SQLITE_READONLY:
+		message += ": the database is read-only"
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		message += ": the database is damaged"
 	}
 	return domain.WrapError(domain.Internal, err, message)
+}
+
+// errDamaged is the cause of a failed check.
+var errDamaged = errors.New("database disk image is malformed")
+
+// Failed names the database in directory dir that could not be opened, and says what to do about it.
+func Failed(dir string, err error) error {
+	hint := ""
+	code := 0
+	if driver, ok := errors.AsType[*sqlite.Error](err); ok {
+		code = driver.Code()
+	}
+	switch {
+	case code&0xff == sqlite3.SQLITE_CORRUPT, code&0xff == sqlite3.SQLITE_NOTADB, errors.Is(err, errDamaged):
+		hint = "; keep the file, and put a backup in its place"
+	case code == sqlite3.SQLITE_IOERR_SHMSIZE:
+		hint = "; the disk is full"
+	}
+	return fmt.Errorf("database %s: %w%s", filepath.Join(dir, FileName), err, hint)
 }

@@ -139,7 +139,7 @@ func check(db *sql.DB, path string) error {
 		return err
 	}
 	if found != "ok" && info.Size() <= maxChecked {
-		return errors.New("database disk image is malformed: " + found)
+		return fmt.Errorf("%w: %s", errDamaged, found)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 		return nil, err
 	}
 	if err := db.Check(); err != nil {
-		return nil, errors.Join(fmt.Errorf("database %s: %w", filepath.Join(dir, FileName), err), db.Close())
+		return nil, errors.Join(Failed(dir, err), db.Close())
 	}
 	return db, nil
 }
@@ -82,7 +82,7 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 		Dialect: dialect, Code: code, Transact: db.transact, Wrote: db.wrote,
 	})
 	if err := db.migrate(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.release())
+		return nil, errors.Join(Failed(dir, err), db.release())
 	}
 	return db, nil
 }
