@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 	"switchyard/internal/files"
 	"switchyard/internal/login"
 	"switchyard/internal/neterr"
+	"switchyard/internal/store/sqlite"
 )
 
 // checkLimit is how long each of the doctor's checks may take.
@@ -92,7 +94,7 @@ func checkUp(ctx context.Context, flags *pflag.FlagSet, out io.Writer) error {
 		}
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d of the checks are bad", bad)
+		return fmt.Errorf("checks that found something bad: %d", bad)
 	}
 	return nil
 }
@@ -119,8 +121,10 @@ func (d *doctor) addresses(ctx context.Context) (string, error) {
 	switch {
 	case err == nil && running:
 		says = d.Listen + " is free; the gateway of this data directory listens elsewhere"
+	case errors.Is(err, syscall.EADDRINUSE) && !running:
+		return "", fmt.Errorf("%s: address already in use, and not by the gateway of this data directory", d.Listen)
 	case err != nil && !running:
-		return "", fmt.Errorf("%s: %s, and not by the gateway of this data directory", d.Listen, causeOf(err))
+		return "", fmt.Errorf("%s: %w", d.Listen, err)
 	case err != nil:
 		if err := askGateway(ctx, localURL(d.Listen)); err != nil {
 			return "", err
@@ -204,7 +208,7 @@ func (d *doctor) permissions(context.Context) (string, error) {
 		}
 	}
 	private := []string{d.BotConfig, d.Credentials}
-	for _, name := range []string{"switchyard.db", sessionKeyName} {
+	for _, name := range []string{sqlite.FileName, sessionKeyName} {
 		private = append(private, filepath.Join(d.Data, name))
 	}
 	for _, path := range private {
@@ -216,7 +220,7 @@ func (d *doctor) permissions(context.Context) (string, error) {
 			err = fmt.Errorf("%s can be read by others (mode %o)", path, info.Mode().Perm())
 		}
 		if err == nil {
-			err = readable(path)
+			err = accessible(path)
 		}
 		if err != nil {
 			return "", err
@@ -228,8 +232,13 @@ func (d *doctor) permissions(context.Context) (string, error) {
 	return d.Data + " is writable, and what is private is readable by its owner only", nil
 }
 
-func readable(path string) error {
-	file, err := os.Open(path)
+// accessible returns an error unless the file can be read, and the database also written.
+func accessible(path string) error {
+	mode := os.O_RDONLY
+	if filepath.Base(path) == sqlite.FileName {
+		mode = os.O_RDWR
+	}
+	file, err := os.OpenFile(path, mode, 0)
 	if err != nil {
 		return err
 	}

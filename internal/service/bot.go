@@ -127,7 +127,7 @@ func configChange(before, now domain.BotConfig) string {
 func explain(err error, message string) error {
 	reason := err.Error()
 	if known, ok := errors.AsType[*domain.Error](err); ok {
-		reason = known.Message
+		reason, err = known.Message, known.Cause
 	}
 	return domain.WrapError(domain.Internal, err, message+reason)
 }
