@@ -34,7 +34,7 @@ func backupCommand() *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch len(args) {
 			case 0:
-				return usagef("missing FILE, or with --keep DIR")
+				return usagef("missing FILE, or DIR with --keep N")
 			case 1:
 				return nil
 			}

@@ -34,7 +34,7 @@ func TestCommandLine(t *testing.T) {
 		{"__complete up x", 0, ":16\n", ""},     // directories
 		{"__complete gateway --data x", 0, ":16\n", ""},
 		{"__complete backup x", 0, ":0\n", ""}, // files
-		{"backup", 2, "", "missing FILE, or with --keep DIR"},
+		{"backup", 2, "", "missing FILE, or DIR with --keep N"},
 		{"backup one two", 2, "", `"two" is one argument too many`},
 		{"backup --keep x DIR", 2, "", `switchyard: --keep: "x" is not a whole number`},
 		{"up --create=x", 2, "", `switchyard: --create: "x" is not true or false`},

@@ -184,7 +184,8 @@ func TestMistakesInTheCallOfAProjectServer(t *testing.T) {
 		{"--name alpha --work DIR --layout kiro", 1, "has no board of kiro: no .kiro/specs"},
 		{"--name alpha --work DIR --listen 0.0.0.0:0", 2, "--allow-unauthenticated"},
 		{"--name alpha --work DIR/file/nosuch --listen 127.0.0.1:0", 1, "nosuch"},
-		{"--name alpha --work DIR/file --listen 127.0.0.1:0", 1, "file"},
+		{"--name alpha --work DIR/file --listen 127.0.0.1:0", 1, "file is a file, not a directory"},
+		{"--name alpha --work DIR --layout beads --listen 127.0.0.1:0", 1, "has no board of beads: no .beads"},
 		{"--name alpha --work DIR/work --create --listen " + taken.Addr().String(), 1, "address already in use"},
 	} {
 		status, says := refused(t, switchyard(t, dir, append([]string{"project"}, strings.Fields(c.args)...)...))

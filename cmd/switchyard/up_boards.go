@@ -88,11 +88,13 @@ func locate(dir, layout string, create, several bool) (found []board.Found, err 
 	if len(found) > 0 || err != nil {
 		return found, err
 	}
-	switch _, err := os.Stat(dir); {
+	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist) && !create:
 		return nil, fmt.Errorf("%s does not exist; with --create it is made", dir)
 	case err == nil && several && !create:
 		return nil, errNoBoard
+	case err == nil && !info.IsDir():
+		return nil, fmt.Errorf("%s is a file, not a directory", dir)
 	}
 	work, err := board.Locate(dir)
 	switch {

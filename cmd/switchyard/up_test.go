@@ -182,7 +182,7 @@ func TestUpRefusesWhatCannotBeServed(t *testing.T) {
 		{"DIR/\x7f", 2, "must not contain control characters"},
 		{"DIR/repository", 1, dir + "/repository has other files, but no stage directories such as 1_backlog, and no .huskies/work or work that has any"},
 		{"DIR/full", 1, dir + "/full/work has other files, but no stage directories"},
-		{"DIR/file", 1, dir + "/file"},
+		{"DIR/file", 1, dir + "/file is a file, not a directory"},
 		{"--poll-interval=x", 2, "--poll-interval: "},
 	} {
 		status, says := refused(t, switchyard(t, dir, append([]string{"up", "--listen=localhost:0", "--data=DIR/data"}, strings.Fields(c.args)...)...))

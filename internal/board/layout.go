@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
@@ -91,11 +92,13 @@ func Find(dir, layout string) ([]Found, error) {
 	switch {
 	case len(found) > 0 || i < 0: // stages may be made
 		return found, nil
-	case kinds[i].files == nil:
-		return []Found{{layout, dir}}, nil
+	case kinds[i].files == nil: // beads
+		if _, err := os.Stat(filepath.Join(dir, beadsDir)); err == nil {
+			return []Found{{layout, dir}}, nil
+		}
 	}
 	return nil, domain.Errorf(domain.Invalid, "%s has no board of %s: no %s",
-		dir, layout, strings.Join(kinds[i].files, " or "))
+		dir, layout, cmp.Or(strings.Join(kinds[i].files, " or "), beadsDir))
 }
 
 func find(dir string) (found []Found) {
