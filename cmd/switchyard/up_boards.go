@@ -175,7 +175,7 @@ func sayNotServed(out io.Writer, boards []workBoard, names map[string]string) {
 	}
 	if len(others) > 0 {
 		slices.Sort(others)
-		fmt.Fprintf(out, "Not served by this start, but still registered until the page Projects removes them: %s\n",
+		fmt.Fprintf(out, "No longer served, but registered until you remove them on the page Projects: %s\n",
 			strings.Join(others, ", "))
 	}
 }

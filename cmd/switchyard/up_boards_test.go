@@ -36,7 +36,7 @@ func TestUpServesRepositoriesOfOneNameSideBySide(t *testing.T) {
 		}
 		p.stop(t, syscall.SIGTERM)
 	}
-	const stay = "Not served by this start, but still registered until the page Projects removes them: "
+	const stay = "No longer served, but registered until you remove them on the page Projects: "
 	p := up("DIR/other/web")
 	if strings.Contains(p.said, stay) {
 		t.Errorf("it says %s", p.said)

@@ -204,6 +204,18 @@ func parsePlainURL(text string) (string, error) {
 	return parseURL(text)
 }
 
+// parseOrigin takes an address without a path: below one, the console's pages would not find each other.
+func parseOrigin(text string) (string, error) {
+	text, err := parsePlainURL(text)
+	if err != nil {
+		return "", err
+	}
+	if u, _ := url.Parse(text); strings.Trim(u.Path, "/") != "" { // parsePlainURL has parsed it
+		return "", errors.New("must not contain a path: the gateway needs a host name or a port of its own")
+	}
+	return text, nil
+}
+
 // ParseDatabase takes the address of a PostgreSQL database. Its errors do not quote the address, which may hold a
 // password.
 func ParseDatabase(text string) (domain.Secret, error) {

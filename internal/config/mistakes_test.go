@@ -126,6 +126,7 @@ func TestAMistakeInAFlagOrVariableIsNamed(t *testing.T) {
 		{"SWITCHYARD_ALLOW_UNAUTHENTICATED=sure", "", `SWITCHYARD_ALLOW_UNAUTHENTICATED: "sure" is neither true nor false`},
 		{"SWITCHYARD_PUBLIC_URL=yard.example", "", "SWITCHYARD_PUBLIC_URL: must be an absolute http"},
 		{"", "--public-url=https://yard.example/?a", "--public-url: must not contain a query"},
+		{"", "--public-url=https://example.org/yard/", "--public-url: must not contain a path"},
 		{"", "--database=mysql://me:secret@db/yard", "--database: must be an address that begins with postgres://"},
 		{"", "--database=host=db password=secret", "--database: must be an address that begins with postgres://"},
 		{"", "--database=postgres://me:secret%zz@db/yard", "--database: has a % that no two hexadecimal digits follow: write %25"},

@@ -98,7 +98,7 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "public-url", env: "SWITCHYARD_PUBLIC_URL", key: "gateway.public_url",
-			usage: "people reach the gateway at `URL`; its host name is allowed too", set: one(&c.PublicURL, parsePlainURL),
+			usage: "people reach the gateway at `URL`; its host name is allowed too", set: one(&c.PublicURL, parseOrigin),
 		},
 		{
 			flag: "log-format", env: "SWITCHYARD_LOG_FORMAT", key: "gateway.log_format", fallback: "text",
