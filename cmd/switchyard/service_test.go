@@ -93,7 +93,7 @@ func TestTheSystemdUnitsAreSoundAndHardened(t *testing.T) {
 		scope string
 	}{
 		"switchyard.service":          {append(hardening, "ProtectHome=yes", "ConfigurationDirectoryMode=0755"), "--system"}, // systemd.exec(5): unlike the others it is not given to User=, who must read it
-		"switchyard-project@.service": {append(hardening, "ProtectHome=read-only"), "--system"},
+		"switchyard-project@.service": {append(hardening, "ProtectHome=read-only", "StateDirectory=switchyard-project", "Environment=XDG_STATE_HOME=%S/switchyard-project"), "--system"},
 		"switchyard-up.service":       {[]string{"NoNewPrivileges=yes", "UMask=0077"}, "--user"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,7 @@
 # Removing keeps configuration and data; dpkg --purge deletes both.
 set -e
 case "$1" in
-purge) rm -rf /etc/switchyard /var/lib/switchyard ;;
+purge) rm -rf /etc/switchyard /var/lib/switchyard /var/lib/switchyard-project ;;
 esac
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload

@@ -60,6 +60,14 @@ func (n *notes) set(id, reason string, exists func(id string) bool) error {
 	if delete(list, id); reason != "" {
 		list[id] = reason
 	}
+	if err := n.write(list); err != nil { // it is not the story that could not be written
+		return domain.Errorf(domain.Internal, "blocked: the reason could not be kept: %s", err)
+	}
+	n.list = list
+	return nil
+}
+
+func (n *notes) write(list map[string]string) error {
 	text, err := json.Marshal(list)
 	if err != nil {
 		return err
@@ -75,9 +83,6 @@ func (n *notes) set(id, reason string, exists func(id string) bool) error {
 	temp, err := writeTemp(dir, text, nil)
 	if err == nil {
 		err = replaceAt(dir, temp, filepath.Base(n.path))
-	}
-	if err == nil {
-		n.list = list
 	}
 	return err
 }
