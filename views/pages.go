@@ -10,6 +10,7 @@ type PageLink struct {
 	Key   string // after g, "" for none
 	In    PagePlace
 	Needs domain.Role
+	Note  string // what it has, for who does not know its name
 }
 
 // PagePlace is what of the frame links to a page.
@@ -24,15 +25,15 @@ const (
 
 // Pages are the pages, in the order in which they are offered.
 var Pages = []PageLink{
-	{PageOverview, OverviewURL, "o", InNavigation, domain.RoleViewer},
-	{PageProjects, ProjectsURL, "p", InNavigation, domain.RoleViewer},
-	{PageAgents, AgentsURL, "a", InNavigation, domain.RoleViewer},
-	{PageEvents, EventsURL, "e", InNavigation, domain.RoleViewer},
-	{PageFlow, FlowURL, "f", InNavigation, domain.RoleViewer},
-	{PageWaiting, WaitingURL, "", InPalette, domain.RoleViewer},
-	{PageQuestions, QuestionsURL, "q", InHeader, domain.RoleViewer},
-	{PageNotify, NotificationsURL, "n", InMenu, domain.RoleViewer},
-	{PageBot, BotConfigURL, "b", InMenu, domain.RoleAdmin},
-	{PageAccess, AccessURL, "", InMenu, domain.RoleAdmin},
-	{PageAudit, AuditURL, "", InMenu, domain.RoleAdmin},
+	{PageOverview, OverviewURL, "o", InNavigation, domain.RoleViewer, "what needs somebody, and all tracks"},
+	{PageProjects, ProjectsURL, "p", InNavigation, domain.RoleViewer, "their boards, and adding one"},
+	{PageAgents, AgentsURL, "a", InNavigation, domain.RoleViewer, "what they do, and adding one"},
+	{PageEvents, EventsURL, "e", InNavigation, domain.RoleViewer, "what happened, newest first"},
+	{PageFlow, FlowURL, "f", InNavigation, domain.RoleViewer, "how long stories take, and a forecast"},
+	{PageWaiting, WaitingURL, "", InPalette, domain.RoleViewer, "stories by their time in this stage"},
+	{PageQuestions, QuestionsURL, "q", InHeader, domain.RoleViewer, "what agents ask people"},
+	{PageNotify, NotificationsURL, "n", InMenu, domain.RoleViewer, "who is told of what, and where"},
+	{PageBot, BotConfigURL, "b", InMenu, domain.RoleAdmin, "its account in Matrix or Slack"},
+	{PageAccess, AccessURL, "", InMenu, domain.RoleAdmin, "tokens, sessions and wall displays"},
+	{PageAudit, AuditURL, "", InMenu, domain.RoleAdmin, "who changed what"},
 }

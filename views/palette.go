@@ -215,7 +215,7 @@ func PaletteOpen(name, note, url string, words []string) PaletteOption {
 
 // PalettePage is the option that opens one of Pages.
 func PalettePage(p PageLink, words []string) PaletteOption {
-	o := PaletteOpen(string(p.Page), "page", p.URL, words)
+	o := PaletteOpen(string(p.Page), p.Note, p.URL, words)
 	o.Key = p.Key
 	return o
 }
