@@ -190,7 +190,6 @@ func journey(p StoryProps) []step {
 		}
 		if isLive, visited := live[stage]; visited && !isLive {
 			st.git = true
-			words = append(words, "from git")
 		}
 		if blocked[stage] >= minBlocked {
 			words = append(words, "blocked for "+duration(blocked[stage]))
