@@ -94,7 +94,7 @@ func alertWhere(a domain.Alert) string {
 	switch {
 	case a.Kind == domain.AlertQuestion && a.Story != nil:
 		return visible(domain.Cut(a.Agent, 60)) + " asks · " + domain.Cut(a.Project, 40) + " · " +
-			visible(domain.Cut(a.Story.StoryID, 60))
+			visible(domain.Cut(cmp.Or(a.Story.StoryName, a.Story.StoryID), 60))
 	case a.Kind == domain.AlertQuestion:
 		return visible(domain.Cut(a.Agent, 60)) + " asks"
 	case a.Story != nil:

@@ -92,7 +92,7 @@ func (p QuestionsProps) lead() string {
 	if len(askers) == 0 {
 		return ""
 	}
-	return domain.Count(len(askers), "asker stands", "askers stand") + " still until somebody answers. " +
+	return domain.Count(len(askers), "agent stands", "agents stand") + " still until somebody answers. " +
 		"The first answer counts, here or in chat."
 }
 
