@@ -324,10 +324,7 @@ func TestRepositoriesOfEveryKind(t *testing.T) {
 
 // TestAHugeRepository has 20,000 commits, of which the newest 5,000 that touch the board count.
 func TestAHugeRepository(t *testing.T) {
-	commits := 20_000
-	if testing.Short() {
-		commits = 9000
-	}
+	const commits = 9000
 	p := newBoard(t)
 	var stream strings.Builder
 	start := time.Now().Add(-time.Duration(commits) * time.Minute).Unix()
