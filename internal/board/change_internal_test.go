@@ -287,6 +287,16 @@ func TestManyNewStoriesAtOnceHaveIDsOfTheirOwn(t *testing.T) {
 	}
 }
 
+func TestWhyAFileCannotBeReadIsSaid(t *testing.T) {
+	d := newWritable(t, map[string]string{"1_a/x.md": "text"})
+	withoutPrivileges(t, d.dir)
+	d.must(os.Chmod(d.path("1_a/x.md"), 0))
+	_, err := d.Board.Read("x")
+	if domain.CodeOf(err) != domain.Unavailable || domain.MessageOf(err) != "the story's file cannot be read: permission denied" {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestWhatAFullOrClosedDiskLeaves(t *testing.T) {
 	d := newWritable(t, map[string]string{"1_a/x.md": "text", "2_b/y.md": ""})
 	version := d.read("x").Version

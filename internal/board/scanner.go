@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // fileSet holds the ids of files by their stages, in other layouts the paths of files by their units. nil means
@@ -29,6 +32,9 @@ func (s *scanner) read(story Story, stage string) (*Details, error) {
 	}
 	defer dir.Close()
 	file, err := readStory(dir, story.ID)
+	if number, ok := errors.AsType[syscall.Errno](err); ok && !errors.Is(err, fs.ErrNotExist) {
+		return nil, domain.WrapError(domain.Unavailable, err, "the story's file cannot be read: "+number.Error())
+	}
 	if err != nil {
 		return nil, err
 	}
