@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,18 +75,21 @@ func makeConfigDirPrivate(secrets string) error {
 }
 
 // checkNotEmptied returns an error if the database is an empty file although there was one before: starting with an
-// empty one would hide the loss.
-func checkNotEmptied(dir string) error {
+// empty one would hide the loss. It warns if that database is gone, which is also how to start with an empty one.
+func checkNotEmptied(dir string, log *slog.Logger) error {
 	path := filepath.Join(dir, sqlite.FileName)
-	database, err := os.Stat(path)
-	if err != nil || database.Size() > 0 {
-		return nil // sqlite.Open says what else is wrong with it
-	}
 	if _, err := os.Stat(filepath.Join(dir, sessionKeyName)); err != nil {
-		return nil // the first start was interrupted
+		return nil // the first start, or it was interrupted
 	}
-	return fmt.Errorf("the database %s is empty, but there was one before: replace it with a backup, or remove it to "+
-		"start with an empty one", path)
+	database, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		log.Warn("The database is gone, though there was one before: starting with an empty one", "database", path)
+	case err == nil && database.Size() == 0:
+		return fmt.Errorf("the database %s is empty, but there was one before: replace it with a backup, or remove it "+
+			"to start with an empty one", path)
+	}
+	return nil // sqlite.Open says what else is wrong with it
 }
 
 // sessionKey returns the key that signs sessions, and creates it if there is none; removing its file ends all sessions.

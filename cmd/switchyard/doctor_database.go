@@ -76,7 +76,7 @@ func (d *doctor) clock(ctx context.Context) (string, error) {
 
 func (d *doctor) database(ctx context.Context) (string, error) {
 	if d.Database == "" {
-		if err := checkNotEmptied(d.Data); err != nil {
+		if err := checkNotEmptied(d.Data, slog.New(slog.DiscardHandler)); err != nil {
 			return "", err
 		}
 		return d.sqlite(ctx)

@@ -67,7 +67,7 @@ func openGateway(ctx context.Context, c *config.Config, start *startLog) (_ *gat
 		return g, nil
 	}
 
-	if err := checkNotEmptied(c.Data); err != nil {
+	if err := checkNotEmptied(c.Data, log); err != nil {
 		return nil, err
 	}
 	db, err := sqlite.OpenUnchecked(ctx, c.Data)

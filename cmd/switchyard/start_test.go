@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/waittest"
 )
 
 func TestADamagedDatabaseStopsTheStart(t *testing.T) {
@@ -125,6 +126,14 @@ func TestAnEmptyDatabaseBesideASessionKeyStopsTheStart(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() != 0 {
 		t.Errorf("the file was changed: %v, %v", info, err)
+	}
+
+	os.Remove(path)
+	p = start(t, begin())
+	waittest.Until(t, "a warning", func() bool { return strings.Contains(p.stderr.String(), "The database is gone") })
+	os.Remove(path)
+	if status, text := p.do(t, "GET", "/readyz", ""); status != 503 || !strings.Contains(text, "file is gone") {
+		t.Errorf("its file is gone: %d, %s", status, text)
 	}
 }
 

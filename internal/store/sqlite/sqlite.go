@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/files"
 	"switchyard/internal/store"
 )
@@ -151,6 +152,14 @@ func (db *DB) Close() error {
 // release closes the connections. Unlike Close it does not change a database that has not been written.
 func (db *DB) release() error {
 	return errors.Join(db.log.Close(), db.searches.Close(), db.read.Close(), db.write.Close())
+}
+
+// Ping also returns an error if the database's file was removed: SQLite goes on with what no longer has a name.
+func (db *DB) Ping(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(db.dir, FileName)); err != nil {
+		return domain.WrapError(domain.Unavailable, err, "the database's file is gone: stop the gateway and restore a backup")
+	}
+	return db.Tables.Ping(ctx)
 }
 
 // transact is Transact of store.Engine. Only the transaction watches ctx: that takes a goroutine, which each statement
