@@ -104,9 +104,11 @@ func (f *follower) mergeHistory(ctx context.Context) (took time.Duration, err er
 	case part.ID == last:
 		return 0, nil
 	}
-	moves, err := f.moves(ctx, part.ID)
-	if err != nil {
-		return 0, err
+	var moves []domain.Move
+	if len(part.Moves) > 0 {
+		if moves, err = f.moves(ctx, part.ID); err != nil {
+			return 0, err
+		}
 	}
 	return 0, f.Histories.Merge(ctx, f.token, f.project, part.ID, moves)
 }

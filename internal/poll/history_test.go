@@ -112,6 +112,17 @@ func TestAHistoryIsReadOnceForEachID(t *testing.T) {
 	})
 }
 
+func TestAHistoryWithoutMovesTakesOneRequest(t *testing.T) {
+	h := &past{id: "one"}
+	remembering(t, h, func(y *site) {
+		y.pass(time.Second)
+		h.want(t, "one: 0")
+		if h.asked != 1 {
+			t.Errorf("%d requests", h.asked)
+		}
+	})
+}
+
 func TestAHistoryIsReadOnceItIsCompleteAndTheBoardIsKnown(t *testing.T) {
 	h := &past{id: "one", moves: 3, incomplete: true, early: true}
 	remembering(t, h, func(y *site) {
