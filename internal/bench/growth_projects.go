@@ -51,13 +51,17 @@ func measureProjects(binary string, count int, g *growth) error {
 	for _, step := range []struct {
 		what string
 		done *atomic.Int64
-	}{{"until all are followed", &projects.followed}, {"until all pipelines were fetched", &projects.shown}} {
+	}{
+		{"until all are followed", &projects.followed},
+		{"until all pipelines were fetched", &projects.shown},
+		{"until all histories were read", &projects.read},
+	} {
 		for step.done.Load() < int64(count) && time.Since(began) < 2*time.Minute {
 			time.Sleep(10 * time.Millisecond)
 		}
 		g.add(step.what, time.Since(began).Seconds(), "s", "")
 	}
-	time.Sleep(5 * time.Second) // until their events are stored
+	time.Sleep(5 * time.Second) // until they are stored
 	g.add("idle", cpuShare(gateway, feedRound), "% of a core", "≤ 6 %")
 	g.add("memory, idle", memory(gateway.pid()), "MiB", "≤ 600 MiB")
 

@@ -24,6 +24,7 @@ type projectServers struct {
 	instance string
 	followed atomic.Int64 // servers whose feed has been long-polled at least once
 	shown    atomic.Int64 // servers whose pipeline has been requested at least once
+	read     atomic.Int64 // servers whose history has been requested at least once
 }
 
 // projectServer answers as our own does: a pipeline with an ETag, a feed with long polling.
@@ -31,6 +32,7 @@ type projectServer struct {
 	mu       sync.Mutex
 	followed bool
 	shown    bool
+	read     bool
 	events   []json.RawMessage // the newest
 	stamps   []int64           // of events
 	sequence int
@@ -173,6 +175,7 @@ func (f *projectServers) serve(w http.ResponseWriter, r *http.Request) {
 	case ok && r.URL.Path == "/api/events":
 		f.serveFeed(w, r, f.servers[n])
 	case ok && r.URL.Path == "/api/history":
+		f.servers[n].count(&f.servers[n].read, &f.read)
 		_, _ = io.WriteString(w, `{"id":"none","complete":true,"next":0,"moves":[]}`)
 	default:
 		http.NotFound(w, r)
