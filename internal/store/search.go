@@ -46,27 +46,57 @@ var (
 )
 
 func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
-	if p.query.ByTime && p.query.Project != "" {
+	q := p.query
+	if q.ByTime && q.Project != "" {
 		return p.searchProject(ctx, tx)
+	}
+	if q.Type != "" && q.Project == "" {
+		common, err := p.isCommonType(ctx, tx)
+		switch {
+		case err != nil:
+			return err
+		case !common:
+			condition, args := p.between()
+			args = append(args, Key(string(q.Type)))
+			found, err := p.places(ctx, tx, ofType(len(args))+condition, args, maxFound)
+			if err != nil {
+				return err
+			}
+			return p.readAll(ctx, tx, found)
+		case q.Text == "":
+			return p.readOn(ctx, tx)
+		}
 	}
 	if done, err := p.read(ctx, tx, roundRead); err != nil || done {
 		return err
 	}
 	found, err := p.find(ctx, tx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case len(found) > maxFound:
+		return p.readOn(ctx, tx)
 	}
-	for len(found) > maxFound {
+	return p.readAll(ctx, tx, found)
+}
+
+// readOn reads events in order until the page is full or there are no others.
+func (p *pageReader) readOn(ctx context.Context, tx *sql.Tx) error {
+	for {
 		if done, err := p.read(ctx, tx, roundRead); err != nil || done {
 			return err
 		}
 	}
+}
+
+// readAll reads the events at these places, which are in any order.
+func (p *pageReader) readAll(ctx context.Context, tx *sql.Tx, found []place) error {
 	slices.SortFunc(found, place.compare)
 	found = slices.Compact(found)
 	if p.query.Backward {
 		slices.Reverse(found)
 	}
-	_, err = p.readFound(ctx, tx, found)
+	_, err := p.readFound(ctx, tx, found)
 	return err
 }
 
@@ -135,6 +165,22 @@ func (p *pageReader) ofProject() (from string, args []any) {
 	return from, args
 }
 
+// isCommonType reports whether more than maxFound events have the query's type. Then some are found soon in order,
+// while to look at all of them for those between two times takes seconds; an uncommon type may have its last event long
+// ago.
+func (p *pageReader) isCommonType(ctx context.Context, tx *sql.Tx) (bool, error) {
+	var n int
+	err := tx.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d) AS first",
+		ofType(1), maxFound+1), Key(string(p.query.Type))).Scan(&n)
+	return n > maxFound, err
+}
+
+// ofType selects the events of a type, which is argument n, by an index.
+func ofType(n int) string {
+	return fmt.Sprintf("(SELECT id FROM texts WHERE type = $%d) AS found"+
+		" CROSS JOIN events WHERE events.text = found.id", n)
+}
+
 // find returns the places of all events that may match and have not been read, in any order, or more than maxFound
 // of them.
 func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (found []place, err error) {
@@ -143,12 +189,6 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (found []place, err e
 	if q.Project != "" {
 		from, args := p.ofProject()
 		return p.places(ctx, tx, from, args, maxFound+1)
-	}
-	if q.Text == "" { // all of a type
-		condition, args := p.between()
-		args = append(args, Key(string(q.Type)))
-		return p.places(ctx, tx, fmt.Sprintf("(SELECT id FROM texts WHERE type = $%d) AS found CROSS JOIN events"+
-			" WHERE events.text = found.id%s", len(args), condition), args, maxFound+1)
 	}
 	if text == "" {
 		return nil, nil
