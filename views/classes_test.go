@@ -28,7 +28,7 @@ func TestEveryClassOfAPartHasARule(t *testing.T) {
 		for _, match := range regexp.MustCompile(`\bClass: +"([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
 			for class := range strings.FieldsSeq(match[1]) {
 				classes++
-				if !regexp.MustCompile(`\.` + regexp.QuoteMeta(class) + `\{`).Match(css) {
+				if !regexp.MustCompile(`\.` + regexp.QuoteMeta(class) + `[,{]`).Match(css) {
 					t.Errorf("%s: there is no rule for the class %s", name, class)
 				}
 			}

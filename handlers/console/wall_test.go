@@ -57,7 +57,7 @@ func TestTheWallIsReadFromAfar(t *testing.T) {
 	s.Server.CloseClientConnections()
 	s.Server.Listener.Close()
 	tab.Wait(`document.querySelector('.wall-lost').checkVisibility() && /as of \d\d:\d\d/.test(document.querySelector('.wall-lost').textContent)`)
-	tab.Wait(`getComputedStyle(document.querySelector('.wall')).filter.includes('grayscale')`)
+	tab.Wait(`getComputedStyle(document.querySelector('.wall-body')).filter.includes('grayscale')`)
 	for _, complaint := range tab.Complaints() {
 		if !strings.Contains(complaint, "net::ERR_") && !strings.HasPrefix(complaint, "htmx:") {
 			t.Error(complaint)

@@ -71,8 +71,20 @@ func (s *Alerts) others() (found []domain.Alert) {
 	if bot := s.bot.Status(); bot.State == domain.BotFailed {
 		found = append(found, domain.Alert{Kind: domain.AlertBot, Reason: bot.Detail, Since: bot.Since})
 	}
-	return slices.Concat(found, s.questions.alerts(), s.targets.failing(), s.leaderAlerts())
+	asked := s.questions.alerts()
+	for _, a := range asked[:min(len(asked), maxNamed)] {
+		if a.Story == nil {
+			continue
+		}
+		if item, _ := s.pipelines.Known(a.Project, a.Story.StoryID); item != nil {
+			a.Story.StoryName = item.StoryName
+		}
+	}
+	return slices.Concat(found, asked, s.targets.failing(), s.leaderAlerts())
 }
+
+// maxNamed is how many questions name their story, which is more than any page shows. Others have its id.
+const maxNamed = 50
 
 // acknowledge marks the acknowledged alerts. It returns the acknowledgements that have ended: they have expired, or
 // their alert has ended or changed.
