@@ -42,7 +42,7 @@ type Found struct {
 	Total    domain.FoundTotal
 	// OnBoard is how many of the stories are on a board now.
 	OnBoard int
-	// Silent is how many projects did not say in time what is in their texts.
+	// Silent is how many projects did not say in time what is in their texts, or were not asked because there are so many.
 	Silent int
 	// Meant is the nearest name if nothing was found, "" if none is near.
 	Meant string
@@ -139,12 +139,14 @@ func (s *Search) Stories(ctx context.Context, text string, limit int) ([]domain.
 const notOnBoard = 10
 
 const (
-	// textTime is how long project servers may search their texts, and textCalls how many do at the same time.
-	textTime  = time.Second
-	textCalls = 16
+	// textTime is how long project servers may search their texts, textCalls how many do at the same time, and
+	// textProjects how many do at most: a thousand take a fifth of a second.
+	textTime     = time.Second
+	textCalls    = 16
+	textProjects = 1_000
 )
 
-// findTexts asks all projects that respond for stories whose texts contain the words, at most limit in all.
+// findTexts asks projects that respond for stories whose texts contain the words, at most limit in all.
 func (s *Search) findTexts(ctx context.Context, boards *Boards, words []string, limit int) (found Found, err error) {
 	bounded, cancel := context.WithTimeout(ctx, textTime)
 	defer cancel()
@@ -153,7 +155,15 @@ func (s *Search) findTexts(ctx context.Context, boards *Boards, words []string, 
 		total int
 		err   error
 	}
-	answers := make([]answer, len(boards.Pipelines))
+	var asked []domain.Project
+	for i := range boards.Pipelines {
+		if p := &boards.Pipelines[i]; p.Reachable && !p.EventsOnly {
+			asked = append(asked, boards.Registry.Projects[i])
+		}
+	}
+	found.Silent = max(0, len(asked)-textProjects)
+	asked = asked[:len(asked)-found.Silent]
+	answers := make([]answer, len(asked))
 	text := strings.Join(words, " ")
 	var next atomic.Int64
 	var calls sync.WaitGroup
@@ -162,10 +172,8 @@ func (s *Search) findTexts(ctx context.Context, boards *Boards, words []string, 
 		supervise.Go(s.log, "search in texts", func() {
 			defer calls.Done()
 			for i := int(next.Add(1)) - 1; i < len(answers); i = int(next.Add(1)) - 1 {
-				a, p := &answers[i], &boards.Pipelines[i]
-				if p.Reachable && !p.EventsOnly {
-					a.texts, a.total, a.err = s.servers.FindTexts(bounded, boards.Registry.Projects[i], text, limit)
-				}
+				a := &answers[i]
+				a.texts, a.total, a.err = s.servers.FindTexts(bounded, asked[i], text, limit)
 			}
 		})
 	}
