@@ -37,7 +37,7 @@ node_modules: package-lock.json
 	@touch node_modules
 
 # vet and staticcheck ask for the packages as the tests want them, so that each is compiled once.
-RACE := -race -tags nopgxregisterdefaulttypes '-gcflags=modernc.org/...=-race=false -d=checkptr=0' -gcflags=github.com/yuin/goldmark/...=-race=false
+RACE := -race -tags=nopgxregisterdefaulttypes '-gcflags=modernc.org/...=-race=false -d=checkptr=0' -gcflags=github.com/yuin/goldmark/...=-race=false
 
 # Many tests wait for a process, a deadline or the browser: -p and -parallel let more of them wait at a time than there are
 # processors. SQLite, which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that
@@ -70,8 +70,8 @@ screenshots: ## the pictures of the README, in docs/img
 check: ## formatting, generated files, vet, other systems, staticcheck, dead code, tidy, the OpenAPI document
 	@found="$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l)" && test -z "$$found" || { echo "$$found"; echo 'not formatted: run gofumpt'; exit 1; }
 	@before="$$($(GENERATED))"; $(MAKE) -s generate; test "$$before" = "$$($(GENERATED))" || { echo 'generated files were stale: commit what make generate wrote'; exit 1; }
-	CGO_ENABLED=1 go vet $(RACE) -tags nopgxregisterdefaulttypes,stress ./...
-	CGO_ENABLED=1 GOFLAGS="$(RACE)" $$($(TOOL) -n staticcheck) -tags nopgxregisterdefaulttypes,stress ./...
+	CGO_ENABLED=1 go vet $(RACE) -tags=nopgxregisterdefaulttypes,stress ./...
+	CGO_ENABLED=1 GOFLAGS="$(RACE)" $$($(TOOL) -n staticcheck) -tags=nopgxregisterdefaulttypes,stress ./...
 	@found="$$($(TOOL) deadcode -test ./...)" && test -z "$$found" || { echo "$$found"; echo 'dead code'; exit 1; }
 	@for system in windows/amd64 darwin/arm64; do GOOS=$${system%/*} GOARCH=$${system#*/} go build -gcflags='all=-N -l' ./cmd/... || exit 1; done
 	go mod tidy -diff
