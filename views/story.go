@@ -25,6 +25,13 @@ func storyName(s domain.Story) string {
 	return s.Name
 }
 
+// asksSo reports whether an open question says what the story is blocked by, and so takes the place of its banner.
+func (p StoryProps) asksSo() bool {
+	return slices.ContainsFunc(p.Asks, func(q QuestionProps) bool {
+		return q.State == domain.QuestionOpen && q.Prompt == p.Story.Blocked
+	})
+}
+
 func (p StoryProps) Title() string { return domain.Cut(storyName(p.Story), 80) }
 
 // alertControls returns the controls of the story's alert, nil if it is of another kind.

@@ -104,7 +104,7 @@ func storyBanners(p StoryProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if s.Blocked != "" {
+		if s.Blocked != "" && !p.asksSo() {
 			templ_7745c5c3_Var6 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)

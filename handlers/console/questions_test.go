@@ -296,3 +296,17 @@ func TestReadersSeeInTheInboxWhatIsAsked(t *testing.T) {
 	viewer.Submit("/login", "token", token)
 	viewer.Get("/").WantText(t, "asks to run a command", "make e2e").WantNoText(t, ">Deny")
 }
+
+// TestAQuestionTakesThePlaceOfTheBannerThatSaysTheSame as long as it is open.
+func TestAQuestionTakesThePlaceOfTheBannerThatSaysTheSame(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "---\nname: Audit log\nblocked: Which key?\n---\n"})
+	s.Get(auditPage).WantText(t, "Unblock")
+	q := s.asks(domain.Question{Kind: domain.QuestionText, Prompt: "Which key?", Project: "webshop", StoryID: "2_story_audit"})
+	s.Get(auditPage).WantText(t, `<article id="question-1"`).WantNoText(t, "Unblock")
+	if err := s.Questions.Withdraw(domain.WithActor(t.Context(), new(domain.Administrator(domain.ViaOpen))), q.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.Get(auditPage).WantText(t, "Unblock")
+	s.asks(domain.Question{Kind: domain.QuestionText, Prompt: "And whose?", Project: "webshop", StoryID: "2_story_audit"})
+	s.Get(auditPage).WantText(t, `<article id="question-2"`, "Unblock")
+}
