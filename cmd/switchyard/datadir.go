@@ -78,8 +78,8 @@ func makeConfigDirPrivate(secrets string) error {
 // empty one would hide the loss. It warns if that database is gone, which is also how to start with an empty one.
 func checkNotEmptied(dir string, log *slog.Logger) error {
 	path := filepath.Join(dir, sqlite.FileName)
-	if _, err := os.Stat(filepath.Join(dir, sessionKeyName)); err != nil {
-		return nil // the first start, or it was interrupted
+	if key, err := os.Stat(filepath.Join(dir, sessionKeyName)); err != nil || !key.Mode().IsRegular() {
+		return nil // the first start, or it was interrupted; sessionKey says what else is wrong with the key
 	}
 	database, err := os.Stat(path)
 	switch {
