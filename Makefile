@@ -36,7 +36,7 @@ node_modules: package-lock.json
 	npm ci --silent --no-audit --no-fund
 	@touch node_modules
 
-# vet and staticcheck ask for the packages as the tests want them, so that each is compiled once.
+# vet, staticcheck and what tests build ask for the packages as the tests want them, so that each is compiled once.
 RACE := -race -tags=nopgxregisterdefaulttypes '-gcflags=modernc.org/...=-race=false -d=checkptr=0' -gcflags=github.com/yuin/goldmark/...=-race=false
 
 # Many tests wait for a process, a deadline or the browser: -p and -parallel let more of them wait at a time than there are
@@ -46,7 +46,7 @@ RACE := -race -tags=nopgxregisterdefaulttypes '-gcflags=modernc.org/...=-race=fa
 # end of each process, of which there are hundreds.
 test: ## all tests, in the browser too, with the race detector; installs what is missing
 	internal/tools/test-deps.sh
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -vet=off $(RACE) -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
+	CGO_ENABLED=1 GOFLAGS="$(RACE)" GORACE=atexit_sleep_ms=0 go test -vet=off -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
 
 test-fast: ## the tests that need no browser and no PostgreSQL, without the race detector
 	go test -vet=off -short -tags nopgxregisterdefaulttypes -ldflags='-s -w' -p 4 -parallel 8 ./...

@@ -44,7 +44,7 @@ const (
 	// cut lists elements that extend beyond the page or their own box, without a scroll bar or an ellipsis.
 	cut = `(() => {
 		const style = getComputedStyle(e), box = e.getBoundingClientRect()
-		const scrolls = e.closest('.board, .overflow-x-auto, .markdown, .output, .sr-only, thead, [popover]')
+		const scrolls = e.closest('.board, .overflow-x-auto, .segments, .markdown, .output, .sr-only, thead, [popover]')
 		const hides = ['hidden', 'clip'].includes(style.overflowX) && style.textOverflow !== 'ellipsis' && style.webkitLineClamp === 'none'
 		return !scrolls && (box.right > document.documentElement.clientWidth + 1 || box.left < -1 || hides && e.scrollWidth > e.clientWidth + 1)
 	})()`

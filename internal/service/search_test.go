@@ -12,6 +12,7 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/store/storetest"
+	"switchyard/internal/waittest"
 )
 
 // countedTexts has one story with the text in every project, and counts how often it is asked.
@@ -45,7 +46,12 @@ func TestASearchAsksAtMostAThousandProjectsForTextsAndCountsTheOthers(t *testing
 	if err := s.Projects.Seed(t.Context(), projects); err != nil {
 		t.Fatal(err)
 	}
-	found, err := s.Search.Find(t.Context(), service.SearchQuery{Text: "login", Limit: 5, Texts: true})
+	var found service.Found
+	waittest.Until(t, "all boards are known", func() bool { // the first searches do not wait for all
+		texts.asked.Store(0)
+		found, err = s.Search.Find(t.Context(), service.SearchQuery{Text: "login", Limit: 5, Texts: true})
+		return err != nil || found.Silent == 3
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
