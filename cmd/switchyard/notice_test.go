@@ -55,7 +55,7 @@ func TestTheNoticeHasTheLicencesOfWhatIsLinkedIn(t *testing.T) {
 func licences(t *testing.T) string {
 	t.Helper()
 	list := exec.Command("go", "list", "-deps", "-json=Module", ".")
-	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=")
 	out, err := list.Output()
 	if err != nil {
 		t.Fatal(err)

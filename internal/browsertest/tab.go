@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -17,8 +18,8 @@ import (
 const (
 	// patience is how long to wait for a page to become as expected. Only failing tests wait that long.
 	patience = 90 * time.Second
-	// answerTime is how long to wait for the browser's response to one of several attempts: between two pages there may be
-	// none.
+	// answerTime is how long to wait for the browser's response to the first of several attempts: between two pages there
+	// may be none.
 	answerTime = 5 * time.Second
 )
 
@@ -186,17 +187,22 @@ func (t *Tab) WaitText(text string) {
 func (t *Tab) until(what string, holds func(ctx context.Context) (bool, error)) {
 	t.Helper()
 	deadline := time.After(patience)
+	// What is given up is answered all the same: on a busy machine each next attempt would wait for the one before.
+	answer := answerTime
 	for pause := 20 * time.Millisecond; ; pause = min(pause*5/4, 200*time.Millisecond) {
-		ctx, cancel := context.WithTimeout(t.ctx, answerTime)
+		ctx, cancel := context.WithTimeout(t.ctx, answer)
 		ok, err := holds(ctx)
 		cancel()
 		if ok && err == nil {
 			return
 		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			answer = min(2*answer, patience)
+		}
 		select {
 		case <-time.After(pause):
 		case <-deadline:
-			ctx, cancel := context.WithTimeout(t.ctx, answerTime)
+			ctx, cancel := context.WithTimeout(t.ctx, answer)
 			defer cancel()
 			text, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
 			t.Fatalf("did not come about: %s (%v)\n%s", what, err, text)

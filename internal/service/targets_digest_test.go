@@ -14,8 +14,12 @@ import (
 func (g *told) lastDigest() domain.DigestRecord {
 	g.t.Helper()
 	g.mu.Lock()
-	link := g.all[len(g.all)-1].message.Link
+	all := g.all
 	g.mu.Unlock()
+	if len(all) == 0 {
+		g.t.Fatal("nothing was told")
+	}
+	link := all[len(all)-1].message.Link
 	digest, _, err := g.Deliveries.Digest(g.t.Context(), link[strings.LastIndexByte(link, '/')+1:], 1)
 	if err != nil {
 		g.t.Fatal(err)

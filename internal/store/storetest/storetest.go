@@ -81,11 +81,15 @@ func Read(project string, records ...domain.Record) domain.FeedRead {
 
 func Append(t testing.TB, db Events, reads ...domain.FeedRead) []domain.Event {
 	t.Helper()
-	appended, err := db.AppendEvents(t.Context(), reads)
-	if err != nil {
-		t.Fatal(err)
+	var added []domain.Event
+	for batch := range slices.Chunk(reads, 200) {
+		appended, err := db.AppendEvents(t.Context(), batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		added = append(added, appended.Added...)
 	}
-	return appended.Added
+	return added
 }
 
 func IDs(events []domain.Event) []int64 {
