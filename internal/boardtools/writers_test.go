@@ -140,6 +140,11 @@ func TestBacklogHonoursOurLock(t *testing.T) {
 		"backlog/tasks/task-1 - T.md":  task("id: TASK-1\ntitle: T\nstatus: To Do\n", ""),
 		"backlog/.locks/task-task-1/x": "",
 	})
+	// However long the tool takes to start, the lock is not too old for it.
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "backlog/.locks/task-task-1"), later, later); err != nil {
+		t.Fatal(err)
+	}
 	out, err := tool(t, dir, "backlog", "task", "edit", "TASK-1", "-s", "Done").CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || !strings.Contains(string(out), "being modified") {

@@ -68,9 +68,9 @@ const find = `((selector, role, name, limit) => {
 	for (const e of document.querySelectorAll(selector)) {
 		if (!e.checkVisibility({visibilityProperty: true})) continue
 		const texts = e.labels?.length ? [...e.labels] : [e]
-		const text = texts.map(t => t.textContent).join(' ').replace(/\s+/g, ' ').trim()
-		const named = e.matches('[aria-label], [aria-labelledby], table, form, section, nav')
-		if (text !== '' && !named && !text.includes(name)) continue
+		const text = (e.ariaLabel || texts.map(t => t.textContent).join(' ')).replace(/\s+/g, ' ').trim()
+		const otherwise = e.matches('[aria-labelledby], table, form, section, nav')
+		if (text !== '' && !otherwise && !text.includes(name)) continue
 		if (e.computedRole !== role || name !== '' && e.computedName !== name) continue
 		if (found.push(e) === limit) break
 	}
