@@ -5,7 +5,7 @@ TOOL := go tool -modfile=internal/tools/tools.mod
 GENERATED := git ls-files 'views/*_templ.go' 'static/*.css' | xargs sha256sum
 export BROWSERSLIST_IGNORE_OLD_DATA := 1 # the browsers we need are named, not looked up
 
-.PHONY: help build run dev generate test test-fast fuzz stress bench screenshots check release release-test clean
+.PHONY: help build run dev generate test test-fast race fuzz stress bench screenshots check release release-test clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -36,20 +36,24 @@ node_modules: package-lock.json
 	npm ci --silent --no-audit --no-fund
 	@touch node_modules
 
-# vet, staticcheck and what tests build ask for the packages as the tests want them, so that each is compiled once.
-RACE := -race -tags=nopgxregisterdefaulttypes '-gcflags=modernc.org/...=-race=false -d=checkptr=0' -gcflags=github.com/yuin/goldmark/...=-race=false
+# vet, staticcheck, tests and what they build ask for the packages in one way, so that each is compiled once.
+FLAGS := CGO_ENABLED=0 GOFLAGS=-tags=nopgxregisterdefaulttypes
 
 # Many tests wait for a process, a deadline or the browser: -p and -parallel let more of them wait at a time than there are
-# processors. SQLite, which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that
-# took over half of the time; nor is goldmark, whose hostile texts took over twice the processor time. Without tables for
-# debuggers the programs are linked in two thirds of it; make check vets. The race detector would wait for a second at the
-# end of each process, of which there are hundreds.
-test: ## all tests, in the browser too, with the race detector; installs what is missing
+# processors. Without tables for debuggers the programs are linked in two thirds of the time; make check vets.
+test: ## all tests, in the browser too; installs what is missing
 	internal/tools/test-deps.sh
-	CGO_ENABLED=1 GOFLAGS="$(RACE)" GORACE=atexit_sleep_ms=0 go test -vet=off -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
+	$(FLAGS) go test -vet=off -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
 
-test-fast: ## the tests that need no browser and no PostgreSQL, without the race detector
-	go test -vet=off -short -tags nopgxregisterdefaulttypes -ldflags='-s -w' -p 4 -parallel 8 ./...
+test-fast: ## the tests that need no browser and no PostgreSQL
+	$(FLAGS) go test -vet=off -short -ldflags='-s -w' -p 4 -parallel 8 ./...
+
+# SQLite, which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that took over
+# half of the time.
+race: ## test-fast of the packages whose goroutines share memory, with the race detector
+	CGO_ENABLED=1 go test -race -tags=nopgxregisterdefaulttypes '-gcflags=modernc.org/...=-race=false -d=checkptr=0' \
+		-vet=off -short -ldflags='-s -w' -p 4 -parallel 8 ./handlers ./handlers/mcp ./internal/bot ./internal/feed ./internal/flow \
+		./internal/notify ./internal/poll ./internal/service ./internal/store ./internal/supervise ./internal/upstream
 
 fuzz: ## some seconds of each fuzz target
 	internal/tools/fuzz.sh 3s
@@ -70,8 +74,8 @@ screenshots: ## the pictures of the README, in docs/img
 check: ## formatting, generated files, vet, other systems, staticcheck, dead code, tidy, the OpenAPI document
 	@found="$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l)" && test -z "$$found" || { echo "$$found"; echo 'not formatted: run gofumpt'; exit 1; }
 	@before="$$($(GENERATED))"; $(MAKE) -s generate; test "$$before" = "$$($(GENERATED))" || { echo 'generated files were stale: commit what make generate wrote'; exit 1; }
-	CGO_ENABLED=1 go vet $(RACE) -tags=nopgxregisterdefaulttypes,stress ./...
-	CGO_ENABLED=1 GOFLAGS="$(RACE)" $$($(TOOL) -n staticcheck) -tags=nopgxregisterdefaulttypes,stress ./...
+	$(FLAGS) go vet -tags=nopgxregisterdefaulttypes,stress ./...
+	$(FLAGS) $$($(TOOL) -n staticcheck) -tags=nopgxregisterdefaulttypes,stress ./...
 	@found="$$($(TOOL) deadcode -test ./...)" && test -z "$$found" || { echo "$$found"; echo 'dead code'; exit 1; }
 	@for system in windows/amd64 darwin/arm64; do GOOS=$${system%/*} GOARCH=$${system#*/} go build -gcflags='all=-N -l' ./cmd/... || exit 1; done
 	go mod tidy -diff

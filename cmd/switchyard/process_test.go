@@ -47,10 +47,7 @@ func switchyard(t *testing.T, dir string, args ...string) *exec.Cmd {
 		args[i] = strings.ReplaceAll(args[i], "DIR", dir)
 	}
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = []string{
-		"SWITCHYARD_TEST_MAIN=1", "HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"),
-		"GORACE=atexit_sleep_ms=0", // else the race detector waits for a second at each end
-	}
+	cmd.Env = []string{"SWITCHYARD_TEST_MAIN=1", "HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}
 	return cmd
 }
 

@@ -24,7 +24,7 @@ func isPlain(html string) bool { return strings.HasPrefix(html, plainBeg) }
 // bounded renders a text and checks what that takes.
 func bounded(t *testing.T, name, source string) (html string) {
 	t.Helper()
-	const mostMemory, mostTime = 64 << 20, 20 * time.Second // 0.3 s on an idle machine, without the race detector
+	const mostMemory, mostTime = 64 << 20, 20 * time.Second // 0.3 s on an idle machine
 	defer debug.SetGCPercent(debug.SetGCPercent(50))        // so that the heap is not much larger than what is in use
 	debug.FreeOSMemory()
 	before := heap()

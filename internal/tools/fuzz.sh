@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs each fuzz target for the time $1, without the race detector: the seeds run with it among the tests.
+# Runs each fuzz target below the directory $2 for the time $1; the seeds run among the tests, too.
 set -eu
 time=$1
+below=${2:-.}
 
 # The end of its time can make go test before 1.27 say that a target failed, in these words and without a failing
 # input (go.dev/issue/75804).
@@ -14,7 +15,7 @@ FAIL" ]
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cache=$(go env GOCACHE)/fuzz/switchyard
-for package in $(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do
+for package in $(git grep -l '^func Fuzz' -- "$below/*_test.go" | xargs -n1 dirname | sort -u); do
 	go test -c -vet=off -ldflags="-s -w" -fuzz . -o "$dir/fuzz.test" "./$package"
 	for target in $(sed -n 's/^func \(Fuzz[^(]*\)(.*/\1/p' "$package"/*_test.go); do
 		echo "fuzz $package $target"
