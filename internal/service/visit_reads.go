@@ -141,7 +141,9 @@ func (s *visitTable) follow(ctx context.Context) error {
 	s.mu.Lock()
 	s.turn()
 	current := s.generation == generation
-	if current && next < position { // a standby database that lacks the last transactions has taken over
+	// What was read before the first position may lack changes; a standby database that has taken over may lack the last
+	// transactions.
+	if current && (position == 0 || next < position) {
 		s.forget()
 	}
 	if current {

@@ -41,6 +41,14 @@ type saver struct {
 
 func newSaver(t *testing.T, url, id string, b *boardServer) *saver {
 	t.Helper()
+	s := openSaver(t, url, id, b)
+	s.run()
+	return s
+}
+
+// openSaver returns a gateway that does not follow the others yet.
+func openSaver(t *testing.T, url, id string, b *boardServer) *saver {
+	t.Helper()
 	db, err := postgres.Open(context.Background(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -52,18 +60,19 @@ func newSaver(t *testing.T, url, id string, b *boardServer) *saver {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { db.Close() })
+	return s
+}
+
+// run follows the other gateways until the test ends.
+func (s *saver) run() {
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = s.Events.Follow(ctx, db.NewEvents)
-	}()
 	var loops sync.WaitGroup
-	loops.Go(func() { _ = db.Run(ctx) })
+	loops.Go(func() { _ = s.Events.Follow(ctx, s.db.NewEvents) })
+	loops.Go(func() { _ = s.db.Run(ctx) })
 	loops.Go(func() { _ = s.Sync(ctx) })
 	loops.Go(func() { _ = s.Visits.Run(ctx) })
-	t.Cleanup(func() { cancel(); <-ended; loops.Wait(); db.Close() })
-	return s
+	s.t.Cleanup(func() { cancel(); loops.Wait() })
 }
 
 // lead takes over from the leader without its knowledge.
@@ -98,6 +107,30 @@ func (s *saver) want(stages ...string) {
 func (s *saver) record(read domain.FeedRead) error {
 	read.Token = s.token.Load()
 	return s.Events.Record(s.t.Context(), read)
+}
+
+// TestAGatewayThatHasJustStartedMissesNoMove: somebody looks before it follows the leader.
+func TestAGatewayThatHasJustStartedMissesNoMove(t *testing.T) {
+	url, b := pgtest.Database(t), &boardServer{}
+	moved := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
+	const board = `[{"name":"%s","items":[{"story_id":"1","story_name":"One","blocked":null,"merge_failure":null,"since_ms":null}]}]`
+	one := newSaver(t, url, "one", b)
+	if _, err := one.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+		t.Fatal(err)
+	}
+	other := openSaver(t, url, "other", b)
+	one.lead()
+	for _, to := range []string{"2_current", "3_qa"} {
+		if err := one.record(went(t, "alpha", "1", "1_backlog", to, moved)); err != nil {
+			t.Fatal(err)
+		}
+		b.show(t, "http://alpha", fmt.Sprintf(board, to))
+		if to == "3_qa" {
+			other.run()
+		}
+		raw(t, other.Service, fmt.Sprintf(`"since_ms":%d`, moved.UnixMilli()))
+		moved = moved.Add(time.Minute)
+	}
 }
 
 func TestTheLeaderKeepsVisitsAndEachGatewayShowsThem(t *testing.T) {
