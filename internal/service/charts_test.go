@@ -49,7 +49,11 @@ func draw(t testing.TB, s *service.Service, projects ...string) (today []int, cu
 	var charts []domain.Charts
 	waittest.Until(t, "the stream is accounted for", func() bool {
 		var err error
-		if charts, err = service.Charts(context.Background(), s, pipelines); err != nil {
+		charts, err = service.Charts(context.Background(), s, pipelines)
+		if domain.CodeOf(err) == domain.Unavailable { // it is being read
+			return false
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		return !slices.ContainsFunc(charts, func(c domain.Charts) bool { return c.Days == nil })

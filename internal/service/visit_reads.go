@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"switchyard/internal/clock"
@@ -141,10 +143,11 @@ func (s *visitTable) follow(ctx context.Context) error {
 	s.mu.Lock()
 	s.turn()
 	current := s.generation == generation
-	// What was read before the first position may lack changes; a standby database that has taken over may lack the last
-	// transactions.
-	if current && (position == 0 || next < position) {
+	if current && next < position { // a standby database that lacks the last transactions has taken over
 		s.forget()
+	}
+	if current && position == 0 { // what has been read so far may lack changes
+		replaced = slices.Collect(maps.Keys(s.byProject))
 	}
 	if current {
 		s.position = next
