@@ -59,7 +59,7 @@ func (c *Console) flowProps(r *http.Request, projects ...string) (p views.FlowPr
 	report, err := c.service.Flow.Report(r.Context(), q)
 	p = views.FlowProps{
 		Report: report, Query: q, Chosen: q.Items > 0, Now: now().In(q.Zone),
-		Owners: c.service.Overview.Snapshot(r.Context()).Owners, Asked: map[domain.StoryKey]domain.Question{},
+		Owners: c.service.Overview.Owners(), Asked: map[domain.StoryKey]domain.Question{},
 	}
 	for _, asked := range c.service.Questions.Recent() {
 		if asked.State == domain.QuestionOpen && asked.StoryID != "" {

@@ -57,45 +57,42 @@ func newFlow(store flowStore, visits *Visits, pipelines *Pipelines) *Flow {
 }
 
 // Run makes the usual report once, so that the first look does not wait for visits and forecasts of days before today.
+// It reads one project at a time, so that everything else gets on meanwhile.
 func (f *Flow) Run(ctx context.Context) error {
 	registry := f.pipelines.projects.Registry()
-	if len(registry.Projects) > warmProjects {
+	if len(registry.Projects) > warmProjects || !supervise.Sleep(ctx, time.Second) { // most boards are known by then
 		return nil
 	}
-	var names []string
 	for _, p := range registry.Projects {
-		names = append(names, p.Name)
+		if _, err := f.known(ctx, []string{p.Name}); err != nil {
+			return supervise.UnlessEnded(ctx, unlessLost(err))
+		}
 	}
-	_, err := f.known(ctx, names)
-	if err := unlessLost(err); err != nil || !supervise.Sleep(ctx, time.Second) { // most boards are known by then
-		return supervise.UnlessEnded(ctx, err)
-	}
-	_, err = f.Report(ctx, domain.FlowQuery{Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: time.UTC})
+	_, err := f.Report(ctx, domain.FlowQuery{Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: time.UTC})
 	return supervise.UnlessEnded(ctx, unlessLost(err))
 }
 
 // Report returns the report for a query, which is shared and must not be changed. The query's values must be in their
 // ranges. It returns NotFound for an unknown project, and Unavailable while the store cannot be reached.
 func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowReport, error) {
-	boards := f.pipelines.Boards(ctx, quietAge)
-	chosen, err := chosenProjects(boards.Registry, q.Projects)
+	boards, err := f.boards(ctx, q.Projects)
 	if err != nil {
 		return nil, err
 	}
 	now := clock.Now().In(q.Zone)
 	var key, of strings.Builder
 	fmt.Fprintf(&key, "%d %d %d %t %s %d", q.Days, q.Ahead, q.Items, q.All, q.Zone, flow.Day(now))
-	projects, made := make([]flowBoard, len(chosen)), make([]*domain.PipelineSummary, len(chosen))
-	names := make([]string, len(chosen))
-	for i, at := range chosen {
-		names[i] = boards.Pipelines[at].Project
+	projects, made := make([]flowBoard, len(boards)), make([]*domain.PipelineSummary, len(boards))
+	names := make([]string, len(boards))
+	for i := range boards {
+		names[i] = boards[i].Project
 	}
 	known, err := f.known(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	for i, at := range chosen {
-		p := &boards.Pipelines[at]
+	for i := range boards {
+		p := &boards[i]
 		projects[i], made[i] = newFlowBoard(p, known[i]), p.Summarized
 		// What is derived from a board is replaced when that changes.
 		fmt.Fprintf(&key, " %s", p.Project)
@@ -147,23 +144,25 @@ func (f *Flow) Story(ctx context.Context, number int64) (domain.StoryRef, error)
 	return refs[number], err
 }
 
-// chosenProjects returns the indexes of projects in the registry, each once; of all without names.
-func chosenProjects(registry *domain.Registry, names []string) ([]int, error) {
-	var chosen []int
-	for i := range registry.Projects {
-		if len(names) == 0 {
-			chosen = append(chosen, i)
-		}
+// boards returns the boards of projects in the registry's order, each once; of all without names. For one project it
+// asks no other.
+func (f *Flow) boards(ctx context.Context, names []string) (boards []domain.ProjectPipeline, err error) {
+	if len(names) == 1 {
+		_, board, err := f.pipelines.Board(ctx, names[0], quietAge)
+		return []domain.ProjectPipeline{board.Pipeline}, err
 	}
-	for _, name := range names {
-		i, found := registry.Index(name)
+	all := f.pipelines.Boards(ctx, quietAge)
+	if len(names) == 0 {
+		return all.Pipelines, nil
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		i, found := all.Registry.Index(name)
 		if !found {
 			return nil, projectNotFound(name)
 		}
-		chosen = append(chosen, i)
+		boards = append(boards, all.Pipelines[i])
 	}
-	slices.Sort(chosen)
-	return slices.Compact(chosen), nil
+	return boards, nil
 }
 
 // promise returns the forecast for a sample, which is made once. The caller holds counting.

@@ -132,6 +132,9 @@ type ProjectSnapshot struct {
 	alerts []domain.Alert
 }
 
+// Owners returns who works on stories.
+func (o *Overview) Owners() *domain.Owners { return o.claims.Owners(o.agents.Alive()) }
+
 // Project returns the state of one project. It asks no other project. It returns NotFound.
 func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, error) {
 	registry, board, err := o.pipelines.Board(ctx, name, quietAge)
