@@ -140,10 +140,10 @@ const notOnBoard = 10
 
 const (
 	// textTime is how long project servers may search their texts, textCalls how many do at the same time, and
-	// textProjects how many do at most: a thousand take up to 0.6 s (make bench, search for a name).
+	// textProjects how many do at most: they take up to a quarter of a second (make bench, search for a name).
 	textTime     = time.Second
 	textCalls    = 16
-	textProjects = 1_000
+	textProjects = 400
 )
 
 // findTexts asks projects that respond for stories whose texts contain the words, at most limit in all.

@@ -23,8 +23,9 @@ type visitStore interface {
 }
 
 const (
-	// readAtOnce is how many projects' visits are read by one statement.
-	readAtOnce = 100
+	// readAtOnce is how many projects' visits are read by one statement. One that is looked at waits for the statement
+	// under way.
+	readAtOnce = 10
 	// visitPatience is how long a caller waits for visits that are not in memory. Those of 100 usual projects take about
 	// 30 ms.
 	visitPatience = 100 * time.Millisecond
