@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -176,17 +177,7 @@ func targetSays(r domain.TargetRules) (list []words) {
 }
 
 func eventWord(kind domain.EventType) string {
-	switch kind {
-	case domain.StageTransition:
-		return "moves"
-	case domain.StoryBlocked:
-		return "blocks"
-	case domain.MergeFailure:
-		return "failed merges"
-	case domain.FeedGap:
-		return "gaps"
-	}
-	return domain.Cut(string(kind), 60)
+	return cmp.Or(kind.Kind().Plural, domain.Cut(string(kind), 60))
 }
 
 func alertWord(kind domain.AlertKind) string {

@@ -190,6 +190,7 @@ type EventKind struct {
 	Type    EventType
 	Foreign string // how other implementations spell it
 	Choice  string // in the list of types to choose from, and in digests; "" to leave it out
+	Plural  string // in the rules of targets; "" for the type's name
 	Signal  Signal
 	Alert   AlertKind // that the event begins, "" for none
 	OfStory bool      // it comes from a project server and is about a story: its texts are cut and searched
@@ -200,19 +201,20 @@ type EventKind struct {
 // EventKinds are the types with a meaning. All others are kept unchanged, and shown by their name.
 var EventKinds = []EventKind{
 	{
-		Type: StageTransition, Foreign: "StageTransition", Choice: "moved", Signal: SignalNone, OfStory: true,
+		Type: StageTransition, Foreign: "StageTransition", Choice: "moved", Plural: "moves",
+		Signal: SignalNone, OfStory: true,
 		Says: func(d EventDetails) string { return d.FromStage + " → " + d.ToStage },
 	},
 	{
-		Type: StoryBlocked, Foreign: "StoryBlocked", Choice: "blocked", Signal: SignalStop, OfStory: true,
-		Alert: AlertBlocked, Says: says("blocked"),
+		Type: StoryBlocked, Foreign: "StoryBlocked", Choice: "blocked", Plural: "blocks",
+		Signal: SignalStop, OfStory: true, Alert: AlertBlocked, Says: says("blocked"),
 	},
 	{
-		Type: MergeFailure, Foreign: "MergeFailure", Choice: "merge failed", Signal: SignalCaution, OfStory: true,
-		Alert: AlertMerge, Says: says("merge failed"),
+		Type: MergeFailure, Foreign: "MergeFailure", Choice: "merge failed", Plural: "failed merges",
+		Signal: SignalCaution, OfStory: true, Alert: AlertMerge, Says: says("merge failed"),
 	},
 	{
-		Type: FeedGap, Choice: "events dropped", Signal: SignalCaution,
+		Type: FeedGap, Choice: "events dropped", Plural: "gaps", Signal: SignalCaution,
 		Says: func(d EventDetails) string {
 			return Count(d.Missed, "event was", "events were") + " dropped before the gateway could read them"
 		},
