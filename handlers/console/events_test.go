@@ -162,7 +162,7 @@ func TestEventsAreInTheOrderOfTime(t *testing.T) {
 // TestRunsOfEventsAreFolded: what is folded is on the page, in order.
 func TestRunsOfEventsAreFolded(t *testing.T) {
 	s := newConsoleSite(t)
-	at := time.Now().Add(-time.Hour)
+	at := time.Now().Truncate(24 * time.Hour).Add(-12 * time.Hour) // all on one day
 	for i := range 4 {
 		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", at.Add(time.Duration(i)*time.Second))
 	}
