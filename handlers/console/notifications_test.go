@@ -163,11 +163,11 @@ func TestAFormSaysWhatItsRulesWouldHaveSentLastWeek(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("webshop", board("1_backlog:", "2_current:", "3_done:"))
 	s.Record("webshop", moved("1_story_old", "2_current", "3_done", time.Now().AddDate(0, 0, -8)))
-	s.moveMany("webshop", 3, time.Now().Add(-49*time.Hour))
+	s.moveMany("webshop", 3, time.Now().Add(-73*time.Hour))
 	s.Record("webshop", moved("9_story_pay", "2_current", "3_done", time.Now().Add(-26*time.Hour)),
 		fmt.Sprintf(`{"type":"story_blocked","story_id":"9_story_pay","story_name":"<b>Pay","reason":"no key","timestamp_ms":%d}`, time.Now().Add(-25*time.Hour).UnixMilli()))
 	rules := []string{"digest_at", "08:00", "time_zone", "UTC"}
-	day := time.Now().Add(-49 * time.Hour).UTC().Format("Monday")
+	day := time.Now().Add(-73 * time.Hour).UTC().Format("Monday")
 	s.Submit("/notifications/preview", append(rules, "digest", "none", "events", "stage_transition")...).
 		WantText(t, "<b>4 messages</b>", "most on "+day+", 3.", "One reads", "webshop: Current → Done")
 	s.Submit("/notifications/preview", append(rules, "digest", "none", "alerts", "blocked")...).
