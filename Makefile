@@ -50,7 +50,8 @@ test-fast: ## the tests that need no browser and no PostgreSQL
 
 # SQLite, which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that took over
 # half of the time.
-race: ## test-fast of the packages whose goroutines share memory, with the race detector
+race: ## test-fast of the packages whose goroutines share memory, with the race detector; installs what is missing
+	internal/tools/test-deps.sh
 	CGO_ENABLED=1 go test -race -tags=nopgxregisterdefaulttypes '-gcflags=modernc.org/...=-race=false -d=checkptr=0' \
 		-vet=off -short -ldflags='-s -w' -p 4 -parallel 8 ./handlers ./handlers/mcp ./internal/bot ./internal/feed ./internal/flow \
 		./internal/notify ./internal/poll ./internal/service ./internal/store ./internal/supervise ./internal/upstream

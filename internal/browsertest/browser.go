@@ -57,7 +57,7 @@ func shared() (context.Context, error) {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(directory),
-		// Drawing without a graphics processor's emulation takes a fifth less processor time.
+		// Without a graphics processor's emulation large pages are drawn in less processor time.
 		chromedp.Flag("disable-software-rasterizer", true), chromedp.Flag("disable-gpu-rasterization", true),
 		chromedp.Flag("disable-gpu-compositing", true),
 		chromedp.WSURLReadTimeout(patience),

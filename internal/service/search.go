@@ -140,7 +140,7 @@ const notOnBoard = 10
 
 const (
 	// textTime is how long project servers may search their texts, textCalls how many do at the same time, and
-	// textProjects how many do at most: they take up to a quarter of a second (make bench, search for a name).
+	// textProjects how many do at most: each takes about 0.6 ms (make bench, search for a name).
 	textTime     = time.Second
 	textCalls    = 16
 	textProjects = 400

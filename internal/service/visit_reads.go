@@ -143,13 +143,13 @@ func (s *visitTable) follow(ctx context.Context) error {
 	s.mu.Lock()
 	s.turn()
 	current := s.generation == generation
-	if current && next < position { // a standby database that lacks the last transactions has taken over
-		s.forget()
-	}
-	if current && position == 0 { // what has been read so far may lack changes
-		replaced = slices.Collect(maps.Keys(s.byProject))
-	}
 	if current {
+		switch {
+		case position == 0: // what has been read so far may lack changes
+			replaced = slices.Collect(maps.Keys(s.byProject))
+		case next < position: // a standby database that lacks the last transactions has taken over
+			s.forget()
+		}
 		s.position = next
 	}
 	s.mu.Unlock()

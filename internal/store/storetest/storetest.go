@@ -79,6 +79,8 @@ func Read(project string, records ...domain.Record) domain.FeedRead {
 	return domain.FeedRead{Cursor: cursor, Records: records, ReceivedAt: time.UnixMilli(5000)}
 }
 
+// Append stores reads and returns the events that are new. It takes several transactions for many: PostgreSQL ends one
+// that waits for two seconds while a busy machine encodes what comes next.
 func Append(t testing.TB, db Events, reads ...domain.FeedRead) []domain.Event {
 	t.Helper()
 	var added []domain.Event
