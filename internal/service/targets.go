@@ -33,6 +33,7 @@ type Targets struct {
 
 	// current are the targets as last read. It is replaced, never changed.
 	current atomic.Pointer[[]domain.Target]
+	loading sync.Mutex // what is read later replaces what was read earlier
 	mu      sync.Mutex
 	changed chan struct{} // closed when current is replaced
 }
@@ -47,6 +48,8 @@ func newTargets(o Options, audit *Audit, events *Events) *Targets {
 }
 
 func (s *Targets) load(ctx context.Context) error {
+	s.loading.Lock()
+	defer s.loading.Unlock()
 	all, err := s.store.Targets(ctx)
 	if err != nil {
 		return err

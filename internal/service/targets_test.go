@@ -121,6 +121,7 @@ type told struct {
 	t    *testing.T
 	dir  string
 	keep time.Duration
+	wrap func(service.Store) service.Store // nil for the store as it is
 	stop func()
 	n    int
 }
@@ -138,8 +139,12 @@ func (g *told) start() {
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	var used service.Store = db
+	if g.wrap != nil {
+		used = g.wrap(db)
+	}
 	g.Service, err = service.New(context.Background(), service.Options{
-		Store: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: time.Minute, JoinTokenTTL: time.Hour, Bot: &postingBot{posted: math.MaxInt64}, Messenger: g.postbox,
+		Store: used, Log: slog.New(slog.DiscardHandler), AgentTimeout: time.Minute, JoinTokenTTL: time.Hour, Bot: &postingBot{posted: math.MaxInt64}, Messenger: g.postbox,
 		PublicURL: "https://yard.example", KeepEvents: g.keep, Projects: flowBoards{},
 	})
 	if err != nil {
