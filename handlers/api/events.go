@@ -18,17 +18,15 @@ func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var page domain.EventPage
-	if q.Backward || wait == 0 {
-		page, err = a.service.Events.Page(r.Context(), q)
-	} else {
-		ctx, release, heldErr := a.held.Hold(r)
-		if heldErr != nil {
-			return heldErr
-		}
-		defer release()
-		page, err = a.service.Events.Wait(ctx, q, wait)
+	if q.Backward {
+		wait = 0
 	}
+	ctx, release, err := a.held.HoldFor(r, wait)
+	if err != nil {
+		return err
+	}
+	defer release()
+	page, err := a.service.Events.Wait(ctx, q, wait)
 	if err != nil {
 		return err
 	}
@@ -50,14 +48,11 @@ func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx := r.Context()
-	if q.Wait > 0 {
-		var release func()
-		if ctx, release, err = a.held.Hold(r); err != nil {
-			return err
-		}
-		defer release()
+	ctx, release, err := a.held.HoldFor(r, q.Wait)
+	if err != nil {
+		return err
 	}
+	defer release()
 	events, err := a.service.Events.Since(ctx, q.Since, q.Wait)
 	if err != nil {
 		return err

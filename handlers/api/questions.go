@@ -58,7 +58,7 @@ func (a *API) ListQuestions(w http.ResponseWriter, r *http.Request) error {
 // Question returns a question, with wait once it is no longer open.
 func (a *API) Question(w http.ResponseWriter, r *http.Request) error {
 	query := web.ParseQuery(r)
-	wait := query.HeldWait()
+	wait := min(query.Wait(), web.MaxHeldWait)
 	if err := query.Err(); err != nil {
 		return err
 	}
@@ -66,11 +66,7 @@ func (a *API) Question(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if wait == 0 {
-		q, err := a.service.Questions.Get(r.Context(), id)
-		return answer(w, http.StatusOK, wire.NewQuestion(q), err)
-	}
-	ctx, release, err := a.held.Hold(r)
+	ctx, release, err := a.held.HoldFor(r, wait)
 	if err != nil {
 		return err
 	}

@@ -69,15 +69,11 @@ func (a *API) ClaimStory(w http.ResponseWriter, r *http.Request) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	ctx := r.Context()
-	if request.Wait > 0 {
-		held, release, err := a.held.Hold(r)
-		if err != nil {
-			return err
-		}
-		defer release()
-		ctx = held
+	ctx, release, err := a.held.HoldFor(r, request.Wait)
+	if err != nil {
+		return err
 	}
+	defer release()
 	story, found, err := a.service.Claims.Claim(ctx, web.PathParam(r, "name"), request)
 	if err == nil && !found {
 		return noContent(w, nil)

@@ -58,15 +58,12 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 		}
 		request.Wait = min(wait, web.MaxHeldWait)
 	}
-	if request.Wait > 0 {
-		held, release, err := s.held.Hold(requestOf(ctx))
-		if err != nil {
-			return nil, err
-		}
-		defer release()
-		ctx = held
+	held, release, err := s.held.HoldFor(requestOf(ctx), request.Wait)
+	if err != nil {
+		return nil, err
 	}
-	story, found, err := s.service.Claims.Claim(ctx, in.Project, request)
+	defer release()
+	story, found, err := s.service.Claims.Claim(held, in.Project, request)
 	if err != nil || !found {
 		err = hint(err, domain.NotFound, "list_stories shows the ids")
 		return claimedJSON{}, hint(err, domain.Conflict, "Claim another one: without story_id you get the next that is free")

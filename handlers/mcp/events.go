@@ -57,7 +57,7 @@ func (s *Server) addEvents() {
 		if w, ok := ctx.Value(waitedKey{}).(waited); ok {
 			return w.answer, w.err
 		}
-		return s.waitForEvents(ctx, requestOf(ctx), in)
+		return s.waitForEvents(requestOf(ctx), in)
 	})
 }
 
@@ -92,38 +92,35 @@ func waitIn(body []byte) (in eventFilter, ok bool) {
 func (s *Server) waitBefore(r *http.Request, body []byte) context.Context {
 	ctx := r.Context()
 	if in, ok := waitIn(body); ok {
-		answer, err := s.waitForEvents(ctx, r, in)
+		answer, err := s.waitForEvents(r, in)
 		ctx = context.WithValue(ctx, waitedKey{}, waited{answer, err})
 	}
 	return ctx
 }
 
-func (s *Server) waitForEvents(ctx context.Context, r *http.Request, in eventFilter) (eventsJSON, error) {
-	w, wait, err := s.newWaiter(ctx, in)
-	switch {
-	case err != nil:
-		return eventsJSON{}, err
-	case in.After == nil && wait == 0:
-		return w.newest()
-	case wait == 0:
-		return w.wait()
-	}
-	held, release, err := s.held.Hold(r)
+func (s *Server) waitForEvents(r *http.Request, in eventFilter) (eventsJSON, error) {
+	w, wait, err := s.newWaiter(in)
 	if err != nil {
 		return eventsJSON{}, err
 	}
+	var release func()
+	if w.ctx, release, err = s.held.HoldFor(r, wait); err != nil {
+		return eventsJSON{}, err
+	}
 	defer release()
-	w.ctx = held
+	if in.After == nil && wait == 0 {
+		return w.newest()
+	}
 	return w.wait()
 }
 
-func (s *Server) newWaiter(ctx context.Context, in eventFilter) (w *waiter, wait time.Duration, err error) {
+func (s *Server) newWaiter(in eventFilter) (w *waiter, wait time.Duration, err error) {
 	if in.Wait != "" {
 		if wait, err = time.ParseDuration(in.Wait); err != nil || wait < 0 {
 			return nil, 0, domain.Errorf(domain.Invalid, "wait: must be a duration such as 30s")
 		}
 	}
-	w = &waiter{Server: s, ctx: ctx, filter: in, ends: time.Now().Add(min(wait, maxWait))}
+	w = &waiter{Server: s, filter: in, ends: time.Now().Add(min(wait, maxWait))}
 	w.query = domain.EventQuery{Limit: scanPage, After: s.service.Events.LastID()}
 	if in.After != nil {
 		w.query.After = *in.After

@@ -173,6 +173,14 @@ func (h *HeldCalls) Hold(r *http.Request) (ctx context.Context, release func(), 
 	}, nil
 }
 
+// HoldFor is Hold for a call that waits for so long; one that does not is not counted.
+func (h *HeldCalls) HoldFor(r *http.Request, wait time.Duration) (ctx context.Context, release func(), err error) {
+	if wait <= 0 {
+		return r.Context(), func() {}, nil
+	}
+	return h.Hold(r)
+}
+
 // Count is Hold for who waits without a context of its own.
 func (h *HeldCalls) Count(r *http.Request) (release func(), err error) {
 	caller := InfoOf(r.Context()).Caller

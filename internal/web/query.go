@@ -78,9 +78,6 @@ func (q *Query) Flow(absent *time.Location) domain.FlowQuery {
 	}
 }
 
-// HeldWait is Wait with MaxHeldWait as its most.
-func (q *Query) HeldWait() time.Duration { return min(q.Wait(), MaxHeldWait) }
-
 // Wait reads how long the response may be held: at most MaxWait, and 0 without the parameter.
 func (q *Query) Wait() time.Duration {
 	if !q.Has("wait") {
