@@ -55,16 +55,13 @@ func newTokenFields(b *web.Body) (t domain.NamedToken, expiresIn *time.Duration,
 
 // ListNamedTokens lists the named tokens that have not been revoked.
 func (a *API) ListNamedTokens(w http.ResponseWriter, _ *http.Request) error {
-	tokens := []namedTokenJSON{}
-	for _, t := range a.service.Access.Tokens() {
-		tokens = append(tokens, namedTokenJSON{
+	tokens := wire.Each(a.service.Access.Tokens(), func(t domain.NamedToken) namedTokenJSON {
+		return namedTokenJSON{
 			t.ID, t.Name, t.Role, t.CreatedBy, t.CreatedAt.UnixMilli(), wire.TimeOrNull(t.ExpiresAt),
 			wire.TimeOrNull(t.LastUsed),
-		})
-	}
-	return answer(w, http.StatusOK, struct {
-		Tokens []namedTokenJSON `json:"tokens"`
-	}{tokens}, nil)
+		}
+	})
+	return answer(w, http.StatusOK, map[string]any{"tokens": tokens}, nil)
 }
 
 // RevokeNamedToken revokes a named token and ends the sessions that were begun with it.
@@ -83,13 +80,10 @@ type sessionJSON struct {
 
 // ListSessions lists the sessions that have not ended, newest first.
 func (a *API) ListSessions(w http.ResponseWriter, _ *http.Request) error {
-	sessions := []sessionJSON{}
-	for _, s := range a.service.Access.Sessions() {
-		sessions = append(sessions, sessionJSON{s.ID, s.Who, s.Via, s.Role, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli()})
-	}
-	return answer(w, http.StatusOK, struct {
-		Sessions []sessionJSON `json:"sessions"`
-	}{sessions}, nil)
+	sessions := wire.Each(a.service.Access.Sessions(), func(s domain.Session) sessionJSON {
+		return sessionJSON{s.ID, s.Who, s.Via, s.Role, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli()}
+	})
+	return answer(w, http.StatusOK, map[string]any{"sessions": sessions}, nil)
 }
 
 // EndSession ends a session; its cookie is no longer valid.

@@ -35,9 +35,7 @@ func encodeAgent(a domain.Agent) agentJSON {
 // CreateJoinToken issues a join token. The token is shown only in this answer.
 func (a *API) CreateJoinToken(w http.ResponseWriter, r *http.Request) error {
 	token, _, err := a.service.Agents.CreateJoinToken(r.Context(), "")
-	return answer(w, http.StatusOK, struct {
-		Token string `json:"token"`
-	}{token.Reveal()}, err)
+	return answer(w, http.StatusOK, map[string]any{"token": token.Reveal()}, err)
 }
 
 // JoinAgent redeems a join token. The agent's secret is shown only in this answer.
@@ -48,10 +46,7 @@ func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	agent, secret, err := a.service.Agents.Join(r.Context(), domain.Secret(token), label, wire.Text(version))
-	return answer(w, http.StatusCreated, struct {
-		Agent  agentJSON `json:"agent"`
-		Secret string    `json:"secret"`
-	}{encodeAgent(agent), secret.Reveal()}, err)
+	return answer(w, http.StatusCreated, map[string]any{"agent": encodeAgent(agent), "secret": secret.Reveal()}, err)
 }
 
 // Heartbeat stores what an agent reports and answers with its assignment; with wait, once the assignment changes.
@@ -90,11 +85,7 @@ func (a *API) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) ListAgents(w http.ResponseWriter, r *http.Request) error {
-	agents := []agentJSON{}
-	for _, agent := range a.service.Agents.Alive() {
-		agents = append(agents, encodeAgent(agent))
-	}
-	return answer(w, http.StatusOK, agents, nil)
+	return answer(w, http.StatusOK, wire.Each(a.service.Agents.Alive(), encodeAgent), nil)
 }
 
 // AssignAgent assigns an agent to a project. Every failure except an unknown project is a 404 with one fixed text;

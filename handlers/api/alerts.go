@@ -11,14 +11,10 @@ import (
 
 func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
 	alerts := a.service.Alerts.List(r.Context())
-	items := make([]wire.Alert, len(alerts.Items))
-	for i, alert := range alerts.Items {
-		items[i] = wire.NewAlert(alert)
-	}
 	return answer(w, http.StatusOK, struct {
 		More  int          `json:"more"`
 		Items []wire.Alert `json:"items"`
-	}{alerts.More, items}, nil)
+	}{alerts.More, wire.Each(alerts.Items, wire.NewAlert)}, nil)
 }
 
 func (a *API) AcknowledgeAlert(w http.ResponseWriter, r *http.Request) error {

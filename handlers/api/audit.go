@@ -38,16 +38,13 @@ func (a *API) ListAudit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	entries, next := make([]auditJSON, len(page.Entries)), q.Before
-	for i, e := range page.Entries {
-		entries[i] = auditJSON{
+	next := q.Before
+	entries := wire.Each(page.Entries, func(e domain.AuditEntry) auditJSON {
+		next = e.ID
+		return auditJSON{
 			e.ID, e.At.UnixMilli(), e.Who, e.Via, wire.OrNull(e.Role), e.Action, e.Subject, e.Detail,
 			wire.OrNull(e.RequestID),
 		}
-		next = e.ID
-	}
-	return answer(w, http.StatusOK, struct {
-		Entries []auditJSON `json:"entries"`
-		Next    int64       `json:"next"`
-	}{entries, next}, nil)
+	})
+	return answer(w, http.StatusOK, map[string]any{"entries": entries, "next": next}, nil)
 }

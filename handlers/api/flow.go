@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/flow"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 type flowStoryJSON struct {
@@ -92,24 +94,19 @@ func (a *API) Flow(w http.ResponseWriter, r *http.Request) error {
 		Forecast    *forecastJSON    `json:"forecast"`
 		Graded      *gradedJSON      `json:"graded"`
 	}{
-		More: report.More, Stories: []flowStoryJSON{}, Percentiles: newLevels(report.Percentiles, false),
-		Ageing: []ageingJSON{},
-	}
-	for _, s := range report.Stories {
-		result.Stories = append(result.Stories, flowStoryJSON{
-			s.Project, s.StoryID, s.StoryName, s.Started.UnixMilli(), s.Finished.UnixMilli(), s.Days,
-		})
-	}
-	for _, d := range report.Days {
-		result.Throughput = append(result.Throughput, throughputJSON{d.Day, d.Finished})
-		result.InWork = append(result.InWork, inWorkJSON{d.Day, d.Stages})
-	}
-	for _, age := range report.Ageing {
-		one := ageingJSON{Project: age.Project, StoryID: age.Item.StoryID, Stage: age.Stage.Name, Days: age.Days}
-		if age.Over > 0 {
-			one.Over = new("p" + strconv.Itoa(age.Over))
-		}
-		result.Ageing = append(result.Ageing, one)
+		More: report.More, Percentiles: newLevels(report.Percentiles, false),
+		Stories: wire.Each(report.Stories, func(s domain.FlowStory) flowStoryJSON {
+			return flowStoryJSON{s.Project, s.StoryID, s.StoryName, s.Started.UnixMilli(), s.Finished.UnixMilli(), s.Days}
+		}),
+		Throughput: wire.Each(report.Days, func(d domain.FlowDay) throughputJSON { return throughputJSON{d.Day, d.Finished} }),
+		InWork:     wire.Each(report.Days, func(d domain.FlowDay) inWorkJSON { return inWorkJSON{d.Day, d.Stages} }),
+		Ageing: wire.Each(report.Ageing, func(age domain.FlowAge) ageingJSON {
+			one := ageingJSON{Project: age.Project, StoryID: age.Item.StoryID, Stage: age.Stage.Name, Days: age.Days}
+			if age.Over > 0 {
+				one.Over = new("p" + strconv.Itoa(age.Over))
+			}
+			return one
+		}),
 	}
 	if report.HowMany != nil {
 		result.Forecast = &forecastJSON{

@@ -15,25 +15,18 @@ type projectJSON struct {
 
 func (a *API) Registry(w http.ResponseWriter, r *http.Request) error {
 	registry := a.service.Projects.Registry()
-	return answer(w, http.StatusOK, struct {
-		Active   *string       `json:"active"`
-		Projects []projectJSON `json:"projects"`
-	}{wire.OrNull(registry.Active), projectsJSON(registry)}, nil)
+	return answer(w, http.StatusOK, map[string]any{
+		"active": wire.OrNull(registry.Active), "projects": projectsJSON(registry),
+	}, nil)
 }
 
 // ListProjects is Registry for those who look for projects where they add them.
 func (a *API) ListProjects(w http.ResponseWriter, r *http.Request) error {
-	return answer(w, http.StatusOK, struct {
-		Projects []projectJSON `json:"projects"`
-	}{projectsJSON(a.service.Projects.Registry())}, nil)
+	return answer(w, http.StatusOK, map[string]any{"projects": projectsJSON(a.service.Projects.Registry())}, nil)
 }
 
 func projectsJSON(registry *domain.Registry) []projectJSON {
-	projects := make([]projectJSON, len(registry.Projects))
-	for i, p := range registry.Projects {
-		projects[i] = projectJSON{p.Name, p.URL}
-	}
-	return projects
+	return wire.Each(registry.Projects, func(p domain.Project) projectJSON { return projectJSON{p.Name, p.URL} })
 }
 
 // SwitchProject makes a project the active one. Every failure, including an unknown project, is a 400.

@@ -11,9 +11,7 @@ import (
 // PushKey is the key with which browsers subscribe to what this gateway pushes.
 func (a *API) PushKey(w http.ResponseWriter, r *http.Request) error {
 	key, err := a.service.Push.Key(r.Context())
-	return answer(w, http.StatusOK, struct {
-		PublicKey string `json:"public_key"`
-	}{key}, err)
+	return answer(w, http.StatusOK, map[string]any{"public_key": key}, err)
 }
 
 // AddDevice has messages pushed to the caller's browser.

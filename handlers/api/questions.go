@@ -46,13 +46,7 @@ func (a *API) ListQuestions(w http.ResponseWriter, r *http.Request) error {
 		return domain.Errorf(domain.Invalid, "state: must be open or all")
 	}
 	found, err := a.service.Questions.List(r.Context(), query.Get("project"), state != "all", int(limit))
-	list := []wire.Question{}
-	for _, q := range found {
-		list = append(list, wire.NewQuestion(q))
-	}
-	return answer(w, http.StatusOK, struct {
-		Questions []wire.Question `json:"questions"`
-	}{list}, err)
+	return answer(w, http.StatusOK, map[string]any{"questions": wire.Each(found, wire.NewQuestion)}, err)
 }
 
 // Question returns a question, with wait once it is no longer open.
@@ -141,7 +135,7 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	if decision.Allowed {
 		behavior = domain.Allow
 	}
-	return answer(w, http.StatusOK, struct {
-		Output output `json:"hookSpecificOutput"`
-	}{output{event, decided{behavior, decision.Message}}}, nil)
+	return answer(w, http.StatusOK, map[string]any{
+		"hookSpecificOutput": output{event, decided{behavior, decision.Message}},
+	}, nil)
 }

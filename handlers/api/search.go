@@ -28,13 +28,7 @@ func (a *API) Search(w http.ResponseWriter, r *http.Request) error {
 		StoryName string  `json:"story_name"`
 		Stage     *string `json:"stage"`
 	}
-	type named struct {
-		Name string `json:"name"`
-	}
-	type labelled struct {
-		ID    string `json:"id"`
-		Label string `json:"label"`
-	}
+	type named = map[string]string
 	type text struct {
 		story
 		Heading *string `json:"heading"`
@@ -46,26 +40,20 @@ func (a *API) Search(w http.ResponseWriter, r *http.Request) error {
 		Agents   int `json:"agents"`
 		Texts    int `json:"texts"`
 	}
-	results := struct {
-		Stories  []story    `json:"stories"`
-		Projects []named    `json:"projects"`
-		Agents   []labelled `json:"agents"`
-		Texts    []text     `json:"texts"`
-		Total    total      `json:"total"`
-	}{[]story{}, []named{}, []labelled{}, []text{}, total(found.Total)}
-	for _, s := range found.Stories {
-		results.Stories = append(results.Stories, story{s.Project, s.ID, s.Name, wire.OrNull(s.Stage)})
-	}
-	for _, name := range found.Projects {
-		results.Projects = append(results.Projects, named{name})
-	}
-	for _, agent := range found.Agents {
-		results.Agents = append(results.Agents, labelled{agent.ID, agent.Label})
-	}
-	for _, t := range found.Texts {
-		results.Texts = append(results.Texts, text{
-			story{t.Project, t.ID, t.Name, wire.OrNull(t.Stage)}, wire.OrNull(t.Heading), t.Excerpt,
-		})
-	}
-	return answer(w, http.StatusOK, results, nil)
+	encode := func(s domain.StoryRef) story { return story{s.Project, s.ID, s.Name, wire.OrNull(s.Stage)} }
+	return answer(w, http.StatusOK, struct {
+		Stories  []story `json:"stories"`
+		Projects []named `json:"projects"`
+		Agents   []named `json:"agents"`
+		Texts    []text  `json:"texts"`
+		Total    total   `json:"total"`
+	}{
+		Stories:  wire.Each(found.Stories, encode),
+		Projects: wire.Each(found.Projects, func(name string) named { return named{"name": name} }),
+		Agents:   wire.Each(found.Agents, func(a domain.Agent) named { return named{"id": a.ID, "label": a.Label} }),
+		Texts: wire.Each(found.Texts, func(t domain.TextRef) text {
+			return text{encode(t.StoryRef), wire.OrNull(t.Heading), t.Excerpt}
+		}),
+		Total: total(found.Total),
+	}, nil)
 }

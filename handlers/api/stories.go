@@ -22,15 +22,11 @@ type storyJSON struct {
 }
 
 func encodeStory(s domain.Story) storyJSON {
-	encoded := storyJSON{
+	return storyJSON{
 		Story: wire.NewStory(s), URL: s.URL, Reachable: s.Reachable, Error: wire.OrNull(s.Error),
 		Claim:   wire.NewClaim(s.Claim),
-		History: append([]domain.PastEvent{}, s.History...), Visits: make([]wire.Visit, len(s.Visits)),
+		History: append([]domain.PastEvent{}, s.History...), Visits: wire.Each(s.Visits, wire.NewVisit),
 	}
-	for i, visit := range s.Visits {
-		encoded.Visits[i] = wire.NewVisit(visit)
-	}
-	return encoded
 }
 
 func (a *API) Story(w http.ResponseWriter, r *http.Request) error {

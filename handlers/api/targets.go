@@ -27,13 +27,8 @@ func (a *API) encodeTarget(t domain.Target, secret domain.Secret) targetJSON {
 // ListTargets lists the targets of notifications, by name.
 func (a *API) ListTargets(w http.ResponseWriter, r *http.Request) error {
 	found, err := a.service.Targets.List(r.Context())
-	list := []targetJSON{}
-	for _, t := range found {
-		list = append(list, a.encodeTarget(t, ""))
-	}
-	return answer(w, http.StatusOK, struct {
-		Targets []targetJSON `json:"targets"`
-	}{list}, err)
+	list := wire.Each(found, func(t domain.Target) targetJSON { return a.encodeTarget(t, "") })
+	return answer(w, http.StatusOK, map[string]any{"targets": list}, err)
 }
 
 // CreateTarget adds a target. A webhook's secret is shown only in this answer.
@@ -115,9 +110,7 @@ func (a *API) TestTarget(w http.ResponseWriter, r *http.Request) error {
 // NewTargetSecret gives a webhook another secret.
 func (a *API) NewTargetSecret(w http.ResponseWriter, r *http.Request) error {
 	secret, err := a.service.Targets.NewSecret(r.Context(), web.PathParam(r, "id"))
-	return answer(w, http.StatusOK, struct {
-		Secret string `json:"secret"`
-	}{secret.Reveal()}, err)
+	return answer(w, http.StatusOK, map[string]any{"secret": secret.Reveal()}, err)
 }
 
 // ResendToTarget sends the last ten messages of a target again.
@@ -142,13 +135,10 @@ func (a *API) ListDeliveries(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	found, err := a.service.Deliveries.List(r.Context(), web.PathParam(r, "id"), int(limit))
-	list := []deliveryJSON{}
-	for _, d := range found {
-		list = append(list, deliveryJSON{
+	list := wire.Each(found, func(d domain.Delivery) deliveryJSON {
+		return deliveryJSON{
 			d.At.UnixMilli(), d.MessageID, d.Attempt, wire.OrNull(d.Status), wire.OrNull(d.Error), d.Took.Milliseconds(),
-		})
-	}
-	return answer(w, http.StatusOK, struct {
-		Deliveries []deliveryJSON `json:"deliveries"`
-	}{list}, err)
+		}
+	})
+	return answer(w, http.StatusOK, map[string]any{"deliveries": list}, err)
 }

@@ -183,10 +183,10 @@ const MaxTasks = 2000
 
 // Task is an item of the task list in a story's file.
 type Task struct {
-	Line     int // from 1
-	Text     string
-	Done     bool
-	Optional bool // it does not count
+	Line     int    `json:"line"` // from 1
+	Text     string `json:"text"`
+	Done     bool   `json:"done"`
+	Optional bool   `json:"optional"` // it does not count
 }
 
 type Commit struct {

@@ -3,10 +3,10 @@ package domain
 import "strings"
 
 type SignInStatus struct {
-	Authenticated   bool
-	Expired         bool
-	ExpiresAt       uint64 // Unix milliseconds
-	HasRefreshToken bool
+	Authenticated   bool   `json:"authenticated"`
+	Expired         bool   `json:"expired"`
+	ExpiresAt       uint64 `json:"expires_at"` // Unix milliseconds
+	HasRefreshToken bool   `json:"has_refresh_token"`
 }
 
 // Credentials are the result of a sign-in, kept in the credentials file.

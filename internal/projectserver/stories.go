@@ -38,10 +38,7 @@ func (s *server) encodeStory(d *board.Details) wire.Story {
 		Blocked: wire.OrNull(d.Blocked), MergeFailure: wire.OrNull(d.MergeFailure), Path: &d.Path, Version: &d.Version,
 		FrontMatter: d.FrontMatter, Body: &d.Body, BodyCut: d.BodyCut, Writable: s.Board.Writable(),
 		Criteria: criteria(d.Criteria), Label: d.Label,
-		Tasks: make([]wire.Task, min(len(d.Tasks), domain.MaxTasks)),
-	}
-	for i := range story.Tasks {
-		story.Tasks[i] = wire.Task(d.Tasks[i].Task)
+		Tasks: wire.Each(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
 	}
 	if d.Blocked != "" {
 		since := unixMS(d.BlockedSince)

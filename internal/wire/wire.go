@@ -35,6 +35,15 @@ func Time(ms *int64) time.Time {
 	return time.UnixMilli(*ms)
 }
 
+// Each encodes the elements of a list. The result is never nil: a list without any is not null in JSON.
+func Each[T, J any](list []T, encode func(T) J) []J {
+	encoded := make([]J, len(list))
+	for i, one := range list {
+		encoded[i] = encode(one)
+	}
+	return encoded
+}
+
 func Text(text *string) string {
 	if text == nil {
 		return ""
@@ -122,9 +131,9 @@ type Story struct {
 	Commits          Commits          `json:"commits"`
 	Writable         bool             `json:"writable"`
 	// Label is the stage's, Branch the one that is checked out.
-	Label  string  `json:"label,omitempty"`
-	Branch *string `json:"branch"`
-	Tasks  []Task  `json:"tasks"`
+	Label  string        `json:"label,omitempty"`
+	Branch *string       `json:"branch"`
+	Tasks  []domain.Task `json:"tasks"`
 }
 
 // Claim says who works on a story.
@@ -147,7 +156,7 @@ func NewStory(s domain.Story) Story {
 	encoded := Story{
 		Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: OrNull(s.Stage), SinceMS: TimeOrNull(s.Since),
 		Blocked: OrNull(s.Blocked), BlockedSinceMS: TimeOrNull(s.BlockedSince), MergeFailure: OrNull(s.MergeFailure),
-		FrontMatter: json.RawMessage("{}"), Tasks: []Task{},
+		FrontMatter: json.RawMessage("{}"), Tasks: []domain.Task{},
 	}
 	f := s.File
 	if f == nil {
@@ -156,30 +165,13 @@ func NewStory(s domain.Story) Story {
 	encoded.Path, encoded.Version, encoded.Body, encoded.BodyCut = &f.Path, &f.Version, &f.Body, f.BodyCut
 	encoded.FrontMatter, encoded.FrontMatterError = f.FrontMatter, OrNull(f.FrontMatterError)
 	encoded.Criteria, encoded.Writable = f.Criteria, f.Writable
-	encoded.Label, encoded.Branch, encoded.Tasks = f.Label, OrNull(f.Branch), NewTasks(f.Tasks)
+	encoded.Label, encoded.Branch, encoded.Tasks = f.Label, OrNull(f.Branch), append(encoded.Tasks, f.Tasks...)
 	if f.Commits != nil {
-		encoded.Commits = make(Commits, len(f.Commits))
-	}
-	for i, c := range f.Commits {
-		encoded.Commits[i] = Commit{c.Hash, c.Author, c.At.UnixMilli(), c.Subject, c.Files, c.Added, c.Removed}
+		encoded.Commits = Each(f.Commits, func(c domain.Commit) Commit {
+			return Commit{c.Hash, c.Author, c.At.UnixMilli(), c.Subject, c.Files, c.Added, c.Removed}
+		})
 	}
 	return encoded
-}
-
-// Task is an item of the task list in the file at a story's path.
-type Task struct {
-	Line     int    `json:"line"` // from 1
-	Text     string `json:"text"`
-	Done     bool   `json:"done"`
-	Optional bool   `json:"optional"`
-}
-
-func NewTasks(tasks []domain.Task) []Task {
-	list := make([]Task, len(tasks))
-	for i, t := range tasks {
-		list[i] = Task(t)
-	}
-	return list
 }
 
 type Commit struct {
