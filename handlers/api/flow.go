@@ -98,8 +98,10 @@ func (a *API) Flow(w http.ResponseWriter, r *http.Request) error {
 		Stories: wire.Each(report.Stories, func(s domain.FlowStory) flowStoryJSON {
 			return flowStoryJSON{s.Project, s.StoryID, s.StoryName, s.Started.UnixMilli(), s.Finished.UnixMilli(), s.Days}
 		}),
-		Throughput: wire.Each(report.Days, func(d domain.FlowDay) throughputJSON { return throughputJSON{d.Day, d.Finished} }),
-		InWork:     wire.Each(report.Days, func(d domain.FlowDay) inWorkJSON { return inWorkJSON{d.Day, d.Stages} }),
+		Throughput: wire.Each(report.Days, func(d domain.FlowDay) throughputJSON {
+			return throughputJSON{d.Day, d.Finished}
+		}),
+		InWork: wire.Each(report.Days, func(d domain.FlowDay) inWorkJSON { return inWorkJSON{d.Day, d.Stages} }),
 		Ageing: wire.Each(report.Ageing, func(age domain.FlowAge) ageingJSON {
 			one := ageingJSON{Project: age.Project, StoryID: age.Item.StoryID, Stage: age.Stage.Name, Days: age.Days}
 			if age.Over > 0 {

@@ -62,8 +62,8 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 	return s.store.Events(ctx, q)
 }
 
-// Wait returns what Page returns for q, which must not be Backward if wait is not 0. If nothing matches it waits, for at
-// most wait, for an event that does. When that time is over or ctx ends it returns an empty page and no error.
+// Wait returns what Page returns for q, which must not be Backward unless wait is 0. If nothing matches it waits, for
+// at most wait, for an event that does. When that time is over or ctx ends it returns an empty page and no error.
 func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Duration) (domain.EventPage, error) {
 	if wait <= 0 {
 		return s.Page(ctx, q)
