@@ -77,7 +77,7 @@ func (s *sharedDatabase) followers(svc *service.Service) []loop {
 		return nil
 	}
 	return []loop{{"changes of others", svc.Sync}, {"stream", func(ctx context.Context) error {
-		return svc.Events.Follow(ctx, s.store.NewEvents)
+		return svc.Events.Follow(ctx, s.store.Changed)
 	}}}
 }
 

@@ -78,9 +78,9 @@ func (s *Events) recheck(ctx context.Context) error {
 	return nil
 }
 
-// Follow reads what other gateways append, until ctx ends. changed returns a channel that is closed at the next such
-// change, and events that came with earlier ones.
-func (s *Events) Follow(ctx context.Context, changed func() (<-chan struct{}, []domain.Event)) error {
+// Follow reads what other gateways append, until ctx ends. changed returns a channel that is closed at the next change
+// of the topic of events.
+func (s *Events) Follow(ctx context.Context, changed func(domain.Topic) <-chan struct{}) error {
 	s.following.Store(true)
 	asides := supervise.New(ctx, s.log) // what must not delay events
 	defer asides.Wait()
@@ -94,11 +94,9 @@ func (s *Events) Follow(ctx context.Context, changed func() (<-chan struct{}, []
 		return nil
 	})
 	for {
-		news, came := changed()
+		news := changed(domain.TopicEvents)
 		s.tail.publishing.Lock()
-		if s.Available() != nil || !s.tail.continues(came) {
-			_ = s.readOn(ctx) // a failure is retried a second later, and the store logs it
-		}
+		_ = s.readOn(ctx) // a failure is retried a second later, and the store logs it
 		s.tail.publishing.Unlock()
 		select {
 		case <-news:

@@ -54,10 +54,10 @@ func TestReaderIsWokenByWhatAnotherGatewayAppends(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() {
-		ended <- other.Events.Follow(ctx, func() (<-chan struct{}, []domain.Event) {
+		ended <- other.Events.Follow(ctx, func(domain.Topic) <-chan struct{} {
 			told.Lock()
 			defer told.Unlock()
-			return news, nil
+			return news
 		})
 	}()
 	for n := 1; n <= 3; n++ {

@@ -139,7 +139,7 @@ func (p *peer) open(t *testing.T, url, name string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	follow := func(ctx context.Context) error {
-		return s.Events.Follow(ctx, db.NewEvents)
+		return s.Events.Follow(ctx, db.Changed)
 	}
 	for _, run := range []func(context.Context) error{db.Run, s.Sync, s.Agents.Run, follow} {
 		loops.Go(func() { _ = run(ctx) })

@@ -115,20 +115,6 @@ func (n *newestTail) show(added []domain.Event) {
 	close(old.outdated)
 }
 
-// continues shows events that follow the tail's, and returns false if there are none or if others are missing between
-// them. The caller holds publishing.
-func (n *newestTail) continues(came []domain.Event) bool {
-	last := n.Load().last
-	known := sort.Search(len(came), func(i int) bool { return came[i].ID > last })
-	for i, e := range came[known:] {
-		if e.ID != last+1+int64(i) {
-			return false
-		}
-	}
-	n.show(came[known:])
-	return len(came) > 0
-}
-
 func (n *newestTail) forget(ids []int64) {
 	n.publishing.Lock()
 	defer n.publishing.Unlock()

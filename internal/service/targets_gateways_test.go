@@ -70,7 +70,7 @@ func TestTheLeadOverTargetsIsPassedOn(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var loops sync.WaitGroup
 		follow := func(ctx context.Context) error {
-			return s.Events.Follow(ctx, db.NewEvents)
+			return s.Events.Follow(ctx, db.Changed)
 		}
 		for _, run := range []func(context.Context) error{db.Run, s.Sync, follow, s.Targets.Run} {
 			loops.Go(func() { _ = run(ctx) })

@@ -68,7 +68,7 @@ func openSaver(t *testing.T, url, id string, b *boardServer) *saver {
 func (s *saver) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
-	loops.Go(func() { _ = s.Events.Follow(ctx, s.db.NewEvents) })
+	loops.Go(func() { _ = s.Events.Follow(ctx, s.db.Changed) })
 	loops.Go(func() { _ = s.db.Run(ctx) })
 	loops.Go(func() { _ = s.Sync(ctx) })
 	loops.Go(func() { _ = s.Visits.Run(ctx) })

@@ -88,7 +88,7 @@ func (a *appending) read() []Statement {
 
 func (a *appending) last() int64 { return a.result.Last + int64(len(a.result.Added)) }
 
-func (a *appending) write() (statements []Statement, about []Notice, err error) {
+func (a *appending) write() (statements []Statement, about topics, err error) {
 	a.result.Last = max(a.result.Last, a.seen)
 	var positions [][]any
 	for i, read := range a.reads {
@@ -113,8 +113,7 @@ func (a *appending) write() (statements []Statement, about []Notice, err error) 
 		statements = append(statements, Statement{SQL: statement, Args: args})
 	}
 	if len(a.result.Added) > 0 {
-		rows := jsonText(a.rows.events)
-		about = []Notice{{domain.TopicEvents, rows}}
+		about = topics{domain.TopicEvents}
 		var stories []domain.StoryRef
 		for _, e := range a.result.Added {
 			if s, ok := StoryOf(e); ok {
@@ -123,14 +122,14 @@ func (a *appending) write() (statements []Statement, about []Notice, err error) 
 		}
 		queue(a.sql.addTexts, jsonText(a.rows.texts))
 		queue(a.sql.nameStories, jsonText(storyRows(stories)))
-		queue(a.sql.addEvents, rows)
+		queue(a.sql.addEvents, jsonText(a.rows.events))
 		queue(a.sql.addDigests, jsonText(a.rows.digests))
 		queue("UPDATE stream SET last_id = $1", a.last())
 		book := a.visits.book()
 		book.Add(a.result.Added...)
 		var saved []Statement
 		if a.result.Visits, saved = saveVisits(a.sql, book); len(saved) > 0 {
-			statements, about = append(statements, saved...), append(about, Notice{Topic: domain.TopicVisits})
+			statements, about = append(statements, saved...), append(about, domain.TopicVisits)
 		}
 	}
 	if len(positions) > 0 {

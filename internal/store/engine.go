@@ -21,7 +21,7 @@ type Engine struct {
 	// Transact runs statements in one transaction: first those that read, then those that write returns once the results
 	// of the first have been read. It notifies other gateways.
 	Transact func(ctx context.Context, read []Statement,
-		write func() (statements []Statement, about []Notice, err error)) error
+		write func() (statements []Statement, about []domain.Topic, err error)) error
 	// Notify notifies other gateways, once the transaction has been committed, of the topics changed. It is nil if there
 	// are none.
 	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
@@ -29,13 +29,6 @@ type Engine struct {
 	Refused func(token int64)
 	// Wrote, unless nil, is called after each write.
 	Wrote func()
-}
-
-// Notice tells other gateways that a topic has changed.
-type Notice struct {
-	Topic domain.Topic
-	// Rows are the events appended, as NoticedEvents reads them, which saves others a round trip to the database.
-	Rows string
 }
 
 // Dialect is how statements differ between engines.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -151,41 +150,14 @@ func eachEvent(ctx context.Context, db Querier, yield func(domain.Event) bool, s
 	return EachRow(ctx, db, func(row Row) (e domain.Event, err error) {
 		var stamp, received int64
 		err = row.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON))
-		return stored(e, stamp, received), err
-	}, yield, statement, args...)
-}
-
-// stored completes an event by its times in milliseconds and, where the column of its type differs, by its record.
-func stored(e domain.Event, stamp, received int64) domain.Event {
-	e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received)
-	if typeDiffers(e) {
-		if r, err := domain.ParseRecord(e.JSON); err == nil {
-			e.Type, e.At = r.Type, r.At
-		}
-	}
-	return e
-}
-
-// NoticedEvents returns the events of a Notice's rows as Events would, none if they cannot be read.
-func (db events) NoticedEvents(rows string) (noticed []domain.Event) {
-	var each [][]json.RawMessage
-	if json.Unmarshal([]byte(rows), &each) != nil {
-		return nil
-	}
-	for _, row := range each {
-		var e domain.Event
-		var stamp, received int64
-		var record string
-		for i, column := range []any{&e.ID, &e.Project, &received, &stamp, &e.Type, nil, nil, &record} {
-			if i >= len(row) || column != nil && json.Unmarshal(row[i], column) != nil {
-				return nil
+		e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received)
+		if err == nil && typeDiffers(e) {
+			if r, err := domain.ParseRecord(e.JSON); err == nil {
+				e.Type, e.At = r.Type, r.At
 			}
 		}
-		e.JSON = json.RawMessage(record)
-		noticed = append(noticed, stored(e, stamp, received))
-		db.see(e.ID)
-	}
-	return noticed
+		return e, err
+	}, yield, statement, args...)
 }
 
 // typeDiffers reports whether the column of the type may differ from the record's: no engine can store every text as it

@@ -46,8 +46,8 @@ func (db visits) SavePast(ctx context.Context, token int64, project string, p do
 		return err
 	}
 	args := []any{Text(project), Text(p.ID), ToMilli(p.Since), min(first, now.UnixMilli()), string(latest)}
-	return db.Wrote(db.lead(ctx, token, nil, func() ([]Statement, []Notice, error) {
-		return []Statement{{SQL: db.sql.savePast, Args: args}}, []Notice{{Topic: domain.TopicVisits}}, nil
+	return db.Wrote(db.lead(ctx, token, nil, func() ([]Statement, topics, error) {
+		return []Statement{{SQL: db.sql.savePast, Args: args}}, topics{domain.TopicVisits}, nil
 	}))
 }
 
@@ -68,7 +68,7 @@ func (db visits) MergeMoves(
 	}
 	var read visitRead
 	statements := read.statements(db.sql, db.sql.mergeable, keys)
-	err = db.lead(ctx, token, statements, func() (write []Statement, _ []Notice, err error) {
+	err = db.lead(ctx, token, statements, func() (write []Statement, _ topics, err error) {
 		counts := domain.VisitCounts{Project: project}
 		for _, c := range read.counts {
 			counts = c

@@ -58,7 +58,7 @@ func (s LeaderState) SetState(ctx context.Context, key, value string) error {
 // TryWrite makes a harmless write, which updates WriteFailure. After events could not be appended it appends none.
 func (db state) TryWrite(ctx context.Context) error {
 	if _, failure := db.appends.failure(); failure != nil && !errors.Is(failure, ErrNoSpace) {
-		err := db.engine.Transact(ctx, []Statement{{SQL: db.sql.lock}}, func() ([]Statement, []Notice, error) {
+		err := db.engine.Transact(ctx, []Statement{{SQL: db.sql.lock}}, func() ([]Statement, topics, error) {
 			return []Statement{{SQL: "INSERT INTO events SELECT * FROM events WHERE FALSE"}}, nil, nil
 		})
 		if err := db.Appended(err); err != nil {

@@ -33,12 +33,12 @@ func (db visits) ObserveVisits(ctx context.Context, token int64, observed ...dom
 	}
 	var visits visitRead
 	read := visits.statements(db.sql, db.sql.newest, keys)
-	err = db.lead(ctx, token, read, func() (saved []Statement, about []Notice, err error) {
+	err = db.lead(ctx, token, read, func() (saved []Statement, about topics, err error) {
 		book := visits.book()
 		contradicted = book.Observe(observed)
 		if changed, saved = saveVisits(db.sql, book); len(changed) > 0 {
 			name := Statement{SQL: db.sql.nameStories, Args: []any{jsonText(storyRows(named))}}
-			saved, about = slices.Insert(saved, 0, name), []Notice{{Topic: domain.TopicVisits}}
+			saved, about = slices.Insert(saved, 0, name), topics{domain.TopicVisits}
 		}
 		return saved, about, nil
 	})
@@ -47,7 +47,7 @@ func (db visits) ObserveVisits(ctx context.Context, token int64, observed ...dom
 
 // lead is Transact under the leader's fencing token, 0 for a gateway that is alone.
 func (db visits) lead(
-	ctx context.Context, token int64, read []Statement, write func() ([]Statement, []Notice, error),
+	ctx context.Context, token int64, read []Statement, write func() ([]Statement, topics, error),
 ) error {
 	first, held := []Statement{{SQL: db.sql.lock}}, token == 0
 	if !held {
@@ -56,7 +56,7 @@ func (db visits) lead(
 			return nil
 		}})
 	}
-	return db.engine.Transact(ctx, append(first, read...), func() ([]Statement, []Notice, error) {
+	return db.engine.Transact(ctx, append(first, read...), func() ([]Statement, topics, error) {
 		if !held {
 			db.engine.Refused(token)
 			return nil, nil, domain.ErrNotLeader

@@ -24,7 +24,7 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain
 // transact is Transact of store.Engine. It takes two round trips, whatever it stores: one locks and reads, the other
 // writes, notifies other gateways and commits.
 func (db *DB) transact(
-	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []store.Notice, error),
+	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []domain.Topic, error),
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -37,8 +37,8 @@ func (db *DB) transact(
 		if err != nil {
 			return err
 		}
-		for _, n := range about {
-			statements = append(statements, store.Statement{SQL: notifyStatement, Args: []any{channel, payload(n)}})
+		for _, topic := range about {
+			statements = append(statements, store.Statement{SQL: notifyStatement, Args: []any{channel, topic}})
 		}
 		return send(ctx, c, append(statements, store.Statement{SQL: "COMMIT"}))
 	})

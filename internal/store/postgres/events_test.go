@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -167,48 +166,5 @@ func TestARestoredDatabaseHasAnotherIdentity(t *testing.T) {
 	id := identity(source.String())
 	if id == first || identity(source.String()) != id {
 		t.Errorf("the copy has the identity %q, the original %q", id, first)
-	}
-}
-
-// TestEventsComeWithTheirNotice, as they can be read from the database, unless they are too large for that. After such
-// ones others come again.
-func TestEventsComeWithTheirNotice(t *testing.T) {
-	t.Parallel()
-	address := pgtest.Database(t)
-	one, other := open(t, address), open(t, address)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended, begun := make(chan error, 1), other.Changed(domain.TopicEvents)
-	go func() { ended <- other.Run(ctx) }()
-	defer func() { cancel(); <-ended }()
-	<-begun
-	odd := read("odd", 0, 0, 1)
-	record, err := domain.ParseRecord([]byte(`{"type":"a\u0000b","story_id":"\ud800 \"<&>\u2028","story_name":"x","timestamp_ms":7}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	odd.Records = append(odd.Records, record)
-	for n, c := range []struct {
-		reads []domain.FeedRead
-		comes bool
-	}{
-		{[]domain.FeedRead{read("alpha", 0, 0, 3), read("beta", 0, 0, 2)}, true},
-		{[]domain.FeedRead{odd}, true},
-		{[]domain.FeedRead{read("alpha", 0, 10, 100)}, false},
-		{[]domain.FeedRead{read("alpha", 0, 200, 1)}, true},
-	} {
-		before, err := one.LastEventID(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed, _ := other.NewEvents()
-		if _, err := one.AppendEvents(ctx, c.reads); err != nil {
-			t.Fatal(err)
-		}
-		<-changed
-		_, came := other.NewEvents()
-		page, err := other.Events(ctx, domain.EventQuery{After: before, Limit: 1000})
-		if err != nil || !c.comes && came != nil || c.comes && !reflect.DeepEqual(came, page.Events) {
-			t.Errorf("append %d: with the notice came %+v, read were %+v, %v", n, came, page.Events, err)
-		}
 	}
 }

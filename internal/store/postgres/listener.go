@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,15 +12,8 @@ import (
 	"switchyard/internal/store"
 )
 
-const (
-	// channel is the name of the channel for our notifications, whose payload is the topic, and after a space the rows of
-	// events that have been appended.
-	channel = "switchyard"
-	// maxPayload is what PostgreSQL allows for a payload, in bytes.
-	maxPayload = 7999
-	// maxCame is how many notifications' events are kept for the follower of the stream, which otherwise reads them.
-	maxCame = 100
-)
+// channel is the name of the channel for our notifications, whose payload is the topic.
+const channel = "switchyard"
 
 const notifyStatement = "SELECT pg_notify($1, $2)"
 
@@ -33,13 +25,6 @@ func notify(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error {
 		}
 	}
 	return nil
-}
-
-func payload(n store.Notice) string {
-	if p := string(n.Topic) + " " + n.Rows; n.Rows != "" && len(p) <= maxPayload {
-		return p
-	}
-	return string(n.Topic)
 }
 
 const (
@@ -55,7 +40,6 @@ type listener struct {
 
 	mu      sync.Mutex
 	waiting map[domain.Topic]chan struct{}
-	came    []string // the rows of notifications of events since newEvents, none if one of them had none
 }
 
 func newListener(pool *pgxpool.Pool) *listener {
@@ -71,28 +55,9 @@ func (l *listener) changed(topic domain.Topic) <-chan struct{} {
 	return l.waiting[topic]
 }
 
-// newEvents returns changed of the events' topic, and the rows of events that came with notifications since its last
-// call.
-func (l *listener) newEvents() (changed <-chan struct{}, came []string) {
-	changed = l.changed(domain.TopicEvents)
+func (l *listener) wake(topic domain.Topic) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	came, l.came = l.came, nil
-	return changed, came
-}
-
-func (l *listener) wake(payload string) {
-	name, rows, _ := strings.Cut(payload, " ")
-	topic := domain.Topic(name)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case topic != domain.TopicEvents:
-	case rows == "" || len(l.came) == maxCame:
-		l.came = nil
-	default:
-		l.came = append(l.came, rows)
-	}
 	if waiting := l.waiting[topic]; waiting != nil {
 		close(waiting)
 		delete(l.waiting, topic)
@@ -102,7 +67,6 @@ func (l *listener) wake(payload string) {
 func (l *listener) wakeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.came = nil
 	for topic, waiting := range l.waiting {
 		close(waiting)
 		delete(l.waiting, topic)
@@ -139,7 +103,7 @@ func (l *listener) listen(ctx context.Context) error {
 		cancel()
 		switch {
 		case err == nil:
-			l.wake(notification.Payload)
+			l.wake(domain.Topic(notification.Payload))
 		case ctx.Err() != nil || waiting.Err() == nil || connection.IsClosed():
 			return err
 		default:

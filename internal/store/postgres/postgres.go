@@ -118,16 +118,6 @@ func (db *DB) Run(ctx context.Context) error { return db.listener.run(ctx) }
 // transaction mode.
 func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.listener.changed(topic) }
 
-// NewEvents returns Changed for events, and those that came with the notifications since its last call. There may be
-// others before, between and after them.
-func (db *DB) NewEvents() (changed <-chan struct{}, came []domain.Event) {
-	changed, rows := db.listener.newEvents()
-	for _, r := range rows {
-		came = append(came, db.NoticedEvents(r)...)
-	}
-	return changed, came
-}
-
 // Clock returns the clock of the database. It is read with each renewal of a lease.
 func (db *DB) Clock() *clock.Clock { return &db.clock }
 

@@ -165,7 +165,7 @@ func (db *DB) Ping(ctx context.Context) error {
 // transact is Transact of store.Engine. Only the transaction watches ctx: that takes a goroutine, which each statement
 // would need as well. It holds the write lock from its beginning, so ids increase in the order of commits.
 func (db *DB) transact(
-	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []store.Notice, error),
+	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []domain.Topic, error),
 ) error {
 	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		ctx := context.WithoutCancel(ctx)
