@@ -89,7 +89,7 @@ func (f backlogRules) unit(file string) string {
 	return ""
 }
 
-func (f backlogRules) stories(unit string, files Files, _ []entry) ([]entry, error) {
+func (f backlogRules) stories(unit string, files Files) ([]entry, error) {
 	place, file, _ := strings.Cut(unit, " ")
 	content, err := contentOf(files, file)
 	if content == nil {

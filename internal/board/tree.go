@@ -131,9 +131,6 @@ func (t *tree) modified(name string) time.Time {
 	return time.Unix(0, t.read[name].modified)
 }
 
-// isSettled reports whether any later change to a file, last changed at a time in nanoseconds, shows in its identity.
-func isSettled(changed int64, now time.Time) bool { return now.UnixNano()-changed >= int64(coarseTick) }
-
 // walk returns the identities of the board's files.
 func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity, err error) {
 	files = map[string]identity{}

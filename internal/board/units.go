@@ -149,7 +149,7 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 			continue
 		}
 		was := cmp.Or(s.units[name], &unit{name: name})
-		now := was.load(s, known.rules, tree, settled)
+		now := was.load(s, known.rules, tree)
 		if now == nil {
 			delete(s.units, name)
 			same = same && len(was.stories) == 0
@@ -268,8 +268,6 @@ func (s *units) create(string, string, string) (id string, changed fileSet, err 
 // past follows the same rules as the present, but for files that are being written.
 func (s *units) past() Past {
 	known := s.index.Load()
-	var last string // unit
-	var entries []entry
 	return Past{
 		Paths: known.rules.paths, Config: known.rules.config, Unit: known.rules.unit,
 		Now: func(story string) string {
@@ -279,13 +277,7 @@ func (s *units) past() Past {
 			return ""
 		},
 		Stories: func(unit string, files Files) map[string]string {
-			if unit != last {
-				last, entries = unit, nil
-			}
-			found, err := known.rules.stories(unit, files, entries)
-			if err == nil {
-				entries = found
-			}
+			found, _ := known.rules.stories(unit, files) // what is there so far
 			stages := make(map[string]string, len(found))
 			for _, e := range found {
 				if i := known.stage(e.stage); i >= 0 && stages[e.id] == "" {
