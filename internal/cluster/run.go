@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"switchyard/internal/supervise"
 )
 
 // The lease is timed by the database's clock. A dead leader is replaced when its lease ends, 2.5 to 3 s after it died:
@@ -113,10 +115,7 @@ func (m *Member) hold(
 	if why != "" {
 		m.unfit = time.Now()
 		m.follow(why)
-		select {
-		case <-time.After(margin):
-		case <-ctx.Done():
-		}
+		supervise.Sleep(ctx, margin)
 	}
 	return 0, m.store.Resign(ctx, m.self.ID)
 }

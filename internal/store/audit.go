@@ -104,13 +104,9 @@ func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit 
 }
 
 // AuditAuthors returns who made the newest entries, as many as are looked at, by name.
-func (db audit) AuditAuthors(ctx context.Context, newest int) (names []string, err error) {
-	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
-		return EachRow(ctx, tx, func(row Row) (name string, err error) { return name, row.Scan(&name) },
-			func(name string) bool { names = append(names, name); return true },
-			`SELECT DISTINCT who FROM (SELECT who FROM audit ORDER BY id DESC LIMIT $1) AS newest ORDER BY who`, newest)
-	})
-	return names, db.Translate(err)
+func (db audit) AuditAuthors(ctx context.Context, newest int) ([]string, error) {
+	return selectAll(ctx, db.conn, ScanOne[string],
+		"SELECT DISTINCT who FROM (SELECT who FROM audit ORDER BY id DESC LIMIT $1) AS newest ORDER BY who", newest)
 }
 
 // RemoveAuditBefore removes the oldest entries, at most limit: those made before then, and of changes that repeat those

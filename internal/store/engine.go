@@ -27,8 +27,6 @@ type Engine struct {
 	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
 	// Refused is called with a former leader's token under which a write was refused.
 	Refused func(token int64)
-	// Wrote, unless nil, is called after each write.
-	Wrote func()
 }
 
 // Dialect is how statements differ between engines.

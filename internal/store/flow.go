@@ -25,41 +25,32 @@ func (db visits) FlowVisits(ctx context.Context, project string, yield func(doma
 		condition, args = "WHERE project = $1", []any{project}
 	}
 	var of, stage, next, source sql.RawBytes
-	rows, err := db.engine.Read.QueryContext(ctx, `SELECT project, story, stage, next_stage, source, from_ms, to_ms,
-		CASE WHEN to_ms = 0 THEN (SELECT story_id FROM stories WHERE id = story) ELSE '' END
-		FROM stage_visits `+condition+" ORDER BY story, number", args...)
-	if err != nil {
-		return db.Translate(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return db.Translate(Each(ctx, db.engine.Read, func(row Row) error {
 		var v domain.FlowVisit
-		if err := rows.Scan(&of, &v.Story, &stage, &next, &source, &v.From, &v.To, &v.StoryID); err != nil {
-			return db.Translate(err)
+		if err := row.Scan(&of, &v.Story, &stage, &next, &source, &v.From, &v.To, &v.StoryID); err != nil {
+			return err
 		}
 		v.Project, v.Stage, v.Next = intern(of), intern(stage), intern(next)
 		v.Git = string(source) == string(domain.FromGit)
 		yield(v)
-	}
-	return db.Translate(rows.Err())
+		return nil
+	}, `SELECT project, story, stage, next_stage, source, from_ms, to_ms,
+		CASE WHEN to_ms = 0 THEN (SELECT story_id FROM stories WHERE id = story) ELSE '' END
+		FROM stage_visits `+condition+" ORDER BY story, number", args...))
 }
 
 func (db visits) FlowStories(ctx context.Context, numbers []int64) (map[int64]domain.StoryRef, error) {
 	found := map[int64]domain.StoryRef{}
-	type row struct {
-		number int64
-		ref    domain.StoryRef
-	}
 	for some := range slices.Chunk(numbers, 1000) {
-		all, err := selectAll(ctx, db.conn, func(r Row) (s row, err error) {
-			err = r.Scan(&s.number, &s.ref.Project, &s.ref.ID, &s.ref.Name)
-			return s, err
+		err := Each(ctx, db.engine.Read, func(row Row) error {
+			var number int64
+			var ref domain.StoryRef
+			err := row.Scan(&number, &ref.Project, &ref.ID, &ref.Name)
+			found[number] = ref
+			return err
 		}, "SELECT id, project, story_id, story_name FROM stories WHERE id IN ("+List(some)+")")
 		if err != nil {
-			return nil, err
-		}
-		for _, s := range all {
-			found[s.number] = s.ref
+			return nil, db.Translate(err)
 		}
 	}
 	return found, nil

@@ -46,34 +46,48 @@ func Exec(ctx context.Context, tx *sql.Tx, statement string, args ...any) error 
 
 type Row interface{ Scan(...any) error }
 
-// EachRow calls yield with each row that a statement selects, read by scan, until yield returns false.
-func EachRow[T any](
-	ctx context.Context, from Querier, scan func(Row) (T, error), yield func(T) bool, statement string, args ...any,
-) error {
+// Each calls each with every row that a statement selects, until it returns an error.
+func Each(ctx context.Context, from Querier, each func(Row) error, statement string, args ...any) error {
 	rows, err := from.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		found, err := scan(rows)
-		if err != nil {
+		if err := each(rows); err != nil {
 			return err
-		}
-		if !yield(found) {
-			return nil
 		}
 	}
 	return rows.Err()
+}
+
+var errEnough = errors.New("no more rows are wanted")
+
+// EachRow calls yield with each row that a statement selects, read by scan, until yield returns false.
+func EachRow[T any](
+	ctx context.Context, from Querier, scan func(Row) (T, error), yield func(T) bool, statement string, args ...any,
+) error {
+	err := Each(ctx, from, func(row Row) error {
+		found, err := scan(row)
+		if err == nil && !yield(found) {
+			err = errEnough
+		}
+		return err
+	}, statement, args...)
+	if err == errEnough {
+		return nil
+	}
+	return err
 }
 
 // AllRows returns all rows that a statement selects, read by scan.
 func AllRows[T any](
 	ctx context.Context, from Querier, scan func(Row) (T, error), statement string, args ...any,
 ) (all []T, err error) {
-	err = EachRow(ctx, from, scan, func(one T) bool {
+	err = Each(ctx, from, func(row Row) error {
+		one, err := scan(row)
 		all = append(all, one)
-		return true
+		return err
 	}, statement, args...)
 	return all, err
 }

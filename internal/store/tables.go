@@ -116,16 +116,8 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 // Wrote records the result of a write by the engine, and returns the translated error.
 func (db *conn) Wrote(err error) error {
 	err = db.Translate(err)
-	db.recordWrite(err)
-	return err
-}
-
-// recordWrite records the result of a write; err has been translated.
-func (db *conn) recordWrite(err error) {
 	db.health.record(err)
-	if err == nil && db.engine.Wrote != nil {
-		db.engine.Wrote()
-	}
+	return err
 }
 
 func (db *conn) exec(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
@@ -140,7 +132,7 @@ func (db *conn) exec(ctx context.Context, about topics, statement string, args .
 		return nil, db.Wrote(err)
 	}
 	if n, err := result.RowsAffected(); err == nil && n > 0 { // otherwise nothing was written
-		db.recordWrite(nil)
+		db.health.record(nil)
 	}
 	return result, nil
 }

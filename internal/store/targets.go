@@ -155,12 +155,12 @@ func (db targets) QueuedMessages(ctx context.Context, target string, limit int) 
 // CountQueued returns how many messages wait for each target besides events.
 func (db targets) CountQueued(ctx context.Context) (map[string]int, error) {
 	counts := map[string]int{}
-	err := EachRow(ctx, db.engine.Read, func(row Row) (n domain.DeliveryHour, err error) {
-		err = row.Scan(&n.Target, &n.Sent)
-		return n, err
-	}, func(n domain.DeliveryHour) bool {
-		counts[n.Target] = n.Sent
-		return true
+	err := Each(ctx, db.engine.Read, func(row Row) error {
+		var target string
+		var n int
+		err := row.Scan(&target, &n)
+		counts[target] = n
+		return err
 	}, "SELECT target, COUNT(*) FROM target_messages GROUP BY target")
 	return counts, db.Translate(err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/store"
+	"switchyard/internal/supervise"
 )
 
 // channel is the name of the channel for our notifications, whose payload is the topic.
@@ -75,12 +76,8 @@ func (l *listener) wakeAll() {
 
 // run passes notifications on until ctx ends. It listens again whenever the connection is lost.
 func (l *listener) run(ctx context.Context) error {
-	for ctx.Err() == nil {
+	for again := true; again; again = supervise.Sleep(ctx, relisten) {
 		_ = l.listen(ctx) // an outage is logged elsewhere
-		select {
-		case <-time.After(relisten):
-		case <-ctx.Done():
-		}
 	}
 	return nil
 }

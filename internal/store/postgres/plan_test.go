@@ -44,7 +44,7 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 	execute(t, address, "ANALYZE")
 	execute(t, address, `UPDATE pg_class SET reltuples = reltuples * 1e8 / 2700, relpages = GREATEST(relpages, 1) WHERE relname IN ('events', 'event_digests');
 		UPDATE pg_class SET reltuples = reltuples * 1e5, relpages = GREATEST(relpages, 1) WHERE relname IN ('stories', 'stage_visits')`)
-	storetest.AskAll(t, db)
+	storetest.AskAll(t, db.Tables)
 	ctx := t.Context()
 	check := func(err error) {
 		t.Helper()

@@ -25,7 +25,10 @@ func TestAnAddressMaySayThatTheServerDescribesNoStatement(t *testing.T) {
 			}
 			db := open(t, url+separator+"default_query_exec_mode="+mode)
 			storetest.Append(t, db, read("alpha", 0, 0, 20), storetest.Read("alpha", storetest.Move(t, 1)))
-			storetest.AskAll(t, db)
+			storetest.AskAll(t, db.Tables)
+			if _, _, err := db.Size(t.Context()); err != nil {
+				t.Error(err)
+			}
 			short, long := cluster.Gateway{ID: "short", Name: "short"}, cluster.Gateway{ID: "long", Name: "long"}
 			if _, _, err := db.Lease().Renew(t.Context(), short, time.Millisecond); err != nil {
 				t.Fatal(err)

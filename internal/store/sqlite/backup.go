@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"switchyard/internal/files"
+	"switchyard/internal/supervise"
 )
 
 // Backup writes a copy of the database in directory dir to a new file at target, readable by its owner only. The copy
@@ -109,48 +110,25 @@ const (
 	// maxLog is the size of the write-ahead log, in bytes, from which Checkpoints moves its content into the database. It
 	// is SQLite's default.
 	maxLog = 4 << 20
-	// unattendedLog is the size in pages from which a write does that itself, in case Checkpoints does not run.
+	// unattendedLog is the size in pages from which a write does that itself: Checkpoints does not run, or writes are so
+	// frequent that there is always something new in the log.
 	unattendedLog = 16_000
-	// checkpointPause is the shortest time between two checkpoints: during a long read the log cannot shrink.
-	checkpointPause = 100 * time.Millisecond
+	// checkpointPause is the time between two looks at the log: during a long read it cannot shrink.
+	checkpointPause = 500 * time.Millisecond
 )
-
-func (db *DB) wrote() {
-	select {
-	case db.written <- struct{}{}:
-	default:
-	}
-}
 
 // Checkpoints keeps the write-ahead log small until ctx ends, on its own connection: with SQLite's automatic
 // checkpoints a write takes 30 ms longer now and then, and those behind it wait.
 func (db *DB) Checkpoints(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-db.written:
+	for supervise.Sleep(ctx, checkpointPause) {
+		if db.logSize() <= maxLog {
+			continue
 		}
-		for _, step := range []struct {
-			from *sql.DB
-			size int64
-		}{
-			{db.log, maxLog},
-			// If writes are so frequent that there is always something new in the log, one of them has to wait.
-			{db.write, 2 * maxLog},
-		} {
-			if db.logSize() <= step.size {
-				break
-			}
-			if _, err := step.from.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil && ctx.Err() == nil {
-				return db.Translate(err)
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(checkpointPause):
-			}
+		if _, err := db.log.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil && ctx.Err() == nil {
+			return db.Translate(err)
 		}
 	}
+	return nil
 }
 
 // logSize returns the size of the write-ahead log in bytes. The first write after a complete checkpoint truncates it to

@@ -33,7 +33,7 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 		many = append(many, feedRead("alpha", move(t, n)))
 	}
 	appendEvents(t, db, many...)
-	storetest.AskAll(t, db)
+	storetest.AskAll(t, db.Tables)
 	if removed := remove(t, db, expired("beta", 100, 10)); len(removed) != 50 {
 		t.Errorf("removed %v", removed)
 	}

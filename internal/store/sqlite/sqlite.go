@@ -26,9 +26,8 @@ type DB struct {
 	check    func() error
 	write    *sql.DB
 	read     *sql.DB
-	searches *sql.DB       // for slow reads, so that others never wait for them
-	log      *sql.DB       // for Checkpoints: read connections cannot do it, and no write should wait for it
-	written  chan struct{} // holds something after a write
+	searches *sql.DB // for slow reads, so that others never wait for them
+	log      *sql.DB // for Checkpoints: read connections cannot do it, and no write should wait for it
 
 	identifying sync.Mutex
 	identity    string // "" until it was asked for
@@ -62,7 +61,7 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	if err := restrict(path); err != nil {
 		return nil, err
 	}
-	db := &DB{dir: dir, written: make(chan struct{}, 1)}
+	db := &DB{dir: dir}
 	var err error
 	if db.read, err = openReadOnly(path, readers); err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	db.log.SetMaxIdleConns(0)
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit,
-		Dialect: dialect, Code: code, Transact: db.transact, Wrote: db.wrote,
+		Dialect: dialect, Code: code, Transact: db.transact,
 	})
 	if err := db.migrate(ctx); err != nil {
 		return nil, errors.Join(Failed(dir, err), db.release())
@@ -182,20 +181,13 @@ func (db *DB) transact(
 
 func run(ctx context.Context, tx *sql.Tx, statements []store.Statement) error {
 	for _, s := range statements {
+		var err error
 		if s.Each == nil {
-			if err := store.Exec(ctx, tx, s.SQL, s.Args...); err != nil {
-				return err
-			}
-			continue
+			err = store.Exec(ctx, tx, s.SQL, s.Args...)
+		} else {
+			err = store.Each(ctx, tx, s.Each, s.SQL, s.Args...)
 		}
-		rows, err := tx.QueryContext(ctx, s.SQL, s.Args...)
 		if err != nil {
-			return err
-		}
-		for err == nil && rows.Next() {
-			err = s.Each(rows)
-		}
-		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
 			return err
 		}
 	}
