@@ -19,31 +19,51 @@ import (
 	"switchyard/internal/domain"
 )
 
+// kind is how a setting is written.
+type kind int
+
+const (
+	textKind   kind = iota
+	zeroKind        // a text, or the number 0
+	numberKind      // a number, or the same as a text
+	boolKind        // true or false; its flag needs no value
+	commaList       // an array in the file, in its variable with commas between
+	spaceList       // an array in the file, in its variable with spaces between
+)
+
+func (k kind) list() bool { return k == commaList || k == spaceList }
+
 // setter checks the values of a setting and stores them.
-type setter func(values []string) error
+type setter struct {
+	kind kind
+	set  func(values []string) error
+}
 
 func one[T any](to *T, parse func(string) (T, error)) setter {
-	return func(values []string) error {
+	return setter{textKind, func(values []string) error {
 		value, err := parse(values[0])
 		if err == nil {
 			*to = value
 		}
 		return err
-	}
+	}}
 }
 
+func on(to *bool) setter { return setter{boolKind, one(to, parseBool).set} }
+
 func each[T any](to *[]T, parse func(string) (T, error)) setter {
-	return func(values []string) error {
-		list := make([]T, len(values))
-		for i, value := range values {
-			var err error
-			if list[i], err = parse(value); err != nil {
+	return setter{commaList, func(values []string) error {
+		var list []T
+		for _, text := range values {
+			value, err := parse(text)
+			if err != nil {
 				return err
 			}
+			list = append(list, value)
 		}
 		*to = list
 		return nil
-	}
+	}}
 }
 
 var errEmpty = errors.New("must not be empty")
@@ -76,12 +96,12 @@ func parseScope(text string) (string, error) {
 
 // scopes stores a list of scopes that is not empty.
 func scopes(to *[]string) setter {
-	return func(values []string) error {
+	return setter{spaceList, func(values []string) error {
 		if len(values) == 0 {
 			return errEmpty
 		}
-		return each(to, parseScope)(values)
-	}
+		return each(to, parseScope).set(values)
+	}}
 }
 
 func parseBool(text string) (bool, error) {
@@ -113,20 +133,24 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseDurationOrZero takes what parseDuration takes, and 0 with or without a unit.
-func parseDurationOrZero(text string) (time.Duration, error) {
-	if d, err := time.ParseDuration(text); err == nil && d == 0 {
-		return 0, nil
-	}
-	return parseDuration(text)
+// orZero stores a duration, or 0 with or without a unit.
+func orZero(to *time.Duration) setter {
+	return setter{zeroKind, one(to, func(text string) (time.Duration, error) {
+		if d, err := time.ParseDuration(text); err == nil && d == 0 {
+			return 0, nil
+		}
+		return parseDuration(text)
+	}).set}
 }
 
-func parsePort(text string) (int, error) {
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || port == 0 {
-		return 0, errors.New("must be a port, a number from 1 to 65535")
-	}
-	return int(port), nil
+func port(to *int) setter {
+	return setter{numberKind, one(to, func(text string) (int, error) {
+		port, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || port == 0 {
+			return 0, errors.New("must be a port, a number from 1 to 65535")
+		}
+		return int(port), nil
+	}).set}
 }
 
 func parseMailbox(text string) (string, error) {

@@ -26,11 +26,8 @@ type document struct {
 	data    []byte
 	line    int // of the key at offset, which have been passed last
 	offset  uint32
-	entries []projectEntry
+	entries []map[string]given // of [[projects]]: where each is, by "", and the settings in it, by key
 }
-
-// projectEntry is one of [[projects]]. A missing field has the table as its source.
-type projectEntry struct{ name, url given }
 
 // readFile reads the file at path. It returns an error for anything but known settings and [[projects]].
 func readFile(path string, known []setting) (*document, error) {
@@ -95,16 +92,18 @@ var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 // sections are the tables that a file may have.
 var sections = []string{"gateway", "sign_in", "login", "questions", "bot", "metrics", "notifications"}
 
+var projectKeys = []string{"projects.name", "projects.url"}
+
 func (d *document) table(key string, at given, kind unstable.Kind) error {
 	switch {
 	case key == "projects" && kind == unstable.ArrayTable:
-		d.entries = append(d.entries, projectEntry{at, at})
+		d.entries = append(d.entries, map[string]given{"": at})
 	case key == "projects":
 		return at.fail(errors.New("must be written [[projects]]"))
 	case slices.Contains(sections, key) && kind == unstable.ArrayTable:
 		return at.fail(fmt.Errorf("must be written [%s]", key))
 	case slices.Contains(sections, key):
-	case key == "projects.name" || key == "projects.url" || d.find(key) != nil:
+	case slices.Contains(projectKeys, key) || d.find(key) != nil:
 		return at.fail(errors.New("must be a value, not a table"))
 	default:
 		return at.fail(d.unknown(key))
@@ -147,87 +146,83 @@ func (d *document) inlineTable(key string, at given, kind unstable.Kind, node *u
 	return nil
 }
 
-func (d *document) leaf(key string, at given, value *unstable.Node) error {
-	s := d.find(key)
+func (d *document) leaf(key string, at given, value *unstable.Node) (err error) {
+	s, settings := d.find(key), d.settings
 	switch {
 	case slices.Contains(sections, key) || key == "projects":
 		return at.fail(errors.New("must be a table"))
-	case s != nil && s.kind.list():
-		if value.Kind != unstable.Array {
-			return at.fail(errors.New("must be an array of strings"))
-		}
-		at.values = []string{}
-		for element := value.Children(); element.Next(); {
-			if element.Node().Kind != unstable.String {
-				return at.fail(errors.New("must be an array of strings"))
-			}
-			at.values = append(at.values, string(element.Node().Data))
-		}
-		d.settings[key] = at
-		return nil
-	case s == nil && key != "projects.name" && key != "projects.url":
+	case s == nil && !slices.Contains(projectKeys, key):
 		return at.fail(d.unknown(key))
 	case s == nil && len(d.entries) == 0:
 		return at.fail(errors.New("must be below [[projects]]"))
-	case s != nil && s.kind == boolKind:
-		if value.Kind != unstable.Bool {
-			return at.fail(errors.New("must be true or false"))
-		}
-	case s != nil && s.kind == zeroKind && value.Kind == unstable.Integer && string(value.Data) == "0":
-	case s != nil && s.kind == numberKind && value.Kind == unstable.Integer:
-	case value.Kind != unstable.String:
-		return at.fail(errors.New("must be a string"))
+	case s == nil:
+		s, settings = &setting{}, d.entries[len(d.entries)-1]
 	}
-	at.values = []string{string(value.Data)}
-	if s != nil {
-		d.settings[key] = at
-	} else if last := &d.entries[len(d.entries)-1]; key == "projects.name" {
-		last.name = at
-	} else {
-		last.url = at
+	if at.values, err = s.kind.values(value); err != nil {
+		return at.fail(err)
 	}
+	settings[key] = at
 	return nil
+}
+
+// values returns the values of a setting as they are written in the file.
+func (k kind) values(value *unstable.Node) ([]string, error) {
+	isInteger := value.Kind == unstable.Integer
+	switch {
+	case k.list():
+		values, isStrings := []string{}, value.Kind == unstable.Array
+		for element := value.Children(); isStrings && element.Next(); {
+			isStrings = element.Node().Kind == unstable.String
+			values = append(values, string(element.Node().Data))
+		}
+		if !isStrings {
+			return nil, errors.New("must be an array of strings")
+		}
+		return values, nil
+	case k == boolKind:
+		if value.Kind != unstable.Bool {
+			return nil, errors.New("must be true or false")
+		}
+	case isInteger && (k == numberKind || k == zeroKind && string(value.Data) == "0"):
+	case value.Kind != unstable.String:
+		return nil, errors.New("must be a string")
+	}
+	return []string{string(value.Data)}, nil
 }
 
 // unknown is the error for a key that there is not.
 func (d *document) unknown(key string) error {
 	names := append([]string{"projects"}, sections...)
 	for _, s := range d.known {
-		if s.key != "" {
-			names = append(names, s.key)
-		}
+		names = append(names, s.key)
 	}
 	return errors.New("is not a known key" + DidYouMean(key, "", names))
 }
 
 func (d *document) find(key string) *setting {
-	for i := range d.known {
-		if d.known[i].key == key {
-			return &d.known[i]
-		}
+	i := slices.IndexFunc(d.known, func(s setting) bool { return s.key == key })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &d.known[i]
 }
 
 // checkProjects checks each entry and that no name is listed twice.
 func (d *document) checkProjects() error {
 	seen := map[string]bool{}
 	for _, entry := range d.entries {
-		if entry.name.values == nil {
-			return entry.name.fail(errors.New("name is missing"))
+		for _, key := range projectKeys {
+			if entry[key].values == nil {
+				return entry[""].fail(errors.New(strings.TrimPrefix(key, "projects.") + " is missing"))
+			}
 		}
-		if entry.url.values == nil {
-			return entry.url.fail(errors.New("url is missing"))
-		}
-		project, err := domain.NewProject(entry.name.values[0], entry.url.values[0])
-		if reason, ofURL := strings.CutPrefix(domain.MessageOf(err), "url: "); err != nil && ofURL {
-			return entry.url.fail(errors.New(reason))
-		}
+		project, err := domain.NewProject(entry["projects.name"].values[0], entry["projects.url"].values[0])
 		if err != nil {
-			return entry.name.fail(errors.New(strings.TrimPrefix(domain.MessageOf(err), "name: ")))
+			field, reason, _ := strings.Cut(domain.MessageOf(err), ": ")
+			return entry["projects."+field].fail(errors.New(reason))
 		}
 		if seen[project.Name] {
-			return entry.name.fail(fmt.Errorf("project %q is listed twice", project.Name))
+			return entry["projects.name"].fail(fmt.Errorf("project %q is listed twice", project.Name))
 		}
 		seen[project.Name] = true
 		d.projects = append(d.projects, project)

@@ -151,7 +151,7 @@ const (
 func filePath(flags *pflag.FlagSet, getenv func(string) string) (path string, from *given, err error) {
 	g := given{configVariable, []string{getenv(configVariable)}}
 	if flags.Changed("config") {
-		g = given{"--config", []string{flags.Lookup("config").Value.String()}}
+		g = fromFlag(flags, "config")
 	}
 	if g.values[0] == "" && !flags.Changed("config") {
 		standard, ok := Expand(standardFile, getenv)

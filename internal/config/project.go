@@ -65,7 +65,7 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 		return nil, FlagError{fmt.Errorf("--listen: %w", err)}
 	}
 	if hosts, _ := flags.GetStringArray("allow-host"); len(hosts) > 0 { // it fails only for an unknown flag
-		if err := each(&c.AllowHosts, parseHost)(hosts); err != nil {
+		if err := each(&c.AllowHosts, parseHost).set(hosts); err != nil {
 			return nil, FlagError{fmt.Errorf("--allow-host: %w", err)}
 		}
 	}
@@ -82,17 +82,16 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 
 // readToken takes the token from the flag or the file, else from the variable.
 func (c *Project) readToken(flags *pflag.FlagSet, getenv func(string) string) (err error) {
-	value := func(flag string) given { return given{"--" + flag, []string{flags.Lookup(flag).Value.String()}} }
-	switch inFlag, inFile := flags.Changed("token"), flags.Changed("token-file"); {
-	case inFlag && inFile:
+	inFlag, inFile := fromFlag(flags, "token"), fromFlag(flags, "token-file")
+	switch {
+	case flags.Changed("token") && flags.Changed("token-file"):
 		return FlagError{errors.New("--token and --token-file: only one of them can be given")}
-	case inFile:
-		var warning string
-		from := value("token-file")
-		path, err := parsePath(from.values[0])
+	case flags.Changed("token-file"):
+		path, err := parsePath(inFile.values[0])
 		if err != nil {
-			return from.fail(err)
+			return inFile.fail(err)
 		}
+		var warning string
 		if c.Token, warning, err = ReadTokenFile(path, getenv); err != nil {
 			return fmt.Errorf("--token-file: %w", err)
 		}
@@ -100,12 +99,12 @@ func (c *Project) readToken(flags *pflag.FlagSet, getenv func(string) string) (e
 			c.Warnings = append(c.Warnings, warning)
 		}
 		return nil
-	case !inFlag:
+	case !flags.Changed("token"):
 		c.Token, err = ProjectToken(getenv)
 		return err
-	case value("token").values[0] == "":
-		return value("token").fail(errEmpty)
+	case inFlag.values[0] == "":
+		return inFlag.fail(errEmpty)
 	}
-	c.Token, err = token(value("token"))
+	c.Token, err = token(inFlag)
 	return err
 }

@@ -11,165 +11,94 @@ type setting struct {
 	flag, env, key string
 	fallback       string // the default; may begin with an XDG variable
 	usage          string
-	kind           kind
-	set            setter
+	setter
 }
 
-// kind is how a setting is written.
-type kind int
+// withFlag is a setting whose flag and variable have the same name; a flag takes one value of a list.
+func withFlag(key, variable, fallback string, set setter, usage string) setting {
+	s := withVariable(key, variable, fallback, set)
+	s.usage, s.flag = usage, strings.ToLower(strings.ReplaceAll(variable, "_", "-"))
+	if s.kind.list() {
+		s.flag = strings.TrimSuffix(s.flag, "s")
+	}
+	return s
+}
 
-const (
-	textKind   kind = iota
-	zeroKind        // a text, or the number 0
-	numberKind      // a number, or the same as a text
-	boolKind        // true or false; its flag needs no value
-	commaList       // an array in the file, in its variable with commas between
-	spaceList       // an array in the file, in its variable with spaces between
-)
+func withVariable(key, variable, fallback string, set setter) setting {
+	return setting{key: key, env: "SWITCHYARD_" + variable, fallback: fallback, setter: set}
+}
 
-func (k kind) list() bool { return k == commaList || k == spaceList }
+func inFile(key, fallback string, set setter) setting {
+	return setting{key: key, fallback: fallback, setter: set}
+}
 
 // settings is the table of all settings except [[projects]]; the setters fill c.
 func (c *Config) settings() []setting {
+	in, login, mail := &c.SignIn, &c.Login, &c.Notifications
 	return []setting{
-		{
-			flag: "listen", env: "SWITCHYARD_LISTEN", key: "gateway.listen", fallback: "localhost:3000",
-			usage: "serve on `ADDR` (HOST:PORT)", set: one(&c.Listen, parseAddress),
-		},
-		{
-			flag: "data", env: "SWITCHYARD_DATA", key: "gateway.data", fallback: "$XDG_DATA_HOME/switchyard",
-			usage: "keep the database in `DIR`", set: one(&c.Data, parsePath),
-		},
-		{
-			flag: "database", env: "SWITCHYARD_DATABASE", key: "gateway.database",
-			usage: "use the PostgreSQL database at `URL` (postgres://…) instead of --data; several gateways can share it",
-			set:   one(&c.Database, ParseDatabase),
-		},
-		{
-			flag: "bot-config", env: "SWITCHYARD_BOT_CONFIG", key: "gateway.bot_config",
-			fallback: "$XDG_CONFIG_HOME/switchyard/bot.toml",
-			usage:    "keep the chat bot's configuration in `FILE`", set: one(&c.BotConfig, parsePath),
-		},
-		{
-			flag: "credentials", env: "SWITCHYARD_CREDENTIALS", key: "sign_in.credentials",
-			fallback: "$XDG_CONFIG_HOME/switchyard/credentials.json",
-			usage:    "keep the tokens of a sign-in in `FILE`", set: one(&c.Credentials, parsePath),
-		},
-		{
-			flag: "poll-interval", env: "SWITCHYARD_POLL_INTERVAL", key: "gateway.poll_interval", fallback: "2s",
-			usage: "poll project servers that do not support long-poll every `D`", set: one(&c.PollInterval, parseDuration),
-		},
-		{
-			flag: "upstream-timeout", env: "SWITCHYARD_UPSTREAM_TIMEOUT", key: "gateway.upstream_timeout", fallback: "2s",
-			usage: "wait at most `D` for a project server", set: one(&c.UpstreamTimeout, parseDuration),
-		},
-		{
-			flag: "tool-timeout", env: "SWITCHYARD_TOOL_TIMEOUT", key: "gateway.tool_timeout", fallback: "60s",
-			usage: "wait at most `D` for a tool of a project's MCP server", set: one(&c.ToolTimeout, parseDuration),
-		},
-		{
-			flag: "agent-timeout", env: "SWITCHYARD_AGENT_TIMEOUT", key: "gateway.agent_timeout", fallback: "45s",
-			usage: "remove an agent from the list after `D` of silence", set: one(&c.AgentTimeout, parseDuration),
-		},
-		{
-			flag: "join-token-ttl", env: "SWITCHYARD_JOIN_TOKEN_TTL", key: "gateway.join_token_ttl", fallback: "1h",
-			usage: "join tokens expire after `D`", set: one(&c.JoinTokenTTL, parseDuration),
-		},
-		{
-			flag: "keep-events", env: "SWITCHYARD_KEEP_EVENTS", key: "gateway.keep_events", kind: zeroKind, fallback: "4320h",
-			usage: "remove events after `D`, except the last 500 of each project; 0 keeps all",
-			set:   one(&c.KeepEvents, parseDurationOrZero),
-		},
-		{
-			flag: "admin-token-file", env: "SWITCHYARD_ADMIN_TOKEN_FILE", key: "gateway.admin_token_file",
-			usage: "require the admin token in `FILE`; $SWITCHYARD_ADMIN_TOKEN, the token itself, takes precedence",
-			set:   one(&c.adminTokenFile, parsePath),
-		},
-		{
-			flag: "allow-host", env: "SWITCHYARD_ALLOW_HOSTS", key: "gateway.allow_hosts", kind: commaList,
-			usage: "also answer to the host name `H`; may be repeated", set: each(&c.AllowHosts, parseHost),
-		},
-		{
-			flag: "allow-unauthenticated", env: "SWITCHYARD_ALLOW_UNAUTHENTICATED", key: "gateway.allow_unauthenticated",
-			fallback: "false", kind: boolKind,
-			usage: "serve other machines without an admin token or a login: everybody who can reach the port is an " +
-				"administrator",
-			set: one(&c.allowUnauthenticated, parseBool),
-		},
-		{
-			flag: "public-url", env: "SWITCHYARD_PUBLIC_URL", key: "gateway.public_url",
-			usage: "people reach the gateway at `URL`; its host name is allowed too", set: one(&c.PublicURL, parseOrigin),
-		},
-		{
-			flag: "log-format", env: "SWITCHYARD_LOG_FORMAT", key: "gateway.log_format", fallback: "text",
-			usage: "log as `FORMAT` (text or json)", set: one(&c.LogFormat, oneOf("text", "json")),
-		},
-		{
-			flag: "log-level", env: "SWITCHYARD_LOG_LEVEL", key: "gateway.log_level", fallback: "info",
-			usage: "log messages of `LEVEL` (debug, info, warn or error) and above; debug includes every request",
-			set:   one(&c.LogLevel, oneOf("debug", "info", "warn", "error")),
-		},
-		{
-			flag: "metrics-per-project", env: "SWITCHYARD_METRICS_PER_PROJECT", key: "metrics.per_project",
-			fallback: "false", kind: boolKind,
-			usage: "add separate series for each project to /metrics", set: one(&c.MetricsPerProject, parseBool),
-		},
-		{env: "SWITCHYARD_OAUTH_AUTHORIZE_URL", key: "sign_in.authorize_url", set: one(&c.SignIn.AuthorizeURL, parseURL)},
-		{env: "SWITCHYARD_OAUTH_TOKEN_URL", key: "sign_in.token_url", set: one(&c.SignIn.TokenURL, parseURL)},
-		{
-			env: "SWITCHYARD_OAUTH_CLIENT_ID", key: "sign_in.client_id", fallback: "switchyard",
-			set: one(&c.SignIn.ClientID, parseText),
-		},
-		{
-			env: "SWITCHYARD_OAUTH_PRODUCT", key: "sign_in.product", fallback: "switchyard",
-			set: one(&c.SignIn.Product, parseWord),
-		},
-		{
-			env: "SWITCHYARD_OAUTH_TOKEN_FORMAT", key: "sign_in.token_format", fallback: "json",
-			set: one(&c.SignIn.TokenFormat, oneOf("json", "form")),
-		},
-		{env: "SWITCHYARD_OAUTH_SCOPES", key: "sign_in.scopes", kind: spaceList, set: scopes(&c.SignIn.Scopes)},
-		{key: "login.issuer", set: one(&c.Login.Issuer, parsePlainURL)},
-		{key: "login.client_id", set: one(&c.Login.ClientID, parseText)},
-		{key: "login.client_secret_file", set: one(&c.Login.clientSecretFile, parsePath)},
-		{key: "login.roles_claim", fallback: "groups", set: one(&c.Login.RolesClaim, parseText)},
-		{key: "login.viewers", kind: commaList, set: each(&c.Login.Roles.Viewers, parseText)},
-		{key: "login.operators", kind: commaList, set: each(&c.Login.Roles.Operators, parseText)},
-		{key: "login.admins", kind: commaList, set: each(&c.Login.Roles.Admins, parseText)},
-		{key: "login.trusted_proxies", kind: commaList, set: each(&c.Login.TrustedProxies, parseNetwork)},
-		{key: "login.user_header", set: one(&c.Login.UserHeader, parseHeaderName)},
-		{key: "login.groups_header", set: one(&c.Login.GroupsHeader, parseHeaderName)},
-		{key: "questions.permission_role", fallback: "operator", set: one(&c.PermissionRole, oneOf("operator", "admin"))},
-		{
-			env: "SWITCHYARD_NOTIFICATIONS_ALLOW_PRIVATE", key: "notifications.allow_private", fallback: "false",
-			kind: boolKind, set: one(&c.Notifications.AllowPrivate, parseBool),
-		},
-		{
-			env: "SWITCHYARD_NOTIFICATIONS_SMTP_HOST", key: "notifications.smtp_host",
-			set: one(&c.Notifications.SMTPHost, parseHost),
-		},
-		{
-			env: "SWITCHYARD_NOTIFICATIONS_SMTP_PORT", key: "notifications.smtp_port", kind: numberKind, fallback: "587",
-			set: one(&c.Notifications.SMTPPort, parsePort),
-		},
-		{
-			env: "SWITCHYARD_NOTIFICATIONS_SMTP_FROM", key: "notifications.smtp_from",
-			set: one(&c.Notifications.SMTPFrom, parseMailbox),
-		},
-		{
-			env: "SWITCHYARD_NOTIFICATIONS_SMTP_USERNAME", key: "notifications.smtp_username",
-			set: one(&c.Notifications.SMTPUsername, parseText),
-		},
-		{
-			env: "SWITCHYARD_NOTIFICATIONS_SMTP_PASSWORD_FILE", key: "notifications.smtp_password_file",
-			set: one(&c.Notifications.smtpPasswordFile, parsePath),
-		},
-		{
-			env: "SWITCHYARD_NOTIFICATIONS_SMTP_TLS", key: "notifications.smtp_tls", fallback: "starttls",
-			set: one(&c.Notifications.SMTPTLS, oneOf("starttls", "implicit", "none")),
-		},
-		{key: "bot.operators", kind: commaList, set: each(&c.Bot.Operators, parseText)},
-		{key: "bot.team_api_url", fallback: "https://slack.com/api/", set: one(&c.Bot.TeamAPIURL, parsePlainURL)},
+		withFlag("gateway.listen", "LISTEN", "localhost:3000", one(&c.Listen, parseAddress), "serve on `ADDR` (HOST:PORT)"),
+		withFlag("gateway.data", "DATA", "$XDG_DATA_HOME/switchyard", one(&c.Data, parsePath), "keep the database in `DIR`"),
+		withFlag("gateway.database", "DATABASE", "", one(&c.Database, ParseDatabase),
+			"use the PostgreSQL database at `URL` (postgres://…) instead of --data; several gateways can share it"),
+		withFlag("gateway.bot_config", "BOT_CONFIG", "$XDG_CONFIG_HOME/switchyard/bot.toml", one(&c.BotConfig, parsePath),
+			"keep the chat bot's configuration in `FILE`"),
+		withFlag("sign_in.credentials", "CREDENTIALS", "$XDG_CONFIG_HOME/switchyard/credentials.json",
+			one(&c.Credentials, parsePath), "keep the tokens of a sign-in in `FILE`"),
+		withFlag("gateway.poll_interval", "POLL_INTERVAL", "2s", one(&c.PollInterval, parseDuration),
+			"poll project servers that do not support long-poll every `D`"),
+		withFlag("gateway.upstream_timeout", "UPSTREAM_TIMEOUT", "2s", one(&c.UpstreamTimeout, parseDuration),
+			"wait at most `D` for a project server"),
+		withFlag("gateway.tool_timeout", "TOOL_TIMEOUT", "60s", one(&c.ToolTimeout, parseDuration),
+			"wait at most `D` for a tool of a project's MCP server"),
+		withFlag("gateway.agent_timeout", "AGENT_TIMEOUT", "45s", one(&c.AgentTimeout, parseDuration),
+			"remove an agent from the list after `D` of silence"),
+		withFlag("gateway.join_token_ttl", "JOIN_TOKEN_TTL", "1h", one(&c.JoinTokenTTL, parseDuration),
+			"join tokens expire after `D`"),
+		withFlag("gateway.keep_events", "KEEP_EVENTS", "4320h", orZero(&c.KeepEvents),
+			"remove events after `D`, except the last 500 of each project; 0 keeps all"),
+		withFlag("gateway.admin_token_file", "ADMIN_TOKEN_FILE", "", one(&c.adminTokenFile, parsePath),
+			"require the admin token in `FILE`; $SWITCHYARD_ADMIN_TOKEN, the token itself, takes precedence"),
+		withFlag("gateway.allow_hosts", "ALLOW_HOSTS", "", each(&c.AllowHosts, parseHost),
+			"also answer to the host name `H`; may be repeated"),
+		withFlag("gateway.allow_unauthenticated", "ALLOW_UNAUTHENTICATED", "false", on(&c.allowUnauthenticated),
+			"serve other machines without an admin token or a login: everybody who can reach the port is an administrator"),
+		withFlag("gateway.public_url", "PUBLIC_URL", "", one(&c.PublicURL, parseOrigin),
+			"people reach the gateway at `URL`; its host name is allowed too"),
+		withFlag("gateway.log_format", "LOG_FORMAT", "text", one(&c.LogFormat, oneOf("text", "json")),
+			"log as `FORMAT` (text or json)"),
+		withFlag("gateway.log_level", "LOG_LEVEL", "info", one(&c.LogLevel, oneOf("debug", "info", "warn", "error")),
+			"log messages of `LEVEL` (debug, info, warn or error) and above; debug includes every request"),
+		withFlag("metrics.per_project", "METRICS_PER_PROJECT", "false", on(&c.MetricsPerProject),
+			"add separate series for each project to /metrics"),
+
+		withVariable("sign_in.authorize_url", "OAUTH_AUTHORIZE_URL", "", one(&in.AuthorizeURL, parseURL)),
+		withVariable("sign_in.token_url", "OAUTH_TOKEN_URL", "", one(&in.TokenURL, parseURL)),
+		withVariable("sign_in.client_id", "OAUTH_CLIENT_ID", "switchyard", one(&in.ClientID, parseText)),
+		withVariable("sign_in.product", "OAUTH_PRODUCT", "switchyard", one(&in.Product, parseWord)),
+		withVariable("sign_in.token_format", "OAUTH_TOKEN_FORMAT", "json", one(&in.TokenFormat, oneOf("json", "form"))),
+		withVariable("sign_in.scopes", "OAUTH_SCOPES", "", scopes(&in.Scopes)),
+		inFile("login.issuer", "", one(&login.Issuer, parsePlainURL)),
+		inFile("login.client_id", "", one(&login.ClientID, parseText)),
+		inFile("login.client_secret_file", "", one(&login.clientSecretFile, parsePath)),
+		inFile("login.roles_claim", "groups", one(&login.RolesClaim, parseText)),
+		inFile("login.viewers", "", each(&login.Roles.Viewers, parseText)),
+		inFile("login.operators", "", each(&login.Roles.Operators, parseText)),
+		inFile("login.admins", "", each(&login.Roles.Admins, parseText)),
+		inFile("login.trusted_proxies", "", each(&login.TrustedProxies, parseNetwork)),
+		inFile("login.user_header", "", one(&login.UserHeader, parseHeaderName)),
+		inFile("login.groups_header", "", one(&login.GroupsHeader, parseHeaderName)),
+		inFile("questions.permission_role", "operator", one(&c.PermissionRole, oneOf("operator", "admin"))),
+		withVariable("notifications.allow_private", "NOTIFICATIONS_ALLOW_PRIVATE", "false", on(&mail.AllowPrivate)),
+		withVariable("notifications.smtp_host", "NOTIFICATIONS_SMTP_HOST", "", one(&mail.SMTPHost, parseHost)),
+		withVariable("notifications.smtp_port", "NOTIFICATIONS_SMTP_PORT", "587", port(&mail.SMTPPort)),
+		withVariable("notifications.smtp_from", "NOTIFICATIONS_SMTP_FROM", "", one(&mail.SMTPFrom, parseMailbox)),
+		withVariable("notifications.smtp_username", "NOTIFICATIONS_SMTP_USERNAME", "", one(&mail.SMTPUsername, parseText)),
+		withVariable("notifications.smtp_password_file", "NOTIFICATIONS_SMTP_PASSWORD_FILE", "",
+			one(&mail.smtpPasswordFile, parsePath)),
+		withVariable("notifications.smtp_tls", "NOTIFICATIONS_SMTP_TLS", "starttls",
+			one(&mail.SMTPTLS, oneOf("starttls", "implicit", "none"))),
+		inFile("bot.operators", "", each(&c.Bot.Operators, parseText)),
+		inFile("bot.team_api_url", "https://slack.com/api/", one(&c.Bot.TeamAPIURL, parsePlainURL)),
 	}
 }
 
@@ -187,11 +116,15 @@ func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *
 	if s.flag == "" || !flags.Changed(s.flag) {
 		return all
 	}
-	values := []string{flags.Lookup(s.flag).Value.String()}
-	if several, ok := flags.Lookup(s.flag).Value.(pflag.SliceValue); ok {
-		values = several.GetSlice()
+	return append(all, fromFlag(flags, s.flag))
+}
+
+func fromFlag(flags *pflag.FlagSet, name string) given {
+	value := flags.Lookup(name).Value
+	if several, ok := value.(pflag.SliceValue); ok {
+		return given{"--" + name, several.GetSlice()}
 	}
-	return append(all, given{"--" + s.flag, values})
+	return given{"--" + name, []string{value.String()}}
 }
 
 func (s setting) split(text string) (values []string) {
