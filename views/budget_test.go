@@ -78,8 +78,9 @@ func overviewPage(t *testing.T, n int, all bool) []byte {
 		frame.Projects = append(frame.Projects, domain.Project{Name: p.Project})
 		charts[i].Days = days(i%4, i%3, i%5, i%2, i%7, i%3, i%4, i%5, i%6, i%2, i%9, i%4, i%3, i%2)
 	}
+	alerts := alertsOf(pipelines, 24*time.Hour)
 	part := views.OverviewPart(views.OverviewProps{
-		Pipelines: pipelines, Charts: charts, Alerts: alertsOf(pipelines, 24*time.Hour),
+		Order: views.NewTrackOrder(pipelines, alerts.Stuck, charts), Alerts: alerts,
 		Events: events(t), Together: domain.Charts{
 			Days: days(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), ToDone: domain.StageTime{Median: 1e14, Visits: 3},
 			Stages: []domain.StageTime{{Stage: "Current", Median: 1e14, Visits: 9}, {Stage: "QA", Median: 1e13, Visits: 8}, {Stage: "Merge", Median: 1e12, Visits: 7}},

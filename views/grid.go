@@ -2,10 +2,8 @@ package views
 
 import (
 	"cmp"
-	"hash/maphash"
 	"slices"
 	"strings"
-	"time"
 
 	"switchyard/internal/domain"
 )
@@ -38,7 +36,6 @@ type grid struct {
 	hidden     int      // projects that do not match the filter
 	// page of pages is shown; from and to are the numbers of its first and last track among all of them.
 	page, pages, from, to, all int
-	working                    int // stories in work in all projects
 }
 
 type gridGroup struct {
@@ -68,50 +65,40 @@ const (
 )
 
 func newGrid(p OverviewProps) grid {
-	order := p.Order
-	if order == nil {
-		order = NewTrackOrder(p.Pipelines, p.Alerts.Stuck)
-	}
-	g := grid{page: max(1, p.Page), working: order.working}
-	page, room := g.cut(order, g.choose(order, p))
-	var tracks []*track
-	for _, i := range page {
-		t := newTrack(&p.Pipelines[i], p.Alerts.Stuck[p.Pipelines[i].Project])
-		t.active = t.Project == p.Active
-		if int(i) < len(p.Charts) {
-			t.days = p.Charts[i].Days
-		}
-		t.fill(p.Owners)
-		tracks = append(tracks, t)
+	g := grid{page: max(1, p.Page)}
+	page, room := g.cut(g.choose(p))
+	tracks := make([]*track, len(page))
+	for i, t := range page {
+		tracks[i] = t.filled(p.Owners)
+		tracks[i].active = t.Project == p.Active
 	}
 	load(tracks, room)
 	g.group(tracks)
 	return g
 }
 
-// choose returns the indexes of the projects that have tracks, and counts the others.
-func (g *grid) choose(order *TrackOrder, p OverviewProps) (shown []int32) {
+// choose returns the projects that have tracks, and counts the others.
+func (g *grid) choose(p OverviewProps) (shown []*track) {
 	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
-	folds := wanted == "" && len(order.order) > foldOver
-	for _, i := range order.order {
-		t, name := &order.tracks[i], p.Pipelines[i].Project
+	folds := wanted == "" && len(p.Order.tracks) > foldOver
+	for _, t := range p.Order.tracks {
 		switch {
-		case wanted != "" && !strings.Contains(strings.ToLower(name), wanted), !t.isShown(p.Show):
+		case wanted != "" && !strings.Contains(strings.ToLower(t.Project), wanted), !t.isShown(p.Show):
 			g.hidden++
-		case folds && t.working == 0 && !t.isTroubled() && name != p.Active:
+		case folds && t.sum.Working == 0 && !t.isTroubled() && t.Project != p.Active:
 			g.quiet++
 			if len(g.quietNames) < maxQuiet {
-				g.quietNames = append(g.quietNames, name)
+				g.quietNames = append(g.quietNames, t.Project)
 			}
 		default:
-			shown = append(shown, i)
+			shown = append(shown, t)
 		}
 	}
 	return shown
 }
 
 // cut returns the tracks on the page, and how many stories it may have: those in trouble come first.
-func (g *grid) cut(order *TrackOrder, shown []int32) (page []int32, room int) {
+func (g *grid) cut(shown []*track) (page []*track, room int) {
 	g.all = len(shown)
 	most := maxTracks
 	if len(shown) > maxTracks {
@@ -119,7 +106,7 @@ func (g *grid) cut(order *TrackOrder, shown []int32) (page []int32, room int) {
 	}
 	left := 0
 	for at := 0; at < len(shown); {
-		n, cost := order.pageLength(shown[at:min(at+most, len(shown))])
+		n, cost := pageLength(shown[at:min(at+most, len(shown))])
 		g.pages++
 		if g.pages <= g.page {
 			page, left, g.from, g.to = shown[at:at+n], gridElements-cost, at+1, at+n
@@ -131,14 +118,13 @@ func (g *grid) cut(order *TrackOrder, shown []int32) (page []int32, room int) {
 }
 
 // pageLength returns how many of these tracks fit on a page, and what they cost without their stories.
-func (o *TrackOrder) pageLength(tracks []int32) (n, cost int) {
-	seen := make([]uint64, 0, maxTracks) // stages
-	for n < len(tracks) {
-		t := &o.tracks[tracks[n]]
-		stations := int(t.stations)
+func pageLength(tracks []*track) (n, cost int) {
+	seen := map[string]bool{} // stages
+	for _, t := range tracks {
+		stations := t.to - t.from
 		c := trackCost + stationCost*stations
-		if !slices.Contains(seen, t.stages) {
-			seen = append(seen, t.stages)
+		if !seen[t.key] {
+			seen[t.key] = true
 			c += groupCost + stations
 		}
 		if n > 0 && cost+c > gridElements {
@@ -179,11 +165,10 @@ func (g *grid) group(tracks []*track) {
 			bare = append(bare, t)
 			continue
 		}
-		key := t.stages()
-		group := byStages[key]
+		group := byStages[t.key]
 		if group == nil {
-			group = &gridGroup{id: elementID("stages", key)}
-			byStages[key], g.groups = group, append(g.groups, group)
+			group = &gridGroup{id: elementID("stages", t.key)}
+			byStages[t.key], g.groups = group, append(g.groups, group)
 		}
 		group.tracks = append(group.tracks, t)
 	}
@@ -192,70 +177,40 @@ func (g *grid) group(tracks []*track) {
 	}
 }
 
-// TrackOrder is the order of all projects' tracks, with what it depends on.
+// TrackOrder is the tracks of all projects without their stations, the worst trouble first.
 type TrackOrder struct {
-	pipelines []domain.ProjectPipeline
-	tracks    []trackSummary // of pipelines, in their order
-	order     []int32        // indexes of tracks, the worst trouble first
-	working   int            // stories in work in all projects
+	tracks  []*track
+	working int // stories in work in all projects
 }
 
-type trackSummary struct {
-	rank     int8
-	stations int32
-	working  int32
-	stages   uint64 // a hash of the names of stages
-	moved    time.Time
-}
-
-func NewTrackOrder(pipelines []domain.ProjectPipeline, stuck map[string][]string) *TrackOrder {
-	o := &TrackOrder{
-		pipelines: pipelines, tracks: make([]trackSummary, len(pipelines)),
-		order: make([]int32, len(pipelines)),
-	}
+// NewTrackOrder makes the tracks of all projects, given the ids of stuck stories by project. charts are of the
+// pipelines, in their order; they may be missing.
+func NewTrackOrder(
+	pipelines []domain.ProjectPipeline, stuck map[string][]string, charts []domain.Charts,
+) *TrackOrder {
+	o := &TrackOrder{tracks: make([]*track, len(pipelines))}
 	for i := range pipelines {
-		o.tracks[i], o.order[i] = summarizeTrack(&pipelines[i], stuck[pipelines[i].Project]), int32(i)
-		o.working += int(o.tracks[i].working)
+		t := newTrack(&pipelines[i], stuck[pipelines[i].Project])
+		if t.at = i; i < len(charts) {
+			t.days = charts[i].Days
+		}
+		o.tracks[i] = t
+		o.working += t.sum.Working
 	}
-	slices.SortFunc(o.order, o.byTrouble)
+	slices.SortFunc(o.tracks, func(a, b *track) int { // then the last move, then the name
+		return cmp.Or(a.worst().order()-b.worst().order(), b.sum.Moved.Compare(a.sum.Moved),
+			cmp.Compare(a.Project, b.Project))
+	})
 	return o
 }
 
-var stagesSeed = maphash.MakeSeed()
-
-func summarizeTrack(p *domain.ProjectPipeline, stuck []string) trackSummary {
-	t, sum := newTrack(p, stuck), p.Summary()
-	rank := int8(2) // 0 if something has come to a halt, 1 for other trouble
-	for _, at := range t.troubles {
-		switch at.signal {
-		case SignalStop:
-			rank = 0
-		case SignalCaution:
-			rank = min(rank, 1)
-		}
-	}
-	return trackSummary{rank, int32(t.to - t.from), int32(sum.Working), maphash.String(stagesSeed, t.stages()), sum.Moved}
-}
-
-func (t *trackSummary) isTroubled() bool { return t.rank < 2 }
-
-func (t *trackSummary) isShown(show Show) bool {
-	return (show != ShowBusy || t.working > 0) && (show != ShowTroubled || t.isTroubled())
-}
-
 // count returns how many projects are shown.
-func (o *TrackOrder) count(show Show) (n int) {
-	for i := range o.tracks {
-		if o.tracks[i].isShown(show) {
-			n++
-		}
-	}
-	return n
+func (o *TrackOrder) count(show Show) int {
+	return howMany(o.tracks, func(t *track) bool { return t.isShown(show) })
 }
 
-// byTrouble orders tracks: the worst trouble first, then the last move, then the name.
-func (o *TrackOrder) byTrouble(i, j int32) int {
-	a, b := &o.tracks[i], &o.tracks[j]
-	return cmp.Or(cmp.Compare(a.rank, b.rank), b.moved.Compare(a.moved),
-		cmp.Compare(o.pipelines[i].Project, o.pipelines[j].Project))
+func (t *track) isTroubled() bool { return t.worst().order() < SignalNone.order() }
+
+func (t *track) isShown(show Show) bool {
+	return (show != ShowBusy || t.sum.Working > 0) && (show != ShowTroubled || t.isTroubled())
 }

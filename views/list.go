@@ -70,41 +70,28 @@ const (
 	sortByFinished = "finished"
 )
 
-// NewProjectList returns a page of the list, and the indices of its projects: the worst trouble first, or in another
-// order. charts are of the projects in o and may be missing.
-func NewProjectList(
-	o *TrackOrder, charts []domain.Charts, filter string, show Show, sort string, page int,
-) (List, []int) {
+var projectOrders = map[string]func(a, b *track) int{
+	sortByName:     func(a, b *track) int { return a.at - b.at },
+	sortByWork:     func(a, b *track) int { return b.sum.Working - a.sum.Working },
+	sortByMove:     func(a, b *track) int { return b.sum.Moved.Compare(a.sum.Moved) },
+	sortByFinished: func(a, b *track) int { return finished(b.days) - finished(a.days) },
+}
+
+// NewProjectList returns a page of the list, and its rows: the worst trouble first, or in another order.
+func NewProjectList(o *TrackOrder, filter string, show Show, sort string, page int) (List, []*track) {
 	wanted := strings.ToLower(strings.TrimSpace(filter))
-	var found []int
-	for _, at := range o.order {
-		p, t := &o.pipelines[at], &o.tracks[at]
-		if !t.isShown(show) {
-			continue
-		}
-		if strings.Contains(strings.ToLower(p.Project), wanted) || strings.Contains(strings.ToLower(p.URL), wanted) {
-			found = append(found, int(at))
+	var found []*track
+	for _, t := range o.tracks {
+		if t.isShown(show) && strings.Contains(strings.ToLower(t.Project+"\n"+t.URL), wanted) {
+			found = append(found, t)
 		}
 	}
-	var compare func(i, j int) int
-	switch sort {
-	case sortByName:
-		compare = cmp.Compare // they are ordered by name
-	case sortByWork:
-		compare = func(i, j int) int { return cmp.Compare(o.tracks[j].working, o.tracks[i].working) }
-	case sortByMove:
-		compare = func(i, j int) int { return o.tracks[j].moved.Compare(o.tracks[i].moved) }
-	case sortByFinished:
-		if len(charts) == len(o.pipelines) {
-			compare = func(i, j int) int { return cmp.Compare(finished(charts[j].Days), finished(charts[i].Days)) }
-		}
-	default:
+	if compare := projectOrders[sort]; compare != nil {
+		slices.SortStableFunc(found, compare)
+	} else {
 		sort = ""
 	}
-	if compare != nil {
-		slices.SortStableFunc(found, compare)
-	}
-	list, from, to := newList(ProjectsURL, filter, page, projectRows, len(o.pipelines), len(found))
+	list, from, to := newList(ProjectsURL, filter, page, projectRows, len(o.tracks), len(found))
 	list.order, list.show = sort, show
 	return list, found[from:to]
 }

@@ -18,6 +18,17 @@ const (
 	SignalNone    Signal = "signal-none"
 )
 
+// order returns the signal's rank, the worst first.
+func (s Signal) order() int {
+	switch s {
+	case SignalStop:
+		return 0
+	case SignalCaution:
+		return 1
+	}
+	return 2
+}
+
 // projectState returns the state of a project with this many stuck stories, as a signal and in words.
 func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	list := troubles(&p, stuck)
@@ -60,6 +71,15 @@ func eventState(ctx context.Context, e domain.Event) (Signal, string) {
 
 func signal(s domain.Signal) Signal { return Signal("signal-" + s) }
 
+func howMany[T any](list []T, is func(T) bool) (n int) {
+	for _, one := range list {
+		if is(one) {
+			n++
+		}
+	}
+	return n
+}
+
 func split[T any](list []T, n int) (first, rest []T) {
 	n = min(n, len(list))
 	return list[:n], list[n:]
@@ -82,12 +102,7 @@ func newestFirst(items []domain.Item) []domain.Item {
 
 // times says how often something has happened to a story, if that was more than once: ", for the 3rd time".
 func times(s domain.Story, kind domain.EventType) string {
-	n := 0
-	for _, e := range s.History {
-		if e.Type == kind {
-			n++
-		}
-	}
+	n := howMany(s.History, func(e domain.PastEvent) bool { return e.Type == kind })
 	if n < 2 {
 		return ""
 	}

@@ -19,15 +19,10 @@ type wagon struct {
 
 // order returns the wagon's rank: trouble first, then stories that agents work on.
 func (w wagon) order() int {
-	switch {
-	case w.signal == SignalStop:
-		return 0
-	case w.signal == SignalCaution:
-		return 1
-	case w.agent != "":
-		return 2
+	if order := w.signal.order(); order < SignalNone.order() || w.agent != "" {
+		return order
 	}
-	return 3
+	return SignalNone.order() + 1
 }
 
 func stageWord(s *domain.Stage) string { return domain.Cut(s.Title(), 60) }
@@ -64,10 +59,13 @@ func (s *station) hide(n int) {
 // track is a project's stages of work, with the backlog before and the finished stories after them.
 type track struct {
 	*domain.ProjectPipeline
+	at            int // among the projects by name
+	sum           domain.PipelineSummary
 	active        bool
-	troubles      []trouble
+	troubles      []trouble     // the worst first
 	backlog, done *domain.Stage // nil if there is none
 	from, to      int           // the range of stages that have stations
+	key           string        // what stages returns
 	stations      []station
 	cut           int      // how many more stages of work there are
 	stuck         []string // ids of stories
@@ -83,7 +81,8 @@ type trouble struct {
 const maxStations = 24
 
 func newTrack(p *domain.ProjectPipeline, stuck []string) *track {
-	t, sum := &track{ProjectPipeline: p, stuck: stuck}, p.Summary()
+	sum := p.Summary()
+	t := &track{ProjectPipeline: p, sum: sum, stuck: stuck, troubles: troubles(p, len(stuck))}
 	if sum.From > 0 {
 		t.backlog = &p.Stages[sum.From-1]
 	}
@@ -92,12 +91,20 @@ func newTrack(p *domain.ProjectPipeline, stuck []string) *track {
 	}
 	t.cut = max(0, sum.To-sum.From-maxStations)
 	t.from, t.to = sum.From, sum.To-t.cut
-	t.troubles = troubles(p, len(stuck))
+	t.key = t.stages()
 	return t
 }
 
-// fill adds the stations. agents holds the labels of the agents that work on the project's stories, by story id.
-func (t *track) fill(owners *domain.Owners) {
+// worst returns the signal of the worst trouble, SignalNone without any.
+func (t *track) worst() Signal {
+	if len(t.troubles) == 0 {
+		return SignalNone
+	}
+	return t.troubles[0].signal
+}
+
+// filled returns a copy of the track with its stations; owners are those of stories.
+func (t track) filled(owners *domain.Owners) *track {
 	for _, stage := range t.Stages[t.from:t.to] {
 		s := station{name: stage.Name, title: stageWord(&stage)}
 		for _, item := range stage.Items {
@@ -108,6 +115,7 @@ func (t *track) fill(owners *domain.Owners) {
 		}
 		t.stations = append(t.stations, s)
 	}
+	return &t
 }
 
 // counts says how many stories there are in each stage.

@@ -40,9 +40,9 @@ func pipelineGrid(p OverviewProps, g grid) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var2 string
-		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Count(len(p.Pipelines), "project", "projects"))
+		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Count(len(p.Order.tracks), "project", "projects"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/track.templ`, Line: 13, Col: 84}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/track.templ`, Line: 13, Col: 87}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {

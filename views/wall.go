@@ -9,14 +9,12 @@ import (
 
 // WallProps are the data of the page for wall displays.
 type WallProps struct {
-	Pipelines []domain.ProjectPipeline
-	Order     *TrackOrder // of Pipelines
-	Alerts    domain.Alerts
-	Charts    []domain.Charts // of Pipelines
-	Together  domain.Charts
-	Agents    []domain.Agent
-	Owners    *domain.Owners
-	Now       time.Time
+	Order    *TrackOrder
+	Alerts   domain.Alerts
+	Together domain.Charts
+	Agents   []domain.Agent
+	Owners   *domain.Owners
+	Now      time.Time
 }
 
 const (
@@ -54,13 +52,8 @@ func (p WallProps) open() (shown []domain.Alert, more, stuck int) {
 // pages returns the tracks, the worst trouble first, in pages.
 func (p WallProps) pages() [][]*track {
 	var tracks []*track
-	for _, i := range p.Order.order[:min(len(p.Order.order), wallRows*wallPages)] {
-		t := newTrack(&p.Pipelines[i], p.Alerts.Stuck[p.Pipelines[i].Project])
-		if int(i) < len(p.Charts) {
-			t.days = p.Charts[i].Days
-		}
-		t.fill(p.Owners)
-		tracks = append(tracks, t)
+	for _, t := range p.Order.tracks[:min(len(p.Order.tracks), wallRows*wallPages)] {
+		tracks = append(tracks, t.filled(p.Owners))
 	}
 	return slices.Collect(slices.Chunk(tracks, wallRows))
 }

@@ -29,17 +29,10 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := views.OverviewProps{
-		Active:    s.Registry.Active,
-		Pipelines: s.Pipelines, Order: trackOrder(s),
-		Alerts: s.Alerts,
-		Events: latest,
-		Charts: s.Charts, Together: s.Together, Agents: s.Agents, Owners: s.Owners,
-		FirstSteps: c.firstSteps(s),
-		Filter:     filter,
-		Now:        now(),
+		Active: s.Registry.Active, Order: trackOrder(s), Alerts: s.Alerts, Asked: c.asked(r, s.Alerts), Events: latest,
+		Together: s.Together, Agents: s.Agents, Owners: s.Owners, FirstSteps: c.firstSteps(s), Filter: filter,
+		Show: show(r), Now: now(),
 	}
-	p.Show = show(r)
-	p.Asked = c.asked(r, s.Alerts)
 	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // 0 for what is not a number: the first page
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: p.Title(), Page: views.PageOverview, Scripts: []string{"questions.js"}},
@@ -50,8 +43,8 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 
 // trackOrder returns the order of the projects' tracks, which all readers of a snapshot share.
 func trackOrder(s *service.Snapshot) *views.TrackOrder {
-	order, _ := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck) }).(*views.TrackOrder)
-	return order
+	order := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck, s.Charts) })
+	return order.(*views.TrackOrder)
 }
 
 // showCookie holds which projects the reader wants to see; without it, all are shown.

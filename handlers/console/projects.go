@@ -30,19 +30,12 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 		return err
 	}
 	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
-	order := trackOrder(s)
-	show := views.ShowOf(query.Get("show"))
-	list, shown := views.NewProjectList(order, s.Charts, query.Get("q"), show, query.Get("sort"), page)
+	order, show := trackOrder(s), views.ShowOf(query.Get("show"))
+	list, rows := views.NewProjectList(order, query.Get("q"), show, query.Get("sort"), page)
 	p := views.ProjectsProps{
-		Active: s.Registry.Active, List: list, Order: order, Together: s.Together, Now: now(),
+		Active: s.Registry.Active, Rows: rows, List: list, Order: order, Together: s.Together, Now: now(),
 	}
 	sample := slices.ContainsFunc(s.Pipelines, c.sample.has)
-	for _, at := range shown {
-		pipeline := s.Pipelines[at]
-		p.Rows = append(p.Rows, views.ProjectRow{
-			ProjectPipeline: pipeline, Stuck: s.Alerts.Stuck[pipeline.Project], Days: s.Charts[at].Days,
-		})
-	}
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: views.TitleWith("Projects", list.Filter), Page: views.PageProjects},
 		part:       views.ProjectsPart(p),

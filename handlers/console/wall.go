@@ -15,10 +15,8 @@ func (c *Console) Wall(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	s := c.service.Overview.Snapshot(r.Context())
-	order, _ := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck) }).(*views.TrackOrder)
 	p := views.WallProps{
-		Pipelines: s.Pipelines, Order: order, Alerts: s.Alerts, Charts: s.Charts, Together: s.Together,
-		Agents: s.Agents, Owners: s.Owners, Now: now(),
+		Order: trackOrder(s), Alerts: s.Alerts, Together: s.Together, Agents: s.Agents, Owners: s.Owners, Now: now(),
 	}
 	return c.render(w, r, view{
 		frame: views.Frame{Title: p.Title(), Wall: true}, part: views.WallPart(p), pageAround: views.Wall,
