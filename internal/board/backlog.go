@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -123,32 +122,25 @@ func (f backlogRules) stories(unit string, files Files) ([]entry, error) {
 	return []entry{e}, nil
 }
 
-var assignee = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(\s*(?:assignee|reporter):[ \t]*)([^\s\['"-].*?)[ \t]*(\r?)$`)
-})
-
 var (
-	assignees = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^\s*(?:assignee|reporter):[ \t]*\[.*$`)
-	})
-	handle = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([\[,]\s*)(@[^,\]'"]*[^\s,\]'"])`) })
+	assignee  = regexp.MustCompile(`(?m)^(\s*(?:assignee|reporter):[ \t]*)([^\s\['"-].*?)[ \t]*(\r?)$`)
+	assignees = regexp.MustCompile(`(?m)^\s*(?:assignee|reporter):[ \t]*\[.*$`)
+	handle    = regexp.MustCompile(`([\[,]\s*)(@[^,\]'"]*[^\s,\]'"])`)
 )
 
 // repairAssignees puts names that begin with "@" in quotes, without which they are no YAML, as Backlog.md does.
 func repairAssignees(head []byte) []byte {
-	head = assignee().ReplaceAllFunc(head, func(line []byte) []byte {
-		found := assignee().FindSubmatch(line)
+	head = assignee.ReplaceAllFunc(head, func(line []byte) []byte {
+		found := assignee.FindSubmatch(line)
 		return slices.Concat(found[1], []byte(strconv.Quote(string(found[2]))), found[3])
 	})
-	return assignees().ReplaceAllFunc(head, func(line []byte) []byte {
-		return handle().ReplaceAll(line, []byte(`$1"$2"`))
+	return assignees.ReplaceAllFunc(head, func(line []byte) []byte {
+		return handle.ReplaceAll(line, []byte(`$1"$2"`))
 	})
 }
 
-// mark matches a line that begins or ends a part of a task.
-var mark = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^<!-- (SECTION:[A-Z][A-Z0-9_]*|COMMENTS?|AC|DOD):(BEGIN|END) -->[\t ]*$`)
-})
+// partMark matches a line that begins or ends a part of a task.
+var partMark = regexp.MustCompile(`^<!-- (SECTION:[A-Z][A-Z0-9_]*|COMMENTS?|AC|DOD):(BEGIN|END) -->[\t ]*$`)
 
 // backlogCriteria returns the boxes between the marks around the acceptance criteria; without marks, those of the
 // section. Like Backlog.md it returns none where a mark is missing, and takes no others for boxes than those that it
@@ -162,7 +154,7 @@ func backlogCriteria(d document) []Task {
 		start := at
 		at, number = at+len(raw), number+1
 		line := strings.TrimRight(string(raw), "\r\n")
-		found := mark().FindStringSubmatch(line)
+		found := partMark.FindStringSubmatch(line)
 		switch {
 		case until != "":
 			if strings.HasPrefix(line, until) {
@@ -200,9 +192,7 @@ func backlogCriteria(d document) []Task {
 }
 
 // plainText matches texts that need no quotes in YAML unless they mean something else than a text.
-var plainText = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[^\s?:,\[\]{}#&*!|=>'"%@` + "`" + `-][^:,\[\]{}]*$`)
-})
+var plainText = regexp.MustCompile(`^[^\s?:,\[\]{}#&*!|=>'"%@` + "`" + `-][^:,\[\]{}]*$`)
 
 // backlogText returns text in YAML as Backlog.md writes it.
 func backlogText(text string) string {
@@ -211,7 +201,7 @@ func backlogText(text string) string {
 	}
 	var node yaml.Node
 	var is bool
-	plain := plainText().MatchString(text) && !strings.Contains(text, " #")
+	plain := plainText.MatchString(text) && !strings.Contains(text, " #")
 	if plain && yaml.Unmarshal([]byte(text), &node) == nil && len(node.Content) == 1 {
 		if value := node.Content[0]; value.Value == text && value.ShortTag() == "!!str" && value.Decode(&is) != nil {
 			return text

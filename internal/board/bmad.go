@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -126,10 +125,8 @@ func (f bmadRules) statuses(content []byte) (*yaml.Node, error) {
 }
 
 // keyLine matches a line with a key and its value: before the value, the value, after it.
-var keyLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\s*(?:"[^"]*"|'[^']*'|[^\s"'#:][^:]*?)\s*:[ \t]+)("[^"]*"|'[^']*'|[^\s#"'][^#\r\n]*?)` +
-		`((?:[ \t]+#.*)?[ \t]*\r?\n?)$`)
-})
+var keyLine = regexp.MustCompile(`^(\s*(?:"[^"]*"|'[^']*'|[^\s"'#:][^:]*?)\s*:[ \t]+)` +
+	`("[^"]*"|'[^']*'|[^\s#"'][^#\r\n]*?)((?:[ \t]+#.*)?[ \t]*\r?\n?)$`)
 
 // bmadStage returns the stage for a status; earlier versions of the tool had other words.
 func bmadStage(status string) string {
@@ -155,7 +152,7 @@ func (f bmadRules) move(id string, _ *record, content []byte, to stageRule) ([]b
 		return nil, errChanged
 	}
 	set := func(line int, value string, quoted bool) bool {
-		found := keyLine().FindSubmatch(lines[line])
+		found := keyLine.FindSubmatch(lines[line])
 		if found == nil {
 			return false
 		}

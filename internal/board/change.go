@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
-	"unicode/utf8"
 
 	"switchyard/internal/domain"
 )
@@ -114,7 +113,7 @@ func (s *scanner) create(name, body, stage string) (id string, changed fileSet, 
 		return "", nil, err
 	}
 	defer dir.Close()
-	id = nextNumber(s.stages) + "_story_" + slug(name)
+	id = nextNumber(s.stages) + "_story_" + strings.TrimRight(domain.CutBytes(slug(name), maxSlug), "_")
 	return id, fileSet{stage: {id: true}}, add(dir, id+".md", content)
 }
 
@@ -159,7 +158,7 @@ func (s *scanner) change(story Story, stage string, c Change) (changed fileSet, 
 }
 
 func openTarget(work, stage string) (*os.File, error) {
-	if stageName().MatchString(stage) {
+	if stageName.MatchString(stage) {
 		dir, err := openStage(filepath.Join(work, stage))
 		none := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 		if !none {
@@ -275,17 +274,8 @@ func nextNumber(stages []*stage) string {
 	return highest.Add(&highest, big.NewInt(1)).String()
 }
 
-// slug returns the letters and digits of a name in lower case, separated by "_".
-func slug(name string) string {
-	words := strings.FieldsFunc(strings.ToLower(name),
-		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	text := strings.Join(words, "_")
-	if len(text) <= maxSlug {
-		return text
-	}
-	end := maxSlug
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return strings.TrimRight(text[:end], "_")
+// slug returns the letters and digits of a text in lower case, with "_" for what is between.
+func slug(text string) string {
+	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return strings.Join(strings.FieldsFunc(strings.ToLower(text), isOther), "_")
 }

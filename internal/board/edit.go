@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -58,11 +57,7 @@ func lineEnd(content []byte) string {
 
 // editHead applies settings to head, from which front was parsed. New keys go after the last one, or to the very end.
 func editHead(head []byte, front frontMatter, settings []setting, newline string, appendLast bool) []byte {
-	type replacement struct {
-		start, end int
-		text       string
-	}
-	var replacements []replacement
+	var edits []textEdit
 	text := newYAMLText(head)
 	entries := text.entries(front)
 	end, indent := len(head), ""
@@ -77,25 +72,34 @@ func editHead(head []byte, front frontMatter, settings []setting, newline string
 		i := slices.IndexFunc(entries, func(e yamlEntry) bool { return e.key == s.key })
 		switch {
 		case i >= 0 && s.value == "":
-			replacements = append(replacements, replacement{entries[i].start, entries[i].end, ""})
+			edits = append(edits, textEdit{entries[i].start, entries[i].end, nil})
 		case i >= 0:
 			start, end, space := text.value(entries[i])
-			replacements = append(replacements, replacement{start, end, space + s.value})
+			edits = append(edits, textEdit{start, end, []byte(space + s.value)})
 		case s.value != "":
-			replacements = append(replacements, replacement{end, end, indent + s.key + ": " + s.value + newline})
+			edits = append(edits, textEdit{end, end, []byte(indent + s.key + ": " + s.value + newline)})
 		}
 	}
-	slices.SortStableFunc(replacements, func(a, b replacement) int { return a.start - b.start })
+	return applyEdits(head, edits)
+}
+
+// textEdit replaces a part of a text.
+type textEdit struct {
+	start, end int
+	text       []byte
+}
+
+// applyEdits returns a text with parts of it replaced. Of one that begins in another only the rest is.
+func applyEdits(text []byte, edits []textEdit) []byte {
+	slices.SortStableFunc(edits, func(a, b textEdit) int { return a.start - b.start })
 	var edited []byte
 	at := 0
-	for _, r := range replacements {
-		if r.start < at { // the entry after which new keys were to go is itself removed
-			r.start, r.end = at, max(at, r.end)
-		}
-		edited = append(append(edited, head[at:r.start]...), r.text...)
-		at = r.end
+	for _, e := range edits {
+		start := max(at, e.start)
+		edited = append(append(edited, text[at:start]...), e.text...)
+		at = max(start, e.end)
 	}
-	return append(edited, head[at:]...)
+	return append(edited, text[at:]...)
 }
 
 // says reports whether head has the settings, and all other keys of front unchanged and in the same order.
@@ -156,11 +160,11 @@ type yamlText struct {
 }
 
 // lineBreak matches what the parser counts as one.
-var lineBreak = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]") })
+var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
 func newYAMLText(text []byte) yamlText {
 	y := yamlText{text, []int{0}}
-	for _, found := range lineBreak().FindAllIndex(text, -1) {
+	for _, found := range lineBreak.FindAllIndex(text, -1) {
 		y.lines = append(y.lines, found[1])
 	}
 	if last := y.lines[len(y.lines)-1]; last < len(text) {

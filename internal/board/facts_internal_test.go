@@ -97,7 +97,7 @@ func TestStageNames(t *testing.T) {
 		"1_backlog": true, "10_code_review": true, "2_in-work": true, "3_prüfung": true, "007_x": true,
 		"backlog": false, "1backlog": false, "1_": false, "_x": false, "1_a b": false, "1_a.old": false, ".1_a": false, "x1_a": false, "1_\xff": false,
 	} {
-		if stageName().MatchString(name) != want {
+		if stageName.MatchString(name) != want {
 			t.Errorf("%q: want %t", name, want)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"sync"
 
 	"switchyard/internal/domain"
 )
@@ -49,9 +48,7 @@ var folderStages = []stageRule{
 	{key: "done", label: "Done"},
 }
 
-var archiveDate = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)`)
-})
+var archiveDate = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)`)
 
 func (f folderRules) open(*tree) (*rules, error) {
 	r := &rules{
@@ -106,7 +103,7 @@ func (f folderRules) stories(unit string, files Files) ([]entry, error) {
 	e := entry{id: path.Base(dir), stage: f.stage(dir, files, content != nil, tasks, doing)}
 	if place == "2" {
 		e.stage = "archived"
-		if dated := archiveDate().FindStringSubmatch(e.id); dated != nil {
+		if dated := archiveDate.FindStringSubmatch(e.id); dated != nil {
 			e.id = dated[1]
 		}
 	}
@@ -148,34 +145,22 @@ func (f folderRules) title(text []byte) string {
 
 // boxLine matches a list item with a box as openspec does, except for what may follow. The spaces are JavaScript's, and
 // the mark is one of its characters.
-var boxLine = sync.OnceValue(func() *regexp.Regexp {
-	const space = `[\s\v\p{Z}\x{feff}]`
-	const mark = `[^\]\s\v\p{Z}\x{feff}\x{10000}-\x{10ffff}]`
-	return regexp.MustCompile(`^` + space + `*(?:[-*+]|[0-9]{1,9}[.)])` + space + `*\[(` + space + `*)(` + mark + `?)(` +
-		space + `*)\](.*)`)
-})
+var boxLine = regexp.MustCompile(strings.NewReplacer(
+	"SPACE", `[\s\v\p{Z}\x{feff}]`, "MARK", `[^\]\s\v\p{Z}\x{feff}\x{10000}-\x{10ffff}]`,
+).Replace(`^SPACE*(?:[-*+]|[0-9]{1,9}[.)])SPACE*\[(SPACE*)(MARK?)(SPACE*)\](.*)`))
 
 // boxes returns the boxes of a checklist, and whether one of them says that it is being worked on.
 func (f folderRules) boxes(content []byte) (tasks []Task, doing bool) {
-	at, line, fence := 0, 0, ""
+	at, line := 0, 0
+	var fence codeFence
 	for raw := range bytes.Lines(content) {
 		start := at
 		at, line = at+len(raw), line+1
 		text := strings.TrimRight(string(raw), "\r\n")
-		if !f.fences {
-			mark := codeFence(strings.TrimLeft(text, " \t"))
-			switch {
-			case fence != "":
-				if strings.HasPrefix(mark, fence) && mark == strings.TrimSpace(text) {
-					fence = ""
-				}
-				continue
-			case mark != "":
-				fence = mark
-				continue
-			}
+		if !f.fences && fence.has(strings.Trim(text, " \t")) {
+			continue
 		}
-		box := boxLine().FindStringSubmatchIndex(text)
+		box := boxLine.FindStringSubmatchIndex(text)
 		if box == nil {
 			continue
 		}

@@ -72,38 +72,20 @@ func (v jsonValue) member(name string) jsonValue {
 	return jsonValue{}
 }
 
-// jsonEdit replaces a part of a text.
-type jsonEdit struct {
-	start, end int
-	text       []byte
-}
-
 // set makes a member have a value: in its place, or last in the way the object's last member is written.
-func (v jsonValue) set(name string, value []byte) jsonEdit {
+func (v jsonValue) set(name string, value []byte) textEdit {
 	if is := v.member(name); is.end > 0 {
-		return jsonEdit{is.start, is.end, value}
+		return textEdit{is.start, is.end, value}
 	}
 	quoted, _ := json.Marshal(name) // a text can be encoded
 	members := v.members()
 	if len(members) == 0 {
-		return jsonEdit{v.start + 1, v.end - 1, slices.Concat(quoted, []byte(": "), value)}
+		return textEdit{v.start + 1, v.end - 1, slices.Concat(quoted, []byte(": "), value)}
 	}
 	last := members[len(members)-1]
 	space := v.text[:last.at]
 	space = space[len(bytes.TrimRight(space, " \t\r\n")):]
 	colon := v.text[last.at:last.start]
 	colon = colon[bytes.LastIndexByte(colon, ':'):]
-	return jsonEdit{last.end, last.end, slices.Concat([]byte(","), space, quoted, colon, value)}
-}
-
-// applyEdits returns a text with parts of it replaced, which do not overlap.
-func applyEdits(text []byte, edits []jsonEdit) []byte {
-	slices.SortFunc(edits, func(a, b jsonEdit) int { return a.start - b.start })
-	var changed []byte
-	at := 0
-	for _, e := range edits {
-		changed = append(append(changed, text[at:e.start]...), e.text...)
-		at = e.end
-	}
-	return append(changed, text[at:]...)
+	return textEdit{last.end, last.end, slices.Concat([]byte(","), space, quoted, colon, value)}
 }

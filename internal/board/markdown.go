@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"switchyard/internal/domain"
 )
@@ -17,7 +16,8 @@ func topHeading(body []byte) string { return heading(body, 1) }
 func firstHeading(body []byte) string { return heading(body, 6) }
 
 func heading(body []byte, lowest int) string {
-	fence, above := "", ""
+	above := ""
+	var fence codeFence
 	for line := range strings.Lines(string(body)) {
 		indented := strings.TrimRight(line, " \t\r\n")
 		line := strings.TrimLeft(indented, " ")
@@ -25,14 +25,9 @@ func heading(body []byte, lowest int) string {
 			above = ""
 			continue
 		}
-		mark := codeFence(line)
 		switch {
-		case fence != "":
-			if strings.HasPrefix(mark, fence) && mark == line {
-				fence = ""
-			}
-		case mark != "":
-			fence, above = mark, ""
+		case fence.has(line):
+			above = ""
 		case above != "" && line != "" && (strings.Trim(line, "=") == "" || lowest > 1 && strings.Trim(line, "-") == ""):
 			return limit(above)
 		default:
@@ -48,14 +43,25 @@ func heading(body []byte, lowest int) string {
 	return ""
 }
 
-// codeFence returns the run of at least three backticks or tildes that line begins with.
-func codeFence(line string) string {
-	for _, mark := range []string{"`", "~"} {
-		if run := line[:len(line)-len(strings.TrimLeft(line, mark))]; len(run) >= 3 {
-			return run
+// codeFence is the run of at least three backticks or tildes that has begun a code block, "" outside of one.
+type codeFence string
+
+// has reports whether a line, without the space around it, is in a code block, or begins or ends one.
+func (f *codeFence) has(line string) bool {
+	mark := codeFence("")
+	for _, character := range []string{"`", "~"} {
+		if run := line[:len(line)-len(strings.TrimLeft(line, character))]; len(run) >= 3 {
+			mark = codeFence(run)
 		}
 	}
-	return ""
+	was := *f
+	switch {
+	case was == "":
+		*f = mark
+	case strings.HasPrefix(string(mark), string(was)) && string(mark) == line:
+		*f = ""
+	}
+	return was != "" || mark != ""
 }
 
 func atxHeading(line string) (title string, ok bool) {
@@ -111,45 +117,37 @@ func withTask(content []byte, tasks []Task, change TaskChange) ([]byte, error) {
 
 var (
 	// listItem matches the marker of a list item, including those of quotes and items around it.
-	listItem = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:\s*(?:>|[-*+](?:\s|$)|[0-9]{1,9}[.)](?:\s|$)))+`)
-	})
+	listItem = regexp.MustCompile(`^(?:\s*(?:>|[-*+](?:\s|$)|[0-9]{1,9}[.)](?:\s|$)))+`)
 	// taskBox matches the box that makes a list item a task.
-	taskBox = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s{0,3}\[([ \txX])\]\s+\S`) })
+	taskBox = regexp.MustCompile(`^\s{0,3}\[([ \txX])\]\s+\S`)
 )
 
 // tasks returns the items of the body's Markdown task lists outside code blocks.
 func (d document) tasks() (tasks []Task) {
-	fence, inList := "", false
+	inList := false
+	var fence codeFence
 	at, number := d.bodyAt, d.bodyLine
 	for raw := range strings.Lines(string(d.body)) {
 		start := at
 		at, number = at+len(raw), number+1
 		line := strings.TrimRight(raw, " \t\r\n")
 		text := strings.TrimLeft(line, " \t>")
-		mark := codeFence(text)
 		indented := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
 		switch {
 		case text == "":
 			continue
-		case fence != "":
-			if strings.HasPrefix(mark, fence) && mark == text {
-				fence = ""
-			}
+		case fence == "" && indented && !inList: // a code block
 			continue
-		case indented && !inList: // a code block
-			continue
-		case mark != "":
-			fence = mark
+		case fence.has(text):
 			continue
 		}
-		marker := listItem().FindString(line)
+		marker := listItem.FindString(line)
 		if marker == "" {
 			inList = inList && (line[0] == ' ' || line[0] == '\t')
 			continue
 		}
 		inList = true
-		if box := taskBox().FindStringSubmatchIndex(line[len(marker):]); box != nil {
+		if box := taskBox.FindStringSubmatchIndex(line[len(marker):]); box != nil {
 			from := len(marker) + box[2]
 			tasks = append(tasks, Task{domain.Task{
 				Line: number, Text: limit(strings.TrimSpace(line[from+2:])),

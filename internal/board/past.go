@@ -32,7 +32,7 @@ var pastOfStages = Past{
 	Paths: []string{"."}, Now: func(string) string { return "" },
 	Unit: func(file string) string {
 		dir, name := path.Split(file)
-		if !stageName().MatchString(strings.TrimSuffix(dir, "/")) || !strings.HasSuffix(name, ".md") || name[0] == '.' {
+		if !stageName.MatchString(strings.TrimSuffix(dir, "/")) || !strings.HasSuffix(name, ".md") || name[0] == '.' {
 			return ""
 		}
 		return file

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"switchyard/internal/domain"
 )
@@ -78,12 +77,7 @@ type record struct {
 
 func (r stageRule) name(index int) string { return fmt.Sprintf("%d_%s", index+1, stageSlug(r.key)) }
 
-// stageSlug returns the letters and digits of a word in lower case, with "_" for what is between.
-func stageSlug(word string) string {
-	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	parts := strings.FieldsFunc(strings.ToLower(domain.CutText(word)), isOther)
-	return cmp.Or(strings.Join(parts, "_"), "other")
-}
+func stageSlug(word string) string { return cmp.Or(slug(domain.CutText(word)), "other") }
 
 // fold returns a stage's key for comparison: without case and blanks.
 func fold(key string) string { return strings.ToLower(strings.Join(strings.Fields(key), "")) }

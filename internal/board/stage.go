@@ -10,11 +10,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // stageName matches the name of a stage's directory: digits, "_", a word in any script, which may contain hyphens.
-var stageName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+_[\pL\pN_-]+$`) })
+var stageName = regexp.MustCompile(`^[0-9]+_[\pL\pN_-]+$`)
 
 // defaultStages are created in a work directory without stages.
 var defaultStages = []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"}
@@ -68,7 +67,7 @@ func fitsWork(dir string) (bool, error) {
 	return len(entries) == 0 || slices.ContainsFunc(entries, isStage), err
 }
 
-func isStage(entry fs.DirEntry) bool { return entry.IsDir() && stageName().MatchString(entry.Name()) }
+func isStage(entry fs.DirEntry) bool { return entry.IsDir() && stageName.MatchString(entry.Name()) }
 
 // compareNumbered orders names by the number that they begin with, of any length, then byte by byte.
 // Names without a number come last.

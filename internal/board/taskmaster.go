@@ -209,7 +209,7 @@ func (f taskMasterRules) move(id string, _ *record, content []byte, to stageRule
 func moveTask(list, task jsonValue, to stageRule) ([]byte, error) {
 	now, _ := json.Marshal(time.Now().UTC().Format("2006-01-02T15:04:05.000Z")) // a text can be encoded
 	status, _ := json.Marshal(to.key)
-	edits := []jsonEdit{task.set("status", status), task.set("updatedAt", now)}
+	edits := []textEdit{task.set("status", status), task.set("updatedAt", now)}
 	if metadata := list.member("metadata"); metadata.end > 0 && list.text[metadata.start] == '{' {
 		edits = append(edits, metadata.set("lastModified", now))
 	}
