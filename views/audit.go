@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"switchyard/internal/domain"
 )
@@ -97,37 +96,17 @@ type AuditLine struct {
 	Story   domain.StoryRef
 }
 
-// auditDay is the entries of one day, in the gateway's time zone.
-type auditDay struct {
-	start   time.Time
-	entries []AuditLine
-}
-
-// totals are the numbers of a day's entries; cut means that there are others of it on another page.
-func (d auditDay) totals(cut bool) string {
-	text := domain.Count(len(d.entries), "change", "changes")
+// auditTotals are the numbers of a day's entries; cut means that there are others of it on another page.
+func auditTotals(entries []AuditLine, cut bool) string {
+	text := domain.Count(len(entries), "change", "changes")
 	if cut {
 		return text + " on this page"
 	}
 	by := map[string]bool{}
-	for _, e := range d.entries {
+	for _, e := range entries {
 		by[e.Who] = true
 	}
 	return text + " by " + thousands(len(by))
-}
-
-// days splits the entries into days, in their order.
-func (p AuditProps) days() (days []auditDay) {
-	for _, e := range p.Entries {
-		at := e.At.In(p.Now.Location())
-		key := at.Format(time.DateOnly)
-		if last := len(days) - 1; last < 0 || days[last].start.Format(time.DateOnly) != key {
-			days = append(days, auditDay{start: at})
-		}
-		last := &days[len(days)-1]
-		last.entries = append(last.entries, e)
-	}
-	return days
 }
 
 // authors are those to choose from, with the one that is chosen.

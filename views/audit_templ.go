@@ -145,14 +145,14 @@ func Audit(p AuditProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		days := p.days()
+		days := byDay(p.Entries, func(e AuditLine) time.Time { return e.At.In(p.Now.Location()) })
 		for i, d := range days {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<section class=\"panel\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			name, date := dayTitle(d.start, p.Now)
-			templ_7745c5c3_Err = dayHead(name, date, d.totals(p.Older > 0 && i == len(days)-1 || p.Before > 0 && i == 0)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = dayHead(name, date, auditTotals(d.list, p.Older > 0 && i == len(days)-1 || p.Before > 0 && i == 0)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -160,7 +160,7 @@ func Audit(p AuditProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, e := range d.entries {
+			for _, e := range d.list {
 				templ_7745c5c3_Err = auditLine(p, e).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -116,17 +116,12 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f %s", n, name)
 }
 
-// fact is a number with its name, and text beside it that puts it into perspective.
-// fact is a key figure; tone is the class of its value where it is not 0.
+// fact is a number with its name, and text beside it that puts it into perspective; tone is the class of its value
+// where that is not 0.
 type fact struct{ name, value, beside, tone string }
 
 func facts(working int, charts domain.Charts, agents []domain.Agent) []fact {
-	running := 0
-	for _, a := range agents {
-		if a.State == domain.AgentRunning {
-			running++
-		}
-	}
+	running := howMany(agents, func(a domain.Agent) bool { return a.State == domain.AgentRunning })
 	list := []fact{{name: "In work", value: thousands(working)}}
 	if n := len(charts.Days); n > 1 {
 		today := fact{name: "Finished today", value: thousands(charts.Days[n-1].Finished)}

@@ -6,11 +6,26 @@ import (
 	"switchyard/internal/domain"
 )
 
-// eventDay is the events of one day.
-type eventDay struct {
-	key    string // as from dayOf
-	start  time.Time
-	events []domain.PastEvent
+// aDay is what happened on one day.
+type aDay[T any] struct {
+	key   string // as from dayOf
+	start time.Time
+	list  []T
+}
+
+// byDay splits what happened into runs of the same day, in its order. With feeds that were behind, a day may appear
+// twice.
+func byDay[T any](list []T, at func(T) time.Time) (days []aDay[T]) {
+	for _, one := range list {
+		start := at(one)
+		key := start.Format(time.DateOnly)
+		if len(days) == 0 || days[len(days)-1].key != key {
+			days = append(days, aDay[T]{key: key, start: start})
+		}
+		last := &days[len(days)-1]
+		last.list = append(last.list, one)
+	}
+	return days
 }
 
 // eventStyle is where events are listed.
@@ -43,7 +58,7 @@ type eventList struct {
 func (l eventList) at(e domain.Event) time.Time { return eventTime(e).In(l.Now.Location()) }
 
 // title returns the heading of a day, "" for none: a short list does not need one for today.
-func (l eventList) title(d eventDay) (name, date string) {
+func (l eventList) title(d aDay[domain.PastEvent]) (name, date string) {
 	name, date = dayTitle(d.start, l.Now)
 	if d.key == l.After || name == "Today" && l.Style != eventsPage {
 		return "", ""
@@ -54,20 +69,6 @@ func (l eventList) title(d eventDay) (name, date string) {
 // dayOf returns the day of an event in a time zone: 2026-11-21.
 func dayOf(e domain.Event, zone *time.Location) string {
 	return eventTime(e).In(zone).Format(time.DateOnly)
-}
-
-// byDay splits events into runs of the same day, in their order. With feeds that were behind, a day may appear twice.
-func (l eventList) byDay() []eventDay {
-	var days []eventDay
-	for _, e := range l.Events {
-		key := dayOf(e.Event, l.Now.Location())
-		if len(days) == 0 || days[len(days)-1].key != key {
-			days = append(days, eventDay{key: key, start: l.at(e.Event)})
-		}
-		last := &days[len(days)-1]
-		last.events = append(last.events, e)
-	}
-	return days
 }
 
 // dayTitle names a day: "Today", "Monday 23 November". static/times.js does the same in the reader's time zone.
@@ -85,23 +86,14 @@ func dayTitle(day, now time.Time) (name, date string) {
 	return day.Format("Monday"), date
 }
 
-// totals are the numbers of a day's events; cut means that there are older ones of it.
-func (d eventDay) totals(cut bool) string {
+// eventTotals are the numbers of a day's events; cut means that there are older ones of it.
+func eventTotals(events []domain.PastEvent, cut bool) string {
 	if cut {
-		return "the newest " + thousands(len(d.events))
+		return "the newest " + thousands(len(events))
 	}
-	text := thousands(len(d.events)) + countWord(len(d.events), " event", " events")
-	if n := finishes(d.events); n > 0 {
+	text := thousands(len(events)) + countWord(len(events), " event", " events")
+	if n := howMany(events, domain.PastEvent.IsFinish); n > 0 {
 		text += ", " + thousands(n) + " finished"
 	}
 	return text
-}
-
-func finishes(events []domain.PastEvent) (n int) {
-	for _, e := range events {
-		if e.IsFinish() {
-			n++
-		}
-	}
-	return n
 }

@@ -165,9 +165,4 @@ func (d projectDay) says() string {
 }
 
 // finished is how many stories were finished.
-func (p DigestProps) finished() (n int) {
-	for _, day := range p.projects() {
-		n += len(day.finished)
-	}
-	return n
-}
+func (p DigestProps) finished() int { return howMany(p.Events, domain.PastEvent.IsFinish) }

@@ -171,7 +171,7 @@ func eventDays(l eventList) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		days := l.byDay()
+		days := byDay(l.Events, func(e domain.PastEvent) time.Time { return l.at(e.Event) })
 		for i, day := range days {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<section data-day=\"")
 			if templ_7745c5c3_Err != nil {
@@ -192,7 +192,7 @@ func eventDays(l eventList) templ.Component {
 			}
 			if name, date := l.title(day); name == "" {
 			} else if l.Style == eventsPage {
-				templ_7745c5c3_Err = dayHead(name, date, day.totals(l.Cut && i == len(days)-1)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = dayHead(name, date, eventTotals(day.list, l.Cut && i == len(days)-1)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -229,7 +229,7 @@ func eventDays(l eventList) templ.Component {
 				}
 			}
 			if l.Style == eventsPage {
-				templ_7745c5c3_Err = eventLog(day.events, l).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = eventLog(day.list, l).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -238,7 +238,7 @@ func eventDays(l eventList) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				for _, e := range day.events {
+				for _, e := range day.list {
 					templ_7745c5c3_Err = eventLine(e, l.Style).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

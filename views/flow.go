@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -63,8 +62,6 @@ func (p FlowProps) withDays(days int) string {
 	return p.address(p.path())
 }
 
-func (p FlowProps) isChosen(name string) bool { return slices.Contains(p.Query.Projects, name) }
-
 func (p FlowProps) projects() string {
 	switch n := len(p.Query.Projects); {
 	case n == 0:
@@ -96,13 +93,8 @@ func (p FlowProps) facts() []fact {
 func days(n int) string { return thousands(n) + " d" }
 
 // olderThan is how many stories in work exceed a percentile.
-func olderThan(r *domain.FlowReport, level int) (n int) {
-	for _, age := range r.Ageing {
-		if age.Over >= level {
-			n++
-		}
-	}
-	return n
+func olderThan(r *domain.FlowReport, level int) int {
+	return howMany(r.Ageing, func(age domain.FlowAge) bool { return age.Over >= level })
 }
 
 // toForecast says how far the stories that a forecast is made from are: today is not over, so its own are none of them.
@@ -130,15 +122,8 @@ func (p FlowProps) ageLead() string {
 
 // ageRest says how many of the unusually old stories stand still, "" for none.
 func (p FlowProps) ageRest() string {
-	old, held := 0, 0
-	for _, age := range p.Report.Ageing {
-		if age.Over >= 85 {
-			old++
-			if p.mark(age).why != "" {
-				held++
-			}
-		}
-	}
+	old := olderThan(p.Report, 85)
+	held := howMany(p.Report.Ageing, func(age domain.FlowAge) bool { return age.Over >= 85 && p.mark(age).why != "" })
 	switch {
 	case held == 0:
 		return ""

@@ -3,7 +3,6 @@ package views
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -50,11 +49,7 @@ func TitleWith(title, query string) string {
 }
 
 func (l List) address(page int) string {
-	number := ""
-	if page > 1 {
-		number = strconv.Itoa(page)
-	}
-	return withQuery(l.url, "q", l.Filter, "show", string(l.show), "sort", l.order, "page", number)
+	return withQuery(l.url, "q", l.Filter, "show", string(l.show), "sort", l.order, "page", pageNumber(page))
 }
 
 func (l List) Address() string { return l.address(l.Page) }

@@ -36,58 +36,47 @@ type QuestionProps struct {
 
 // Title returns the page's title, with the number of open questions.
 func (p QuestionsProps) Title() string {
-	if n := p.open(); n > 0 && !p.All {
-		return "(" + thousands(n) + ") Questions"
+	if p.All {
+		return "Questions"
 	}
-	return "Questions"
+	return numbered(p.open(), "Questions")
 }
 
-func (p QuestionsProps) open() int {
-	n := p.More
-	for _, q := range p.Questions {
-		if q.State == domain.QuestionOpen {
-			n++
-		}
-	}
-	return n
+// waiting returns the open questions that are shown.
+func (p QuestionsProps) waiting() []QuestionProps {
+	isOver := func(q QuestionProps) bool { return q.State != domain.QuestionOpen }
+	return slices.DeleteFunc(slices.Clone(p.Questions), isOver)
 }
+
+func (p QuestionsProps) open() int { return len(p.waiting()) + p.More }
 
 func (p QuestionsProps) facts() []fact {
 	list := []fact{{name: "Open", value: thousands(p.open())}}
-	var open []domain.Question
-	for _, q := range p.Questions {
-		if q.State == domain.QuestionOpen {
-			open = append(open, q.Question)
+	if open := p.waiting(); len(open) > 0 {
+		first := slices.MinFunc(open, func(a, b QuestionProps) int { return a.AskedAt.Compare(b.AskedAt) })
+		longest := "< 1 min"
+		if waits := p.Now.Sub(first.AskedAt); waits >= time.Minute {
+			longest = age(waits)
 		}
+		next := slices.MinFunc(open, func(a, b QuestionProps) int { return a.Expires.Compare(b.Expires) })
+		ends := fact{name: "Ends next", value: age(next.Expires.Sub(p.Now))}
+		if next.passed() > 80 {
+			ends.tone = "text-caution"
+		}
+		list = append(list, fact{name: "Longest waits", value: longest}, ends)
 	}
-	var answered []fact
 	if p.Answered > 0 {
 		within := age(max(p.Answered, time.Second))
-		answered = []fact{{name: "Answered within", value: within, beside: "median, 30 days"}}
+		list = append(list, fact{name: "Answered within", value: within, beside: "median, 30 days"})
 	}
-	if len(open) == 0 {
-		return append(list, answered...)
-	}
-	first := slices.MinFunc(open, func(a, b domain.Question) int { return a.AskedAt.Compare(b.AskedAt) })
-	longest := "< 1 min"
-	if waits := p.Now.Sub(first.AskedAt); waits >= time.Minute {
-		longest = age(waits)
-	}
-	next := slices.MinFunc(open, func(a, b domain.Question) int { return a.Expires.Compare(b.Expires) })
-	ends := fact{name: "Ends next", value: age(next.Expires.Sub(p.Now))}
-	if (QuestionProps{Question: next, Now: p.Now}).passed() > 80 {
-		ends.tone = "text-caution"
-	}
-	return append(append(list, fact{name: "Longest waits", value: longest}, ends), answered...)
+	return list
 }
 
 // lead says who waits: "Two agents stand still until somebody answers."
 func (p QuestionsProps) lead() string {
 	askers := map[string]bool{}
-	for _, q := range p.Questions {
-		if q.State == domain.QuestionOpen {
-			askers[q.Asker] = true
-		}
+	for _, q := range p.waiting() {
+		askers[q.Asker] = true
 	}
 	if len(askers) == 0 {
 		return ""
@@ -231,11 +220,7 @@ func (q QuestionProps) prompt() string {
 // hidden counts the characters of a question that would not be seen.
 func (q QuestionProps) hidden() (n int) {
 	for _, text := range append([]string{q.prompt(), q.Detail, q.input(), q.says()}, q.Options...) {
-		for _, p := range pieces(text) {
-			if p.code != "" {
-				n++
-			}
-		}
+		n += howMany(pieces(text), func(p piece) bool { return p.code != "" })
 	}
 	return n
 }

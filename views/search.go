@@ -3,7 +3,6 @@ package views
 import (
 	"context"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -49,22 +48,19 @@ const SearchRows, firstStories, firstTexts = 50, 10, 5
 
 // Use shows those results that belong on the page: the first of all kinds, or a page of one kind.
 func (p *SearchProps) Use(stories []domain.StoryRef, texts []domain.TextRef, projects []string, agents []domain.Agent) {
-	if p.Kind == FoundAll {
-		p.Stories, _ = split(stories, firstStories)
-		p.Texts, _ = split(texts, firstTexts)
-		p.Projects, _ = split(projects, firstTexts)
-		p.Agents, _ = split(agents, firstTexts)
+	shown := func(kind FoundKind, found, first int) int {
+		switch p.Kind {
+		case FoundAll:
+			return min(found, first)
+		case kind:
+			return found
+		}
+		return 0
 	}
-	switch p.Kind {
-	case FoundStories:
-		p.Stories = stories
-	case FoundTexts:
-		p.Texts = texts
-	case FoundProjects:
-		p.Projects = projects
-	case FoundAgents:
-		p.Agents = agents
-	}
+	p.Stories = stories[:shown(FoundStories, len(stories), firstStories)]
+	p.Texts = texts[:shown(FoundTexts, len(texts), firstTexts)]
+	p.Projects = projects[:shown(FoundProjects, len(projects), firstTexts)]
+	p.Agents = agents[:shown(FoundAgents, len(agents), firstTexts)]
 }
 
 // First returns the address of the best result, "" if nothing was found.
@@ -83,15 +79,11 @@ func (p SearchProps) First() string {
 }
 
 func (p SearchProps) address(kind FoundKind, page int) string {
-	number := ""
-	if page > 1 {
-		number = strconv.Itoa(page)
-	}
 	now := ""
 	if p.Only {
 		now = "now"
 	}
-	return withQuery(SearchURL, "q", p.Text, "kind", string(kind), "board", now, "page", number)
+	return withQuery(SearchURL, "q", p.Text, "kind", string(kind), "board", now, "page", pageNumber(page))
 }
 
 // where returns the address of all results, or of those without stories that are on no board.
@@ -119,17 +111,10 @@ func (p SearchProps) projectNote(name string) (signal Signal, note string) {
 func (p SearchProps) words() []string { return strings.Fields(fold.Text(p.Text)) }
 
 func (p SearchProps) total(kind FoundKind) int {
-	switch kind {
-	case FoundStories:
-		return p.Total.Stories
-	case FoundTexts:
-		return p.Total.Texts
-	case FoundProjects:
-		return p.Total.Projects
-	case FoundAgents:
-		return p.Total.Agents
-	}
-	return p.Total.All()
+	t := p.Total
+	return map[FoundKind]int{
+		FoundAll: t.All(), FoundStories: t.Stories, FoundTexts: t.Texts, FoundProjects: t.Projects, FoundAgents: t.Agents,
+	}[kind]
 }
 
 // marked is a text in which the folded words are marked. It is no template, since that would put blanks around them.

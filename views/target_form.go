@@ -75,8 +75,6 @@ func (f TargetForm) projectChoices(projects []string) []string {
 	return list
 }
 
-func (f TargetForm) hasProject(name string) bool { return slices.Contains(f.Rules.Projects, name) }
-
 // eventTypes are the types that the form offers, and those that are chosen already.
 func (f TargetForm) eventTypes() (list []domain.EventType) {
 	for _, kind := range domain.EventKinds {
@@ -92,22 +90,12 @@ func (f TargetForm) eventTypes() (list []domain.EventType) {
 	return list
 }
 
-func hasEvent(r domain.TargetRules, kind domain.EventType) bool {
-	return slices.Contains(r.Events, kind)
-}
-
-func hasAlert(r domain.TargetRules, kind domain.AlertKind) bool {
-	return slices.Contains(r.Alerts, kind)
-}
-
 func (f TargetForm) quiet() domain.Quiet {
 	if f.Rules.Quiet == nil {
 		return domain.Quiet{From: "22:00", To: "07:00"}
 	}
 	return *f.Rules.Quiet
 }
-
-func (f TargetForm) hasDay(day string) bool { return slices.Contains(f.quiet().Days, day) }
 
 var weekDays = []struct{ id, name string }{
 	{"mon", "Mo"}, {"tue", "Tu"}, {"wed", "We"}, {"thu", "Th"}, {"fri", "Fr"}, {"sat", "Sa"}, {"sun", "Su"},

@@ -75,6 +75,14 @@ func upper(text string) string {
 
 func thousands(n int) string { return domain.Thousands(n) }
 
+// numbered returns a page's title with a number before it, unless that is 0.
+func numbered(n int, title string) string {
+	if n == 0 {
+		return title
+	}
+	return "(" + thousands(n) + ") " + title
+}
+
 // percent returns a length for SVG.
 func percent(value float64) string { return strconv.FormatFloat(value, 'f', 2, 64) + "%" }
 

@@ -114,6 +114,14 @@ func withQuery(path string, pairs ...string) string {
 	return path
 }
 
+// pageNumber returns a page's number for an address, "" for the first.
+func pageNumber(page int) string {
+	if page <= 1 {
+		return ""
+	}
+	return strconv.Itoa(page)
+}
+
 // id returns an event's id for an address, "" for 0.
 func id(n int64) string {
 	if n == 0 {

@@ -92,13 +92,6 @@ func (p *WaitingProps) Use(stories []domain.WaitingStory, owners *domain.Owners,
 	}
 }
 
-func (p WaitingProps) longest() (line waitingLine, ok bool) {
-	if all := append(slices.Clone(p.over), p.within...); len(all) > 0 {
-		return all[0], true
-	}
-	return line, false
-}
-
 // alert is the key of what needs attention about the story, "" if nothing does.
 func (l waitingLine) alert() string {
 	a := domain.Alert{Project: l.Project, Story: l.Item}

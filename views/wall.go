@@ -24,12 +24,7 @@ const (
 	wallRows, wallPages = 6, 20
 )
 
-func (p WallProps) Title() string {
-	if p.Alerts.Open == 0 {
-		return "Wall"
-	}
-	return "(" + thousands(p.Alerts.Open) + ") Wall"
-}
+func (p WallProps) Title() string { return numbered(p.Alerts.Open, "Wall") }
 
 // open returns the alerts that the wall shows: those that nobody has acknowledged, the stuck stories as one.
 func (p WallProps) open() (shown []domain.Alert, more, stuck int) {
