@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -40,6 +41,10 @@ func main() {
 		<-signals // a second signal ends the process without draining
 		os.Exit(exitFailure)
 	}()
+	if os.Getenv("GOGC") == "" {
+		// With Go's 100, 10,000 followed projects take 640 MiB instead of 570, and 3 % less processor time (internal/bench).
+		debug.SetGCPercent(75)
+	}
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
