@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	claimingGateways, claimingAgents = 3, 16
-	claimingTime                     = 10 * time.Second
+	claimingGateways, claimingBoards, claimingAgents = 3, 4, 16
+	claimingTime                                     = 10 * time.Second
 )
 
-// claimable are the stories of a board (boardBody) that are not done.
+// claimable are the stories of each board (boardBody) that are not done.
 var claimable = []string{
 	"10_story_measure", "11_story_measure", "12_story_measure", "13_story_measure", "14_story_measure", "15_story_measure",
 }
 
-// measureClaims measures how many stories agents that share a board claim and release a second, each call at the next
-// gateway. There are fewer stories than agents: whoever is refused tries the next one, which is not counted.
+// measureClaims measures how many stories agents claim and release a second, four to each board, each call at the next
+// gateway. Whoever is refused tries the next story, which is not counted.
 // That no story is claimed twice is shown by make stress.
 func measureClaims(binary string, postgres *pgtest.Server) ([]row, error) {
-	projects, err := startProjects(1)
+	projects, err := startProjects(claimingBoards)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func measureClaims(binary string, postgres *pgtest.Server) ([]row, error) {
 	defer cancel()
 	failures := make(chan error, claimingAgents)
 	for n := range claimingAgents {
-		token, err := agentToken(gateways[0].url(), fmt.Sprint("builder-", n))
+		token, err := agentToken(gateways[0].url(), fmt.Sprint("builder-", n), claimingProject(n))
 		if err != nil {
 			return nil, err
 		}
@@ -67,14 +67,18 @@ func measureClaims(binary string, postgres *pgtest.Server) ([]row, error) {
 	each := milliseconds(used()-before) / float64(claims.Load())
 	rate := float64(claims.Load()) / time.Since(began).Seconds()
 	return []row{{
-		fmt.Sprintf("%d agents claim and release stories of one board over %d gateways", claimingAgents, claimingGateways),
+		fmt.Sprintf("%d agents claim and release stories of %d boards over %d gateways",
+			claimingAgents, claimingBoards, claimingGateways),
 		fmt.Sprintf("%.0f claims/s, %.1f ms of CPU each", rate, each), "≥ 200/s", rate >= 200,
 	}}, nil
 }
 
+func claimingProject(agent int) string { return fmt.Sprintf("project-%04d", agent%claimingBoards) }
+
 func claimAndRelease(ctx context.Context, gateways []*process, token string, n int, claims *atomic.Int64) error {
+	stories := "/api/gateway/projects/" + claimingProject(n) + "/stories/"
 	for ; ctx.Err() == nil; n++ {
-		at := gateways[n%len(gateways)].url() + "/api/gateway/projects/project-0000/stories/"
+		at := gateways[n%len(gateways)].url() + stories
 		story := claimable[n%len(claimable)]
 		status, err := sendAs(token, "POST", at+"claim", fmt.Sprintf(`{"story_id":%q}`, story), nil)
 		switch {
@@ -93,8 +97,8 @@ func claimAndRelease(ctx context.Context, gateways []*process, token string, n i
 	return nil
 }
 
-// agentToken makes an agent join at a gateway, assigns it to the project, and returns its token.
-func agentToken(gateway, label string) (string, error) {
+// agentToken makes an agent join at a gateway, assigns it to a project, and returns its token.
+func agentToken(gateway, label, project string) (string, error) {
 	var join, given struct{ Token string }
 	var joined struct {
 		Agent  struct{ ID string }
@@ -107,7 +111,7 @@ func agentToken(gateway, label string) (string, error) {
 			return sendAs("", "POST", agents, fmt.Sprintf(`{"token":%q,"label":%q}`, join.Token, label), &joined)
 		},
 		func() (int, error) {
-			return sendAs("", "POST", agents+"/"+joined.Agent.ID+"/assign", `{"project":"project-0000"}`, nil)
+			return sendAs("", "POST", agents+"/"+joined.Agent.ID+"/assign", fmt.Sprintf(`{"project":%q}`, project), nil)
 		},
 		func() (int, error) {
 			return sendAs(joined.Secret, "POST", agents+"/"+joined.Agent.ID+"/token", "", &given)
