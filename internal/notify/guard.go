@@ -3,13 +3,11 @@ package notify
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"switchyard/internal/domain"
@@ -42,24 +40,6 @@ func (g Guard) check(a netip.Addr, plain bool) string {
 		return "public, which needs https"
 	}
 	return ""
-}
-
-type guardError struct{ kind string }
-
-func (e guardError) Error() string { return "address not allowed: " + e.kind }
-
-// control is a net.Dialer's Control: it gets the resolved address, so that no name bypasses it.
-func (g Guard) control(plain bool) func(network, address string, _ syscall.RawConn) error {
-	return func(_, address string, _ syscall.RawConn) error {
-		target, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return fmt.Errorf("address %s: %w", address, err)
-		}
-		if kind := g.check(target.Addr(), plain); kind != "" {
-			return guardError{kind}
-		}
-		return nil
-	}
 }
 
 // lookupLimit is how long looking up a name may take when a target is stored.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/mail"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,7 +19,6 @@ import (
 type receiver struct {
 	requests func(t *domain.Target, m domain.Message, now time.Time) []request
 	endpoint *url.URL // of HTTP
-	fixed    bool     // the host is the service's, and the address has secrets in its place
 	mail     []string // recipients, instead of requests
 	signs    bool     // it is a webhook, which has a secret
 	limit    int      // of the text, in characters
@@ -88,7 +86,7 @@ func (s *Sender) Check(ctx context.Context, address domain.Secret) (signs bool, 
 }
 
 // Shown returns an address without its secrets: scheme, host and port, and the rest as an ellipsis.
-func Shown(address domain.Secret) string {
+func (s *Sender) Shown(address domain.Secret) string {
 	if device, ok := domain.ParsePushAddress(address); ok {
 		host := "…"
 		if u, err := url.Parse(device.Endpoint); err == nil {
@@ -102,28 +100,10 @@ func Shown(address domain.Secret) string {
 		return "…"
 	case r.mail != nil:
 		return address.Reveal()
-	case r.fixed:
+	case r.endpoint.Host != u.Host: // it is the service's, and the address has secrets in its place
 		return u.Scheme + "://…"
 	}
 	return u.Scheme + "://" + u.Host + "/…"
-}
-
-func (s *Sender) Shown(address domain.Secret) string { return Shown(address) }
-
-func mailbox(u *url.URL) *receiver {
-	text, err := url.PathUnescape(u.Opaque)
-	if err != nil || u.RawQuery != "" || strings.ContainsAny(text, "\r\n<>") {
-		return nil
-	}
-	list, err := mail.ParseAddressList(text)
-	if err != nil || len(list) > 20 {
-		return nil
-	}
-	r := &receiver{limit: 20_000}
-	for _, a := range list {
-		r.mail = append(r.mail, a.Address)
-	}
-	return r
 }
 
 // server returns the address of path on the host of u, by http if a parameter of u says so.
@@ -173,14 +153,14 @@ func gotify(u *url.URL) *receiver {
 	if token == "" {
 		return nil
 	}
-	return &receiver{endpoint: to, limit: 4000, requests: func(_ *domain.Target, m domain.Message, _ time.Time) []request {
+	return posts(to, 4000, func(m domain.Message) map[string]any {
 		body := map[string]any{"title": m.Title, "message": m.Text, "priority": priorities[m.Signal].gotify}
 		if m.Link != "" {
 			click := map[string]any{"click": map[string]string{"url": m.Link}}
 			body["extras"] = map[string]any{"client::notification": click}
 		}
-		return []request{jsonTo(to, body, "X-Gotify-Key", token)}
-	}}
+		return body
+	}, "X-Gotify-Key", token)
 }
 
 func discord(u *url.URL) *receiver {
@@ -189,15 +169,12 @@ func discord(u *url.URL) *receiver {
 		return nil
 	}
 	to := (&url.URL{Scheme: "https", Host: "discord.com"}).JoinPath("api", "webhooks", id, token)
-	return &receiver{
-		endpoint: to, fixed: true, limit: 900,
-		requests: func(_ *domain.Target, m domain.Message, _ time.Time) []request {
-			return []request{jsonTo(to, map[string]any{
-				"content": withLink(markdown(m.Text), m.Link), "flags": 1 << 2, // without previews of links
-				"allowed_mentions": map[string]any{"parse": []string{}},
-			})}
-		},
-	}
+	return posts(to, 900, func(m domain.Message) map[string]any {
+		return map[string]any{
+			"content": withLink(markdown(m.Text), m.Link), "flags": 1 << 2, // without previews of links
+			"allowed_mentions": map[string]any{"parse": []string{}},
+		}
+	})
 }
 
 func slack(u *url.URL) *receiver {
@@ -207,18 +184,15 @@ func slack(u *url.URL) *receiver {
 		return nil
 	}
 	to := (&url.URL{Scheme: "https", Host: "hooks.slack.com"}).JoinPath("services", parts[0], parts[1], parts[2])
-	return &receiver{
-		endpoint: to, fixed: true, limit: 3000,
-		requests: func(_ *domain.Target, m domain.Message, _ time.Time) []request {
-			text := slackEscaper.Replace(m.Text)
-			if m.Link != "" {
-				text += "\n<" + slackEscaper.Replace(m.Link) + ">"
-			}
-			return []request{jsonTo(to, map[string]any{
-				"text": text, "mrkdwn": false, "parse": "none", "link_names": false, "unfurl_links": false, "unfurl_media": false,
-			})}
-		},
-	}
+	return posts(to, 3000, func(m domain.Message) map[string]any {
+		text := slackEscaper.Replace(m.Text)
+		if m.Link != "" {
+			text += "\n<" + slackEscaper.Replace(m.Link) + ">"
+		}
+		return map[string]any{
+			"text": text, "mrkdwn": false, "parse": "none", "link_names": false, "unfurl_links": false, "unfurl_media": false,
+		}
+	})
 }
 
 func mattermost(u *url.URL) *receiver {
@@ -227,7 +201,7 @@ func mattermost(u *url.URL) *receiver {
 		return nil
 	}
 	to := server(u, "/hooks/"+token)
-	return &receiver{endpoint: to, limit: 3000, requests: func(_ *domain.Target, m domain.Message, _ time.Time) []request {
+	return posts(to, 3000, func(m domain.Message) map[string]any {
 		body := map[string]any{"text": withLink(markdown(m.Text), m.Link)}
 		if channel != "" {
 			body["channel"] = channel
@@ -235,8 +209,8 @@ func mattermost(u *url.URL) *receiver {
 		if name := u.User.Username(); name != "" {
 			body["username"] = name
 		}
-		return []request{jsonTo(to, body)}
-	}}
+		return body
+	})
 }
 
 func telegram(u *url.URL) *receiver {
@@ -247,7 +221,7 @@ func telegram(u *url.URL) *receiver {
 	}
 	to := (&url.URL{Scheme: "https", Host: "api.telegram.org"}).JoinPath("bot"+token, "sendMessage")
 	return &receiver{
-		endpoint: to, fixed: true, limit: 2000,
+		endpoint: to, limit: 2000,
 		requests: func(_ *domain.Target, m domain.Message, _ time.Time) (all []request) {
 			for _, chat := range chats {
 				all = append(all, jsonTo(to, map[string]any{
@@ -266,21 +240,25 @@ func pushover(u *url.URL) *receiver {
 		return nil
 	}
 	to := &url.URL{Scheme: "https", Host: "api.pushover.net", Path: "/1/messages.json"}
-	return &receiver{
-		endpoint: to, fixed: true, limit: 900,
-		requests: func(_ *domain.Target, m domain.Message, _ time.Time) []request {
-			body := map[string]any{
-				"token": token, "user": u.Host, "title": m.Title, "message": m.Text, "priority": priorities[m.Signal].pushover,
-			}
-			if m.Link != "" {
-				body["url"] = m.Link
-			}
-			if devices := u.Query().Get("devices"); devices != "" {
-				body["device"] = devices
-			}
-			return []request{jsonTo(to, body)}
-		},
-	}
+	return posts(to, 900, func(m domain.Message) map[string]any {
+		body := map[string]any{
+			"token": token, "user": u.Host, "title": m.Title, "message": m.Text, "priority": priorities[m.Signal].pushover,
+		}
+		if m.Link != "" {
+			body["url"] = m.Link
+		}
+		if devices := u.Query().Get("devices"); devices != "" {
+			body["device"] = devices
+		}
+		return body
+	})
+}
+
+// posts returns a receiver to which the JSON object that body returns is sent, with pairs of header names and values.
+func posts(to *url.URL, limit int, body func(domain.Message) map[string]any, header ...string) *receiver {
+	return &receiver{endpoint: to, limit: limit, requests: func(_ *domain.Target, m domain.Message, _ time.Time) []request {
+		return []request{jsonTo(to, body(m), header...)}
+	}}
 }
 
 // jsonTo returns a request with a JSON body and pairs of header names and values.

@@ -169,7 +169,7 @@ func TestAddressesAreShownWithoutTheirSecrets(t *testing.T) {
 		"ntfy://me:pw@ntfy.example/topic": "ntfy://ntfy.example/…", "discord://t@1": "discord://…", "slack://hook:A-B-C@webhook": "slack://…",
 		"pushover://shoutrrr:t@user/": "pushover://…", "telegram://1:a@telegram?chats=1": "telegram://…", "nonsense": "…",
 	} {
-		if got := notify.Shown(domain.Secret(url)); got != want {
+		if got := new(notify.Sender).Shown(domain.Secret(url)); got != want {
 			t.Errorf("%s is shown as %s", url, got)
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"net"
+	netmail "net/mail"
 	"net/textproto"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -24,6 +26,22 @@ type Mail struct {
 	Username string // "" to send without
 	Password domain.Secret
 	TLS      string // starttls, implicit or none
+}
+
+func mailbox(u *url.URL) *receiver {
+	text, err := url.PathUnescape(u.Opaque)
+	if err != nil || u.RawQuery != "" || strings.ContainsAny(text, "\r\n<>") {
+		return nil
+	}
+	list, err := netmail.ParseAddressList(text)
+	if err != nil || len(list) > 20 {
+		return nil
+	}
+	r := &receiver{limit: 20_000}
+	for _, a := range list {
+		r.mail = append(r.mail, a.Address)
+	}
+	return r
 }
 
 func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Sent {

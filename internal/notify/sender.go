@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/neterr"
+	"switchyard/internal/upstream"
 )
 
 const (
@@ -58,7 +60,7 @@ func New(o Options) *Sender {
 		if o.Dial != nil {
 			return o.Dial
 		}
-		return (&net.Dialer{Control: s.guard.control(plain), Timeout: attemptLimit}).DialContext
+		return (&net.Dialer{Control: upstream.Control(func(a netip.Addr) string { return s.guard.check(a, plain) }), Timeout: attemptLimit}).DialContext
 	}
 	secure := dial(false)
 	s.transport = &http.Transport{
@@ -86,7 +88,10 @@ func New(o Options) *Sender {
 // Close closes idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
-func (s *Sender) Describe(e domain.Event, words domain.StageWords) string { return Describe(e, words) }
+// Describe returns an event as one line of plain text, as the chat bot does.
+func (s *Sender) Describe(e domain.Event, words domain.StageWords) string {
+	return bot.Describe(e, words).PlainText()
+}
 
 // Send sends a message, or the rest of its requests, to a target. It takes at most 10 s.
 func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (sent domain.Sent) {
@@ -156,7 +161,7 @@ func (s *Sender) post(ctx context.Context, address domain.Secret, r request) (
 }
 
 func failure(err error) error {
-	if refused, is := errors.AsType[guardError](err); is {
+	if refused, is := errors.AsType[upstream.AddressError](err); is {
 		return domain.WrapError(domain.BadGateway, err, refused.Error())
 	}
 	return domain.WrapError(domain.BadGateway, err, neterr.Describe(err, attemptLimit))

@@ -10,11 +10,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Describe returns an event as one line of plain text, as the chat bot does.
-func Describe(e domain.Event, words domain.StageWords) string {
-	return bot.Describe(e, words).PlainText()
-}
-
 // literal returns a message whose texts have no control and direction characters, within the limit of its kind.
 func literal(m domain.Message, skipped, limit int) domain.Message {
 	m.Title = bot.Short(m.Title, 2*bot.MaxName)

@@ -243,7 +243,7 @@ func mediaType(header http.Header) string {
 // unchanged.
 func explain(err error, timedOut bool, timeout time.Duration) error {
 	var known *domain.Error
-	var refused addressError
+	var refused AddressError
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err

@@ -72,23 +72,27 @@ func withoutProject(address string) string {
 	return net.JoinHostPort(host[:strings.LastIndexByte(host, '.')], port)
 }
 
-// addressError refuses to connect to an address at which there can be no project server.
-type addressError struct{ kind string }
+// AddressError refuses to connect to an address.
+type AddressError struct{ kind string }
 
-func (e addressError) Error() string { return "address not allowed: " + e.kind }
+func (e AddressError) Error() string { return "address not allowed: " + e.kind }
 
-// allowAddress is a net.Dialer's Control: it gets the resolved address, so that no name, spelling or redirect
-// bypasses it.
-func allowAddress(_, address string, _ syscall.RawConn) error {
-	target, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("address %s: %w", address, err)
+// Control is a net.Dialer's Control: it gets the resolved address, so that no name, spelling or redirect bypasses it.
+// check returns why nothing may connect to an address, "" if it may.
+func Control(check func(netip.Addr) string) func(network, address string, _ syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		target, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("address %s: %w", address, err)
+		}
+		if kind := check(target.Addr()); kind != "" {
+			return AddressError{kind}
+		}
+		return nil
 	}
-	if kind, _ := CheckAddress(target.Addr()); kind != "" {
-		return addressError{kind}
-	}
-	return nil
 }
+
+var allowAddress = Control(func(a netip.Addr) string { kind, _ := CheckAddress(a); return kind })
 
 // metadata are the addresses, besides link-local ones, of clouds' metadata services, which hand out secrets.
 var metadata = []netip.Prefix{
