@@ -482,7 +482,7 @@ func eventFeed(p OverviewProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = feed(eventList{Events: domain.Histories(p.Events, nil), Now: p.Now, Style: eventsFeed}, EventsURL).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = feed(eventList{Events: domain.History(p.Events, nil), Now: p.Now, Style: eventsFeed}, EventsURL).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -92,8 +92,8 @@ func fromGit(list []domain.DayCount, counts ...int) []domain.DayCount {
 func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
 	stuck, nothing := alertsOf(pipelines, 24*time.Hour), views.NewTrackOrder(nil, nil, nil)
-	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: domain.Histories(events(t), nil), Since: views.EventPlace{At: 1, ID: 1}, Older: views.EventPlace{At: 1, ID: 1}, Now: now}
-	caused := domain.Histories(events(t)[4:], nil)
+	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: domain.History(events(t), nil), Since: views.EventPlace{At: 1, ID: 1}, Older: views.EventPlace{At: 1, ID: 1}, Now: now}
+	caused := domain.History(events(t)[4:], nil)
 	caused[0].By, caused[0].Via = "Ada", domain.ChannelGit
 	order := views.NewTrackOrder([]domain.ProjectPipeline{alpha, lost, stale}, nil, nil)
 	list, rows := views.NewProjectList(order, "", views.ShowAll, "", 1)

@@ -36,7 +36,7 @@ func TestEachKindOfAlertIsComplete(t *testing.T) {
 // kindsOfAlerts returns the constants of the type AlertKind.
 func kindsOfAlerts(t *testing.T) (kinds []domain.AlertKind) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "alert.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "alert_kind.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,23 +61,18 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 		// Days may have 23 hours.
 		days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location())
 	}
-	finishes := make([][]bool, len(p.stages)) // by the indexes of the stages from and to
-	for from := range p.stages {
-		finishes[from] = make([]bool, len(p.stages))
-		for to := range p.stages {
-			finishes[from][to] = Finishes(stages, p.stages[from], p.stages[to])
-		}
-	}
 	visits, toDone := make([][]time.Duration, len(p.stages)), []time.Duration{}
 	began := map[uint32]int64{} // when work on a story began
 	from, to := WorkStages(stages)
-	isWork := make([]bool, len(p.stages))
+	isWork, isDone := make([]bool, len(p.stages)), make([]bool, len(p.stages))
 	for i, name := range p.stages {
-		isWork[i] = slices.ContainsFunc(stages[from:to], func(s Stage) bool { return s.Name == name })
+		at := slices.IndexFunc(stages, func(s Stage) bool { return s.Name == name })
+		isWork[i], isDone[i] = from <= at && at < to, at >= to
 	}
 	earlier, before := start.AddDate(0, 0, -ChartDays).UnixMilli(), 0
 	for _, t := range p.transitions {
 		begin, seen := began[t.story]
+		finishes := !isDone[t.from] && isDone[t.to]
 		if !seen {
 			begin = unknownStart
 			switch {
@@ -87,13 +82,13 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 				begin = t.atMS
 			}
 		}
-		if finishes[t.from][t.to] {
+		if finishes {
 			delete(began, t.story)
 		} else if seen || isWork[t.from] || isWork[t.to] {
 			began[t.story] = begin
 		}
 		if t.atMS < start.UnixMilli() {
-			if t.atMS >= earlier && finishes[t.from][t.to] {
+			if t.atMS >= earlier && finishes {
 				before++
 			}
 			continue
@@ -101,7 +96,7 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 		if t.visitedMS >= 0 {
 			visits[t.from] = append(visits[t.from], seconds(t.visitedMS))
 		}
-		if finishes[t.from][t.to] {
+		if finishes {
 			day := len(days) - 1
 			for days[day].Day.UnixMilli() > t.atMS {
 				day--
@@ -116,7 +111,7 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 		}
 	}
 	c := Charts{Days: days, Before: before, ToDone: stageTime("", toDone), Past: p.Past, toDone: toDone}
-	p.chartOlder(&c, start, finishes)
+	p.chartOlder(&c, start, isDone)
 	for _, stage := range stages[from:to] {
 		var took []time.Duration
 		if i := slices.Index(p.stages, stage.Name); i >= 0 {

@@ -104,57 +104,29 @@ func (e PastEvent) MarshalJSON() ([]byte, error) {
 // clocks of gateways differ a little.
 const ChangeSeen, changeEarly = 5 * time.Minute, 500 * time.Millisecond
 
-// History says who has caused which of a story's events: of each change, the newest first, the first event that fits.
-// The event of an older one may not be listed. Both lists are oldest first.
+// History says who has caused which of the events, of any stories: of each change, the newest first, the first event
+// that fits. The event of an older one may not be listed. Both lists are oldest first.
 func History(events []Event, changes []StoryChange) []PastEvent {
 	past := make([]PastEvent, len(events))
 	details := make([]EventDetails, len(events))
+	stories := map[StoryKey][]int{}
 	for i, e := range events {
 		past[i].Event = e
 		if len(changes) > 0 {
 			details[i] = e.Details()
+			key := StoryKey{e.Project, details[i].StoryID}
+			stories[key] = append(stories[key], i)
 		}
 	}
 	for _, c := range slices.Backward(changes) {
-		fits := func(i int) bool {
+		for _, i := range stories[StoryKey{c.Project, c.StoryID}] {
 			e, d := &past[i], &details[i]
 			after := e.ReceivedAt.Sub(c.At)
-			return e.Via == "" && e.Type == c.Type && after >= -changeEarly && after <= ChangeSeen &&
-				(c.Type == StageTransition && d.ToStage == c.Value || c.Type == StoryBlocked && d.Reason == CutReason(c.Value))
-		}
-		for i := range past {
-			if fits(i) {
-				past[i].By, past[i].Via = c.By, c.Via
+			if e.Via == "" && e.Type == c.Type && after >= -changeEarly && after <= ChangeSeen &&
+				(c.Type == StageTransition && d.ToStage == c.Value || c.Type == StoryBlocked && d.Reason == CutReason(c.Value)) {
+				e.By, e.Via = c.By, c.Via
 				break
 			}
-		}
-	}
-	return past
-}
-
-// Histories is History for events of any stories.
-func Histories(events []Event, changes []StoryChange) []PastEvent {
-	past := make([]PastEvent, len(events))
-	made := map[StoryKey][]StoryChange{}
-	for _, c := range changes {
-		key := StoryKey{Project: c.Project, ID: c.StoryID}
-		made[key] = append(made[key], c)
-	}
-	places := map[StoryKey][]int{}
-	for i, e := range events {
-		past[i].Event = e
-		if len(made) > 0 {
-			key := StoryKey{Project: e.Project, ID: e.Details().StoryID}
-			places[key] = append(places[key], i)
-		}
-	}
-	for key, list := range made {
-		of := make([]Event, len(places[key]))
-		for i, at := range places[key] {
-			of[i] = events[at]
-		}
-		for i, e := range History(of, list) {
-			past[places[key][i]] = e
 		}
 	}
 	return past

@@ -57,7 +57,7 @@ func TestAHistorySaysWhoHasDoneWhat(t *testing.T) {
 		return event(seconds, `{"type":"stage_transition","story_id":"1","to_stage":"`+to+`","by":"an impostor","via":"mcp","timestamp_ms":1}`)
 	}
 	change := func(seconds int, kind domain.EventType, value, by string) domain.StoryChange {
-		return domain.StoryChange{Type: kind, Value: value, At: at.Add(time.Duration(seconds) * time.Second), By: by, Via: domain.ChannelAPI}
+		return domain.StoryChange{StoryID: "1", Type: kind, Value: value, At: at.Add(time.Duration(seconds) * time.Second), By: by, Via: domain.ChannelAPI}
 	}
 	events := []domain.Event{
 		moved(0, "2_current"), moved(10, "3_qa"), moved(20, "2_current"), moved(30, "3_qa"),
@@ -97,7 +97,7 @@ func TestALaterChangeHasTheEventOfALaterPage(t *testing.T) {
 		return domain.Event{ReceivedAt: at.Add(time.Duration(seconds) * time.Second), Record: r}
 	}
 	change := func(seconds int, to, by string) domain.StoryChange {
-		return domain.StoryChange{Type: domain.StageTransition, Value: to, At: at.Add(time.Duration(seconds) * time.Second), By: by, Via: domain.ChannelAPI}
+		return domain.StoryChange{StoryID: "1", Type: domain.StageTransition, Value: to, At: at.Add(time.Duration(seconds) * time.Second), By: by, Via: domain.ChannelAPI}
 	}
 	changes := []domain.StoryChange{change(0, "3_qa", "ann"), change(60, "2_current", "bob"), change(120, "3_qa", "zoe")}
 	all := []domain.Event{moved(1, "3_qa"), moved(61, "2_current"), moved(121, "3_qa")}

@@ -156,9 +156,9 @@ func (g *DigestRecord) Began(zone *time.Location) time.Time {
 		return at
 	}
 	from, _ := clockMinutes(g.Rules.Quiet.From)
-	began := time.Date(at.Year(), at.Month(), at.Day(), from/60, from%60, 0, 0, zone)
+	began := atClock(at, from, 0)
 	if !began.Before(at) {
-		began = time.Date(at.Year(), at.Month(), at.Day()-1, from/60, from%60, 0, 0, zone)
+		began = atClock(at, from, -1)
 	}
 	return began
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ type Event struct {
 	Record
 }
 
-// EventDetails are the fields of the known event types, for display.
+// EventDetails are the fields of the known event types, for display. Those that are texts are cut when a record is read.
 type EventDetails struct {
 	StoryID   string `json:"story_id"`
 	StoryName string `json:"story_name"`
@@ -145,13 +146,14 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 		fields["type"] = kind
 	}
 	if kind.Kind().OfStory {
-		for _, key := range []string{"story_id", "story_name", "from_stage", "to_stage"} {
-			if text, ok := fields[key].(string); ok {
+		for known := range reflect.TypeFor[EventDetails]().Fields() {
+			key := known.Tag.Get("json")
+			switch text, isText := fields[key].(string); {
+			case isText && key == "reason":
+				fields[key] = CutReason(text)
+			case isText:
 				fields[key] = CutText(text)
 			}
-		}
-		if reason, ok := fields["reason"].(string); ok {
-			fields["reason"] = CutReason(reason)
 		}
 	}
 	return encodeRecord(EventType(CutText(string(kind))), stamp, fields) // limits what is stored for each type

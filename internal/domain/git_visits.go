@@ -234,7 +234,11 @@ func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []Pa
 			}
 		}
 	}
-	for _, i := range p.credit(events) {
+	own := make([]*PastEvent, len(events))
+	for i := range events {
+		own[i] = &events[i]
+	}
+	for _, i := range p.credit(own) {
 		if m := p.Latest[i]; m.At.Before(p.Live) {
 			d := EventDetails{StoryID: m.StoryID, StoryName: names[m.StoryID], FromStage: m.From, ToStage: m.To}
 			text, _ := json.Marshal(d) // texts and numbers always encode
@@ -249,25 +253,19 @@ func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []Pa
 // Credit says of events of any projects, which nobody has caused through the gateway, who has committed them, as far as
 // the newest moves tell; past returns what is known of a project.
 func Credit(events []PastEvent, past func(project string) Past) {
-	places := map[string][]int{}
-	for i, e := range events {
-		places[e.Project] = append(places[e.Project], i)
+	own := map[string][]*PastEvent{}
+	for i := range events {
+		e := &events[i]
+		own[e.Project] = append(own[e.Project], e)
 	}
-	for project, list := range places {
-		own := make([]PastEvent, len(list))
-		for i, at := range list {
-			own[i] = events[at]
-		}
-		past(project).credit(own)
-		for i, at := range list {
-			events[at] = own[i]
-		}
+	for project, list := range own {
+		past(project).credit(list)
 	}
 }
 
 // credit names who has committed events of the project, and returns the indexes of the moves that none of them tells,
 // the newest first.
-func (p Past) credit(events []PastEvent) (untold []int) {
+func (p Past) credit(events []*PastEvent) (untold []int) {
 	if len(p.Latest) == 0 {
 		return nil
 	}

@@ -237,10 +237,10 @@ func (p *ProjectVisits) addOlder(o olderTransitions, n int) {
 }
 
 // chartOlder adds the finished stories among them to charts whose first day is start.
-func (p *ProjectVisits) chartOlder(c *Charts, start time.Time, finishes [][]bool) {
+func (p *ProjectVisits) chartOlder(c *Charts, start time.Time, isDone []bool) {
 	first := dayNumber(start)
 	for o, n := range p.older {
-		if !finishes[o.from][o.to] {
+		if isDone[o.from] || !isDone[o.to] {
 			continue
 		}
 		switch at := int(o.day - first); {

@@ -148,11 +148,16 @@ func (r *TargetRules) LastDigest(t time.Time) time.Time {
 			time.Duration(t.Nanosecond()))
 	}
 	at, _ := clockMinutes(r.DigestAt)
-	due := time.Date(t.Year(), t.Month(), t.Day(), at/60, at%60, 0, 0, t.Location())
+	due := atClock(t, at, 0)
 	if due.After(t) {
-		due = time.Date(t.Year(), t.Month(), t.Day()-1, at/60, at%60, 0, 0, t.Location())
+		due = atClock(t, at, -1)
 	}
 	return due
+}
+
+// atClock returns when it is so many minutes after midnight on t's day, or so many days later.
+func atClock(t time.Time, minutes, days int) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day()+days, minutes/60, minutes%60, 0, 0, t.Location())
 }
 
 // Span says in a word or two what a digest is about: the time that quiet hours held back, or that of its rules.
@@ -181,9 +186,9 @@ func (r *TargetRules) TellsAt(t time.Time) time.Time {
 		return t
 	}
 	to, _ := clockMinutes(r.Quiet.To)
-	end := time.Date(t.Year(), t.Month(), t.Day(), to/60, to%60, 0, 0, t.Location())
+	end := atClock(t, to, 0)
 	if !end.After(t) {
-		end = time.Date(t.Year(), t.Month(), t.Day()+1, to/60, to%60, 0, 0, t.Location())
+		end = atClock(t, to, 1)
 	}
 	return end
 }

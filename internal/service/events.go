@@ -130,7 +130,7 @@ const maxChanges = 5000
 // time only the newest may be known.
 func (s *Events) Caused(ctx context.Context, events []domain.Event) ([]domain.PastEvent, error) {
 	if len(events) == 0 || s.Available() != nil {
-		return domain.Histories(events, nil), nil
+		return domain.History(events, nil), nil
 	}
 	from, to := events[0].ReceivedAt, events[0].ReceivedAt
 	for _, e := range events {
@@ -142,7 +142,7 @@ func (s *Events) Caused(ctx context.Context, events []domain.Event) ([]domain.Pa
 		}
 	}
 	changes, err := s.store.ChangesBetween(ctx, from.Add(-domain.ChangeSeen), to.Add(time.Second), maxChanges)
-	return domain.Histories(events, changes), err
+	return domain.History(events, changes), err
 }
 
 // pendingRead is a queued read. Its caller waits for stored.
