@@ -31,7 +31,9 @@ var alertKinds = []struct {
 }{
 	{AlertQuestion, "asks", SignalCaution, func(a Alert) string { return a.Agent + " asks" + a.about() }},
 	{AlertStore, "store failed", SignalStop, func(Alert) string { return "the last write to the database failed" }},
-	{AlertUnreachable, "unreachable", SignalStop, func(a Alert) string { return "project " + a.Project + " is unreachable" }},
+	{AlertUnreachable, "unreachable", SignalStop, func(a Alert) string {
+		return "project " + a.Project + " is unreachable"
+	}},
 	{AlertBlocked, "blocked", SignalStop, func(a Alert) string { return a.story() + " is blocked" }},
 	{AlertMerge, "merge failed", SignalCaution, func(a Alert) string { return "merge failed of " + a.story() }},
 	{AlertBot, "bot failed", SignalStop, func(Alert) string { return "the chat bot has failed" }},

@@ -42,7 +42,7 @@ type Event struct {
 	Record
 }
 
-// EventDetails are the fields of the known event types, for display. Those that are texts are cut when a record is read.
+// EventDetails are the fields of the known event types, for display. Its texts are cut when a record is read.
 type EventDetails struct {
 	StoryID   string `json:"story_id"`
 	StoryName string `json:"story_name"`

@@ -256,9 +256,10 @@ func pushover(u *url.URL) *receiver {
 
 // posts returns a receiver to which the JSON object that body returns is sent, with pairs of header names and values.
 func posts(to *url.URL, limit int, body func(domain.Message) map[string]any, header ...string) *receiver {
-	return &receiver{endpoint: to, limit: limit, requests: func(_ *domain.Target, m domain.Message, _ time.Time) []request {
+	requests := func(_ *domain.Target, m domain.Message, _ time.Time) []request {
 		return []request{jsonTo(to, body(m), header...)}
-	}}
+	}
+	return &receiver{endpoint: to, limit: limit, requests: requests}
 }
 
 // jsonTo returns a request with a JSON body and pairs of header names and values.

@@ -60,7 +60,8 @@ func New(o Options) *Sender {
 		if o.Dial != nil {
 			return o.Dial
 		}
-		return (&net.Dialer{Control: upstream.Control(func(a netip.Addr) string { return s.guard.check(a, plain) }), Timeout: attemptLimit}).DialContext
+		allow := upstream.Control(func(a netip.Addr) string { return s.guard.check(a, plain) })
+		return (&net.Dialer{Control: allow, Timeout: attemptLimit}).DialContext
 	}
 	secure := dial(false)
 	s.transport = &http.Transport{
