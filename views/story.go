@@ -72,7 +72,7 @@ func storyHTML(s domain.Story) (html string, hasTasks bool) {
 	if s.File == nil {
 		return "", false
 	}
-	html, boxes := markdown.WithBoxes(s.File.Body)
+	html, boxes := markdown.HTML(s.File.Body)
 	same := func(box string, t domain.Task) bool { return box == t.Text }
 	return html, len(boxes) > 0 && slices.EqualFunc(boxes, s.File.Tasks, same)
 }

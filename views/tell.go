@@ -1,7 +1,6 @@
 package views
 
 import (
-	"net/url"
 	"strings"
 
 	"switchyard/internal/domain"
@@ -47,19 +46,4 @@ func chooses(stories int) string {
 		return "it"
 	}
 	return "all " + thousands(stories)
-}
-
-// StoryOf returns the story of an address as StoryURL makes it.
-func StoryOf(address string) (ref domain.StoryRef, ok bool) {
-	rest, isStory := strings.CutPrefix(address, "/projects/")
-	project, id, found := strings.Cut(rest, "/stories/")
-	if !isStory || !found {
-		return ref, false
-	}
-	project, err := url.PathUnescape(project)
-	if err != nil {
-		return ref, false
-	}
-	id, err = url.PathUnescape(id)
-	return domain.StoryRef{Project: project, ID: id}, err == nil
 }

@@ -91,8 +91,7 @@ func (c *Console) authorName(who string) string {
 // named adds the names of agents and stories, of those on a board, to entries that have their ids.
 func (c *Console) named(ctx context.Context, entries []domain.AuditEntry) []views.AuditLine {
 	lines := make([]views.AuditLine, len(entries))
-	wanted := map[string]map[string][]*views.AuditLine{} // by project and story
-	s := c.service.Overview.Snapshot(ctx)
+	registry := c.service.Overview.Snapshot(ctx).Registry
 	for i, e := range entries {
 		line := &lines[i]
 		*line = views.AuditLine{AuditEntry: e, By: c.authorName(e.Who)}
@@ -101,26 +100,12 @@ func (c *Console) named(ctx context.Context, entries []domain.AuditEntry) []view
 		}
 		for at, letter := range e.Subject {
 			project := e.Subject[:at]
-			if _, known := s.Registry.Index(project); letter == '/' && known {
+			if _, known := registry.Index(project); letter == '/' && known {
 				line.Project, line.Story = project, domain.StoryRef{Project: project, ID: e.Subject[at+1:]}
 			}
 		}
-		if stories := wanted[line.Project]; stories == nil {
-			wanted[line.Project] = map[string][]*views.AuditLine{}
-		}
-		wanted[line.Project][line.Story.ID] = append(wanted[line.Project][line.Story.ID], line)
-	}
-	for project, stories := range wanted {
-		at, known := s.Registry.Index(project)
-		if !known {
-			continue
-		}
-		for _, stage := range s.Pipelines[at].Stages {
-			for _, item := range stage.Items {
-				for _, line := range stories[item.StoryID] {
-					line.Story.Name = item.StoryName
-				}
-			}
+		if item, _ := c.service.Pipelines.Known(line.Project, line.Story.ID); item != nil {
+			line.Story.Name = item.StoryName
 		}
 	}
 	return lines

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 
@@ -94,8 +95,9 @@ func (c *Console) MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) showError(w http.ResponseWriter, r *http.Request, status int, message string) {
-	title, next := errorWords(status)
-	p := views.ErrorProps{Status: status, Title: title, Message: message, Next: next}
+	words := errorWords[status]
+	title := cmp.Or(words.title, http.StatusText(status))
+	p := views.ErrorProps{Status: status, Title: title, Message: message, Next: words.next}
 	if name := web.PathParam(r, "name"); status == http.StatusNotFound && web.PathParam(r, "story_id") != "" {
 		if _, found := c.service.Projects.Registry().Find(name); found {
 			p.Project = name
@@ -107,26 +109,24 @@ func (c *Console) showError(w http.ResponseWriter, r *http.Request, status int, 
 	}
 }
 
-func errorWords(status int) (title, next string) {
-	switch status {
-	case http.StatusBadRequest:
-		return "Bad request", "Check the address, or go back and correct what you entered."
-	case http.StatusRequestEntityTooLarge:
-		return "Too large", "Go back and shorten what you entered."
-	case http.StatusNotFound:
-		return "Not found", "It may have been renamed or removed. Check the address, or search for it by name."
-	case http.StatusForbidden:
-		return "Not allowed", "Ask an administrator, or log in with a token that has the role."
-	case http.StatusMethodNotAllowed:
-		return "Nothing to show here", "Go back to the page that you came from and use its buttons."
-	case http.StatusInternalServerError:
-		return "Internal error", "Try again. If it happens again, give the gateway’s administrator " +
-			"the number of the request."
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return http.StatusText(status), "This may be temporary: reload the page in a moment."
-	}
-	return http.StatusText(status), ""
+// errorWords are the title of an error's page, "" for the status in words, and what the reader can do.
+var errorWords = map[int]struct{ title, next string }{
+	http.StatusBadRequest:            {"Bad request", "Check the address, or go back and correct what you entered."},
+	http.StatusRequestEntityTooLarge: {"Too large", "Go back and shorten what you entered."},
+	http.StatusNotFound: {
+		"Not found", "It may have been renamed or removed. Check the address, or search for it by name.",
+	},
+	http.StatusForbidden:        {"Not allowed", "Ask an administrator, or log in with a token that has the role."},
+	http.StatusMethodNotAllowed: {"Nothing to show here", "Go back to the page that you came from and use its buttons."},
+	http.StatusInternalServerError: {
+		"Internal error", "Try again. If it happens again, give the gateway’s administrator the number of the request.",
+	},
+	http.StatusBadGateway:         {next: soonOver},
+	http.StatusServiceUnavailable: {next: soonOver},
+	http.StatusGatewayTimeout:     {next: soonOver},
 }
+
+const soonOver = "This may be temporary: reload the page in a moment."
 
 // frame fills in what every page shows around its content. It consumes the reader's notice, if there is one.
 func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) views.Frame {

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gorilla/securecookie"
@@ -56,6 +57,19 @@ func fieldError(err error) views.FieldError {
 		return views.FieldError{Message: views.Sentence(message)}
 	}
 	return views.FieldError{}
+}
+
+// first sorts those of a list that are so before the others.
+func first[T any](list []T, is func(T) bool) {
+	slices.SortStableFunc(list, func(a, b T) int {
+		switch {
+		case is(a) == is(b):
+			return 0
+		case is(a):
+			return -1
+		}
+		return 1
+	})
 }
 
 func seeOther(w http.ResponseWriter, r *http.Request, address string) error {

@@ -31,16 +31,11 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next := form.Get("next")
-	switch err := c.sessions.LogIn(w, r, domain.Secret(strings.TrimSpace(form.Get("token")))); domain.CodeOf(err) {
-	case "":
-	case domain.Unauthorized:
-		return c.askForToken(w, r, http.StatusUnauthorized,
-			views.LoginProps{Next: next, Problem: "This is neither the admin token nor another valid one."})
-	case domain.RateLimited:
-		return c.askForToken(w, r, http.StatusTooManyRequests, views.LoginProps{
-			Next: next, Problem: "Too many wrong tokens from this address. Try again in a minute.",
-		})
-	default:
+	err = c.sessions.LogIn(w, r, domain.Secret(strings.TrimSpace(form.Get("token"))))
+	if problem := tokenProblems[domain.CodeOf(err)]; problem != "" {
+		return c.askForToken(w, r, web.StatusOf(err), views.LoginProps{Next: next, Problem: problem})
+	}
+	if err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
@@ -50,6 +45,11 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 			views.Notice{Text: "Logged in. Choose Sign in again to go to the identity provider."})
 	}
 	return seeOther(w, r, next)
+}
+
+var tokenProblems = map[domain.Code]string{
+	domain.Unauthorized: "This is neither the admin token nor another valid one.",
+	domain.RateLimited:  "Too many wrong tokens from this address. Try again in a minute.",
 }
 
 func (c *Console) LogOut(w http.ResponseWriter, r *http.Request) error {

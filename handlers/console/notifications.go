@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -118,25 +117,15 @@ func (c *Console) targetRows(r *http.Request, p *views.NotificationsProps) error
 		}
 		p.Targets = append(p.Targets, row)
 	}
-	slices.SortStableFunc(p.Targets, func(a, b views.TargetRow) int { // what needs somebody first
-		switch {
-		case a.Failing() == b.Failing():
-			return 0
-		case a.Failing():
-			return -1
-		}
-		return 1
-	})
+	first(p.Targets, func(t views.TargetRow) bool { return t.Failing() })
 	return nil
 }
 
 // AddTarget takes the form that adds a target. A webhook's secret is shown once, in the answer.
 func (c *Console) AddTarget(w http.ResponseWriter, r *http.Request, fields url.Values) error {
-	t := domain.Target{
-		Name: fields.Get("name"), URL: targetAddress(fields.Get("url")), Rules: targetRules(fields), Enabled: true,
-	}
+	t, form := targetForm(fields)
+	t.Enabled = true
 	added, err := c.service.Targets.Add(r.Context(), t)
-	form := &views.TargetForm{Kind: fields.Get("kind"), Name: t.Name, URL: fields.Get("url"), Rules: t.Rules}
 	if form.Error = fieldError(err); form.Error.Message != "" {
 		return c.showNotifications(w, r, form, views.GivenToken{}, err)
 	}
@@ -161,11 +150,9 @@ func (c *Console) ChangeTarget(w http.ResponseWriter, r *http.Request, fields ur
 	if err != nil {
 		return err
 	}
-	t := domain.Target{
-		Name: fields.Get("name"), URL: targetAddress(fields.Get("url")), Rules: targetRules(fields), Enabled: before.Enabled,
-	}
+	t, form := targetForm(fields)
+	t.Enabled, form.ID, form.Kind = before.Enabled, before.ID, ""
 	_, secret, err := c.service.Targets.Change(r.Context(), before.ID, t)
-	form := &views.TargetForm{ID: before.ID, Name: t.Name, URL: fields.Get("url"), Rules: t.Rules}
 	if form.Error = fieldError(err); form.Error.Message != "" {
 		return c.showNotifications(w, r, form, views.GivenToken{}, err)
 	}
@@ -224,8 +211,7 @@ func (c *Console) DoTarget(w http.ResponseWriter, r *http.Request) error {
 
 // TestTarget sends a test message to the target in the form that adds one, and shows the form again.
 func (c *Console) TestTarget(w http.ResponseWriter, r *http.Request, fields url.Values) error {
-	t := domain.Target{Name: fields.Get("name"), URL: targetAddress(fields.Get("url")), Rules: targetRules(fields)}
-	form := &views.TargetForm{Kind: fields.Get("kind"), Name: t.Name, URL: fields.Get("url"), Rules: t.Rules}
+	t, form := targetForm(fields)
 	sent, err := c.service.Targets.TestFirst(r.Context(), t)
 	form.Error = fieldError(err)
 	switch {
@@ -253,6 +239,13 @@ func (c *Console) PreviewTarget(w http.ResponseWriter, r *http.Request, fields u
 		return err
 	}
 	return c.writeFragment(w, r, views.TargetPreview(props))
+}
+
+// targetForm reads a form: the target that it describes, and how it is shown again.
+func targetForm(fields url.Values) (domain.Target, *views.TargetForm) {
+	name, address, rules := fields.Get("name"), fields.Get("url"), targetRules(fields)
+	return domain.Target{Name: name, URL: targetAddress(address), Rules: rules},
+		&views.TargetForm{Kind: fields.Get("kind"), Name: name, URL: address, Rules: rules}
 }
 
 // targetRules reads the rules in a form. The service checks them.

@@ -37,11 +37,11 @@ func (c *Console) Waiting(w http.ResponseWriter, r *http.Request) error {
 func (c *Console) Tell(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	var stories []domain.StoryRef
 	for _, address := range fields["story"] {
-		ref, ok := views.StoryOf(address)
-		if !ok {
+		project, id := placeOf(address)
+		if id == "" {
 			return domain.Errorf(domain.Invalid, "story: must be the address of a story")
 		}
-		stories = append(stories, ref)
+		stories = append(stories, domain.StoryRef{Project: project, ID: id})
 	}
 	next := localPath(fields.Get("next"))
 	told, rooms, err := c.service.Bot.Tell(r.Context(), fields.Get("word"), stories)

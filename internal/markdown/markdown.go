@@ -60,14 +60,9 @@ var converter = sync.OnceValue(func() goldmark.Markdown {
 })
 
 // HTML renders Markdown (CommonMark with GitHub's tables, strikethrough, task lists and bare links). A text that is too
-// long, or that would take too much time, memory or HTML, is shown as it is, cut after maxText.
-func HTML(source string) string {
-	html, _ := WithBoxes(source)
-	return html
-}
-
-// WithBoxes renders like HTML and also returns what the lines of the check boxes say, as written, in order.
-func WithBoxes(source string) (html string, boxes []string) {
+// long, or that would take too much time, memory or HTML, is shown as it is, cut after maxText. boxes are what the
+// lines of its check boxes say, as written, in order.
+func HTML(source string) (html string, boxes []string) {
 	defer func() {
 		if failed := recover(); failed == (tooCostly{}) {
 			html, boxes = plain(source), nil
