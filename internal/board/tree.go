@@ -23,10 +23,8 @@ type tree struct {
 	dir     *os.File
 	read    map[string]identity // of the files that were read
 	newest  int64               // the last change of these, in nanoseconds
-	last    string              // the file that Read was last asked for, and what is in it
-	text    []byte
-	content []byte   // of each file, if not nil
-	temps   []string // files that we have left
+	content []byte              // of each file, if not nil
+	temps   []string            // files that we have left
 }
 
 func openTree(dir string) (*tree, error) {
@@ -90,18 +88,11 @@ func (t *tree) Read(name string) []byte {
 	if t.content != nil {
 		return t.content
 	}
-	if name == t.last {
-		return t.text
-	}
 	file, err := t.file(name)
 	if err != nil || file.identity.size > maxSize(name) {
 		return nil
 	}
-	t.last, t.text = name, file.content
-	if t.text == nil {
-		t.text = []byte{}
-	}
-	return t.text
+	return file.content
 }
 
 func (t *tree) file(name string) (*storyFile, error) {
@@ -185,9 +176,6 @@ func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity
 		} else if err != nil {
 			return nil, err
 		}
-	}
-	if t.read[t.last] != files[t.last] {
-		t.last = "" // it has changed meanwhile
 	}
 	if missing == len(rules.paths) {
 		return nil, &fs.PathError{Op: "open", Path: rules.paths[0], Err: syscall.ENOENT}

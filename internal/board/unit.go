@@ -9,10 +9,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// unit is what was last read of one. Readers use its name only.
+// unit is what was last read of one.
 type unit struct {
 	name    string
-	place   int // among all
 	stories []unitStory
 	stable  bool      // any change since it was read shows in its files' identities
 	torn    time.Time // when it was first found torn
@@ -43,17 +42,12 @@ func (u *unit) load(s *units, rules *rules, tree *tree) *unit {
 	case len(entries) == 0:
 		return nil
 	}
-	next := &unit{name: u.name, place: u.place, stories: make([]unitStory, len(entries))}
+	next := &unit{name: u.name, stories: make([]unitStory, len(entries))}
 	for i, e := range entries {
 		next.stories[i] = e.read(tree, now)
 	}
 	next.stable = now.UnixNano()-tree.newest >= int64(coarseTick)
 	return next
-}
-
-// tellsOf reports whether a unit has the same stories as another, in the same order.
-func (u *unit) tellsOf(other *unit) bool {
-	return slices.EqualFunc(u.stories, other.stories, func(a, b unitStory) bool { return a.file.id == b.file.id })
 }
 
 // broken returns the unit while its files are being written, or stay broken.

@@ -24,7 +24,6 @@ type units struct {
 	sweeps bool // the first scan removes the temporary files that a killed process has left
 	files  map[string]identity
 	units  map[string]*unit
-	order  []*unit  // by their names
 	others []string // stages met that the rules do not have
 	stages []*stage
 	again  time.Time             // as due
@@ -35,18 +34,7 @@ type units struct {
 type index struct {
 	rules  *rules
 	stages []stageRule
-	units  []*unit
-	places map[string]place // by story
-}
-
-type place struct{ unit, story int }
-
-// unit returns the unit of a story, nil for none.
-func (x *index) unit(story string) *unit {
-	if at, known := x.places[story]; known {
-		return x.units[at.unit]
-	}
-	return nil
+	units  map[string]string // by story
 }
 
 func (s *units) due() time.Time { return s.again }
@@ -76,22 +64,23 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		return nil, err
 	}
 	defer tree.close()
-	known := s.index.Load()
+	var rules *rules
+	if known := s.index.Load(); known != nil {
+		rules = known.rules
+	}
 	settled := false
 	dirty := map[string]bool{}
-	if changed == nil || known == nil {
-		var rules *rules
-		if known != nil && known.rules.source != nil {
-			rules = known.rules
-		} else if rules, err = s.open(tree); errors.Is(err, errTorn) {
-			if known != nil {
-				rules = known.rules
+	if changed == nil || rules == nil {
+		if rules == nil || rules.source == nil {
+			now, err := s.open(tree)
+			if err != nil && !errors.Is(err, errTorn) {
+				return nil, err
 			}
-		} else if err != nil {
-			return nil, err
+			if rules == nil || err == nil {
+				settled = rules != nil && rules.config != now.config
+				rules = now
+			}
 		}
-		settled = known != nil && known.rules.config != rules.config
-		known = &index{rules: rules}
 		files, err := tree.walk(rules, s.watch)
 		if err != nil {
 			return nil, err
@@ -126,9 +115,9 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		}
 		dirty[name] = true
 	}
-	if source := known.rules.source; source != nil {
+	if rules.source != nil {
 		fresh := false
-		tree.content, fresh, s.again, err = source(len(dirty) > 0)
+		tree.content, fresh, s.again, err = rules.source(len(dirty) > 0)
 		if err != nil {
 			return nil, err
 		}
@@ -136,10 +125,9 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 			dirty[name] = fresh
 		}
 		if fresh {
-			dirty[known.rules.unit(known.rules.paths[0]+"/x")] = true
+			dirty[rules.unit(rules.paths[0]+"/x")] = true
 		}
 	}
-	same := true // stories in each unit
 	for name, u := range s.units {
 		dirty[name] = dirty[name] || !u.torn.IsZero() || !u.stable && changed == nil
 	}
@@ -149,33 +137,19 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 			continue
 		}
 		was := cmp.Or(s.units[name], &unit{name: name})
-		now := was.load(s, known.rules, tree)
-		if now == nil {
+		if s.units[name] = was.load(s, rules, tree); s.units[name] == nil {
 			delete(s.units, name)
-			same = same && len(was.stories) == 0
-			continue
-		}
-		s.units[name] = now
-		if same = same && len(was.stories) > 0 && now.tellsOf(was); same {
-			s.order[now.place] = now
 		}
 	}
-	if !same {
-		s.order = slices.SortedFunc(maps.Values(s.units), func(a, b *unit) int { return compareNatural(a.name, b.name) })
-		for i, u := range s.order {
-			u.place = i
-		}
-	}
-	s.build(known, same, settled)
+	s.build(rules, settled)
 	return s.stages, nil
 }
 
-// build puts the stories into stages. Of a story that is in several units the first counts. Same says that in each unit
-// are those that were there.
-func (s *units) build(known *index, same, settled bool) {
+// build puts the stories into stages. Of a story that is in several units the first counts.
+func (s *units) build(rules *rules, settled bool) {
 	var last map[string]string
 	ruled := map[string]int{} // by key, and folded key
-	stages := slices.Clone(known.rules.stages)
+	stages := slices.Clone(rules.stages)
 	for _, key := range s.others {
 		stages = append(stages, stageRule{key: key})
 	}
@@ -184,23 +158,16 @@ func (s *units) build(known *index, same, settled bool) {
 			ruled[fold(rule.key)] = i
 		}
 	}
-	next := &index{rules: known.rules, units: slices.Clone(s.order)}
-	if old := s.index.Load(); same && old != nil {
-		next.places = old.places
-	} else {
-		next.places = s.places()
-	}
+	next := &index{rules: rules, units: make(map[string]string, len(s.files))}
 	lists := make([][]*file, len(stages))
-	for i, st := range s.stages[:min(len(s.stages), len(lists))] {
-		lists[i] = make([]*file, 0, len(st.files)+1)
-	}
-	for i, u := range s.order {
-		for j := range u.stories {
-			story := &u.stories[j]
+	for _, name := range slices.SortedFunc(maps.Keys(s.units), compareNatural) {
+		for i := range s.units[name].stories {
+			story := &s.units[name].stories[i]
 			f := story.file
-			if next.places[f.id] != (place{i, j}) {
+			if next.units[f.id] != "" {
 				continue
 			}
+			next.units[f.id] = name
 			if story.key == "" { // where it was
 				story.key = stages[0].key
 				if f.story == nil {
@@ -227,23 +194,11 @@ func (s *units) build(known *index, same, settled bool) {
 	s.stages = make([]*stage, len(stages))
 	for i, rule := range stages {
 		s.stages[i] = &stage{
-			name: rule.name(i), label: cmp.Or(rule.label, rule.key), fixed: cmp.Or(rule.refusal, known.rules.refusal),
+			name: rule.name(i), label: cmp.Or(rule.label, rule.key), fixed: cmp.Or(rule.refusal, rules.refusal),
 			settled: settled, files: lists[i],
 		}
 	}
 	s.index.Store(next)
-}
-
-func (s *units) places() map[string]place {
-	places := make(map[string]place, max(len(s.files), len(s.order)))
-	for i, u := range s.order {
-		for j := range u.stories {
-			if _, twice := places[u.stories[j].file.id]; !twice {
-				places[u.stories[j].file.id] = place{i, j}
-			}
-		}
-	}
-	return places
 }
 
 // lastKeys returns the keys of the stages that the stories were last in.
@@ -270,12 +225,7 @@ func (s *units) past() Past {
 	known := s.index.Load()
 	return Past{
 		Paths: known.rules.paths, Config: known.rules.config, Unit: known.rules.unit,
-		Now: func(story string) string {
-			if u := known.unit(story); u != nil {
-				return u.name
-			}
-			return ""
-		},
+		Now: func(story string) string { return known.units[story] },
 		Stories: func(unit string, files Files) map[string]string {
 			found, _ := known.rules.stories(unit, files) // what is there so far
 			stages := make(map[string]string, len(found))

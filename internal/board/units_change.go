@@ -24,7 +24,7 @@ const (
 // lock makes the lock directory of the layout's tool.
 func (s *units) lock(id string) (unlock func(), err error) {
 	known := s.index.Load()
-	if known.rules.lock == nil || known.unit(id) == nil {
+	if known.rules.lock == nil || known.units[id] == "" {
 		return func() {}, nil
 	}
 	root, err := os.OpenRoot(s.dir)
@@ -92,7 +92,7 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 		if r.blocked != "" {
 			return nil, domain.Errorf(domain.Invalid, "blocked: the board's own tool says so; it is to be changed there")
 		}
-		exists := func(id string) bool { return known.unit(id) != nil }
+		exists := func(id string) bool { return known.units[id] != "" }
 		if err := s.notes.set(story.ID, strings.TrimSpace(*c.Blocked), exists); err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 	if known.rules.source != nil || c.Blocked != nil {
 		return nil, nil
 	}
-	return fileSet{known.unit(story.ID).name: {r.path: true, cmp.Or(r.status, r.path): true}}, nil
+	return fileSet{known.units[story.ID]: {r.path: true, cmp.Or(r.status, r.path): true}}, nil
 }
 
 // write changes the file of a record that has its boxes or its stage.

@@ -19,11 +19,11 @@ func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
 			return e, 0, err
 		}
 	}
-	unit := known.unit(id)
-	if unit == nil {
+	unit := known.units[id]
+	if unit == "" {
 		return e, 0, fs.ErrNotExist
 	}
-	entries, err := known.rules.stories(unit.name, tree)
+	entries, err := known.rules.stories(unit, tree)
 	if err != nil && !errors.Is(err, errTorn) {
 		return e, 0, domain.WrapError(domain.Unavailable, err, "the story's file cannot be read: "+err.Error())
 	}
