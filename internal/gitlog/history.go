@@ -3,7 +3,6 @@ package gitlog
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,9 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 const (
@@ -25,25 +24,15 @@ const (
 	maxText = 1000
 )
 
-// Commit is a commit in the history of HEAD. It is shared and must not be changed.
-type Commit struct {
-	Hash    string
-	Author  string
-	At      time.Time // of the commit, to the second
-	Subject string
-	// What it changes, for a merge against its first parent; zero when unknown.
-	Files, Added, Removed int
-}
-
 // recordFormat makes git print a commit as hash, author, time and subject, one per line, and then the whole message.
 const recordFormat = "--format=%H%n%an%n%ct%n%s%n%B"
 
 // history reads the commits of a range, newest first, and returns for each id the commits whose messages contain it as
-// a word, at most perStory each. Commits that are in known are taken from there.
-func (r repository) history(ctx context.Context, ids *words, known map[string]*Commit, revisions ...string) (
-	found map[string][]*Commit, err error,
+// a word, at most perStory each.
+func (r repository) history(ctx context.Context, ids *words, revisions ...string) (
+	found map[string][]*wire.Commit, err error,
 ) {
-	found = map[string][]*Commit{}
+	found = map[string][]*wire.Commit{}
 	args := append([]string{
 		"log", "-z", "--no-color", "--encoding=UTF-8", "--max-count=" + strconv.Itoa(maxCommits),
 		recordFormat,
@@ -61,7 +50,6 @@ func (r repository) history(ctx context.Context, ids *words, known map[string]*C
 			if commit == nil {
 				continue
 			}
-			commit = cmp.Or(known[commit.Hash], commit)
 			for _, id := range ids.in(message) {
 				if list := found[id]; len(list) < perStory {
 					found[id] = append(list, commit)
@@ -93,7 +81,7 @@ func readRecord(out *bufio.Reader, delimiter byte) ([]byte, error) {
 
 // parseRecord parses a commit printed as recordFormat. It returns nil for a malformed one. The message shares the
 // memory of the record; the commit does not.
-func parseRecord(record []byte) (commit *Commit, message []byte) {
+func parseRecord(record []byte) (commit *wire.Commit, message []byte) {
 	fields := bytes.SplitN(record, []byte("\n"), 5)
 	if len(fields) < 5 {
 		return nil, nil
@@ -102,8 +90,8 @@ func parseRecord(record []byte) (commit *Commit, message []byte) {
 	if err != nil {
 		return nil, nil
 	}
-	return &Commit{
-		Hash: string(fields[0]), Author: limit(fields[1]), At: time.Unix(seconds, 0), Subject: limit(fields[3]),
+	return &wire.Commit{
+		Hash: string(fields[0]), Author: limit(fields[1]), AtMS: max(0, seconds*1000), Subject: limit(fields[3]),
 	}, fields[4]
 }
 
@@ -112,13 +100,14 @@ func limit(text []byte) string {
 	return strings.ToValidUTF8(domain.CutBytes(string(text), maxText), "\ufffd")
 }
 
-// count fills in what each of the commits, by their hashes, changes. The numbers stay zero when git fails.
-func (r repository) count(ctx context.Context, commits map[string]*Commit) error {
+// count fills in what each of the commits, by their hashes, changes, a merge against its first parent. The numbers stay
+// zero when git fails.
+func (r repository) count(ctx context.Context, commits map[string]*wire.Commit) error {
 	if len(commits) == 0 {
 		return nil
 	}
 	input := strings.Join(slices.Collect(maps.Keys(commits)), "\n") + "\n"
-	var current *Commit
+	var current *wire.Commit
 	return r.stream(ctx, strings.NewReader(input), func(out *bufio.Reader) error {
 		for {
 			line, err := readRecord(out, '\n')
@@ -128,15 +117,15 @@ func (r repository) count(ctx context.Context, commits map[string]*Commit) error
 			if hash, isHash := bytes.CutPrefix(line, []byte{0}); isHash {
 				current = commits[string(hash)]
 			} else if current != nil {
-				current.add(line)
+				addLines(current, line)
 			}
 		}
 	}, "log", "--stdin", "--no-walk=unsorted", "--first-parent", "-m", "--no-color", "--no-ext-diff", "--no-textconv",
 		"-M", "--ignore-submodules=all", "--numstat", "--format=%x00%H")
 }
 
-// add counts a line of --numstat: lines added, lines removed, path. The first two are hyphens for a binary file.
-func (c *Commit) add(line []byte) {
+// addLines counts a line of --numstat: lines added, lines removed, path. The first two are hyphens for a binary file.
+func addLines(c *wire.Commit, line []byte) {
 	fields := bytes.SplitN(line, []byte("\t"), 3)
 	if len(fields) < 3 {
 		return

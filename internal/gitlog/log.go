@@ -3,6 +3,7 @@
 package gitlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 const (
@@ -48,7 +50,7 @@ type Log struct {
 	days    int // of which the moves are read
 
 	mu      sync.RWMutex
-	commits map[string][]*Commit // by story, newest first; nil while there is no work tree
+	commits map[string][]*wire.Commit // by story, newest first; nil while there is no work tree
 	branch  string
 	moves   atomic.Pointer[Moves]
 
@@ -71,17 +73,18 @@ func New(o Options) *Log {
 }
 
 // Commits returns the newest commits, at most 50, whose message contains the story's id as a word, newest first. It is
-// nil when there is no git or work tree, or nothing has been read yet. The caller must not change it.
-func (l *Log) Commits(story string) []*Commit {
+// nil when there is no git or work tree, or nothing has been read yet.
+func (l *Log) Commits(story string) wire.Commits {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.commits == nil {
 		return nil
 	}
-	if list := l.commits[story]; list != nil {
-		return list
+	list := wire.Commits{}
+	for _, commit := range l.commits[story] {
+		list = append(list, *commit)
 	}
-	return []*Commit{}
+	return list
 }
 
 // Branch returns the name of the branch that is checked out, "" for none.
@@ -171,7 +174,7 @@ func (l *Log) update(ctx context.Context, view *board.View) error {
 	next := maps.Clone(l.commits)
 	switch goesOn := head == l.head || l.repository.contains(ctx, head, l.head); {
 	case !goesOn || next == nil || len(l.searched) > 2*len(ids)+1000:
-		next, l.searched = map[string][]*Commit{}, map[string]bool{}
+		next, l.searched = map[string][]*wire.Commit{}, map[string]bool{}
 	case head != l.head:
 		if err := l.read(ctx, next, slices.Collect(maps.Keys(l.searched)), head, "^"+l.head); err != nil {
 			return err
@@ -192,39 +195,29 @@ func (l *Log) update(ctx context.Context, view *board.View) error {
 }
 
 // read adds the commits of revisions that mention any of ids to next.
-func (l *Log) read(ctx context.Context, next map[string][]*Commit, ids []string, revisions ...string) error {
-	counted := map[string]*Commit{} // by hash, not to be counted again
-	for _, list := range l.commits {
-		for _, commit := range list {
-			if commit.Files > 0 {
-				counted[commit.Hash] = commit
-			}
-		}
-	}
-	found, err := l.repository.history(ctx, newWords(ids), counted, revisions...)
+func (l *Log) read(ctx context.Context, next map[string][]*wire.Commit, ids []string, revisions ...string) error {
+	found, err := l.repository.history(ctx, newWords(ids), revisions...)
 	if err != nil {
 		return err
 	}
-	fresh := map[string]*Commit{}
+	commits := map[string]*wire.Commit{}
 	for _, list := range found {
 		for _, commit := range list {
-			if counted[commit.Hash] == nil {
-				fresh[commit.Hash] = commit
-			}
+			commits[commit.Hash] = commit
 		}
 	}
-	if err := l.repository.count(ctx, fresh); err != nil {
+	if err := l.repository.count(ctx, commits); err != nil {
 		return err
 	}
 	for id, list := range found {
 		list = append(list, next[id]...)
-		slices.SortStableFunc(list, func(a, b *Commit) int { return b.At.Compare(a.At) })
+		slices.SortStableFunc(list, func(a, b *wire.Commit) int { return cmp.Compare(b.AtMS, a.AtMS) })
 		next[id] = list[:min(len(list), perStory)]
 	}
 	return nil
 }
 
-func (l *Log) publish(commits map[string][]*Commit) {
+func (l *Log) publish(commits map[string][]*wire.Commit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.commits, l.branch = commits, ""

@@ -20,9 +20,9 @@ import (
 // committed is what git knows.
 type committed struct{ moves *gitlog.Moves }
 
-func (c committed) Commits(string) []*gitlog.Commit { return nil }
-func (c committed) Moves() *gitlog.Moves            { return c.moves }
-func (c committed) Branch() string                  { return "main" }
+func (c committed) Commits(string) wire.Commits { return nil }
+func (c committed) Moves() *gitlog.Moves        { return c.moves }
+func (c committed) Branch() string              { return "main" }
 
 func TestTheHistoryIsServedInParts(t *testing.T) {
 	known := &gitlog.Moves{ID: "x", Complete: true}

@@ -14,23 +14,17 @@ import (
 	"switchyard/internal/wire"
 )
 
-// pipeline answers with the stages and their stories. A view of the board is encoded once, on first use.
-type pipeline struct {
-	project string
-	board   Board
-	version func(*board.View) string
-	branch  func() string
-	past    func() *domain.Reading
-
+// encodedPipeline keeps a view of the board encoded: that is done once, on first use.
+type encodedPipeline struct {
 	mu   sync.Mutex
 	tag  string // of what body shows
 	most int    // how many stories
 	body []byte
 }
 
-// serve answers with at most ?items= stories: 304 to clients that already have them, 503 while the work directory
-// cannot be read.
-func (p *pipeline) serve(w http.ResponseWriter, r *http.Request) error {
+// pipeline answers with the stages and at most ?items= stories: 304 to clients that already have them, 503 while the
+// work directory cannot be read.
+func (s *server) pipeline(w http.ResponseWriter, r *http.Request) error {
 	most := math.MaxInt
 	if text := r.URL.Query().Get("items"); text != "" {
 		var err error
@@ -38,11 +32,11 @@ func (p *pipeline) serve(w http.ResponseWriter, r *http.Request) error {
 			return domain.Errorf(domain.Invalid, "items: must be a number from 0")
 		}
 	}
-	view := p.board.View()
+	view := s.Board.View()
 	if view.Err != nil {
 		return board.Unavailable(view.Err)
 	}
-	tag := `"` + p.version(view) + `"`
+	tag := `"` + s.version(view) + `"`
 	header := w.Header()
 	header.Set("ETag", tag)
 	header.Set("Cache-Control", "no-cache")
@@ -50,7 +44,7 @@ func (p *pipeline) serve(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	body := p.encoded(view, tag, most)
+	body := s.encoded(view, tag, most)
 	header["Content-Type"] = web.JSONType
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // the client may be gone
@@ -58,24 +52,25 @@ func (p *pipeline) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // encoded returns the encoded pipeline, which the caller must not change.
-func (p *pipeline) encoded(view *board.View, tag string, most int) []byte {
+func (s *server) encoded(view *board.View, tag string, most int) []byte {
 	stories := 0
 	for _, stage := range view.Stages {
 		stories += len(stage.Stories)
 	}
 	most = min(most, stories)
+	p := &s.encodedPipeline
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tag != tag || p.most != most {
-		p.tag, p.most, p.body = tag, most, web.EncodeJSON(p.encode(view.Stages, most))
+		p.tag, p.most, p.body = tag, most, web.EncodeJSON(s.encode(view.Stages, most))
 	}
 	return p.body
 }
 
 // encode returns the pipeline with the first items of its stages, at most most in all.
-func (p *pipeline) encode(stages []board.Stage, most int) wire.Pipeline {
+func (s *server) encode(stages []board.Stage, most int) wire.Pipeline {
 	encoded := wire.Pipeline{
-		Project: p.project, Layout: p.board.Layout(), Path: p.board.Path(), Branch: p.branch(), Past: p.past(),
+		Project: s.Name, Layout: s.Board.Layout(), Path: s.Board.Path(), Branch: s.branch(), Past: s.past(),
 		Stages: make([]wire.Stage, len(stages)),
 	}
 	for i, stage := range stages {
@@ -83,10 +78,11 @@ func (p *pipeline) encode(stages []board.Stage, most int) wire.Pipeline {
 		most -= len(items)
 		encoded.Left += len(stage.Stories) - len(items)
 		for j := range items {
-			s := &stage.Stories[j]
+			story := &stage.Stories[j]
 			items[j] = wire.Item{
-				StoryID: s.ID, StoryName: s.Name, Blocked: wire.OrNull(s.Blocked), MergeFailure: wire.OrNull(s.MergeFailure),
-				SinceMS: unixMS(s.Since), Criteria: criteria(s.Criteria), Version: s.Version,
+				StoryID: story.ID, StoryName: story.Name, Blocked: wire.OrNull(story.Blocked),
+				MergeFailure: wire.OrNull(story.MergeFailure), SinceMS: unixMS(story.Since),
+				Criteria: criteria(story.Criteria), Version: story.Version,
 			}
 		}
 		encoded.Stages[i] = wire.Stage{Name: stage.Name, Label: stage.Label, Fixed: stage.Fixed, Items: items}

@@ -16,6 +16,7 @@ import (
 	"switchyard/internal/feed"
 	"switchyard/internal/gitlog"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // Server holds what a project server's HTTP handler is built from.
@@ -44,7 +45,7 @@ type Board interface {
 
 // Commits finds the commits that mention a story, newest first; nil when it cannot know any.
 type Commits interface {
-	Commits(story string) []*gitlog.Commit
+	Commits(story string) wire.Commits
 	// Branch returns the name of the work tree's branch, "" for none.
 	Branch() string
 	// Moves returns what commits did to the stories.
@@ -54,6 +55,8 @@ type Commits interface {
 type server struct {
 	Server
 	web.Errors
+	encodedPipeline encodedPipeline
+	texts           texts
 }
 
 // Handler returns the project server's handler: first the guards, then the token check, then the route. It does without
@@ -66,13 +69,12 @@ func (s Server) Handler() http.Handler {
 // routes is the whole route table: the handlers of each path by method. GET answers HEAD as well.
 func (s *server) routes() http.Handler {
 	handler := func(h web.HandlerFunc) http.HandlerFunc { return s.Errors.Handler(web.Plain, h) }
-	pipeline := &pipeline{project: s.Name, board: s.Board, version: s.version, branch: s.branch, past: s.past}
 	routes := map[string]map[string]http.HandlerFunc{
 		healthPath:      {"GET": func(w http.ResponseWriter, _ *http.Request) { web.Plain(w, http.StatusOK, "ok") }},
 		"/api/events":   {"GET": handler(s.events)},
 		"/api/history":  {"GET": handler(s.history)},
-		"/api/pipeline": {"GET": handler(pipeline.serve)},
-		"/api/search":   {"GET": handler((&texts{board: s.Board}).search)},
+		"/api/pipeline": {"GET": handler(s.pipeline)},
+		"/api/search":   {"GET": handler(s.search)},
 		"/api/stories":  {"POST": handler(s.createStory)},
 	}
 	story := map[string]http.HandlerFunc{"GET": handler(s.story), "PATCH": handler(s.changeStory)}

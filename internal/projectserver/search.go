@@ -27,19 +27,16 @@ const (
 	excerptBefore, excerptLength = 60, 240
 )
 
-// texts searches the texts of the board's stories. It keeps them folded.
+// texts keeps the texts of the board's stories folded.
 type texts struct {
-	board Board
-
 	mu    sync.Mutex
 	known map[string]keptText // by story
-	size  int                 // of all texts
 }
 
 type keptText struct{ version, text string }
 
 // search answers with the stories whose text contains all words of q.
-func (t *texts) search(w http.ResponseWriter, r *http.Request) error {
+func (s *server) search(w http.ResponseWriter, r *http.Request) error {
 	q := web.ParseQuery(r)
 	limit := q.Number("limit", 20, 0, domain.MaxFoundTexts)
 	if err := q.Err(); err != nil {
@@ -50,14 +47,14 @@ func (t *texts) search(w http.ResponseWriter, r *http.Request) error {
 		return domain.Errorf(domain.Invalid, "q: must be 1 to %d characters, not only spaces", domain.MaxFilter)
 	}
 	words = words[:min(len(words), maxWords)]
-	view := t.board.View()
+	view := s.Board.View()
 	if view.Err != nil {
 		return board.Unavailable(view.Err)
 	}
-	found := t.find(view, words)
+	found := s.find(view, words)
 	answer := wire.FoundTexts{Total: len(found), Texts: []wire.FoundText{}}
 	for _, f := range found[:min(len(found), int(limit))] {
-		details, err := t.board.Read(f.story.ID)
+		details, err := s.Board.Read(f.story.ID)
 		if err != nil {
 			answer.Total-- // it has just gone
 			continue
@@ -78,43 +75,35 @@ type foundStory struct {
 }
 
 // find returns the stories whose text contains all the words: first those with the words one after the other.
-func (t *texts) find(view *board.View, words []string) (found []foundStory) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.update(view)
+func (s *server) find(view *board.View, words []string) (found []foundStory) {
+	known := s.texts.read(view, s.Board)
 	whole := strings.Join(words, " ")
 	for i := range view.Stages {
 		for j := range view.Stages[i].Stories {
 			story := &view.Stages[i].Stories[j]
-			text := t.known[story.ID].text
+			text := known[story.ID].text
 			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
 				found = append(found, foundStory{story, strings.Contains(text, whole)})
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b foundStory) int {
-		switch {
-		case a.whole == b.whole:
+	rank := func(f foundStory) int {
+		if f.whole {
 			return 0
-		case a.whole:
-			return -1
 		}
 		return 1
-	})
+	}
+	slices.SortStableFunc(found, func(a, b foundStory) int { return rank(a) - rank(b) })
 	return found
 }
 
-// update reads what is new on the board.
-func (t *texts) update(view *board.View) {
+// read returns the texts of the stories on the board, and reads those that are new.
+func (t *texts) read(view *board.View, from Board) map[string]keptText {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	until := time.Now().Add(readTime)
 	current := make(map[string]keptText, len(t.known))
-	t.size = 0
-	keep := func(id string, kept keptText) {
-		if t.size += len(kept.text); t.size > maxTexts {
-			t.size, kept.text = t.size-len(kept.text), ""
-		}
-		current[id] = kept
-	}
+	size := 0
 	for _, stage := range view.Stages {
 		for i := range stage.Stories {
 			id, version := stage.Stories[i].ID, stage.Stories[i].Version
@@ -123,16 +112,20 @@ func (t *texts) update(view *board.View) {
 				if time.Now().After(until) {
 					continue
 				}
-				details, err := t.board.Read(id)
+				details, err := from.Read(id)
 				if err != nil {
 					continue
 				}
 				kept = keptText{version, fold.Text(searched(details))}
 			}
-			keep(id, kept)
+			if size += len(kept.text); size > maxTexts {
+				size, kept.text = size-len(kept.text), ""
+			}
+			current[id] = kept
 		}
 	}
 	t.known = current
+	return current
 }
 
 // searched returns what is searched of a story: its text, and below it why it does not move.

@@ -7,64 +7,46 @@ import (
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
-	"switchyard/internal/gitlog"
 	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
 
 // storyID returns the id in a story's path, "" for another path. Ids may contain slashes.
 func storyID(r *http.Request) string {
-	id, ok := strings.CutPrefix(r.URL.Path, "/api/stories/")
-	if !ok {
-		return ""
+	if id, ok := strings.CutPrefix(r.URL.Path, "/api/stories/"); ok {
+		return id
 	}
-	return id
+	return ""
 }
 
 // story answers with everything that is known about a story.
 func (s *server) story(w http.ResponseWriter, r *http.Request) error {
 	details, err := s.Board.Read(storyID(r))
+	return s.answer(w, http.StatusOK, details, err)
+}
+
+func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err error) error {
 	if err != nil {
 		return err
 	}
-	web.WriteJSON(w, http.StatusOK, s.encodeStory(details))
-	return nil
-}
-
-func (s *server) encodeStory(d *board.Details) wire.Story {
-	since := unixMS(d.Since)
 	story := wire.Story{
-		Project: s.Name, StoryID: d.ID, StoryName: d.Name, Stage: &d.Stage, SinceMS: &since,
+		Project: s.Name, StoryID: d.ID, StoryName: d.Name, Stage: &d.Stage, SinceMS: new(unixMS(d.Since)),
 		Blocked: wire.OrNull(d.Blocked), MergeFailure: wire.OrNull(d.MergeFailure), Path: &d.Path, Version: &d.Version,
 		FrontMatter: d.FrontMatter, Body: &d.Body, BodyCut: d.BodyCut, Writable: s.Board.Writable(),
 		Criteria: criteria(d.Criteria), Label: d.Label,
 		Tasks: wire.Each(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
 	}
 	if d.Blocked != "" {
-		since := unixMS(d.BlockedSince)
-		story.BlockedSinceMS = &since
+		story.BlockedSinceMS = new(unixMS(d.BlockedSince))
 	}
 	if d.FrontMatterErr != nil {
 		story.FrontMatterError = wire.OrNull(d.FrontMatterErr.Error())
 	}
 	if s.Commits != nil {
-		story.Commits, story.Branch = encodeCommits(s.Commits.Commits(d.ID)), wire.OrNull(s.branch())
+		story.Commits, story.Branch = s.Commits.Commits(d.ID), wire.OrNull(s.branch())
 	}
-	return story
-}
-
-func encodeCommits(commits []*gitlog.Commit) wire.Commits {
-	if commits == nil {
-		return nil
-	}
-	list := make(wire.Commits, len(commits))
-	for i, c := range commits {
-		list[i] = wire.Commit{
-			Hash: c.Hash, Author: c.Author, AtMS: unixMS(c.At), Subject: c.Subject, Files: c.Files, Added: c.Added,
-			Removed: c.Removed,
-		}
-	}
-	return list
+	web.WriteJSON(w, status, story)
+	return nil
 }
 
 func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
@@ -76,11 +58,7 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	details, err := s.Board.Change(storyID(r), change)
-	if err != nil {
-		return err
-	}
-	web.WriteJSON(w, http.StatusOK, s.encodeStory(details))
-	return nil
+	return s.answer(w, http.StatusOK, details, err)
 }
 
 func newChange(body *web.Body) (board.Change, error) {
@@ -133,9 +111,5 @@ func (s *server) createStory(w http.ResponseWriter, r *http.Request) error {
 		return domain.Errorf(domain.Invalid, "stage: must not be empty")
 	}
 	details, err := s.Board.Create(name, wire.Text(text), wire.Text(stage))
-	if err != nil {
-		return err
-	}
-	web.WriteJSON(w, http.StatusCreated, s.encodeStory(details))
-	return nil
+	return s.answer(w, http.StatusCreated, details, err)
 }
