@@ -53,7 +53,7 @@ func (j *journey) merge(moves []domain.Move) {
 		}
 	}
 	j.counts, j.visits = []domain.VisitCounts{counts}, merged
-	j.project = domain.NewProjectVisits(merged, nil)
+	j.project = domain.NewProjectVisits(nil, nil, nil).With(merged)
 }
 
 func TestVisitsComeFromTheStreamElseGitElseThePipeline(t *testing.T) {

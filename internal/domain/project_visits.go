@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -26,11 +25,14 @@ type TransitionCount struct {
 	Count       int
 }
 
-// NewProjectVisits returns the visits of one project from its open ones, its newest ended ones in the order of their
-// ends, and counts of those before.
-func NewProjectVisits(visits []Visit, older []TransitionCount) *ProjectVisits {
-	p := &ProjectVisits{open: map[string]*Visit{}}
-	p.apply(visits, true)
+// NewProjectVisits returns the visits of one project from its open ones, the newest that have ended in the order of
+// their ends, and counts of those before.
+func NewProjectVisits(open []Visit, ended []VisitEnd, older []TransitionCount) *ProjectVisits {
+	p := &ProjectVisits{open: map[string]*Visit{}, transitions: make([]transition, 0, len(ended))}
+	p.apply(open)
+	for _, e := range ended {
+		p.addTransition(e)
+	}
 	for _, o := range older {
 		from, known := p.stage(o.Stage)
 		to, knownToo := p.stage(o.Next)
@@ -47,18 +49,18 @@ func (p *ProjectVisits) With(changed []Visit) *ProjectVisits {
 		Past: p.Past, stages: slices.Clone(p.stages), open: maps.Clone(p.open),
 		transitions: slices.Clone(p.transitions), older: maps.Clone(p.older),
 	}
-	next.apply(changed, false)
+	next.apply(changed)
 	return next
 }
 
-// apply adds visits, or replaces earlier states of them. unknown means that there are none.
-func (p *ProjectVisits) apply(visits []Visit, unknown bool) {
+// apply adds visits, or replaces earlier states of them.
+func (p *ProjectVisits) apply(visits []Visit) {
 	for _, v := range visits {
 		if !v.To.IsZero() {
 			if last := p.open[v.StoryID]; last != nil && last.Number <= v.Number {
 				delete(p.open, v.StoryID)
 			}
-			p.keepTransition(v, unknown)
+			p.changeTransition(v.end())
 			continue
 		}
 		p.stage(v.Stage)
@@ -146,113 +148,6 @@ func (p *ProjectVisits) Differing(
 		}
 	}
 	return seen, settled
-}
-
-const (
-	// MaxTransitions is how many of a project's newest transitions are kept in memory, enough to compute what is usual.
-	// Older ones are only counted, by day and stages.
-	MaxTransitions = 4000
-	// maxOlder is the maximum number of counters by day and pair of stages: a project with more stages keeps fewer days.
-	maxOlder = 10_000
-	// TransitionMemory is how long transitions count for what is usual in a stage.
-	TransitionMemory = 90 * 24 * time.Hour
-)
-
-// transition is the end of a visit by a move to another stage. It is kept small, since there may be many.
-type transition struct {
-	atMS      int64
-	visitedMS int64 // the time in from; negative if unknown
-	number    int64 // of the visit
-	story     uint32
-	from, to  uint8
-}
-
-// olderTransitions counts transitions of a day that are not kept individually.
-type olderTransitions struct {
-	day      int32 // see dayNumber
-	from, to uint8
-}
-
-func dayNumber(t time.Time) int32 {
-	year, month, day := t.Date()
-	return int32(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))
-}
-
-func storyHash(id string) uint32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id))
-	return h.Sum32()
-}
-
-// LastMove returns when a story last went from one stage to another, zero if no move is known.
-func (p *ProjectVisits) LastMove() time.Time {
-	if n := len(p.transitions); n > 0 {
-		return time.UnixMilli(p.transitions[n-1].atMS)
-	}
-	return time.Time{}
-}
-
-// keepTransition keeps the transition that ended a visit, unless it left the board. It replaces an earlier one of the
-// same visit; unknown means that there is none.
-func (p *ProjectVisits) keepTransition(v Visit, unknown bool) {
-	t := transition{atMS: v.To.UnixMilli(), visitedMS: -1, number: v.Number, story: storyHash(v.StoryID)}
-	for i := len(p.transitions) - 1; i >= 0 && !unknown; i-- {
-		if known := p.transitions[i]; known.number == t.number && known.story == t.story {
-			p.transitions = slices.Delete(p.transitions, i, i+1)
-			break
-		}
-	}
-	from, known := p.stage(v.Stage)
-	to, knownToo := p.stage(v.Next)
-	if v.Next == "" || !known || !knownToo {
-		return
-	}
-	t.from, t.to = from, to
-	if !v.From.IsZero() {
-		t.visitedMS = v.To.Sub(v.From).Milliseconds()
-	}
-	at := len(p.transitions)
-	for at > 0 && p.transitions[at-1].atMS > t.atMS {
-		at--
-	}
-	if p.transitions = slices.Insert(p.transitions, at, t); len(p.transitions) > MaxTransitions {
-		var newest int32
-		for _, t := range p.transitions[:MaxTransitions/10] {
-			newest = dayNumber(time.UnixMilli(t.atMS))
-			p.addOlder(olderTransitions{newest, t.from, t.to}, 1)
-		}
-		p.transitions = slices.Delete(p.transitions, 0, MaxTransitions/10)
-		// No chart needs older ones.
-		maps.DeleteFunc(p.older, func(o olderTransitions, _ int) bool { return o.day <= newest-2*ChartDays })
-	}
-}
-
-func (p *ProjectVisits) addOlder(o olderTransitions, n int) {
-	if p.older == nil {
-		p.older = map[olderTransitions]int{}
-	}
-	if p.older[o] > 0 || len(p.older) < maxOlder {
-		p.older[o] += n
-	}
-}
-
-// chartOlder adds the finished stories among them to charts whose first day is start.
-func (p *ProjectVisits) chartOlder(c *Charts, start time.Time, isDone []bool) {
-	first := dayNumber(start)
-	for o, n := range p.older {
-		if isDone[o.from] || !isDone[o.to] {
-			continue
-		}
-		switch at := int(o.day - first); {
-		case at >= 0:
-			day := &c.Days[min(at, len(c.Days)-1)]
-			if day.Finished += n; !day.Day.AddDate(0, 0, 1).After(p.Past.Live) {
-				day.FromGit += n
-			}
-		case at >= -ChartDays:
-			c.Before += n
-		}
-	}
 }
 
 const (

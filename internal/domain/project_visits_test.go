@@ -60,7 +60,7 @@ func visitsOf(t testing.TB, transitions ...any) *domain.ProjectVisits {
 		book.Add(domain.Event{Project: "alpha", ReceivedAt: r.At, Record: r})
 	}
 	changed, _ := book.Changed()
-	return domain.NewProjectVisits(nil, nil).With(changed)
+	return domain.NewProjectVisits(nil, nil, nil).With(changed)
 }
 
 // finished lists the days with finished stories and their number: "2026-11-21 2".

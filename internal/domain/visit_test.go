@@ -21,7 +21,7 @@ type journey struct {
 }
 
 func newJourney(t testing.TB) *journey {
-	return &journey{t: t, project: domain.NewProjectVisits(nil, nil)}
+	return &journey{t: t, project: domain.NewProjectVisits(nil, nil, nil)}
 }
 
 // apply stores what a book of the newest visits makes of something.
@@ -178,7 +178,7 @@ func TestStuckIsLongerThan85Of100(t *testing.T) {
 				StoryID: fmt.Sprint(i), Stage: "2_b", Next: "3_c", From: to.Add(-time.Duration(n) * time.Hour), To: to,
 			})
 		}
-		return domain.NewProjectVisits(visits, nil)
+		return domain.NewProjectVisits(nil, nil, nil).With(visits)
 	}
 	var twenty []int
 	for n := range 20 {

@@ -39,7 +39,7 @@ func (m *memory) LastEventID(context.Context) (int64, error) { return 0, nil }
 func (m *memory) ProjectVisits(_ context.Context, projects []string, _ time.Time) (map[string]*domain.ProjectVisits, error) {
 	found := map[string]*domain.ProjectVisits{}
 	for _, project := range projects {
-		found[project] = domain.NewProjectVisits(nil, nil)
+		found[project] = domain.NewProjectVisits(nil, nil, nil)
 	}
 	return found, nil
 }

@@ -11,15 +11,7 @@ import (
 // FlowVisits calls yield with the visits of a project, or of all for "", those of each story in order. All of them take
 // as long as half of them project by project.
 func (db visits) FlowVisits(ctx context.Context, project string, yield func(domain.FlowVisit)) error {
-	names := map[string]string{} // there are few projects and stages
-	intern := func(raw []byte) string {
-		name, known := names[string(raw)]
-		if !known {
-			name = string(raw)
-			names[name] = name
-		}
-		return name
-	}
+	known := names{}
 	condition, args := "", []any{}
 	if project != "" {
 		condition, args = "WHERE project = $1", []any{project}
@@ -30,7 +22,7 @@ func (db visits) FlowVisits(ctx context.Context, project string, yield func(doma
 		if err := row.Scan(&of, &v.Story, &stage, &next, &source, &v.From, &v.To, &v.StoryID); err != nil {
 			return err
 		}
-		v.Project, v.Stage, v.Next = intern(of), intern(stage), intern(next)
+		v.Project, v.Stage, v.Next = known.name(of), known.name(stage), known.name(next)
 		v.Git = string(source) == string(domain.FromGit)
 		yield(v)
 		return nil
@@ -54,4 +46,16 @@ func (db visits) FlowStories(ctx context.Context, numbers []int64) (map[int64]do
 		}
 	}
 	return found, nil
+}
+
+// names holds each of a few names once that are read again and again, those of projects and stages.
+type names map[string]string
+
+func (n names) name(raw []byte) string {
+	name, known := n[string(raw)]
+	if !known {
+		name = string(raw)
+		n[name] = name
+	}
+	return name
 }

@@ -173,31 +173,31 @@ func (db visits) ProjectVisits(
 		since, names := []any{now.Add(-domain.TransitionMemory).UnixMilli(), domain.MaxTransitions}, []any{}
 		for _, project := range projects {
 			since, names, rows = append(since, project), append(names, project), append(rows, []any{project})
-			of := "SELECT " + VisitColumns + " FROM stage_visits WHERE project = $%d AND to_ms "
-			ended = append(ended, fmt.Sprintf("SELECT * FROM ("+of+">= $1 ORDER BY to_ms DESC LIMIT $2) AS newest", len(since)))
-			open = append(open, fmt.Sprintf(of+"= 0", len(names)))
+			of := " FROM stage_visits WHERE project = $%d AND to_ms "
+			newest := "SELECT " + endColumns + of + ">= $1 ORDER BY to_ms DESC LIMIT $2"
+			ended = append(ended, fmt.Sprintf("SELECT * FROM ("+newest+") AS newest", len(since)))
+			open = append(open, fmt.Sprintf("SELECT "+VisitColumns+of+"= 0", len(names)))
 		}
-		byProject := map[string][]domain.Visit{}
-		for _, selected := range []struct {
-			by   []string
-			args []any
-		}{{ended, since}, {open, names}} {
-			visits, err := AllRows(ctx, tx, ScanVisit, strings.Join(selected.by, " UNION ALL "), selected.args...)
-			if err != nil {
-				return err
-			}
-			slices.SortStableFunc(visits, func(a, b domain.Visit) int { return a.To.Compare(b.To) })
-			for _, v := range visits {
-				byProject[v.Project] = append(byProject[v.Project], v)
-			}
+		visits := map[string][]domain.Visit{}
+		err := EachRow(ctx, tx, ScanVisit, func(v domain.Visit) bool {
+			visits[v.Project] = append(visits[v.Project], v)
+			return true
+		}, strings.Join(open, " UNION ALL "), names...)
+		if err != nil {
+			return err
+		}
+		ends, err := visitEnds(ctx, tx, strings.Join(ended, " UNION ALL "), since...)
+		if err != nil {
+			return err
 		}
 		for _, project := range projects {
-			visits := byProject[project]
-			older, err := olderTransitions(ctx, tx, project, visits, now)
+			newest := ends[project]
+			slices.Reverse(newest)
+			older, err := olderTransitions(ctx, tx, project, newest, now)
 			if err != nil {
 				return err
 			}
-			found[project] = domain.NewProjectVisits(visits, older)
+			found[project] = domain.NewProjectVisits(visits[project], newest, older)
 		}
 		return EachRow(ctx, tx, scanPast, func(p projectPast) bool {
 			found[p.project].Past = p.Past
@@ -240,11 +240,34 @@ func (db visits) VisitedProjects(ctx context.Context) ([]string, error) {
 // quarterHour divides the day in every time zone.
 const quarterHour = 15 * time.Minute
 
-// olderTransitions counts the transitions before the newest ones, which come first in visits.
+const endColumns = "project, (SELECT story_id FROM stories WHERE id = stage_visits.story), number, stage, next_stage," +
+	" from_ms, to_ms"
+
+// visitEnds returns the selected ends of visits by project. There may be many: only what names a project or a stage for
+// the first time is allocated.
+func visitEnds(
+	ctx context.Context, tx *sql.Tx, statement string, args ...any,
+) (ends map[string][]domain.VisitEnd, err error) {
+	ends = map[string][]domain.VisitEnd{}
+	known := names{}
+	var project, story, stage, next sql.RawBytes
+	var e domain.VisitEnd
+	return ends, Each(ctx, tx, func(row Row) error {
+		if err := row.Scan(&project, &story, &e.Number, &stage, &next, &e.From, &e.To); err != nil {
+			return err
+		}
+		e.Story, e.Stage, e.Next = domain.StoryHash(story), known.name(stage), known.name(next)
+		of := known.name(project)
+		ends[of] = append(ends[of], e)
+		return nil
+	}, statement, args...)
+}
+
+// olderTransitions counts the transitions before these newest ones.
 func olderTransitions(
-	ctx context.Context, tx *sql.Tx, project string, visits []domain.Visit, now time.Time,
+	ctx context.Context, tx *sql.Tx, project string, newest []domain.VisitEnd, now time.Time,
 ) ([]domain.TransitionCount, error) {
-	if len(visits) < domain.MaxTransitions || visits[domain.MaxTransitions-1].To.IsZero() {
+	if len(newest) < domain.MaxTransitions {
 		return nil, nil
 	}
 	since := now.AddDate(0, 0, -2*domain.ChartDays).UnixMilli()
@@ -254,5 +277,5 @@ func olderTransitions(
 		c.At = time.UnixMilli(quarter * quarterHour.Milliseconds())
 		return c, err
 	}, `SELECT to_ms / $4, stage, next_stage, COUNT(*) FROM stage_visits WHERE project = $1 AND to_ms >= $2 AND to_ms < $3
-		GROUP BY 1, 2, 3`, project, since, visits[0].To.UnixMilli(), quarterHour.Milliseconds())
+		GROUP BY 1, 2, 3`, project, since, newest[0].To, quarterHour.Milliseconds())
 }

@@ -45,7 +45,7 @@ func TestVisitsAreStoredWithWhatTheyComeFrom(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
 		ctx, start := t.Context(), time.Now().Add(-time.Hour).Truncate(time.Second)
 		at := func(minute int) time.Time { return start.Add(time.Duration(minute) * time.Minute) }
-		known := domain.NewProjectVisits(nil, nil)
+		known := domain.NewProjectVisits(nil, nil, nil)
 		apply := func(reads ...domain.FeedRead) {
 			t.Helper()
 			appended, err := db.AppendEvents(ctx, reads)
