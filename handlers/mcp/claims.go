@@ -2,17 +2,11 @@ package mcp
 
 import (
 	"context"
-	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/web"
 )
-
-// claimedJSON is the answer of claim_story; its story is null if none is free.
-type claimedJSON struct {
-	Story *storyJSON `json:"story"`
-}
 
 func (s *Server) addClaims() {
 	add(s, tool{
@@ -32,10 +26,7 @@ func (s *Server) addClaims() {
 		if _, err := s.findProject(in.Project); err != nil {
 			return nil, err
 		}
-		err := s.service.Claims.Release(ctx, in.Project, in.StoryID)
-		return struct {
-			OK bool `json:"ok"`
-		}{true}, err
+		return map[string]bool{"ok": true}, s.service.Claims.Release(ctx, in.Project, in.StoryID)
 	})
 }
 
@@ -50,13 +41,12 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 	if _, err := s.findProject(in.Project); err != nil {
 		return nil, err
 	}
-	request := service.ClaimRequest{StoryID: in.StoryID, From: in.From, To: in.To, TakeOver: in.TakeOver}
-	if in.Wait != "" {
-		wait, err := time.ParseDuration(in.Wait)
-		if err != nil || wait < 0 {
-			return nil, domain.Errorf(domain.Invalid, "wait: must be a duration such as 30s")
-		}
-		request.Wait = min(wait, web.MaxHeldWait)
+	wait, err := parseWait(in.Wait, "30s")
+	if err != nil {
+		return nil, err
+	}
+	request := service.ClaimRequest{
+		StoryID: in.StoryID, From: in.From, To: in.To, TakeOver: in.TakeOver, Wait: min(wait, web.MaxHeldWait),
 	}
 	held, release, err := s.held.HoldFor(requestOf(ctx), request.Wait)
 	if err != nil {
@@ -66,9 +56,9 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 	story, found, err := s.service.Claims.Claim(held, in.Project, request)
 	if err != nil || !found {
 		err = hint(err, domain.NotFound, "list_stories shows the ids")
-		return claimedJSON{}, hint(err, domain.Conflict, "Claim another one: without story_id you get the next that is free")
+		return map[string]any{"story": nil}, hint(err, domain.Conflict, "Claim another one: without story_id you get the next that is free")
 	}
 	encoded := encodeStory(story)
 	encoded.Next = s.service.Events.LastID()
-	return claimedJSON{&encoded}, nil
+	return map[string]any{"story": encoded}, nil
 }

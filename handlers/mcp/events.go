@@ -115,10 +115,8 @@ func (s *Server) waitForEvents(r *http.Request, in eventFilter) (eventsJSON, err
 }
 
 func (s *Server) newWaiter(in eventFilter) (w *waiter, wait time.Duration, err error) {
-	if in.Wait != "" {
-		if wait, err = time.ParseDuration(in.Wait); err != nil || wait < 0 {
-			return nil, 0, domain.Errorf(domain.Invalid, "wait: must be a duration such as 30s")
-		}
+	if wait, err = parseWait(in.Wait, "30s"); err != nil {
+		return nil, 0, err
 	}
 	w = &waiter{Server: s, filter: in, ends: time.Now().Add(min(wait, maxWait))}
 	w.query = domain.EventQuery{Limit: scanPage, After: s.service.Events.LastID()}

@@ -77,12 +77,9 @@ func (s *Server) ask(ctx context.Context, in struct {
 	ID      string   `json:"id"`
 },
 ) (any, error) {
-	wait := time.Duration(0)
-	if in.Wait != "" {
-		var err error
-		if wait, err = time.ParseDuration(in.Wait); err != nil || wait < 0 {
-			return nil, domain.Errorf(domain.Invalid, "wait: must be a duration such as 5m")
-		}
+	wait, err := parseWait(in.Wait, "5m")
+	if err != nil {
+		return nil, err
 	}
 	held, release, err := s.hold(ctx)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -117,6 +118,18 @@ func (s *Server) explain(r *http.Request, err error) error {
 		text += ". Try again in a minute"
 	}
 	return errors.New(text + ".")
+}
+
+// parseWait reads how long a call may wait, 0 for "". It returns Invalid, with an example.
+func parseWait(text, example string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait < 0 {
+		return 0, domain.Errorf(domain.Invalid, "wait: must be a duration such as %s", example)
+	}
+	return wait, nil
 }
 
 // maxMessage is the most that is shown of an error, in bytes: it may quote the caller's arguments.
