@@ -1,7 +1,6 @@
 package views
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,10 +27,9 @@ var storyChoices = []struct {
 
 // StoryChoice returns the choice of this name, ShowEvery for an unknown one.
 func StoryChoice(name string) ShowStories {
-	for _, c := range storyChoices {
-		if string(c.show) == name {
-			return c.show
-		}
+	switch show := ShowStories(name); show {
+	case ShowMine, ShowClaimed, ShowInDanger:
+		return show
 	}
 	return ShowEvery
 }
@@ -200,13 +198,6 @@ var layoutWords = map[string]struct {
 	domain.LayoutBeads: {"beads", []string{"by `bd update`"}, []string{"its files"}},
 }
 
-func layoutName(layout string) string {
-	if words, known := layoutWords[layout]; known {
-		return words.name
-	}
-	return domain.Cut(layout, 40)
-}
-
 // storyLabel returns what a story is called beside its name: its number, or, where ids are not made of names, its id.
 func (p ProjectProps) storyLabel(item domain.Item) string {
 	digits := number(item.StoryID, item.StoryName)
@@ -216,9 +207,6 @@ func (p ProjectProps) storyLabel(item domain.Item) string {
 	}
 	return domain.Cut(item.StoryID, 60)
 }
-
-// criteriaText returns "3/7".
-func criteriaText(c *domain.Criteria) string { return fmt.Sprintf("%d/%d", c.Done, c.Total) }
 
 // criteriaPaths returns the shapes of the criteria that are done and of the others: a piece for each, or, of more than
 // twelve, one bar.

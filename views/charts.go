@@ -88,14 +88,6 @@ func (c dayChart) summary() string {
 		len(c.days), thousands(c.highest.Finished), c.highest.Day.Format(dayFormat))
 }
 
-func longestVisit(stages []domain.StageTime) time.Duration {
-	var longest time.Duration
-	for _, s := range stages {
-		longest = max(longest, s.Median)
-	}
-	return longest
-}
-
 func share(part, whole time.Duration) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }

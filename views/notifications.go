@@ -13,8 +13,6 @@ import (
 // Addresses of the forms that belong to a target.
 func TargetURL(id string) string { return NotificationsURL + "/" + url.PathEscape(id) }
 
-func targetDoURL(id, what string) string { return TargetURL(id) + "/" + what }
-
 // DigestURL returns the address of a digest's page.
 func DigestURL(id string) string { return NotificationsURL + "/digests/" + url.PathEscape(id) }
 

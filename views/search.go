@@ -1,8 +1,6 @@
 package views
 
 import (
-	"context"
-	"io"
 	"strings"
 	"time"
 
@@ -119,17 +117,14 @@ func (p SearchProps) total(kind FoundKind) int {
 
 // marked is a text in which the folded words are marked. It is no template, since that would put blanks around them.
 func marked(text string, words []string) templ.Component {
-	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
-		var b strings.Builder
-		at := 0
-		for _, span := range fold.Find(text, words) {
-			b.WriteString(templ.EscapeString(text[at:span.From]))
-			b.WriteString("<mark>" + templ.EscapeString(text[span.From:span.To]) + "</mark>")
-			at = span.To
-		}
-		_, err := io.WriteString(w, b.String()+templ.EscapeString(text[at:]))
-		return err
-	})
+	var b strings.Builder
+	at := 0
+	for _, span := range fold.Find(text, words) {
+		b.WriteString(templ.EscapeString(text[at:span.From]))
+		b.WriteString("<mark>" + templ.EscapeString(text[span.From:span.To]) + "</mark>")
+		at = span.To
+	}
+	return templ.Raw(b.String() + templ.EscapeString(text[at:]))
 }
 
 func foundStage(s domain.StoryRef) string {

@@ -2,7 +2,6 @@ package views
 
 import (
 	"slices"
-	"strconv"
 
 	"switchyard/internal/domain"
 )
@@ -53,5 +52,3 @@ func (p StoryProps) afterTasks() string {
 	}
 	return "The last one moves it to " + p.Stages[done].Title() + ", for its stage follows from these boxes."
 }
-
-func taskID(t domain.Task) string { return "task-" + strconv.Itoa(t.Line) }

@@ -1,7 +1,6 @@
 package views
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -129,5 +128,3 @@ func anchorAt(at float64) string {
 	}
 	return "middle"
 }
-
-func twoDigits(n int) string { return fmt.Sprintf("%02d", n) }

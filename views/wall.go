@@ -64,14 +64,6 @@ func (t *track) stageWords() (words string) {
 	return words
 }
 
-// doneToday is how many stories of the project were finished today.
-func (t *track) doneToday() int {
-	if len(t.days) == 0 {
-		return 0
-	}
-	return t.days[len(t.days)-1].Finished
-}
-
 // loud are the stories of a station that are named: those in trouble, and those that somebody works on.
 func (s station) loud() (list []wagon) {
 	for _, w := range s.wagons {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -48,7 +49,7 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	sent := make(chan bool, 1)
 	supervise.Go(a.Log, "stream", func() {
 		defer close(sent)
-		sent <- s.send(appendPosition(nil, s.query.After))
+		sent <- s.send(fmt.Appendf(nil, "id: %d\n\n", s.query.After)) // clients remember it, but see no event
 	})
 	if !<-sent {
 		return nil
@@ -152,13 +153,6 @@ func (a *API) streamQuery(r *http.Request) (domain.EventQuery, error) {
 		}
 	}
 	return q, query.Err()
-}
-
-// appendPosition appends an id without data: clients remember it, but see no event.
-func appendPosition(b []byte, id int64) []byte {
-	b = append(b, "id: "...)
-	b = strconv.AppendInt(b, id, 10)
-	return append(b, "\n\n"...)
 }
 
 // sendEvents sends events as server-sent events. A record has no line breaks. It returns false when the client is gone.

@@ -31,14 +31,12 @@ func (c *Console) Notifications(w http.ResponseWriter, r *http.Request) error {
 			}
 			form = &views.TargetForm{ID: t.ID, Name: t.Name, Rules: t.Rules}
 		case views.IsTargetKind(kind):
-			form = &views.TargetForm{Kind: kind, Rules: newRules()}
+			form = &views.TargetForm{Kind: kind, Rules: domain.TargetRules{
+				Digest: domain.NoDigest, DigestAt: "08:00", TimeZone: zoneName(),
+			}}
 		}
 	}
 	return c.showNotifications(w, r, form, views.GivenToken{}, nil)
-}
-
-func newRules() domain.TargetRules {
-	return domain.TargetRules{Digest: domain.NoDigest, DigestAt: "08:00", TimeZone: zoneName()}
 }
 
 // zoneName returns the name of the gateway's time zone, UTC if it has none.

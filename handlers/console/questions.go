@@ -44,7 +44,11 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		p.Ended = endedToday(newest, p.Now)
 		if !wantsPart(r) {
-			p.Settled = lastEnded(c.service.Questions.Recent())
+			for _, q := range c.service.Questions.Recent() {
+				if q.State != domain.QuestionOpen {
+					p.Settled = max(p.Settled, q.Ended.UnixMilli())
+				}
+			}
 		}
 		settled := func(q domain.Question) bool {
 			return q.State != domain.QuestionOpen && q.Ended.UnixMilli() <= p.Settled
@@ -63,16 +67,6 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 		frame: views.Frame{Title: p.Title(), Scripts: []string{"questions.js"}}, part: views.QuestionsPart(p),
 		pageAround: views.Questions,
 	})
-}
-
-// lastEnded is when the last of the questions that are no longer open ended, in Unix milliseconds, 0 for none.
-func lastEnded(questions []domain.Question) (last int64) {
-	for _, q := range questions {
-		if q.State != domain.QuestionOpen {
-			last = max(last, q.Ended.UnixMilli())
-		}
-	}
-	return last
 }
 
 // endedToday returns the questions that have ended today, of the newest, the last first.

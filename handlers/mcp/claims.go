@@ -56,7 +56,8 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 	story, found, err := s.service.Claims.Claim(held, in.Project, request)
 	if err != nil || !found {
 		err = hint(err, domain.NotFound, "list_stories shows the ids")
-		return map[string]any{"story": nil}, hint(err, domain.Conflict, "Claim another one: without story_id you get the next that is free")
+		err = hint(err, domain.Conflict, "Claim another one: without story_id you get the next that is free")
+		return map[string]any{"story": nil}, err
 	}
 	encoded := encodeStory(story)
 	encoded.Next = s.service.Events.LastID()

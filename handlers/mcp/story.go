@@ -113,8 +113,11 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 		if err != nil {
 			return nil, err
 		}
-		if story.File == nil {
-			return nil, domain.Errorf(domain.Conflict, "the story cannot be changed now: %s", noFile(story))
+		switch {
+		case story.File == nil && story.Error != "":
+			return nil, domain.Errorf(domain.Conflict, "the story cannot be changed now: the project server %s", story.Error)
+		case story.File == nil:
+			return nil, domain.Errorf(domain.Conflict, "the story cannot be changed now: it is no longer on the board")
 		}
 		in.Version = &story.File.Version
 	}
@@ -127,13 +130,6 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 		return nil, err
 	}
 	return readUpdate(in.Project, status, answer)
-}
-
-func noFile(story domain.Story) string {
-	if story.Error != "" {
-		return "the project server " + story.Error
-	}
-	return "it is no longer on the board"
 }
 
 // updateJSON is a story after a change: the fields that a change can set, and the version for the next one.
