@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"switchyard/internal/domain"
 )
@@ -20,20 +19,15 @@ func (db acknowledgements) Acknowledgements(ctx context.Context) ([]domain.Ackno
 func (db acknowledgements) Acknowledge(
 	ctx context.Context, e *domain.AuditEntry, all ...domain.Acknowledgement,
 ) error {
-	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
-		for _, a := range all {
-			err := Exec(ctx, tx, `INSERT INTO acknowledgements (key, project, text, by_whom, at_ms, until_ms, since_ms)
-				VALUES ($1, $2, $3, $4, $5, $6, $7)
-				ON CONFLICT (key) DO UPDATE SET project = excluded.project, text = excluded.text,
-				by_whom = excluded.by_whom, at_ms = excluded.at_ms, until_ms = excluded.until_ms,
-				since_ms = excluded.since_ms`,
-				a.Key, a.Project, a.Text, a.By, ToMilli(a.At), ToMilli(a.Until), ToMilli(a.Since))
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	var steps []Step
+	for _, a := range all {
+		steps = append(steps, Do(`INSERT INTO acknowledgements (key, project, text, by_whom, at_ms, until_ms, since_ms)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)
+			ON CONFLICT (key) DO UPDATE SET project = excluded.project, text = excluded.text,
+			by_whom = excluded.by_whom, at_ms = excluded.at_ms, until_ms = excluded.until_ms, since_ms = excluded.since_ms`,
+			a.Key, a.Project, a.Text, a.By, ToMilli(a.At), ToMilli(a.Until), ToMilli(a.Since)))
+	}
+	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicAcknowledgements}, steps...)
 }
 
 // EndAcknowledgements removes acknowledgements. It skips those that have already been removed or replaced by newer
@@ -41,13 +35,9 @@ func (db acknowledgements) Acknowledge(
 func (db acknowledgements) EndAcknowledgements(
 	ctx context.Context, e *domain.AuditEntry, ended ...domain.Acknowledgement,
 ) error {
-	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
-		for _, a := range ended {
-			err := Exec(ctx, tx, "DELETE FROM acknowledgements WHERE key = $1 AND at_ms = $2", a.Key, ToMilli(a.At))
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	var steps []Step
+	for _, a := range ended {
+		steps = append(steps, Do("DELETE FROM acknowledgements WHERE key = $1 AND at_ms = $2", a.Key, ToMilli(a.At)))
+	}
+	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicAcknowledgements}, steps...)
 }

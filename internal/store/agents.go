@@ -12,16 +12,12 @@ import (
 // concurrent calls for a token succeeds. It returns NotFound for a token that is unknown, used, revoked, or expired at
 // agent.JoinedAt.
 func (db agents) Redeem(ctx context.Context, e *domain.AuditEntry, tokenHash string, agent domain.AgentRecord) error {
-	return db.change(ctx, e, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
-		const use = "UPDATE join_tokens SET used_at_ms = $2, used_by = $3" +
-			" WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2"
-		if err := changeRow(ctx, tx, use, tokenHash, agent.JoinedAt.UnixMilli(), agent.ID); err != nil {
-			return err
-		}
-		return Exec(ctx, tx, `INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms,
+	return db.change(ctx, e, topics{domain.TopicAgents},
+		Must("UPDATE join_tokens SET used_at_ms = $2, used_by = $3 WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2",
+			tokenHash, agent.JoinedAt.UnixMilli(), agent.ID),
+		Do(`INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms,
 			state_since_ms, last_seen_ms, assigned_project) VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7)`,
-			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAt.UnixMilli(), agent.Project)
-	})
+			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAt.UnixMilli(), agent.Project))
 }
 
 // AgentRecords returns every agent that has an identity, in no particular order.
@@ -38,8 +34,8 @@ func (db agents) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error)
 // ctx rolls it back, but only the transaction watches ctx: watching it in each statement would take a third of the time
 // of BenchmarkWriteBehind.
 func (db agents) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
-	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
-		ctx := context.WithoutCancel(ctx)
+	return db.Tx(ctx, topics{domain.TopicAgents}, func(ctx context.Context, tx *sql.Tx) error {
+		ctx = context.WithoutCancel(ctx)
 		update, err := tx.PrepareContext(ctx,
 			"UPDATE agents SET state = $2, detail = $3, state_since_ms = $4, last_seen_ms = $5 WHERE id = $1")
 		if err != nil {
@@ -70,13 +66,8 @@ func (db agents) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error 
 // AssignAgent stores an agent's project, "" for none, and ends the token of its command if that is for another project.
 // It returns NotFound when there is no such agent.
 func (db agents) AssignAgent(ctx context.Context, e *domain.AuditEntry, id, project string) error {
-	ctx = context.WithoutCancel(ctx)
-	return db.change(ctx, e, topics{domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
-		if err := changeRow(ctx, tx, assignAgent, id, project); err != nil {
-			return err
-		}
-		return endAgentTokens(ctx, tx, "agent_id = $1 AND project <> $2", id, project)
-	})
+	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicAgents, domain.TopicAccess},
+		Must(assignAgent, id, project), endAgentTokens("agent_id = $1 AND project <> $2", id, project))
 }
 
 const assignAgent = "UPDATE agents SET assigned_project = $2 WHERE id = $1"
@@ -89,42 +80,26 @@ func (db agents) LabelAgent(ctx context.Context, e *domain.AuditEntry, id, label
 // RemoveAgent removes an agent, its claims, and the token of its command. It returns NotFound when there is no such
 // agent.
 func (db agents) RemoveAgent(ctx context.Context, e *domain.AuditEntry, id string) error {
-	ctx = context.WithoutCancel(ctx)
 	about := topics{domain.TopicAgents, domain.TopicAccess, domain.TopicClaims}
-	return db.change(ctx, e, about, func(tx *sql.Tx) error {
-		if err := changeRow(ctx, tx, "DELETE FROM agents WHERE id = $1", id); err != nil {
-			return err
-		}
-		if err := Exec(ctx, tx, "DELETE FROM claims WHERE agent_id = $1", id); err != nil {
-			return err
-		}
-		return endAgentTokens(ctx, tx, "agent_id = $1", id)
-	})
+	return db.change(context.WithoutCancel(ctx), e, about, Must("DELETE FROM agents WHERE id = $1", id),
+		Do("DELETE FROM claims WHERE agent_id = $1", id), endAgentTokens("agent_id = $1", id))
 }
 
 // endAgentTokens removes the tokens of agents' commands that match a condition, and the sessions made with them.
-func endAgentTokens(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
+func endAgentTokens(condition string, args ...any) Step {
 	ended := " FROM named_tokens WHERE agent_id <> '' AND " + condition
-	if err := Exec(ctx, tx, "DELETE FROM sessions WHERE token_id IN (SELECT id"+ended+")", args...); err != nil {
-		return err
-	}
-	return Exec(ctx, tx, "DELETE"+ended, args...)
+	return All(Do("DELETE FROM sessions WHERE token_id IN (SELECT id"+ended+")", args...), Do("DELETE"+ended, args...))
 }
 
 // AddToken stores a new join token and removes the oldest unused ones, so that at most most remain. It returns Conflict
 // if there is one with the same hash.
 func (db agents) AddToken(ctx context.Context, e *domain.AuditEntry, t domain.JoinToken, most int) error {
-	return db.change(ctx, e, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
-		err := Exec(ctx, tx,
-			"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, $2, $3, $4)",
-			t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli(), t.Project)
-		if err != nil {
-			return err
-		}
-		return Exec(ctx, tx, `DELETE FROM join_tokens WHERE hash IN (SELECT hash FROM join_tokens
+	return db.change(ctx, e, topics{domain.TopicAgents},
+		Do("INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, $2, $3, $4)",
+			t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli(), t.Project),
+		Do(`DELETE FROM join_tokens WHERE hash IN (SELECT hash FROM join_tokens
 			WHERE used_at_ms = 0 AND expires_at_ms > $1 AND hash <> $2 ORDER BY created_at_ms DESC, hash LIMIT $4 OFFSET $3)`,
-			t.CreatedAt.UnixMilli(), t.Hash, most-1, most)
-	})
+			t.CreatedAt.UnixMilli(), t.Hash, most-1, most))
 }
 
 const tokenColumns = "hash, created_at_ms, expires_at_ms, used_at_ms, used_by, project"

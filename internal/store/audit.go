@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -18,28 +17,29 @@ const repeatTime = time.Minute
 
 // addAudit stores an entry and sets its ID and Times. If it repeats one of the last minute it is counted there. One
 // with an ID is stored already, and gets its Detail.
-func addAudit(ctx context.Context, tx *sql.Tx, e *domain.AuditEntry) error {
-	if e.ID != 0 {
-		return changeRow(ctx, tx, "UPDATE audit SET detail = $2 WHERE id = $1", e.ID, e.Detail)
-	}
-	account := ""
-	if e.Times > 0 {
-		account = e.Account
-		err := tx.QueryRowContext(ctx, `UPDATE audit SET times = times + 1 WHERE id = (SELECT max(id) FROM audit
-			WHERE times > 0 AND account = $1 AND at_ms > $2 AND action = $3 AND who = $4 AND role = $5) RETURNING times`,
-			account, e.At.Add(-repeatTime).UnixMilli(), e.Action, e.Who, e.Role).Scan(&e.Times)
-		if !errors.Is(err, sql.ErrNoRows) {
-			return err
+func addAudit(e *domain.AuditEntry) Step {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		if e.ID != 0 {
+			return Must("UPDATE audit SET detail = $2 WHERE id = $1", e.ID, e.Detail)(ctx, tx)
 		}
+		account := ""
+		if e.Times > 0 {
+			account = e.Account
+			err := tx.QueryRowContext(ctx, `UPDATE audit SET times = times + 1 WHERE id = (SELECT max(id) FROM audit
+				WHERE times > 0 AND account = $1 AND at_ms > $2 AND action = $3 AND who = $4 AND role = $5) RETURNING times`,
+				account, e.At.Add(-repeatTime).UnixMilli(), e.Action, e.Who, e.Role).Scan(&e.Times)
+			if !IsMissing(err) {
+				return err
+			}
+		}
+		return tx.QueryRowContext(ctx, `INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id,
+			account, times) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`, e.At.UnixMilli(), e.Who, e.Via,
+			e.Role, e.Action, e.Subject, e.Detail, e.RequestID, account, e.Times).Scan(&e.ID)
 	}
-	return tx.QueryRowContext(ctx, "INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id, "+
-		"account, times)"+
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
-		e.At.UnixMilli(), e.Who, e.Via, e.Role, e.Action, e.Subject, e.Detail, e.RequestID, account, e.Times).Scan(&e.ID)
 }
 
 func (db audit) AddAudit(ctx context.Context, e domain.AuditEntry) error {
-	return db.change(ctx, &e, nil, func(*sql.Tx) error { return nil })
+	return db.change(ctx, &e, nil)
 }
 
 // auditChunk is how many entries are read at once when searching for a text.

@@ -35,15 +35,15 @@ func (db claims) AddClaim(
 	ctx context.Context, e *domain.AuditEntry, wanted ...domain.Claim,
 ) (won int, held domain.Claim, err error) {
 	won = -1
-	err = db.Tx(ctx, topics{domain.TopicClaims}, func(tx *sql.Tx) error {
+	err = db.Tx(ctx, topics{domain.TopicClaims}, func(ctx context.Context, tx *sql.Tx) error {
 		for i, c := range wanted {
-			added, err := addClaim(ctx, tx, c)
-			if err != nil {
+			added := false
+			if err := Try(&added, addClaim(c))(ctx, tx); err != nil {
 				return err
 			}
 			if added {
 				won, e.Subject = i, domain.CutText(c.Key().String())
-				return addAudit(ctx, tx, e)
+				return addAudit(e)(ctx, tx)
 			}
 		}
 		held, err = scanClaim(tx.QueryRowContext(ctx, oneClaim, wanted[0].Project, wanted[0].StoryID))
@@ -55,21 +55,18 @@ func (db claims) AddClaim(
 	return won, held, err
 }
 
-// addClaim stores a claim, if its project and its agent exist. It reports whether it has.
-func addClaim(ctx context.Context, tx *sql.Tx, c domain.Claim) (added bool, err error) {
+// addClaim stores a claim, if its project and its agent exist and nobody has claimed the story.
+func addClaim(c domain.Claim) Step {
 	if Key(c.StoryID) != c.StoryID {
-		return false, domain.Errorf(domain.Invalid, "a story with this id cannot be claimed")
+		return func(context.Context, *sql.Tx) error {
+			return domain.Errorf(domain.Invalid, "a story with this id cannot be claimed")
+		}
 	}
-	result, err := tx.ExecContext(ctx, "INSERT INTO claims ("+claimColumns+`)
+	return Must("INSERT INTO claims ("+claimColumns+`)
 		SELECT name, $2, $3, $4, $5, $6, $7 FROM projects
 		WHERE name = $1 AND ($5 = '' OR EXISTS (SELECT 1 FROM agents WHERE id = $5))
 		ON CONFLICT (project, story_id) DO NOTHING`,
 		c.Project, c.StoryID, c.Holder, Text(c.By), c.AgentID, ToMilli(c.Since), Text(c.Stage))
-	if err != nil {
-		return false, err
-	}
-	n, err := result.RowsAffected()
-	return n > 0, err
 }
 
 // PassClaim stores a claim in place of another one, with its audit entry and what was done to the story. It returns
@@ -77,49 +74,28 @@ func addClaim(ctx context.Context, tx *sql.Tx, c domain.Claim) (added bool, err 
 func (db claims) PassClaim(
 	ctx context.Context, e *domain.AuditEntry, was, now domain.Claim, changes ...domain.StoryChange,
 ) error {
-	return db.change(ctx, e, topics{domain.TopicClaims}, func(tx *sql.Tx) error {
-		if err := passClaim(ctx, tx, was, now); err != nil {
-			return err
-		}
-		return addStoryChanges(ctx, tx, changes)
-	})
+	return db.change(ctx, e, topics{domain.TopicClaims}, passClaim(was, now), addStoryChanges(changes))
 }
 
-func passClaim(ctx context.Context, tx *sql.Tx, was, now domain.Claim) error {
-	if err := endClaim(ctx, tx, was); err != nil {
-		return err
-	}
-	added, err := addClaim(ctx, tx, now)
-	if err == nil && !added {
-		err = sql.ErrNoRows
-	}
-	return err
-}
+func passClaim(was, now domain.Claim) Step { return All(endClaim(was), addClaim(now)) }
 
 // UndoClaim ends a claim, or passes it back to whose it was, and removes its audit entry. It returns NotFound when it
 // has ended, or been passed on.
 func (db claims) UndoClaim(ctx context.Context, e domain.AuditEntry, c domain.Claim, was ...domain.Claim) error {
-	return db.Tx(ctx, topics{domain.TopicClaims}, func(tx *sql.Tx) (err error) {
-		if len(was) > 0 {
-			err = passClaim(ctx, tx, c, was[0])
-		} else {
-			err = endClaim(ctx, tx, c)
-		}
-		if err != nil {
-			return err
-		}
-		return changeRow(ctx, tx, "DELETE FROM audit WHERE id = $1", e.ID)
-	})
+	undo := endClaim(c)
+	if len(was) > 0 {
+		undo = passClaim(c, was[0])
+	}
+	return db.Tx(ctx, topics{domain.TopicClaims}, undo, Must("DELETE FROM audit WHERE id = $1", e.ID))
 }
 
 // EndClaim removes a claim. It returns NotFound when it has ended already.
 func (db claims) EndClaim(ctx context.Context, e *domain.AuditEntry, c domain.Claim) error {
-	return db.change(ctx, e, topics{domain.TopicClaims}, func(tx *sql.Tx) error { return endClaim(ctx, tx, c) })
+	return db.change(ctx, e, topics{domain.TopicClaims}, endClaim(c))
 }
 
-func endClaim(ctx context.Context, tx *sql.Tx, c domain.Claim) error {
-	return changeRow(ctx, tx,
-		"DELETE FROM claims WHERE project = $1 AND story_id = $2 AND holder = $3 AND since_ms = $4",
+func endClaim(c domain.Claim) Step {
+	return Must("DELETE FROM claims WHERE project = $1 AND story_id = $2 AND holder = $3 AND since_ms = $4",
 		c.Project, c.StoryID, c.Holder, ToMilli(c.Since))
 }
 
@@ -128,29 +104,22 @@ func (db claims) RecordStoryChanges(
 	ctx context.Context, e *domain.AuditEntry, changes []domain.StoryChange, ended ...domain.Claim,
 ) error {
 	var about topics
-	if len(ended) > 0 {
+	steps := []Step{addStoryChanges(changes)}
+	for _, c := range ended {
 		about = topics{domain.TopicClaims}
+		steps = append(steps, Try(new(bool), endClaim(c)))
 	}
-	return db.change(ctx, e, about, func(tx *sql.Tx) error {
-		for _, c := range ended {
-			if err := unlessMissing(endClaim(ctx, tx, c)); err != nil {
-				return err
-			}
-		}
-		return addStoryChanges(ctx, tx, changes)
-	})
+	return db.change(ctx, e, about, steps...)
 }
 
-func addStoryChanges(ctx context.Context, tx *sql.Tx, changes []domain.StoryChange) error {
+func addStoryChanges(changes []domain.StoryChange) Step {
+	var steps []Step
 	for _, c := range changes {
-		err := Exec(ctx, tx, `INSERT INTO story_changes (project, story_id, type, value, at_ms, by_whom, via)
+		steps = append(steps, Do(`INSERT INTO story_changes (project, story_id, type, value, at_ms, by_whom, via)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			c.Project, Key(c.StoryID), c.Type, Text(c.Value), ToMilli(c.At), Text(c.By), c.Via)
-		if err != nil {
-			return err
-		}
+			c.Project, Key(c.StoryID), c.Type, Text(c.Value), ToMilli(c.At), Text(c.By), c.Via))
 	}
-	return nil
+	return All(steps...)
 }
 
 // StoryChanges returns the newest limit changes of a story, oldest first.
@@ -177,7 +146,5 @@ func (db claims) ChangesBetween(ctx context.Context, from, to time.Time, limit i
 
 // RemoveStoryChanges removes changes made before a time, under the leader's fencing token.
 func (db claims) RemoveStoryChanges(ctx context.Context, token int64, before time.Time) error {
-	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
-		return Exec(ctx, tx, "DELETE FROM story_changes WHERE at_ms < $1", before.UnixMilli())
-	})
+	return db.LeaderTx(ctx, token, nil, Do("DELETE FROM story_changes WHERE at_ms < $1", before.UnixMilli()))
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"time"
 
@@ -55,10 +54,6 @@ func (db targets) Digests(
 
 // RemoveDigests removes the counts of hours and the digests before two times, under the leader's fencing token.
 func (db targets) RemoveDigests(ctx context.Context, token int64, hours, digests time.Time) error {
-	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
-		if err := Exec(ctx, tx, "DELETE FROM delivery_hours WHERE hour_ms < $1", ToMilli(hours)); err != nil {
-			return err
-		}
-		return Exec(ctx, tx, "DELETE FROM digests WHERE at_ms < $1", ToMilli(digests))
-	})
+	return db.LeaderTx(ctx, token, nil, Do("DELETE FROM delivery_hours WHERE hour_ms < $1", ToMilli(hours)),
+		Do("DELETE FROM digests WHERE at_ms < $1", ToMilli(digests)))
 }

@@ -33,8 +33,7 @@ func (db projects) Registry(ctx context.Context) (active string, projects []doma
 func (db projects) AddProjects(
 	ctx context.Context, e *domain.AuditEntry, active string, projects ...domain.Project,
 ) error {
-	return db.change(ctx, e, topics{domain.TopicProjects},
-		func(tx *sql.Tx) error { return addProjects(ctx, tx, active, projects...) })
+	return db.change(ctx, e, topics{domain.TopicProjects}, addProjects(active, projects...))
 }
 
 // RestoreProject stores a new project as AddProjects does and assigns agents to it, all or nothing. It skips agents
@@ -42,31 +41,23 @@ func (db projects) AddProjects(
 func (db projects) RestoreProject(
 	ctx context.Context, e *domain.AuditEntry, active string, p domain.Project, agents []string,
 ) error {
-	return db.change(ctx, e, topics{domain.TopicProjects, domain.TopicAgents}, func(tx *sql.Tx) error {
-		if err := addProjects(ctx, tx, active, p); err != nil {
-			return err
-		}
-		for _, id := range agents {
-			if err := Exec(ctx, tx, assignAgent, id, p.Name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	steps := []Step{addProjects(active, p)}
+	for _, id := range agents {
+		steps = append(steps, Do(assignAgent, id, p.Name))
+	}
+	return db.change(ctx, e, topics{domain.TopicProjects, domain.TopicAgents}, steps...)
 }
 
-func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...domain.Project) error {
+func addProjects(active string, projects ...domain.Project) Step {
+	var steps []Step
 	for _, p := range projects {
-		err := Exec(ctx, tx, "INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL,
-			p.Token.Reveal())
-		if err != nil {
-			return err
-		}
+		steps = append(steps, Do("INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL,
+			p.Token.Reveal()))
 	}
-	if active == "" {
-		return nil
+	if active != "" {
+		steps = append(steps, Do(setActive, activeKey, active))
 	}
-	return Exec(ctx, tx, setActive, activeKey, active)
+	return All(steps...)
 }
 
 // UpdateProject stores a project's url and token if the stored ones are those of was. Otherwise it returns NotFound.
@@ -79,24 +70,12 @@ func (db projects) UpdateProject(ctx context.Context, e *domain.AuditEntry, was,
 // RemoveProject removes a project and its claims, and unassigns its agents. If it was the active project, none is
 // active afterwards. Its events and reading positions are kept. It returns NotFound if there is no such project.
 func (db projects) RemoveProject(ctx context.Context, e *domain.AuditEntry, name string) error {
-	return db.change(ctx, e, topics{
-		domain.TopicProjects, domain.TopicAgents, domain.TopicAccess, domain.TopicClaims,
-	}, func(tx *sql.Tx) error {
-		if err := changeRow(ctx, tx, "DELETE FROM projects WHERE name = $1", name); err != nil {
-			return err
-		}
-		const unassign = "UPDATE agents SET assigned_project = '' WHERE assigned_project = $1"
-		if err := Exec(ctx, tx, unassign, name); err != nil {
-			return err
-		}
-		if err := endAgentTokens(ctx, tx, "project = $1", name); err != nil {
-			return err
-		}
-		if err := Exec(ctx, tx, "DELETE FROM claims WHERE project = $1", name); err != nil {
-			return err
-		}
-		return Exec(ctx, tx, "DELETE FROM state WHERE key = $1 AND value = $2", activeKey, name)
-	})
+	about := topics{domain.TopicProjects, domain.TopicAgents, domain.TopicAccess, domain.TopicClaims}
+	return db.change(ctx, e, about, Must("DELETE FROM projects WHERE name = $1", name),
+		Do("UPDATE agents SET assigned_project = '' WHERE assigned_project = $1", name),
+		endAgentTokens("project = $1", name),
+		Do("DELETE FROM claims WHERE project = $1", name),
+		Do("DELETE FROM state WHERE key = $1 AND value = $2", activeKey, name))
 }
 
 // SetActive makes a project the active one. It returns NotFound if there is no such project.
@@ -121,26 +100,16 @@ func (db projects) KeepRemoval(ctx context.Context, id string, r domain.Removal,
 	if err != nil {
 		return err
 	}
-	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		err := Exec(ctx, tx, "INSERT INTO removals (id, removal, at_ms) VALUES ($1, $2, $3)", id, string(text),
-			now.UnixMilli())
-		if err != nil {
-			return err
-		}
-		return Exec(ctx, tx,
-			"DELETE FROM removals WHERE id NOT IN (SELECT id FROM removals ORDER BY at_ms DESC, id LIMIT $1)", most)
-	})
+	return db.Tx(ctx, nil,
+		Do("INSERT INTO removals (id, removal, at_ms) VALUES ($1, $2, $3)", id, string(text), now.UnixMilli()),
+		Do("DELETE FROM removals WHERE id NOT IN (SELECT id FROM removals ORDER BY at_ms DESC, id LIMIT $1)", most))
 }
 
 // TakeRemoval removes and returns the removal with this id, and forgets those made before oldest. It returns NotFound.
 func (db projects) TakeRemoval(ctx context.Context, id string, oldest time.Time) (r domain.Removal, err error) {
 	var text string
-	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		if err := Exec(ctx, tx, "DELETE FROM removals WHERE at_ms < $1", oldest.UnixMilli()); err != nil {
-			return err
-		}
-		return tx.QueryRowContext(ctx, "DELETE FROM removals WHERE id = $1 RETURNING removal", id).Scan(&text)
-	})
+	err = db.Tx(ctx, nil, Do("DELETE FROM removals WHERE at_ms < $1", oldest.UnixMilli()),
+		Get("DELETE FROM removals WHERE id = $1 RETURNING removal", []any{id}, &text))
 	if err != nil {
 		return r, err
 	}

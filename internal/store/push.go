@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ecdh"
 	"crypto/rand"
-	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 
@@ -27,11 +26,7 @@ func (db targets) PushKeys(ctx context.Context) (domain.PushKeys, error) {
 		base64.RawURLEncoding.EncodeToString(private.Bytes()),
 	})
 	var text string
-	err = db.Tx(ctx, nil, func(tx *sql.Tx) (err error) {
-		text, err = KeepState(ctx, tx, pushKeysName, made)
-		return err
-	})
-	if err != nil {
+	if err := db.Tx(ctx, nil, KeepState(pushKeysName, made, &text)); err != nil {
 		return domain.PushKeys{}, err
 	}
 	var keys storedPushKeys

@@ -62,7 +62,7 @@ func (db questions) AddQuestion(
 		tool = string(text)
 	}
 	same := false
-	err = db.Tx(ctx, topics{domain.TopicQuestions}, func(tx *sql.Tx) error {
+	err = db.Tx(ctx, topics{domain.TopicQuestions}, func(ctx context.Context, tx *sql.Tx) error {
 		var own, all int
 		err := tx.QueryRowContext(ctx, `SELECT COUNT(*), COUNT(CASE WHEN asker = $1 THEN 1 END) FROM questions
 			WHERE ended_at_ms = 0 AND expires_at_ms > $2`, q.Asker, q.AskedAt.UnixMilli()).Scan(&all, &own)
@@ -108,7 +108,7 @@ func (db questions) AddQuestion(
 		if err != nil {
 			return err
 		}
-		return addAudit(ctx, tx, e)
+		return addAudit(e)(ctx, tx)
 	})
 	return added, err
 }
@@ -177,9 +177,7 @@ func (db questions) EndQuestion(ctx context.Context, e *domain.AuditEntry, q dom
 // RemoveQuestions removes questions that ended before a time, and all but so many that ended last, under the leader's
 // fencing token.
 func (db questions) RemoveQuestions(ctx context.Context, token int64, before time.Time, keep int) error {
-	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
-		return Exec(ctx, tx, `DELETE FROM questions WHERE ended_at_ms > 0 AND (ended_at_ms < $1 OR ended_at_ms <
-			(SELECT ended_at_ms FROM questions WHERE ended_at_ms > 0 ORDER BY ended_at_ms DESC LIMIT 1 OFFSET $2))`,
-			before.UnixMilli(), max(0, keep-1))
-	})
+	return db.LeaderTx(ctx, token, nil, Do(`DELETE FROM questions WHERE ended_at_ms > 0 AND (ended_at_ms < $1 OR
+		ended_at_ms < (SELECT ended_at_ms FROM questions WHERE ended_at_ms > 0 ORDER BY ended_at_ms DESC LIMIT 1 OFFSET $2))`,
+		before.UnixMilli(), max(0, keep-1)))
 }

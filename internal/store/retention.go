@@ -58,7 +58,7 @@ func (db events) RemoveEvents(ctx context.Context, token int64, ids []int64) err
 	if len(ids) == 0 {
 		return nil
 	}
-	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
+	return db.LeaderTx(ctx, token, nil, func(ctx context.Context, tx *sql.Tx) error {
 		texts, err := AllRows(ctx, tx, ScanOne[int64], "DELETE FROM events WHERE id IN ("+List(ids)+") RETURNING text")
 		if err != nil || len(texts) == 0 {
 			return err
@@ -75,15 +75,11 @@ func (db events) RemoveEvents(ctx context.Context, token int64, ids []int64) err
 // RemovePast removes everything but events that is stored about a project's past, under the leader's fencing token. It
 // keeps the names of stories.
 func (db events) RemovePast(ctx context.Context, token int64, project string) error {
-	about := []domain.Topic{domain.TopicVisits, domain.TopicQuestions}
-	return db.LeaderTx(ctx, token, about, func(tx *sql.Tx) error {
-		for _, table := range []string{
-			"stage_visits", "visit_counts", "feed_cursors", "histories", "story_changes", "questions", "acknowledgements",
-		} {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE project = $1", project); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	var steps []Step
+	for _, table := range []string{
+		"stage_visits", "visit_counts", "feed_cursors", "histories", "story_changes", "questions", "acknowledgements",
+	} {
+		steps = append(steps, Do("DELETE FROM "+table+" WHERE project = $1", project))
+	}
+	return db.LeaderTx(ctx, token, topics{domain.TopicVisits, domain.TopicQuestions}, steps...)
 }

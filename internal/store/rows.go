@@ -44,6 +44,57 @@ func Exec(ctx context.Context, tx *sql.Tx, statement string, args ...any) error 
 	return err
 }
 
+// Step is a part of a transaction.
+type Step func(ctx context.Context, tx *sql.Tx) error
+
+// Do executes a statement.
+func Do(statement string, args ...any) Step {
+	return func(ctx context.Context, tx *sql.Tx) error { return Exec(ctx, tx, statement, args...) }
+}
+
+// Must executes a statement, and returns sql.ErrNoRows if it changed no row.
+func Must(statement string, args ...any) Step {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, statement, args...)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		if err == nil && n == 0 {
+			err = sql.ErrNoRows
+		}
+		return err
+	}
+}
+
+// Get executes a statement that returns a row, and scans that into values. It returns sql.ErrNoRows without one.
+func Get(statement string, args []any, values ...any) Step {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, statement, args...).Scan(values...)
+	}
+}
+
+// Try runs a step of Must, and says in changed whether it has changed a row; that it has not is no error.
+func Try(changed *bool, step Step) Step {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		err := step(ctx, tx)
+		*changed = err == nil
+		return unlessMissing(err)
+	}
+}
+
+// All runs steps one after the other.
+func All(steps ...Step) Step {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		for _, step := range steps {
+			if err := step(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 type Row interface{ Scan(...any) error }
 
 // Each calls each with every row that a statement selects, until it returns an error.

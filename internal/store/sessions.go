@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"switchyard/internal/domain"
@@ -10,16 +9,12 @@ import (
 
 // AddSession stores a new session and ends the oldest ones of its account, so that at most most remain.
 func (db access) AddSession(ctx context.Context, e *domain.AuditEntry, s domain.Session, most int) error {
-	return db.change(ctx, e, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
-		err := Exec(ctx, tx, `DELETE FROM sessions WHERE account = $1 AND id NOT IN (
-			SELECT id FROM sessions WHERE account = $1 ORDER BY created_at_ms DESC, id LIMIT $2)`, s.Account, most-1)
-		if err != nil {
-			return err
-		}
-		return Exec(ctx, tx, `INSERT INTO sessions (id, who, account, via, role, token_id, created_at_ms,
-			last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			s.ID, s.Who, s.Account, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
-	})
+	return db.change(ctx, e, topics{domain.TopicAccess},
+		Do(`DELETE FROM sessions WHERE account = $1 AND id NOT IN (
+			SELECT id FROM sessions WHERE account = $1 ORDER BY created_at_ms DESC, id LIMIT $2)`, s.Account, most-1),
+		Do(`INSERT INTO sessions (id, who, account, via, role, token_id, created_at_ms, last_seen_ms)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			s.ID, s.Who, s.Account, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli()))
 }
 
 // Sessions returns all sessions, in no particular order.
@@ -49,35 +44,24 @@ func (db access) RemoveSessionsBefore(ctx context.Context, then time.Time) error
 // SaveUses stores when sessions were last seen and named tokens last used, by id, all in one transaction. It skips
 // those that have been removed.
 func (db access) SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error {
-	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
-		save := func(statement string, uses map[string]time.Time) error {
-			for id, at := range uses {
-				if err := Exec(ctx, tx, statement, id, at.UnixMilli()); err != nil {
-					return err
-				}
-			}
-			return nil
+	var steps []Step
+	save := func(statement string, uses map[string]time.Time) {
+		for id, at := range uses {
+			steps = append(steps, Do(statement, id, at.UnixMilli()))
 		}
-		if err := save("UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", sessions); err != nil {
-			return err
-		}
-		return save("UPDATE named_tokens SET last_used_ms = $2 WHERE id = $1", tokens)
-	})
+	}
+	save("UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", sessions)
+	save("UPDATE named_tokens SET last_used_ms = $2 WHERE id = $1", tokens)
+	return db.Tx(ctx, topics{domain.TopicAccess}, steps...)
 }
 
 // AddNamedToken stores a new named token. A token of an agent's command replaces the agent's last one.
 func (db access) AddNamedToken(ctx context.Context, e *domain.AuditEntry, t domain.NamedToken) error {
-	return db.change(ctx, e, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
-		if t.AgentID != "" {
-			if err := endAgentTokens(ctx, tx, "agent_id = $1", t.AgentID); err != nil {
-				return err
-			}
-		}
-		return Exec(ctx, tx, `INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms,
+	return db.change(ctx, e, topics{domain.TopicAccess}, endAgentTokens("agent_id = $1", t.AgentID),
+		Do(`INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms,
 			expires_at_ms, last_used_ms, created_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 			t.ID, t.Name, t.Role, t.Hash, t.Project, t.AgentID, ToMilli(t.CreatedAt), ToMilli(t.ExpiresAt),
-			ToMilli(t.LastUsed), Text(t.CreatedBy))
-	})
+			ToMilli(t.LastUsed), Text(t.CreatedBy)))
 }
 
 // NamedTokens returns all named tokens, in no particular order.
@@ -93,12 +77,8 @@ func (db access) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
 // RemoveNamedToken removes a named token and the sessions made with it. It returns NotFound when there is no such
 // token.
 func (db access) RemoveNamedToken(ctx context.Context, e *domain.AuditEntry, id string) error {
-	return db.change(ctx, e, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
-		if err := changeRow(ctx, tx, "DELETE FROM named_tokens WHERE id = $1", id); err != nil {
-			return err
-		}
-		return Exec(ctx, tx, "DELETE FROM sessions WHERE token_id = $1", id)
-	})
+	return db.change(ctx, e, topics{domain.TopicAccess}, Must("DELETE FROM named_tokens WHERE id = $1", id),
+		Do("DELETE FROM sessions WHERE token_id = $1", id))
 }
 
 func (db access) RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"errors"
 	"time"
@@ -21,14 +20,10 @@ func (db state) State(ctx context.Context, key string) (string, error) {
 // PutState is a statement that stores the value $2 under the key $1, replacing any other.
 const PutState = "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
-// KeepState stores a value under a key unless there is one, and returns the one that is stored.
-func KeepState(ctx context.Context, tx *sql.Tx, key, value string) (stored string, err error) {
-	const keep = "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING"
-	if err := Exec(ctx, tx, keep, key, value); err != nil {
-		return "", err
-	}
-	err = tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", key).Scan(&stored)
-	return stored, err
+// KeepState stores a value under a key unless there is one, and scans the one that is stored.
+func KeepState(key, value string, stored any) Step {
+	return All(Do("INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", key, value),
+		Get("SELECT value FROM state WHERE key = $1", []any{key}, stored))
 }
 
 func (db state) SetState(ctx context.Context, key, value string) error {
@@ -39,9 +34,7 @@ func (db state) SetState(ctx context.Context, key, value string) error {
 // SetLeaderState is SetState under the leader's fencing token. It returns ErrNotLeader once another gateway has taken
 // over.
 func (db state) SetLeaderState(ctx context.Context, token int64, key, value string) error {
-	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
-		return Exec(ctx, tx, PutState, key, value)
-	})
+	return db.LeaderTx(ctx, token, nil, Do(PutState, key, value))
 }
 
 // LeaderState is the state of Tables, which it changes under the leader's fencing token.
@@ -86,19 +79,8 @@ func (db access) RecordBotRequest(ctx context.Context, id string) (first bool, e
 // once records a key, for at least life, and reports whether it is new.
 func (db access) once(ctx context.Context, kind, id string, life time.Duration) (first bool, err error) {
 	sum, now := sha256.Sum256([]byte(id)), clock.Now()
-	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		const forget = "DELETE FROM seen_once WHERE kind = $1 AND at_ms < $2"
-		if err := Exec(ctx, tx, forget, kind, now.Add(-life).UnixMilli()); err != nil {
-			return err
-		}
-		const add = "INSERT INTO seen_once (kind, digest, at_ms) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-		result, err := tx.ExecContext(ctx, add, kind, hex.EncodeToString(sum[:]), now.UnixMilli())
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		first = n == 1
-		return err
-	})
+	err = db.Tx(ctx, nil, Do("DELETE FROM seen_once WHERE kind = $1 AND at_ms < $2", kind, now.Add(-life).UnixMilli()),
+		Try(&first, Must("INSERT INTO seen_once (kind, digest, at_ms) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+			kind, hex.EncodeToString(sum[:]), now.UnixMilli())))
 	return first, err
 }

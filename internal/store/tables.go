@@ -76,15 +76,15 @@ type conn struct {
 
 type topics = []domain.Topic
 
-// Tx runs fn in one transaction: everything is stored if Tx returns nil, otherwise nothing. It also stores the audit
-// entry in ctx, and notifies other gateways of the topics changed.
-func (db *conn) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) error) error {
-	return db.LeaderTx(ctx, 0, about, fn)
+// Tx runs steps in one transaction: everything is stored if Tx returns nil, otherwise nothing. It notifies other
+// gateways of the topics changed.
+func (db *conn) Tx(ctx context.Context, about []domain.Topic, steps ...Step) error {
+	return db.LeaderTx(ctx, 0, about, steps...)
 }
 
 // LeaderTx is Tx for a write of the leader, under its fencing token; 0 is for a gateway that is alone. It returns
 // ErrNotLeader, and stores nothing, once another gateway has taken over.
-func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
+func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic, steps ...Step) (err error) {
 	defer func() { err = db.Wrote(err) }()
 	tx, err := db.engine.Write.BeginTx(ctx, nil)
 	if err != nil {
@@ -102,7 +102,7 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 			return err
 		}
 	}
-	if err := fn(tx); err != nil {
+	if err := All(steps...)(ctx, tx); err != nil {
 		return err
 	}
 	if db.engine.Notify != nil && len(about) > 0 {
@@ -122,7 +122,7 @@ func (db *conn) Wrote(err error) error {
 
 func (db *conn) exec(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
 	if db.engine.Notify != nil && len(about) > 0 {
-		err = db.Tx(ctx, about, func(tx *sql.Tx) error {
+		err = db.Tx(ctx, about, func(ctx context.Context, tx *sql.Tx) error {
 			result, err = tx.ExecContext(ctx, statement, args...)
 			return err
 		})
@@ -138,13 +138,11 @@ func (db *conn) exec(ctx context.Context, about topics, statement string, args .
 }
 
 // change is Tx for a change and its audit entry, nil for none: both are stored, or neither.
-func (db *conn) change(ctx context.Context, e *domain.AuditEntry, about topics, fn func(*sql.Tx) error) error {
-	return db.Tx(ctx, about, func(tx *sql.Tx) error {
-		if err := fn(tx); err != nil || e == nil {
-			return err
-		}
-		return addAudit(ctx, tx, e)
-	})
+func (db *conn) change(ctx context.Context, e *domain.AuditEntry, about topics, steps ...Step) error {
+	if e == nil {
+		return db.Tx(ctx, about, steps...)
+	}
+	return db.Tx(ctx, about, All(steps...), addAudit(e))
 }
 
 // changeOne executes a statement and returns NotFound if it changed no row. The end of ctx does not interrupt it, as
@@ -152,21 +150,7 @@ func (db *conn) change(ctx context.Context, e *domain.AuditEntry, about topics, 
 func (db *conn) changeOne(
 	ctx context.Context, e *domain.AuditEntry, about topics, statement string, args ...any,
 ) error {
-	ctx = context.WithoutCancel(ctx)
-	return db.change(ctx, e, about, func(tx *sql.Tx) error { return changeRow(ctx, tx, statement, args...) })
-}
-
-// changeRow executes a statement, and returns sql.ErrNoRows if it changed no row.
-func changeRow(ctx context.Context, tx *sql.Tx, statement string, args ...any) error {
-	result, err := tx.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	n, err := result.RowsAffected()
-	if err == nil && n == 0 {
-		err = sql.ErrNoRows
-	}
-	return err
+	return db.change(context.WithoutCancel(ctx), e, about, Must(statement, args...))
 }
 
 // see keeps the greatest event id that this gateway has seen. A standby that takes over from a lost server may lack the

@@ -36,7 +36,8 @@ func (db targets) Targets(ctx context.Context) ([]domain.Target, error) {
 
 // AddTarget stores a target. It returns Conflict when there are too many.
 func (db targets) AddTarget(ctx context.Context, e *domain.AuditEntry, t domain.Target) error {
-	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicTargets}, func(tx *sql.Tx) error {
+	ctx = context.WithoutCancel(ctx)
+	return db.change(ctx, e, topics{domain.TopicTargets}, func(ctx context.Context, tx *sql.Tx) error {
 		var n int
 		if err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM targets").Scan(&n); err != nil {
 			return err
@@ -69,7 +70,7 @@ func (db targets) ChangeTarget(
 	ctx context.Context, id string, change func(t *domain.Target) (*domain.AuditEntry, error),
 ) (t domain.Target, err error) {
 	ctx = context.WithoutCancel(ctx)
-	err = db.Tx(ctx, topics{domain.TopicTargets}, func(tx *sql.Tx) error {
+	err = db.Tx(ctx, topics{domain.TopicTargets}, func(ctx context.Context, tx *sql.Tx) error {
 		t, err = scanTarget(tx.QueryRowContext(ctx, "SELECT "+targetColumns+" FROM targets WHERE id = $1 "+
 			db.engine.Dialect.Lock, id))
 		if err != nil {
@@ -86,36 +87,28 @@ func (db targets) ChangeTarget(
 		if err != nil || e == nil {
 			return err
 		}
-		return addAudit(ctx, tx, e)
+		return addAudit(e)(ctx, tx)
 	})
 	return t, err
 }
 
 // RemoveTarget removes a target, with all that waits for it and its log. It returns NotFound.
 func (db targets) RemoveTarget(ctx context.Context, e *domain.AuditEntry, id string) error {
-	ctx = context.WithoutCancel(ctx)
-	return db.change(ctx, e, topics{domain.TopicTargets}, func(tx *sql.Tx) error {
-		return removeTarget(ctx, tx, id)
-	})
+	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicTargets}, removeTarget(id))
 }
 
-func removeTarget(ctx context.Context, tx *sql.Tx, id string) error {
-	for _, table := range []string{"target_messages", "deliveries", "delivery_hours"} {
-		if err := Exec(ctx, tx, "DELETE FROM "+table+" WHERE target = $1", id); err != nil {
-			return err
-		}
-	}
-	return changeRow(ctx, tx, "DELETE FROM targets WHERE id = $1", id)
+func removeTarget(id string) Step {
+	return All(Must("DELETE FROM targets WHERE id = $1", id), Do("DELETE FROM target_messages WHERE target = $1", id),
+		Do("DELETE FROM deliveries WHERE target = $1", id), Do("DELETE FROM delivery_hours WHERE target = $1", id))
 }
 
 // ResendLast queues the last messages that a target has accepted, oldest first, before all others, under ids that name
 // returns.
 func (db targets) ResendLast(ctx context.Context, e *domain.AuditEntry, id string, name func() string) error {
-	ctx = context.WithoutCancel(ctx)
-	return db.change(ctx, e, topics{domain.TopicTargets}, func(tx *sql.Tx) error {
-		if err := changeRow(ctx, tx, "UPDATE targets SET revision = revision + 1 WHERE id = $1", id); err != nil {
-			return err
-		}
+	count := Must("UPDATE targets SET revision = revision + 1 WHERE id = $1", id)
+	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicTargets}, count, func(
+		ctx context.Context, tx *sql.Tx,
+	) error {
 		texts, err := AllRows(ctx, tx, ScanOne[string], `SELECT message FROM (SELECT id, message FROM deliveries
 			WHERE target = $1 AND message <> '' ORDER BY id DESC LIMIT $2) AS last ORDER BY id`, id, domain.MaxResent)
 		if err != nil {
@@ -127,7 +120,7 @@ func (db targets) ResendLast(ctx context.Context, e *domain.AuditEntry, id strin
 				return err
 			}
 			q.Message.ID = name()
-			if err := queue(ctx, tx, id, q); err != nil {
+			if err := queue(id, q)(ctx, tx); err != nil {
 				return err
 			}
 		}
@@ -135,8 +128,8 @@ func (db targets) ResendLast(ctx context.Context, e *domain.AuditEntry, id strin
 	})
 }
 
-func queue(ctx context.Context, tx *sql.Tx, target string, q domain.QueuedMessage) error {
-	return Exec(ctx, tx, "INSERT INTO target_messages (target, after_event, message) VALUES ($1, $2, $3)",
+func queue(target string, q domain.QueuedMessage) Step {
+	return Do("INSERT INTO target_messages (target, after_event, message) VALUES ($1, $2, $3)",
 		target, q.After, encoded(q.Message))
 }
 
@@ -169,70 +162,57 @@ func (db targets) CountQueued(ctx context.Context) (map[string]int, error) {
 // removed.
 func (db targets) SaveTargets(ctx context.Context, token int64, saves []domain.TargetSave) error {
 	var about topics
+	var steps []Step
 	for _, s := range saves {
 		if s.News || s.Disable {
 			about = topics{domain.TopicTargets}
 		}
+		steps = append(steps, Try(new(bool), saveTarget(s)))
 	}
-	ctx = context.WithoutCancel(ctx) // what was sent must not be forgotten
-	return db.LeaderTx(ctx, token, about, func(tx *sql.Tx) error {
-		for _, s := range saves {
-			if err := saveTarget(ctx, tx, s); err != nil && !IsMissing(err) {
-				return err
-			}
-		}
-		return nil
-	})
+	return db.LeaderTx(context.WithoutCancel(ctx), token, about, steps...) // what was sent must not be forgotten
 }
 
-func saveTarget(ctx context.Context, tx *sql.Tx, s domain.TargetSave) error {
-	if s.Disable { // a browser that wants no more messages has forgotten its subscription
-		var owner string
-		err := tx.QueryRowContext(ctx, "SELECT owner FROM targets WHERE id = $1", s.Target).Scan(&owner)
-		if err != nil {
-			return err
-		}
-		if owner != "" {
-			return removeTarget(ctx, tx, s.Target)
-		}
-	}
+func saveTarget(s domain.TargetSave) Step {
 	told := "told"
 	args := []any{s.Target, s.Progress.Position, encoded(s.Progress), number(s.Disable), s.Revision}
 	if s.Progress.Told != nil {
 		args = append(args, encoded(s.Progress.Told))
 		told = "$6"
 	}
-	err := changeRow(ctx, tx, `UPDATE targets SET position = $2, progress = $3, told = `+told+`,
-		enabled = CASE WHEN $4 = 1 AND revision = $5 THEN 0 ELSE enabled END WHERE id = $1`, args...)
-	if err != nil {
-		return err
-	}
+	steps := []Step{Must(`UPDATE targets SET position = $2, progress = $3, told = `+told+`,
+		enabled = CASE WHEN $4 = 1 AND revision = $5 THEN 0 ELSE enabled END WHERE id = $1`, args...)}
 	for _, q := range s.Queued {
-		if err := queue(ctx, tx, s.Target, q); err != nil {
-			return err
-		}
+		steps = append(steps, queue(s.Target, q))
 	}
 	if s.Done != 0 {
-		if err := Exec(ctx, tx, "DELETE FROM target_messages WHERE id = $1", s.Done); err != nil {
-			return err
-		}
+		steps = append(steps, Do("DELETE FROM target_messages WHERE id = $1", s.Done))
 	}
 	if g := s.Digest; g != nil {
-		err := Exec(ctx, tx, `INSERT INTO digests (id, target, name, at_ms, after_event, upto_event, content)
+		steps = append(steps, Do(`INSERT INTO digests (id, target, name, at_ms, after_event, upto_event, content)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)`, g.ID, g.Target, g.Name, ToMilli(g.At), g.After, g.Upto,
-			encoded(g.DigestContent))
-		if err != nil {
+			encoded(g.DigestContent)))
+	}
+	if s.Delivery != nil {
+		steps = append(steps, addDelivery(s.Target, *s.Delivery))
+	}
+	if !s.Disable {
+		return All(steps...)
+	}
+	return func(ctx context.Context, tx *sql.Tx) error {
+		var owner string
+		err := tx.QueryRowContext(ctx, "SELECT owner FROM targets WHERE id = $1", s.Target).Scan(&owner)
+		switch {
+		case err != nil:
 			return err
+		case owner != "": // a browser that wants no more messages has forgotten its subscription
+			return removeTarget(s.Target)(ctx, tx)
 		}
+		return All(steps...)(ctx, tx)
 	}
-	if s.Delivery == nil {
-		return nil
-	}
-	return addDelivery(ctx, tx, s.Target, *s.Delivery)
 }
 
 // addDelivery stores an attempt, counts it, and removes those before that are no longer shown or sent again.
-func addDelivery(ctx context.Context, tx *sql.Tx, target string, d domain.Delivery) error {
+func addDelivery(target string, d domain.Delivery) Step {
 	text, sent, failed := "", 1, 0
 	if d.Message != nil {
 		text = encoded(d.Message)
@@ -240,31 +220,20 @@ func addDelivery(ctx context.Context, tx *sql.Tx, target string, d domain.Delive
 	if d.Error != "" {
 		sent, failed = 0, 1
 	}
-	for _, s := range []Statement{
-		{SQL: `INSERT INTO deliveries (target, at_ms, message_id, what, attempt, status, error, took_ms, message)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, Args: []any{
-			target, ToMilli(d.At), d.MessageID, Text(domain.Cut(d.What, domain.MaxFilter)), d.Attempt, d.Status, Text(d.Error),
-			d.Took.Milliseconds(), text,
-		}},
-		{SQL: `DELETE FROM deliveries WHERE target = $1 AND id <= (SELECT id FROM deliveries WHERE target = $1
-			ORDER BY id DESC LIMIT 1 OFFSET $2)`, Args: []any{target, domain.MaxDeliveries}},
-		{SQL: `UPDATE deliveries SET message = '' WHERE id = (SELECT id FROM deliveries
-			WHERE target = $1 AND message <> '' ORDER BY id DESC LIMIT 1 OFFSET $2)`, Args: []any{target, domain.MaxResent}},
-		{
-			SQL: `INSERT INTO delivery_hours (target, hour_ms, sent, failed) VALUES ($1, $2, $3, $4)
+	return All(
+		Do(`INSERT INTO deliveries (target, at_ms, message_id, what, attempt, status, error, took_ms, message)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, target, ToMilli(d.At), d.MessageID,
+			Text(domain.Cut(d.What, domain.MaxFilter)), d.Attempt, d.Status, Text(d.Error), d.Took.Milliseconds(), text),
+		Do(`DELETE FROM deliveries WHERE target = $1 AND id <= (SELECT id FROM deliveries WHERE target = $1
+			ORDER BY id DESC LIMIT 1 OFFSET $2)`, target, domain.MaxDeliveries),
+		Do(`UPDATE deliveries SET message = '' WHERE id = (SELECT id FROM deliveries
+			WHERE target = $1 AND message <> '' ORDER BY id DESC LIMIT 1 OFFSET $2)`, target, domain.MaxResent),
+		Do(`INSERT INTO delivery_hours (target, hour_ms, sent, failed) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (target, hour_ms) DO UPDATE SET sent = delivery_hours.sent + excluded.sent,
-			failed = delivery_hours.failed + excluded.failed`,
-			Args: []any{target, ToMilli(d.At.Truncate(time.Hour)), sent, failed},
-		},
-	} {
-		if err := Exec(ctx, tx, s.SQL, s.Args...); err != nil {
-			return err
-		}
-	}
-	return nil
+			failed = delivery_hours.failed + excluded.failed`, target, ToMilli(d.At.Truncate(time.Hour)), sent, failed))
 }
 
 // AddDelivery stores an attempt that was made out of order. Other gateways are not told.
 func (db targets) AddDelivery(ctx context.Context, target string, d domain.Delivery) error {
-	return db.Tx(ctx, nil, func(tx *sql.Tx) error { return addDelivery(ctx, tx, target, d) })
+	return db.Tx(ctx, nil, addDelivery(target, d))
 }

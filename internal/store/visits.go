@@ -212,21 +212,17 @@ func (db visits) ProjectVisits(
 func (db visits) RemoveVisits(
 	ctx context.Context, token int64, project string, before time.Time, keep, limit int,
 ) (removed int, err error) {
-	err = db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
+	err = db.LeaderTx(ctx, token, nil, func(ctx context.Context, tx *sql.Tx) error {
 		kept, first := before.UnixMilli(), int64(0)
 		err := tx.QueryRowContext(ctx, `SELECT to_ms FROM stage_visits WHERE project = $1 AND to_ms > 0
 			ORDER BY to_ms DESC LIMIT 1 OFFSET $2`, project, keep).Scan(&first)
 		if unlessMissing(err) != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `DELETE FROM stage_visits WHERE (story, number) IN (
+		gone, err := AllRows(ctx, tx, ScanOne[int64], `DELETE FROM stage_visits WHERE (story, number) IN (
 			SELECT story, number FROM stage_visits WHERE project = $1 AND to_ms > 0 AND to_ms <= $2
-			ORDER BY to_ms LIMIT $3)`, project, max(kept, first), limit)
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		removed = int(n)
+			ORDER BY to_ms LIMIT $3) RETURNING story`, project, max(kept, first), limit)
+		removed = len(gone)
 		return err
 	})
 	return removed, err

@@ -57,16 +57,8 @@ func (b bot) storeBotConfig(ctx context.Context, c domain.BotConfig, onConflict 
 	if err != nil {
 		return false, err
 	}
-	err = b.db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
-		statement := "INSERT INTO bot_config (config, version) VALUES ($1, 1) ON CONFLICT (only_row) DO " + onConflict
-		result, err := tx.ExecContext(ctx, statement, string(text))
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		stored = n == 1
-		return err
-	})
+	err = b.db.Tx(ctx, aboutBot, store.Try(&stored, store.Must(
+		"INSERT INTO bot_config (config, version) VALUES ($1, 1) ON CONFLICT (only_row) DO "+onConflict, string(text))))
 	return stored, err
 }
 
@@ -87,21 +79,15 @@ func (b bot) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error 
 	if err != nil {
 		return err
 	}
-	return b.db.LeaderTx(ctx, token, aboutBot, func(tx *sql.Tx) error {
-		return store.Exec(ctx, tx, `INSERT INTO bot_run (run, at) VALUES ($1, clock_timestamp())
-			ON CONFLICT (only_row) DO UPDATE SET run = excluded.run, at = excluded.at`, string(text))
-	})
+	return b.db.LeaderTx(ctx, token, aboutBot, store.Do(`INSERT INTO bot_run (run, at) VALUES ($1, clock_timestamp())
+		ON CONFLICT (only_row) DO UPDATE SET run = excluded.run, at = excluded.at`, string(text)))
 }
 
 // AskBotTest requests a message from the gateway that runs the bot, "" for a test message.
 func (b bot) AskBotTest(ctx context.Context, id, message string) error {
-	return b.db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
-		if err := store.Exec(ctx, tx, "DELETE FROM bot_tests WHERE asked_at < clock_timestamp() - make_interval(secs => "+
-			"$1)", testLife.Seconds()); err != nil {
-			return err
-		}
-		return store.Exec(ctx, tx, "INSERT INTO bot_tests (id, message) VALUES ($1, $2)", id, message)
-	})
+	return b.db.Tx(ctx, aboutBot,
+		store.Do("DELETE FROM bot_tests WHERE asked_at < clock_timestamp() - make_interval(secs => $1)", testLife.Seconds()),
+		store.Do("INSERT INTO bot_tests (id, message) VALUES ($1, $2)", id, message))
 }
 
 // TakeBotTest removes and returns a request for a message. It returns NotFound when there is none.
@@ -115,9 +101,7 @@ func (b bot) TakeBotTest(ctx context.Context) (id, message string, err error) {
 
 // AnswerBotTest stores the result of a test message: why it failed, or "".
 func (b bot) AnswerBotTest(ctx context.Context, id, answer string) error {
-	return b.db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
-		return store.Exec(ctx, tx, "UPDATE bot_tests SET answer = $2 WHERE id = $1", id, answer)
-	})
+	return b.db.Tx(ctx, aboutBot, store.Do("UPDATE bot_tests SET answer = $2 WHERE id = $1", id, answer))
 }
 
 // BotTestAnswer returns the result of a test message, answered being false until there is one.

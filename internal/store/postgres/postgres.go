@@ -157,17 +157,14 @@ const origin = `SELECT concat_ws('/', system_identifier,
 // Identity returns a random text that belongs to this database. A new one has another, and so has one that was
 // restored, or that a standby took over, which may lack the last events.
 func (db *DB) Identity(ctx context.Context) (id string, err error) {
-	err = db.Tx(ctx, []domain.Topic{}, func(tx *sql.Tx) error {
+	err = db.Tx(ctx, nil, func(ctx context.Context, tx *sql.Tx) error {
 		var now, stored string
 		if err := tx.QueryRowContext(ctx, origin).Scan(&now); err != nil {
 			return err
 		}
 		// Of several gateways that find none, one decides.
-		const ensure = "INSERT INTO state (key, value) VALUES ($1, '') ON CONFLICT DO NOTHING"
-		if err := store.Exec(ctx, tx, ensure, identityKey); err != nil {
-			return err
-		}
-		const locked = "SELECT value FROM state WHERE key = $1 FOR UPDATE"
+		const locked = "INSERT INTO state (key, value) VALUES ($1, '') ON CONFLICT (key) DO UPDATE SET value = state.value" +
+			" RETURNING value"
 		if err := tx.QueryRowContext(ctx, locked, identityKey).Scan(&stored); err != nil {
 			return err
 		}

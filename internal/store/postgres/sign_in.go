@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"time"
 
@@ -23,24 +22,17 @@ const (
 type signIn struct{ db *DB }
 
 func (s signIn) AddSignInFlow(ctx context.Context, state string, f domain.SignInFlow) error {
-	return s.db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		err := store.Exec(ctx, tx,
-			"DELETE FROM sign_in_flows WHERE began_at < clock_timestamp() - make_interval(secs => $1)", flowLife.Seconds())
-		if err != nil {
-			return err
-		}
-		return store.Exec(ctx, tx, "INSERT INTO sign_in_flows (state, verifier, redirect_uri) VALUES ($1, $2, $3)",
-			digest(state), f.Verifier.Reveal(), f.RedirectURI)
-	})
+	return s.db.Tx(ctx, nil, store.Do(
+		"DELETE FROM sign_in_flows WHERE began_at < clock_timestamp() - make_interval(secs => $1)", flowLife.Seconds()),
+		store.Do("INSERT INTO sign_in_flows (state, verifier, redirect_uri) VALUES ($1, $2, $3)",
+			digest(state), f.Verifier.Reveal(), f.RedirectURI))
 }
 
 // TakeSignInFlow removes and returns the flow with that state. Of several concurrent callers exactly one gets it; the
 // others get NotFound, as for an unknown state.
 func (s signIn) TakeSignInFlow(ctx context.Context, state string) (f domain.SignInFlow, err error) {
-	err = s.db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		statement := "DELETE FROM sign_in_flows WHERE state = $1 RETURNING verifier, redirect_uri"
-		return tx.QueryRowContext(ctx, statement, digest(state)).Scan(&f.Verifier, &f.RedirectURI)
-	})
+	err = s.db.Tx(ctx, nil, store.Get("DELETE FROM sign_in_flows WHERE state = $1 RETURNING verifier, redirect_uri",
+		[]any{digest(state)}, &f.Verifier, &f.RedirectURI))
 	return f, err
 }
 
@@ -54,11 +46,7 @@ func (s signIn) SessionKey(ctx context.Context) ([]byte, error) {
 	key := make([]byte, sessionKeySize)
 	rand.Read(key) // never fails
 	var text string
-	err := s.db.Tx(ctx, nil, func(tx *sql.Tx) (err error) {
-		text, err = store.KeepState(ctx, tx, sessionKeyName, hex.EncodeToString(key))
-		return err
-	})
-	if err != nil {
+	if err := s.db.Tx(ctx, nil, store.KeepState(sessionKeyName, hex.EncodeToString(key), &text)); err != nil {
 		return nil, err
 	}
 	return hex.DecodeString(text)

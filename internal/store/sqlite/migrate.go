@@ -51,7 +51,7 @@ func (db *DB) migrate(ctx context.Context) error {
 	if applied == len(scripts) {
 		return db.ensureWAL(ctx)
 	}
-	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
+	return db.Tx(ctx, nil, func(ctx context.Context, tx *sql.Tx) error {
 		for _, script := range scripts[applied:] {
 			text, err := migrations.ReadFile("migrations/" + script.Name())
 			if err != nil {
@@ -61,8 +61,8 @@ func (db *DB) migrate(ctx context.Context) error {
 				return fmt.Errorf("%s: %w", script.Name(), err)
 			}
 		}
-		return store.Exec(ctx, tx, fmt.Sprintf("PRAGMA user_version = %d", len(scripts)))
-	})
+		return nil
+	}, setVersion(len(scripts)))
 }
 
 // ensureWAL switches the journal to a write-ahead log, by opening the database for writing, if it is in another mode,
@@ -178,14 +178,10 @@ func OpenReadOnly(dir string) (*sql.DB, error) {
 
 // MarkMoved marks the database as moved to another address. Open then returns an error that says so.
 func (db *DB) MarkMoved(ctx context.Context, to string) error {
-	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		err := store.Exec(ctx, tx, store.PutState, movedKey, to)
-		if err == nil {
-			err = store.Exec(ctx, tx, fmt.Sprintf("PRAGMA user_version = %d", movedSchema))
-		}
-		return err
-	})
+	return db.Tx(ctx, nil, store.Do(store.PutState, movedKey, to), setVersion(movedSchema))
 }
+
+func setVersion(n int) store.Step { return store.Do(fmt.Sprintf("PRAGMA user_version = %d", n)) }
 
 func errMoved(ctx context.Context, db *sql.DB) error {
 	var to string

@@ -166,8 +166,8 @@ func (db *DB) Ping(ctx context.Context) error {
 func (db *DB) transact(
 	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []domain.Topic, error),
 ) error {
-	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		ctx := context.WithoutCancel(ctx)
+	return db.Tx(ctx, nil, func(ctx context.Context, tx *sql.Tx) error {
+		ctx = context.WithoutCancel(ctx)
 		if err := run(ctx, tx, read); err != nil {
 			return err
 		}
