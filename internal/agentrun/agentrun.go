@@ -123,8 +123,8 @@ func Leave(ctx context.Context, o Options) error {
 }
 
 func isRefusal(err error, status int) bool {
-	var r *refusal
-	return errors.As(err, &r) && r.status == status
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.status == status
 }
 
 // join redeems a token and stores the identity it gets. It retries until the gateway can be reached.
@@ -139,8 +139,8 @@ func (a *agent) join(ctx context.Context) error {
 		if who, err = a.redeem(ctx, token); err == nil {
 			break
 		}
-		var r *refusal
-		final := errors.As(err, &r) && r.status < 500 && r.status != http.StatusTooManyRequests
+		r, refused := errors.AsType[*refusal](err)
+		final := refused && r.status < 500 && r.status != http.StatusTooManyRequests
 		if final || ctx.Err() != nil {
 			return fmt.Errorf("could not join: %w", err)
 		}

@@ -38,7 +38,7 @@ func PrepareOnly(argv []string) error {
 	if err != nil {
 		return err
 	}
-	p.gate.close()
+	p.group.close()
 	<-p.exited
 	return nil
 }

@@ -33,9 +33,8 @@ type processGroup struct {
 }
 
 type process struct {
-	group   processGroup
-	members members
-	gate    gate
+	id      processGroup
+	group   group
 	output  *os.File // the read end of its output
 	drained chan struct{}
 	exited  chan struct{} // closed when the first process ended; then status is set
@@ -43,21 +42,16 @@ type process struct {
 	failed  bool
 }
 
-// members are the processes of a group.
-type members interface {
+// group is the processes of a prepared command, which is held back until it begins.
+type group interface {
+	begin() error
 	ask() // them to end
 	kill()
 	run() bool // reports whether any of them still runs
-	close()    // gives up what we hold of the system
+	close()    // gives up what we hold of the system, and ends what has not begun
 }
 
-// gate holds a prepared command back.
-type gate interface {
-	open() error // lets it run
-	close()      // ends it, unless the gate was opened
-}
-
-// prepare starts a command's process in its own process group. The command itself runs once begin is called.
+// prepare starts a command's process in its own process group. The command itself runs once the group begins.
 func prepare(log *slog.Logger, argv, env []string, output io.Writer) (*process, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
@@ -71,23 +65,21 @@ func prepare(log *slog.Logger, argv, env []string, output io.Writer) (*process, 
 	cmd := &exec.Cmd{Path: path, Args: argv, Env: env}
 	// With a file, rather than a writer, Wait does not wait for other processes that hold the pipe.
 	cmd.Stdout, cmd.Stderr = write, write
-	members, gate, err := startHeld(cmd)
+	group, err := startHeld(cmd)
 	if err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
 	p := &process{
-		group: processGroup{PGID: cmd.Process.Pid}, members: members, gate: gate,
-		output: read, drained: make(chan struct{}), exited: make(chan struct{}),
+		id: processGroup{PGID: cmd.Process.Pid}, group: group, output: read,
+		drained: make(chan struct{}), exited: make(chan struct{}),
 	}
-	p.group.Started, err = startOf(p.group.PGID)
+	p.id.Started, err = startOf(p.id.PGID)
 	supervise.Go(log, "output", func() {
 		defer close(p.drained)
 		io.Copy(output, read) //nolint:errcheck // ends with the pipe
 	})
 	supervise.Go(log, "command", func() {
-		if err := cmd.Wait(); err != nil {
-			p.failed = true
-		}
+		p.failed = cmd.Wait() != nil
 		p.status = cmd.ProcessState.String()
 		close(p.exited)
 	})
@@ -100,14 +92,10 @@ func prepare(log *slog.Logger, argv, env []string, output io.Writer) (*process, 
 	return p, nil
 }
 
-// begin lets a prepared command run.
-func (p *process) begin() error { return p.gate.open() }
-
 // stop ends all processes of the command's group and returns when they are gone. When grace ends it kills them.
 func (p *process) stop(grace context.Context) {
-	p.gate.close() // in case it has not begun
-	stopGroup(grace, p.members)
-	p.members.close()
+	stopGroup(grace, p.group)
+	p.group.close()
 	select {
 	case <-p.drained:
 	case <-time.After(drainGrace):
@@ -116,7 +104,7 @@ func (p *process) stop(grace context.Context) {
 }
 
 // stopGroup asks a group's processes to end and, if any is left when grace ends, kills them.
-func stopGroup(grace context.Context, group members) {
+func stopGroup(grace context.Context, group group) {
 	group.ask()
 	if !groupEnds(grace, group) {
 		group.kill()
@@ -127,7 +115,7 @@ func stopGroup(grace context.Context, group members) {
 }
 
 // groupEnds waits until no process of the group runs. It returns false if ctx ends first.
-func groupEnds(ctx context.Context, group members) bool {
+func groupEnds(ctx context.Context, group group) bool {
 	poll := time.NewTicker(stopPoll)
 	defer poll.Stop()
 	for group.run() {

@@ -14,11 +14,17 @@ import (
 // runs that is not recorded in a state file.
 const gateScript = `read -r switchyard_gate <&3 || exit 1; exec 3<&- "$@"`
 
-// startHeld starts a command in its own process group, which is held back by the gate.
-func startHeld(cmd *exec.Cmd) (members, gate, error) {
+// unixGroup is a process group. A line written to release lets its command run; closing that ends one that waits.
+type unixGroup struct {
+	id      int
+	release *os.File
+}
+
+// startHeld starts a command in its own process group.
+func startHeld(cmd *exec.Cmd) (group, error) {
 	hold, release, err := os.Pipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer hold.Close()
 	cmd.Args = append([]string{"sh", "-c", gateScript, "sh", cmd.Path}, cmd.Args[1:]...)
@@ -26,27 +32,24 @@ func startHeld(cmd *exec.Cmd) (members, gate, error) {
 	cmd.ExtraFiles = []*os.File{hold}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
-		return nil, nil, errors.Join(err, release.Close())
+		return nil, errors.Join(err, release.Close())
 	}
-	return groupID(cmd.Process.Pid), pipeGate{release}, nil
+	return unixGroup{cmd.Process.Pid, release}, nil
 }
 
-// pipeGate is the end of the pipe to which a line is written.
-type pipeGate struct{ release *os.File }
-
-func (g pipeGate) open() error {
+func (g unixGroup) begin() error {
 	_, err := g.release.WriteString("\n")
 	return errors.Join(err, g.release.Close())
 }
 
-func (g pipeGate) close() { g.release.Close() }
+func (g unixGroup) ask() {
+	g.release.Close()
+	_ = syscall.Kill(-g.id, syscall.SIGTERM) // the group may be gone
+}
 
-type groupID int
-
-func (g groupID) ask()      { _ = syscall.Kill(-int(g), syscall.SIGTERM) } // the group may be gone
-func (g groupID) kill()     { _ = syscall.Kill(-int(g), syscall.SIGKILL) }
-func (g groupID) run() bool { return groupRuns(int(g)) }
-func (g groupID) close()    {}
+func (g unixGroup) kill()     { _ = syscall.Kill(-g.id, syscall.SIGKILL) }
+func (g unixGroup) run() bool { return groupRuns(g.id) }
+func (g unixGroup) close()    { g.release.Close() }
 
 // stopLeftover ends the command that a killed agent left running, and reports whether there was one. Another group that
 // has the same number by now is left alone.
@@ -58,7 +61,7 @@ func stopLeftover(grace context.Context, g processGroup, agentID string) bool {
 	isOurs := err == nil && started == g.Started ||
 		err != nil && groupHasVariable(g.PGID, agentIDVariable+"="+agentID) // the first process has ended, others may run
 	if isOurs {
-		stopGroup(grace, groupID(g.PGID))
+		stopGroup(grace, unixGroup{id: g.PGID})
 	}
 	return isOurs
 }

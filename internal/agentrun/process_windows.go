@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// startHeld starts a command in a job of its own. It is suspended until the gate is opened; if the agent dies before or
+// startHeld starts a command in a job of its own. It is suspended until it begins; if the agent dies before or
 // after, the system ends the job, so that no command is left behind.
-func startHeld(cmd *exec.Cmd) (members, gate, error) {
+func startHeld(cmd *exec.Cmd) (group, error) {
 	handle, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
 	if _, err = windows.SetInformationJobObject(handle, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits))); err != nil {
-		return nil, nil, errors.Join(err, windows.CloseHandle(handle))
+		return nil, errors.Join(err, windows.CloseHandle(handle))
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}
 	if err := cmd.Start(); err != nil {
-		return nil, nil, errors.Join(err, windows.CloseHandle(handle))
+		return nil, errors.Join(err, windows.CloseHandle(handle))
 	}
 	pid := uint32(cmd.Process.Pid)
 	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, pid)
@@ -33,15 +33,18 @@ func startHeld(cmd *exec.Cmd) (members, gate, error) {
 		err = errors.Join(windows.AssignProcessToJobObject(handle, process), windows.CloseHandle(process))
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait(), windows.CloseHandle(handle))
+		return nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait(), windows.CloseHandle(handle))
 	}
-	return job{handle, pid}, suspended(pid), nil
+	return job{handle, pid}, nil
 }
 
-// suspended is a process whose first thread has not begun.
-type suspended uint32
+type job struct {
+	handle windows.Handle
+	pid    uint32 // of the first process, which is the number of its console group
+}
 
-func (pid suspended) open() error {
+// begin resumes the first thread.
+func (j job) begin() error {
 	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
 	if err != nil {
 		return err
@@ -49,7 +52,7 @@ func (pid suspended) open() error {
 	defer windows.CloseHandle(snapshot) //nolint:errcheck // only read
 	entry := windows.ThreadEntry32{Size: uint32(unsafe.Sizeof(windows.ThreadEntry32{}))}
 	for err = windows.Thread32First(snapshot, &entry); err == nil; err = windows.Thread32Next(snapshot, &entry) {
-		if entry.OwnerProcessID != uint32(pid) {
+		if entry.OwnerProcessID != j.pid {
 			continue
 		}
 		thread, err := windows.OpenThread(windows.THREAD_SUSPEND_RESUME, false, entry.ThreadID)
@@ -60,14 +63,6 @@ func (pid suspended) open() error {
 		return errors.Join(err, windows.CloseHandle(thread))
 	}
 	return err
-}
-
-// close leaves the process to its job.
-func (suspended) close() {}
-
-type job struct {
-	handle windows.Handle
-	pid    uint32 // of the first process, which is the number of its console group
 }
 
 // ask sends Ctrl-Break: there is no SIGTERM here.

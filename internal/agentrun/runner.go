@@ -184,15 +184,15 @@ func (r *runner) runAt(ctx context.Context, at assignment, reassigned <-chan str
 	if err != nil {
 		return domain.AgentFailed, "cannot start: " + err.Error()
 	}
-	err = r.file.update(func(s *state) { s.Command = p.group })
+	err = r.file.update(func(s *state) { s.Command = p.id })
 	if err == nil {
-		err = p.begin()
+		err = p.group.begin()
 	}
 	if err != nil {
 		r.stop(ctx, p)
 		return domain.AgentFailed, "cannot start: " + err.Error()
 	}
-	r.Log.InfoContext(ctx, "the command has started", "project", at.project, "pid", p.group.PGID)
+	r.Log.InfoContext(ctx, "the command has started", "project", at.project, "pid", p.id.PGID)
 	r.set(domain.AgentRunning, "")
 	select {
 	case <-p.exited:
