@@ -32,6 +32,9 @@ const (
 	admin    = role(domain.RoleAdmin)
 )
 
+// eitherRole is the role that people need for what agents or displays may use, too.
+var eitherRole = map[role]role{agentOrAdmin: admin, wall: viewer, operatorOrAgent: operator}
+
 // isOfPeople reports whether a route asks for more than an agent's secret.
 func (r role) isOfPeople() bool { return r != public && r != agent }
 
@@ -63,8 +66,9 @@ func newAccess(g Gateway) *access {
 	}
 }
 
-// check passes a request on to next if the caller may use a route of that role, and has refuse answer otherwise.
-func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handler {
+// check passes a request on to next if the caller may use a route of that role, with the channel by which it comes, and
+// has refuse answer otherwise.
+func (a *access) check(needs role, channel domain.Channel, refuse refusal, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		release, err := a.identify(w, r, needs)
 		defer release()
@@ -72,6 +76,7 @@ func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handl
 			refuse(w, r, err)
 			return
 		}
+		web.InfoOf(r.Context()).Channel = channel
 		next.ServeHTTP(w, r)
 	})
 }
@@ -137,24 +142,13 @@ type caller struct {
 }
 
 func (c *caller) checkRole(needs role) error {
-	switch needs {
-	case public, agent:
+	switch {
+	case needs == public, needs == agent, needs == agentOrAdmin && c.auth == web.AuthAgent,
+		needs == wall && c.Role == domain.RoleWall, needs == operatorOrAgent && c.AgentID != "":
 		return nil
-	case agentOrAdmin:
-		if c.auth == web.AuthAgent {
-			return nil
-		}
-		needs = admin
-	case wall:
-		if c.Role == domain.RoleWall {
-			return nil
-		}
-		needs = viewer
-	case operatorOrAgent:
-		if c.AgentID != "" {
-			return nil
-		}
-		needs = operator
+	}
+	if least, either := eitherRole[needs]; either {
+		needs = least
 	}
 	if c.Role.Allows(domain.Role(needs)) {
 		return nil

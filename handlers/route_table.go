@@ -109,7 +109,7 @@ func (t *routeTable) add(who role, address string, refuse refusal, adapt func(we
 		o(&r)
 	}
 	check := func(next http.Handler) http.Handler {
-		return t.access.check(who, refuse, r.through(next))
+		return t.access.check(who, r.channel, refuse, next)
 	}
 	if t.waiting != nil {
 		check = func(next http.Handler) http.Handler { return next }
@@ -123,15 +123,6 @@ func (t *routeTable) add(who role, address string, refuse refusal, adapt func(we
 	}
 	open, known := t.open[r.path]
 	t.open[r.path] = (open || !known) && !who.isOfPeople()
-}
-
-// through notes the channel of requests whose callers are known.
-func (r *route) through(next http.Handler) http.Handler {
-	channel := r.channel
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		web.InfoOf(r.Context()).Channel = channel
-		next.ServeHTTP(w, r)
-	})
 }
 
 // look calls looked for the requests of callers who may see projects.
@@ -148,7 +139,9 @@ func (t *routeTable) look(who role, next http.Handler) http.Handler {
 // addFallbacks adds the answers for addresses without a route. Callers without access do not learn which addresses
 // exist. It must be called before the routes are added: afterwards the router would search all of them for subrouters.
 func (t *routeTable) addFallbacks() {
-	viewers := func(h http.HandlerFunc) http.Handler { return t.access.check(viewer, t.access.inForm(web.Plain), h) }
+	viewers := func(h http.HandlerFunc) http.Handler {
+		return t.access.check(viewer, "", t.access.inForm(web.Plain), h)
+	}
 	if t.waiting != nil {
 		viewers = func(http.HandlerFunc) http.Handler { return t.access.Handler(web.Plain, t.waiting) }
 	}

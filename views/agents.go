@@ -77,9 +77,10 @@ func (c AgentCounts) facts() []fact {
 }
 
 // agentRank orders agents by need: those that ask, fail, are lost, run, are free, have stopped.
-func agentRank(a domain.KnownAgent, asks bool) int {
+func agentRank(a domain.KnownAgent, asks map[string]QuestionProps) int {
+	_, isAsking := asks[a.ID]
 	switch {
-	case asks:
+	case isAsking:
 		return 0
 	case a.Presence == domain.AgentLost:
 		return 2
@@ -93,11 +94,11 @@ func agentRank(a domain.KnownAgent, asks bool) int {
 	return 4
 }
 
-// CountAgents counts agents by their need; asks are the ids of those that ask.
-func CountAgents(agents []domain.KnownAgent, asks map[string]bool) (c AgentCounts) {
+// CountAgents counts agents by their need; asks are what they ask, by their ids.
+func CountAgents(agents []domain.KnownAgent, asks map[string]QuestionProps) (c AgentCounts) {
 	for _, a := range agents {
 		c.All++
-		switch agentRank(a, asks[a.ID]) {
+		switch agentRank(a, asks) {
 		case 0:
 			c.Asking++
 		case 1, 2:

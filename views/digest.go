@@ -71,13 +71,10 @@ func (p DigestProps) newestFirst() []domain.PastEvent {
 }
 
 // over are the alerts of the digest that no longer stand.
-func (p DigestProps) over() (list []domain.DigestAlert) {
-	for _, a := range p.Digest.Alerts {
-		if !slices.ContainsFunc(p.Open, func(open domain.Alert) bool { return open.Key() == a.Key }) {
-			list = append(list, a)
-		}
-	}
-	return list
+func (p DigestProps) over() []domain.DigestAlert {
+	return slices.DeleteFunc(slices.Clone(p.Digest.Alerts), func(a domain.DigestAlert) bool {
+		return slices.ContainsFunc(p.Open, func(open domain.Alert) bool { return open.Key() == a.Key })
+	})
 }
 
 // from is when the digest's time begins, or its first event if that is earlier.

@@ -1,7 +1,6 @@
 package views
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -93,12 +92,12 @@ func NewProjectList(o *TrackOrder, filter string, show Show, sort string, page i
 
 // NewAgentList returns a page of the list with its agents, those first that need somebody: those with the filter in
 // their label, project or state. Without a filter it is the page of the agent with the id at, if there is one. asks are
-// the ids of agents that ask something.
+// what agents ask, by their ids.
 func NewAgentList(
-	agents []domain.KnownAgent, asks map[string]bool, filter string, page int, at string,
+	agents []domain.KnownAgent, asks map[string]QuestionProps, filter string, page int, at string,
 ) (List, []domain.KnownAgent) {
 	slices.SortStableFunc(agents, func(a, b domain.KnownAgent) int {
-		return cmp.Compare(agentRank(a, asks[a.ID]), agentRank(b, asks[b.ID]))
+		return agentRank(a, asks) - agentRank(b, asks)
 	})
 	wanted := strings.ToLower(strings.TrimSpace(filter))
 	var found []domain.KnownAgent

@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,11 +88,9 @@ func PaletteMove(s domain.Story, stages []domain.Stage, to int, usual []domain.S
 		"do": "move", "stage": stages[to].Name, "was": s.Stage,
 	}, words)
 	o.Number, o.Name = "", stages[to].Title()
-	from := to
-	for i := range stages {
-		if stages[i].Name == s.Stage {
-			from = i
-		}
+	from := slices.IndexFunc(stages, func(stage domain.Stage) bool { return stage.Name == s.Stage })
+	if from < 0 {
+		from = to
 	}
 	switch {
 	case to < from:

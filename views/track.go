@@ -158,21 +158,19 @@ func troubles(p *domain.ProjectPipeline, stuck int) (list []trouble) {
 
 // stages returns the names of the track's stages, and the board's words for them, on which its heading depends.
 func (t *track) stages() string {
+	list := []*domain.Stage{t.backlog, t.done}
+	for i := t.from; i < t.to; i++ {
+		list = append(list, &t.Stages[i])
+	}
 	var b strings.Builder
-	add := func(s *domain.Stage) {
-		b.WriteString(s.Name)
-		if s.Label != "" {
-			b.WriteString(" " + s.Label)
+	for _, s := range list {
+		switch {
+		case s == nil:
+		case s.Label == "":
+			b.WriteString(s.Name)
+		default:
+			b.WriteString(s.Name + " " + s.Label)
 		}
-	}
-	for _, s := range []*domain.Stage{t.backlog, t.done} {
-		if s != nil {
-			add(s)
-		}
-		b.WriteByte('\n')
-	}
-	for i := range t.Stages[t.from:t.to] {
-		add(&t.Stages[t.from+i])
 		b.WriteByte('\n')
 	}
 	return b.String()

@@ -32,7 +32,6 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	p := views.AgentsProps{
 		Projects: c.projectNames(), Asks: map[string]views.QuestionProps{}, Said: said, Now: now(),
 	}
-	asks := map[string]bool{}
 	open, _, err := c.recentQuestions(r, func(q domain.Question) bool {
 		return q.AgentID != "" && q.State == domain.QuestionOpen
 	}, shownQuestions, views.AgentsURL)
@@ -40,10 +39,10 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 		return err
 	}
 	for _, q := range slices.Backward(open) { // the oldest is shown first
-		p.Asks[q.AgentID], asks[q.AgentID] = q, true
+		p.Asks[q.AgentID] = q
 	}
-	p.Counts = views.CountAgents(c.service.Agents.All(), asks)
-	p.List, p.Agents = c.agentList(r, asks)
+	p.Counts = views.CountAgents(c.service.Agents.All(), p.Asks)
+	p.List, p.Agents = c.agentList(r, p.Asks)
 	p.Work = c.agentsWork(r.Context(), p.Agents)
 	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); err != nil &&
 		domain.CodeOf(err) != domain.Unavailable {
@@ -147,7 +146,9 @@ func (c *Console) agentsWork(ctx context.Context, agents []domain.KnownAgent) ma
 }
 
 // agentList returns the page of the list that the address asks for, or that a form was sent from.
-func (c *Console) agentList(r *http.Request, asks map[string]bool) (views.List, []domain.KnownAgent) {
+func (c *Console) agentList(
+	r *http.Request, asks map[string]views.QuestionProps,
+) (views.List, []domain.KnownAgent) {
 	query := r.URL.Query()
 	if r.Method == http.MethodPost {
 		query = nil

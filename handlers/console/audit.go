@@ -49,7 +49,8 @@ func auditQuery(r *http.Request) (f views.AuditFilter, q domain.AuditQuery, err 
 	if f.From, f.To, err = window(query, zone(r)); err != nil {
 		return f, q, err
 	}
-	q = domain.AuditQuery{Limit: auditPage, Who: f.Who, Action: f.Action, Text: f.Text, From: f.From, To: f.To}
+	q = domain.AuditQuery(f)
+	q.Limit = auditPage
 	if query.Get("before") != "" {
 		q.Before = query.Number("before", 0, 0, math.MaxInt64)
 	}

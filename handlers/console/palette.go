@@ -103,7 +103,10 @@ func (p *palette) fill(ctx context.Context, text string) error {
 	case "acknowledge", "ack":
 		p.add("Needs attention", "", p.alerts(folded)...)
 	case "answer":
-		p.add("Questions", "", p.answers(folded)...)
+		list := p.answers(folded, func(q domain.Question) bool {
+			return has(folded, q.Prompt, q.By, q.StoryID, q.Project, strconv.FormatInt(q.ID, 10))
+		})
+		p.add("Questions", "", list[:min(len(list), paletteStories)]...)
 	case "move", "block", "unblock":
 		if err := p.storyVerb(ctx, verb, rest); err != nil {
 			return err
@@ -216,10 +219,10 @@ func (p *palette) alerts(words []string) (list []views.PaletteOption) {
 
 const onlyOperators = "Only operators can do this."
 
-func (p *palette) answers(words []string) (list []views.PaletteOption) {
+// answers are the open questions of a kind.
+func (p *palette) answers(words []string, are func(domain.Question) bool) (list []views.PaletteOption) {
 	for _, q := range p.c.service.Questions.Recent() {
-		if q.State == domain.QuestionOpen && len(list) < paletteStories &&
-			has(words, q.Prompt, q.By, q.StoryID, q.Project, strconv.FormatInt(q.ID, 10)) {
+		if q.State == domain.QuestionOpen && are(q) {
 			list = append(list, views.PaletteAnswer(q, words))
 		}
 	}

@@ -94,7 +94,9 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 		}
 	}
 	if verb == "" {
-		able = append(able, p.answersAbout(s)...)
+		able = append(able, p.answers(nil, func(q domain.Question) bool {
+			return q.Project == s.Project && q.StoryID == s.ID
+		})...)
 	}
 	switch {
 	case s.File == nil:
@@ -125,15 +127,6 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 
 // reasonFirst is why a block cannot be made yet.
 const reasonFirst = "Type the reason."
-
-func (p *palette) answersAbout(s domain.Story) (list []views.PaletteOption) {
-	for _, q := range p.c.service.Questions.Recent() {
-		if q.State == domain.QuestionOpen && q.Project == s.Project && q.StoryID == s.ID {
-			list = append(list, views.PaletteAnswer(q, nil))
-		}
-	}
-	return list
-}
 
 // moves are the moves to the stages whose names have the words, the next stage first.
 func (p *palette) moves(found service.StorySnapshot, words []string) (list []views.PaletteOption) {

@@ -142,12 +142,12 @@ const maxUndo = 2000
 
 func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
-	if do := fields.Get("do"); do == doClaim || do == doTakeOver || do == doRelease {
-		return c.claimStory(w, r, do, fields.Get("next"))
-	}
 	here, next := views.StoryURL(name, id), views.StoryURL(name, id)
 	if text := fields.Get("next"); text != "" {
 		next = localPath(text)
+	}
+	if do := fields.Get("do"); do == doClaim || do == doTakeOver || do == doRelease {
+		return c.claimStory(w, r, do, next)
 	}
 	change, err := readStoryChange(fields)
 	form := views.StoryForm{}
@@ -182,7 +182,7 @@ func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url
 	return c.notices.redirect(w, r, next, notice)
 }
 
-// claimStory claims the request's story for the reader, or ends its claim, and goes to next, "" for the story.
+// claimStory claims the request's story for the reader, or ends its claim, and goes to next.
 func (c *Console) claimStory(w http.ResponseWriter, r *http.Request, do, next string) (err error) {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
 	here := views.StoryURL(name, id)
@@ -197,16 +197,14 @@ func (c *Console) claimStory(w http.ResponseWriter, r *http.Request, do, next st
 	}
 	refused := refusal(http.StatusOK, nil, err)
 	switch {
-	case refused != "" && next != "":
-		return c.notices.redirect(w, r, localPath(next), views.Notice{Text: refused, Caution: true})
+	case refused != "" && next != here:
+		notice = views.Notice{Text: refused, Caution: true}
 	case refused != "":
 		return c.showStory(w, r, views.StoryForm{Refused: refused}, web.StatusOf(err))
 	case err != nil:
 		return err
-	case next != "":
-		return c.notices.redirect(w, r, localPath(next), notice)
 	}
-	return c.notices.redirect(w, r, here, notice)
+	return c.notices.redirect(w, r, next, notice)
 }
 
 // CreateStory takes the form of a project's page that adds a story to its board.

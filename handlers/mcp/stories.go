@@ -92,10 +92,6 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		if !p.Reachable {
 			unreachable.add(unreachableJSON{p.Project, short(p.Error)})
 		}
-		stuck := map[string]bool{}
-		for _, id := range snapshot.Alerts.Stuck[p.Project] {
-			stuck[id] = true
-		}
 		open := domain.OpenStages(p.Stages)
 		for i, stage := range p.Stages {
 			stages[short(stage.Name)] = true
@@ -105,13 +101,14 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 			found = true
 			for j := range stage.Items {
 				item := &stage.Items[j]
-				if in.Trouble && !(stuck[item.StoryID] || i < open && (item.Blocked != "" || item.MergeFailure != "")) {
+				_, isStuck := slices.BinarySearch(snapshot.Alerts.Stuck[p.Project], item.StoryID)
+				if in.Trouble && !(isStuck || i < open && (item.Blocked != "" || item.MergeFailure != "")) {
 					continue
 				}
 				line := itemJSON{
 					Project: p.Project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage.Name,
 					SinceMS: item.Since.UnixMilli(), Blocked: shortOrNull(item.Blocked),
-					MergeFailure: shortOrNull(item.MergeFailure), Stuck: stuck[item.StoryID], Version: wire.OrNull(item.Version),
+					MergeFailure: shortOrNull(item.MergeFailure), Stuck: isStuck, Version: wire.OrNull(item.Version),
 				}
 				if c, claimed := claims[p.Project][item.StoryID]; claimed {
 					line.Claim = wire.NewClaim(&c)

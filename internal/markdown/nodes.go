@@ -9,6 +9,7 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
 
@@ -29,11 +30,7 @@ func (nodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
 
 func rawHTML(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		raw := n.(*ast.RawHTML)
-		for i := range raw.Segments.Len() {
-			segment := raw.Segments.At(i)
-			_, _ = w.Write(util.EscapeHTML(segment.Value(source)))
-		}
+		writeLines(w, source, n.(*ast.RawHTML).Segments)
 	}
 	return ast.WalkSkipChildren, nil
 }
@@ -50,7 +47,7 @@ func htmlBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.
 	}
 	if entering {
 		_, _ = w.WriteString("<pre tabindex=\"0\">")
-		writeLines(w, source, n)
+		writeLines(w, source, n.Lines())
 		return ast.WalkContinue, nil
 	}
 	if block.HasClosure() {
@@ -67,12 +64,11 @@ func codeBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.
 		return ast.WalkContinue, nil
 	}
 	_, _ = w.WriteString("<pre tabindex=\"0\"><code>")
-	writeLines(w, source, n)
+	writeLines(w, source, n.Lines())
 	return ast.WalkContinue, nil
 }
 
-func writeLines(w util.BufWriter, source []byte, n ast.Node) {
-	lines := n.Lines()
+func writeLines(w util.BufWriter, source []byte, lines *text.Segments) {
 	for i := range lines.Len() {
 		line := lines.At(i)
 		_, _ = w.Write(util.EscapeHTML(line.Value(source)))
