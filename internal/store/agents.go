@@ -112,9 +112,7 @@ func scanToken(row Row) (t domain.JoinToken, err error) {
 
 // Token returns the join token with that hash. It returns NotFound.
 func (db agents) Token(ctx context.Context, hash string) (domain.JoinToken, error) {
-	t, err := scanToken(db.engine.Read.QueryRowContext(ctx,
-		"SELECT "+tokenColumns+" FROM join_tokens WHERE hash = $1", hash))
-	return t, db.Translate(err)
+	return selectOne(ctx, db.conn, scanToken, "SELECT "+tokenColumns+" FROM join_tokens WHERE hash = $1", hash)
 }
 
 // UnusedTokens returns the tokens that can still be redeemed at now, sorted by expiry.

@@ -32,9 +32,8 @@ func (db events) AppendEvents(ctx context.Context, reads []domain.FeedRead) (dom
 }
 
 // LastEventID returns the greatest id ever assigned, 0 before the first.
-func (db events) LastEventID(ctx context.Context) (id int64, err error) {
-	err = db.engine.Read.QueryRowContext(ctx, lastID).Scan(&id)
-	return id, db.Translate(err)
+func (db events) LastEventID(ctx context.Context) (int64, error) {
+	return selectOne(ctx, db.conn, ScanOne[int64], lastID)
 }
 
 type appending struct {

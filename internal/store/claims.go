@@ -24,8 +24,7 @@ func (db claims) Claims(ctx context.Context) ([]domain.Claim, error) {
 const oneClaim = "SELECT " + claimColumns + " FROM claims WHERE project = $1 AND story_id = $2"
 
 func (db claims) Claim(ctx context.Context, project, id string) (domain.Claim, error) {
-	c, err := scanClaim(db.engine.Read.QueryRowContext(ctx, oneClaim, project, Key(id)))
-	return c, db.Translate(err)
+	return selectOne(ctx, db.conn, scanClaim, oneClaim, project, Key(id))
 }
 
 // AddClaim stores the first of the claims whose story nobody has claimed, with an audit entry about that story. It

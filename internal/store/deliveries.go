@@ -40,8 +40,7 @@ func scanDigest(row Row) (g domain.DigestRecord, err error) {
 }
 
 func (db targets) Digest(ctx context.Context, id string) (domain.DigestRecord, error) {
-	g, err := scanDigest(db.engine.Read.QueryRowContext(ctx, "SELECT "+digestColumns+" FROM digests WHERE id = $1", id))
-	return g, db.Translate(err)
+	return selectOne(ctx, db.conn, scanDigest, "SELECT "+digestColumns+" FROM digests WHERE id = $1", id)
 }
 
 // Digests returns the last digests of a target before a time, newest first.

@@ -22,9 +22,9 @@ type Engine struct {
 	// of the first have been read. It notifies other gateways.
 	Transact func(ctx context.Context, read []Statement,
 		write func() (statements []Statement, about []domain.Topic, err error)) error
-	// Notify notifies other gateways, once the transaction has been committed, of the topics changed. It is nil if there
-	// are none.
-	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
+	// Notify notifies other gateways, once the transaction has been committed, of a topic changed. It is nil if there are
+	// none.
+	Notify func(topic domain.Topic) Step
 	// Refused is called with a former leader's token under which a write was refused.
 	Refused func(token int64)
 }

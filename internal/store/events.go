@@ -67,23 +67,7 @@ type pageReader struct {
 // read reads a number of events in order, of the query's project and type, and adds those that match. It reports
 // whether that was all: the page is full, or there are no others.
 func (p *pageReader) read(ctx context.Context, db Querier, limit int) (done bool, err error) {
-	read := 0
-	err = p.each(ctx, db, func(e domain.Event) bool {
-		if read++; p.query.Backward {
-			p.query.Before, p.query.BeforeAt = e.ID, e.At.UnixMilli()
-		} else {
-			p.query.After = e.ID
-		}
-		return p.add(e)
-	}, "TRUE", limit)
-	return err != nil || p.page.More || read < limit, err
-}
-
-// each calls yield with the first events of the query's project and type that meet a condition, until it returns false.
-func (p *pageReader) each(
-	ctx context.Context, db Querier, yield func(domain.Event) bool, condition string, limit int,
-) error {
-	statement, args := p.where()
+	condition, args := p.where()
 	from, order := "events", "events.id"
 	if p.query.Project != "" && p.query.Type != "" {
 		from = p.dialect.ProjectEvents
@@ -95,7 +79,16 @@ func (p *pageReader) each(
 		order += " DESC"
 	}
 	args = append(args, limit)
-	return eachEvent(ctx, db, yield, selectEvents(from, condition+statement, order, len(args)), args...)
+	read := 0
+	err = eachEvent(ctx, db, func(e domain.Event) bool {
+		if read++; p.query.Backward {
+			p.query.Before, p.query.BeforeAt = e.ID, e.At.UnixMilli()
+		} else {
+			p.query.After = e.ID
+		}
+		return p.add(e)
+	}, selectEvents(from, "TRUE"+condition, order, len(args)), args...)
+	return err != nil || p.page.More || read < limit, err
 }
 
 // where returns the conditions that events are between the query's ids or times and of its project and type.

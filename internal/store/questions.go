@@ -114,9 +114,7 @@ func (db questions) AddQuestion(
 }
 
 func (db questions) Question(ctx context.Context, id int64) (domain.Question, error) {
-	q, err := scanQuestion(db.engine.Read.QueryRowContext(ctx,
-		"SELECT "+questionColumns+" FROM questions WHERE id = $1", id))
-	return q, db.Translate(err)
+	return selectOne(ctx, db.conn, scanQuestion, "SELECT "+questionColumns+" FROM questions WHERE id = $1", id)
 }
 
 // Questions returns the newest questions, newest first: those of a project, or all for ""; only open ones, or all.

@@ -151,6 +151,14 @@ func selectAll[T any](
 	return all, db.Translate(err)
 }
 
+// selectOne returns the row that a statement selects, and translates errors: NotFound without one.
+func selectOne[T any](
+	ctx context.Context, db *conn, scan func(Row) (T, error), statement string, args ...any,
+) (T, error) {
+	one, err := scan(db.engine.Read.QueryRowContext(ctx, statement, args...))
+	return one, db.Translate(err)
+}
+
 func ScanOne[T any](row Row) (value T, err error) {
 	err = row.Scan(&value)
 	return value, err

@@ -193,6 +193,12 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (found []place, err e
 	if text == "" {
 		return nil, nil
 	}
+	add := func(from string, args []any) (enough bool) {
+		var places []place
+		places, err = p.places(ctx, tx, from, args, maxFound+1)
+		found = append(found, places...)
+		return err != nil || len(found) > maxFound
+	}
 	for _, by := range []struct{ table, column, text string }{
 		{"stories", "story", "events.text"}, {"texts", "text", "found.id"},
 	} {
@@ -204,29 +210,23 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (found []place, err e
 			condition += fmt.Sprintf(" AND EXISTS (SELECT 1 FROM texts WHERE texts.id = %s AND texts.type = $%d)",
 				by.text, len(args))
 		}
-		places, err := p.places(ctx, tx, "("+containing+") AS found CROSS JOIN events WHERE events."+by.column+
-			" = found.id"+condition, args, maxFound+1)
-		if found = append(found, places...); err != nil || len(found) > maxFound {
+		if add("("+containing+") AS found CROSS JOIN events WHERE events."+by.column+" = found.id"+condition, args) {
 			return found, err
 		}
 	}
 	projects, err := AllRows(ctx, tx, ScanOne[string], "SELECT DISTINCT project FROM feed_cursors")
-	if err != nil {
-		return nil, err
-	}
 	for _, project := range projects {
 		if !strings.Contains(fold.Text(project), text) {
 			continue
 		}
 		condition, args := p.where()
 		args = append(args, project)
-		places, err := p.places(ctx, tx, fmt.Sprintf("%s WHERE events.project = $%d",
-			p.dialect.ProjectEvents, len(args))+condition, args, maxFound+1)
-		if found = append(found, places...); err != nil || len(found) > maxFound {
-			return found, err
+		of := fmt.Sprintf("%s WHERE events.project = $%d", p.dialect.ProjectEvents, len(args))
+		if add(of+condition, args) {
+			break
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 // places returns the first places of a selection of events.

@@ -26,10 +26,9 @@ var storyEvents = selectEvents("events",
 	"events.story = (SELECT id FROM stories WHERE project = $1 AND story_id = $2)", "events.id DESC", 3)
 
 // StoryName returns the newest name of a story in the stream. It returns NotFound for a story that is in no event.
-func (db stories) StoryName(ctx context.Context, project, id string) (name string, err error) {
-	err = db.engine.Read.QueryRowContext(ctx, "SELECT story_name FROM stories WHERE project = $1 AND story_id = $2",
-		project, Key(id)).Scan(&name)
-	return name, db.Translate(err)
+func (db stories) StoryName(ctx context.Context, project, id string) (string, error) {
+	return selectOne(ctx, db.conn, ScanOne[string],
+		"SELECT story_name FROM stories WHERE project = $1 AND story_id = $2", project, Key(id))
 }
 
 // maxShortSearch is how many of the newest stories are searched for words that are too short for the index.

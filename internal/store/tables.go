@@ -92,9 +92,8 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
 	if token != 0 {
-		var held int64
-		err := tx.QueryRowContext(ctx, db.sql.held, jsonText([][]any{{token}})).Scan(&held)
-		if errors.Is(err, sql.ErrNoRows) {
+		err := Get(db.sql.held, []any{jsonText([][]any{{token}})}, new(int64))(ctx, tx)
+		if IsMissing(err) {
 			db.engine.Refused(token)
 			return domain.ErrNotLeader
 		}
@@ -102,13 +101,13 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 			return err
 		}
 	}
+	for _, topic := range about {
+		if db.engine.Notify != nil {
+			steps = append(steps, db.engine.Notify(topic))
+		}
+	}
 	if err := All(steps...)(ctx, tx); err != nil {
 		return err
-	}
-	if db.engine.Notify != nil && len(about) > 0 {
-		if err := db.engine.Notify(ctx, tx, about); err != nil {
-			return err
-		}
 	}
 	return tx.Commit()
 }

@@ -77,25 +77,23 @@ func (l *Lease) TakeOver(
 	return token, granted && err == nil, err
 }
 
-// release releases the lease if the gateway $1 holds it. The token stays: the next gateway that takes over has a
-// greater one.
-const release = "UPDATE lease SET gateway = '', until = clock_timestamp() WHERE gateway = $1"
-
-// Resign releases the lease if the gateway holds it.
+// Resign releases the lease if the gateway holds it. The token stays: the next gateway that takes over has a greater
+// one.
 func (l *Lease) Resign(ctx context.Context, id string) error {
-	var batch pgx.Batch
-	batch.Queue(release, id)
-	batch.Queue(notifyStatement, channel, domain.TopicLease)
-	return l.pool.SendBatch(ctx, &batch).Close()
+	return l.release(ctx, &pgx.Batch{}, id)
 }
 
 // Leave releases the lease and removes the gateway from the list of live ones.
 func (l *Lease) Leave(ctx context.Context, id string) error {
 	var batch pgx.Batch
-	batch.Queue(release, id)
 	batch.Queue("DELETE FROM gateways WHERE id = $1", id)
+	return l.release(ctx, &batch, id)
+}
+
+func (l *Lease) release(ctx context.Context, batch *pgx.Batch, id string) error {
+	batch.Queue("UPDATE lease SET gateway = '', until = clock_timestamp() WHERE gateway = $1", id)
 	batch.Queue(notifyStatement, channel, domain.TopicLease)
-	return l.pool.SendBatch(ctx, &batch).Close()
+	return l.pool.SendBatch(ctx, batch).Close()
 }
 
 const liveGateways = `SELECT id, name, started_at, unfit, reaches FROM gateways WHERE until > clock_timestamp()

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"sync"
 	"time"
 
@@ -18,15 +17,8 @@ const channel = "switchyard"
 
 const notifyStatement = "SELECT pg_notify($1, $2)"
 
-// notify notifies other gateways of the topics of a transaction, once it has been committed.
-func notify(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error {
-	for _, topic := range topics {
-		if err := store.Exec(ctx, tx, notifyStatement, channel, topic); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// notify notifies other gateways of a topic of a transaction, once that has been committed.
+func notify(topic domain.Topic) store.Step { return store.Do(notifyStatement, channel, topic) }
 
 const (
 	// relisten is how long to wait before listening again after losing the connection.

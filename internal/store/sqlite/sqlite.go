@@ -62,19 +62,14 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{dir: dir}
-	var err error
-	if db.read, err = openReadOnly(path, readers); err != nil {
-		return nil, err
-	}
 	db.check = sync.OnceValue(func() error { return check(db.read, path) })
-	if db.searches, err = openReadOnly(path, searchers); err != nil {
-		return nil, errors.Join(err, db.read.Close())
-	}
-	if db.write, err = open(path, db.check); err != nil {
-		return nil, errors.Join(err, db.searches.Close(), db.read.Close())
-	}
-	if db.log, err = open(path, db.check); err != nil {
-		return nil, errors.Join(err, db.write.Close(), db.searches.Close(), db.read.Close())
+	var failed [4]error
+	db.read, failed[0] = openReadOnly(path, readers)
+	db.searches, failed[1] = openReadOnly(path, searchers)
+	db.write, failed[2] = open(path, db.check)
+	db.log, failed[3] = open(path, db.check)
+	if err := errors.Join(failed[:]...); err != nil { // an unknown driver: nothing is open yet
+		return nil, err
 	}
 	db.log.SetMaxIdleConns(0)
 	db.Tables = store.NewTables(store.Engine{
