@@ -7,6 +7,9 @@ package bot
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"sync"
 	"time"
 
@@ -65,6 +68,33 @@ type State interface {
 	SetState(ctx context.Context, key, value string) error
 	// RecordBotRequest records a request of a chat server and reports whether it is new.
 	RecordBotRequest(ctx context.Context, id string) (first bool, err error)
+}
+
+// Load reads what Save has stored under a key; without anything, value stays as it is.
+func Load(ctx context.Context, state State, key string, value any) error {
+	text, err := state.State(ctx, key)
+	if err != nil || text == "" {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), value); err != nil {
+		return domain.WrapError(domain.Internal, err, "what the bot has stored cannot be read")
+	}
+	return nil
+}
+
+// Save stores a value under a key, even while the bot is stopping: what was posted must not be forgotten.
+func Save(ctx context.Context, state State, key string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return state.SetState(context.WithoutCancel(ctx), key, string(text))
+}
+
+// keyOf returns the key of what, in a room, which is the same at each attempt.
+func keyOf(room, what string) string {
+	sum := sha256.Sum256([]byte(room))
+	return fmt.Sprintf("%s-%x", what, sum[:6])
 }
 
 // Pauses after failures; they are shorter while the last connection was a good one. After a failure that only a person

@@ -3,8 +3,6 @@ package bot
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -198,19 +196,13 @@ type batch struct {
 // again from its first event. It also stores the outbox: a bot that cannot store its position must not post, or it
 // would repeat itself forever.
 func (n *notifier) load(ctx context.Context) error {
-	stored, err := n.State.State(ctx, outboxKey)
-	if err != nil {
+	n.outbox = outbox{Cursor: n.gateway.Events.LastID()}
+	if err := Load(ctx, n.State, outboxKey, &n.outbox); err != nil {
 		return err
 	}
+	var err error
 	if n.database, err = n.Identity(ctx); err != nil {
 		return err
-	}
-	if stored == "" {
-		n.outbox = outbox{Cursor: n.gateway.Events.LastID()}
-		return n.save(ctx)
-	}
-	if err := json.Unmarshal([]byte(stored), &n.outbox); err != nil {
-		return domain.WrapError(domain.Internal, err, "the bot's position in the stream cannot be read from the store")
 	}
 	if b := n.outbox.Batch; b != nil && b.Account != n.chat.Account() {
 		n.outbox.Batch = nil
@@ -219,20 +211,12 @@ func (n *notifier) load(ctx context.Context) error {
 	return n.save(ctx)
 }
 
-// save stores the outbox, even while the bot is stopping: posted messages must not be forgotten.
-func (n *notifier) save(ctx context.Context) error {
-	text, err := json.Marshal(n.outbox)
-	if err != nil {
-		return err
-	}
-	return n.State.SetState(context.WithoutCancel(ctx), outboxKey, string(text))
-}
+func (n *notifier) save(ctx context.Context) error { return Save(ctx, n.State, outboxKey, n.outbox) }
 
 // key returns the key of one message to one room, which is the same at each attempt. Another database has events with
 // the same ids: the chat server must not take them for these.
 func (n *notifier) key(message int, room string) string {
-	sum := sha256.Sum256([]byte(room))
-	return fmt.Sprintf("events-%s-%d-%d-%d-%x", n.database, n.outbox.Cursor, n.outbox.Batch.To, message, sum[:6])
+	return keyOf(room, fmt.Sprintf("events-%s-%d-%d-%d", n.database, n.outbox.Cursor, n.outbox.Batch.To, message))
 }
 
 // Up to burstEvents events within burstWindow are posted one by one; more become one digest.

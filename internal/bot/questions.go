@@ -2,8 +2,6 @@ package bot
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,10 +34,7 @@ type postedMessage struct {
 }
 
 func loadPosted(ctx context.Context, state State) (p posted, err error) {
-	text, err := state.State(ctx, postedKey)
-	if err == nil && text != "" {
-		err = json.Unmarshal([]byte(text), &p)
-	}
+	err = Load(ctx, state, postedKey, &p)
 	return p, err
 }
 
@@ -108,17 +103,13 @@ func (b *bot) askOpen(ctx context.Context, database string, known *posted) error
 				}
 				message, _ = links(b.PublicURL).asks(q)
 			}
-			sum := sha256.Sum256([]byte(room.ID))
-			id, err := b.chat.Send(ctx, room.ID, fmt.Sprintf("question-%s-%d-%x", database, open.ID, sum[:6]), message)
+			key := keyOf(room.ID, fmt.Sprintf("question-%s-%d", database, open.ID))
+			id, err := b.chat.Send(ctx, room.ID, key, message)
 			if err != nil && !errors.Is(err, ErrRefused) {
 				return err
 			}
 			known.Messages = append(known.Messages, postedMessage{open.ID, room.ID, id})
-			text, err := json.Marshal(known)
-			if err != nil {
-				return err
-			}
-			if err := b.State.SetState(context.WithoutCancel(ctx), postedKey, string(text)); err != nil {
+			if err := Save(ctx, b.State, postedKey, known); err != nil {
 				return err
 			}
 		}

@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -16,12 +15,9 @@ const rulesKey = "bot.rooms"
 // everything.
 type roomRules map[string]domain.TargetRules
 
-func loadRules(ctx context.Context, state State) (roomRules, error) {
-	rules := roomRules{}
-	text, err := state.State(ctx, rulesKey)
-	if err == nil && text != "" {
-		err = json.Unmarshal([]byte(text), &rules)
-	}
+func loadRules(ctx context.Context, state State) (rules roomRules, err error) {
+	rules = roomRules{}
+	err = Load(ctx, state, rulesKey, &rules)
 	return rules, err
 }
 
@@ -91,11 +87,7 @@ func (c filtering) filter(ctx context.Context, room string, words []word) Messag
 	default:
 		all[room] = rules
 	}
-	text, err := json.Marshal(all)
-	if err == nil {
-		err = c.state.SetState(ctx, rulesKey, string(text))
-	}
-	if err != nil {
+	if err := Save(ctx, c.state, rulesKey, all); err != nil {
 		return c.failed(ctx, err)
 	}
 	return answer

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -86,12 +85,8 @@ func (s *Supervisor) Posted(ctx context.Context) (id int64, err error) {
 
 // Cursor returns the id up to which the bot has posted the stream, whether it runs or not.
 func (s *Supervisor) Cursor(ctx context.Context) (id int64, err error) {
-	stored, err := s.options.State.State(ctx, outboxKey)
-	if err != nil || stored == "" {
-		return math.MaxInt64, err
-	}
-	var o outbox
-	err = json.Unmarshal([]byte(stored), &o)
+	o := outbox{Cursor: math.MaxInt64}
+	err = Load(ctx, s.options.State, outboxKey, &o)
 	return o.Cursor, err
 }
 

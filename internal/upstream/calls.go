@@ -114,12 +114,7 @@ func (c *Client) History(
 		}
 		return nil
 	})
-	if errors.Is(err, errNotFound) {
-		c.observe(ctx, p, "history", nil)
-		return part, domain.WrapError(domain.NotFound, err, "the project server has no history")
-	}
-	c.observe(ctx, p, "history", err)
-	return part, err
+	return part, c.ended(ctx, p, "history", err, "the project server has no history")
 }
 
 const (
@@ -139,12 +134,7 @@ func (c *Client) Story(ctx context.Context, p domain.Project, id string) (story 
 		story, err = decodeStory(a, id)
 		return err
 	})
-	if errors.Is(err, errNotFound) {
-		c.observe(ctx, p, "story", nil)
-		return story, domain.WrapError(domain.NotFound, err, "the project server has no such story")
-	}
-	c.observe(ctx, p, "story", err)
-	return story, err
+	return story, c.ended(ctx, p, "story", err, "the project server has no such story")
 }
 
 // PatchStory sends a change of a story unchanged, and returns the server's status and body unchanged; the body is at

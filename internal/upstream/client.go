@@ -63,6 +63,17 @@ func (c *Client) observe(ctx context.Context, p domain.Project, kind string, err
 	}
 }
 
+// ended observes a call and returns its error: NotFound, with a message, of a server that does not have what was asked
+// for, which has not failed.
+func (c *Client) ended(ctx context.Context, p domain.Project, kind string, err error, missing string) error {
+	if errors.Is(err, errNotFound) {
+		c.observe(ctx, p, kind, nil)
+		return domain.WrapError(domain.NotFound, err, missing)
+	}
+	c.observe(ctx, p, kind, err)
+	return err
+}
+
 type call struct {
 	method string        // "" is GET
 	path   string        // begins with a slash, its segments escaped

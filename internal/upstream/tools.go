@@ -90,16 +90,11 @@ func (c *Client) withMCP(ctx context.Context, p domain.Project, use func(*mcpSes
 		err = use(s)
 		s.end(ctx)
 	}
-	switch {
-	case errors.Is(err, errNotFound):
+	if domain.CodeOf(err) == domain.Invalid {
 		c.observe(ctx, p, "tools", nil)
-		return domain.WrapError(domain.NotFound, err, "project '"+p.Name+"' has no MCP server at its /mcp")
-	case domain.CodeOf(err) == domain.Invalid:
-		c.observe(ctx, p, "tools", nil)
-	default:
-		c.observe(ctx, p, "tools", err)
+		return err
 	}
-	return err
+	return c.ended(ctx, p, "tools", err, "project '"+p.Name+"' has no MCP server at its /mcp")
 }
 
 func (s *mcpSession) begin(ctx context.Context) error {

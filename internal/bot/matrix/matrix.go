@@ -74,7 +74,6 @@ func (c *chat) Connect(ctx context.Context) error {
 // Refresh does nothing: a homeserver reports changes by itself.
 func (c *chat) Refresh(context.Context) error { return nil }
 
-// Hint says how to get the bot into a room.
 func (c *chat) Hint() string {
 	user := c.now().UserID
 	hint := "Connected, but in no room. Invite " + user + " from an account that is listed in bot.operators."

@@ -3,7 +3,6 @@ package matrix
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -78,10 +77,7 @@ func (s *session) now() *savedSession { return s.saved.Load() }
 
 func (s *session) load(ctx context.Context) error {
 	saved := newSession()
-	stored, err := s.state.State(ctx, s.key)
-	if err == nil && stored != "" {
-		err = json.Unmarshal([]byte(stored), &saved)
-	}
+	err := bot.Load(ctx, s.state, s.key, &saved)
 	s.saved.Store(&saved)
 	return err
 }
@@ -97,10 +93,7 @@ func (s *session) change(ctx context.Context, f func(*savedSession)) error {
 	if f(&changed); reflect.DeepEqual(changed, *s.now()) {
 		return nil
 	}
-	text, err := json.Marshal(changed)
-	if err == nil {
-		err = s.state.SetState(context.WithoutCancel(ctx), s.key, string(text))
-	}
+	err := bot.Save(ctx, s.state, s.key, changed)
 	if err == nil {
 		s.saved.Store(&changed)
 	}

@@ -74,7 +74,6 @@ func (t *chat) Connect(ctx context.Context) error {
 	return t.Refresh(ctx)
 }
 
-// Refresh reads which channels the bot is a member of.
 func (t *chat) Refresh(ctx context.Context) error {
 	found := map[string]bot.Room{}
 	parameters := slack.GetConversationsForUserParameters{
@@ -114,7 +113,6 @@ func (t *chat) Rooms() []bot.Room {
 	return rooms
 }
 
-// Hint says how to get the bot into a channel.
 func (t *chat) Hint() string {
 	return "Connected, but in no channel. Write /invite with the bot's name in each channel that it should post to."
 }

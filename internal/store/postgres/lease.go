@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Lease keeps the leader's lease and the live gateways, by the database's clock.
+// Lease is the cluster.Store, by the database's clock.
 type Lease struct {
 	pool     *pgxpool.Pool
 	clock    *clock.Clock // read with each renewal
@@ -23,8 +23,7 @@ type Lease struct {
 // Released returns a channel that is closed when a gateway joins, leaves, or releases the lease.
 func (l *Lease) Released() <-chan struct{} { return l.listener.changed(domain.TopicLease) }
 
-// Renew keeps the gateway in the list of live ones, extends the lease if the gateway holds it, and returns it and the
-// other gateways. It does not wait for writes under the lease, which lock only its key.
+// Renew does not wait for writes under the lease, which lock only its key.
 func (l *Lease) Renew(
 	ctx context.Context, g cluster.Gateway, ttl time.Duration,
 ) (lease cluster.Lease, others []cluster.Gateway, err error) {
@@ -56,9 +55,8 @@ func (l *Lease) Renew(
 	return lease, others, nil
 }
 
-// TakeOver grants the gateway the lease under the next token, unless it has changed since it was read. It waits for
-// writes under the last token. It removes lapsed gateways, so that none is live again when the database's clock is set
-// back.
+// TakeOver waits for writes under the last token. It removes lapsed gateways, so that none is live again when the
+// database's clock is set back.
 func (l *Lease) TakeOver(
 	ctx context.Context, id string, last cluster.Lease, ttl time.Duration,
 ) (token int64, granted bool, err error) {
@@ -77,13 +75,11 @@ func (l *Lease) TakeOver(
 	return token, granted && err == nil, err
 }
 
-// Resign releases the lease if the gateway holds it. The token stays: the next gateway that takes over has a greater
-// one.
+// Resign keeps the token: the next gateway that takes over has a greater one.
 func (l *Lease) Resign(ctx context.Context, id string) error {
 	return l.release(ctx, &pgx.Batch{}, id)
 }
 
-// Leave releases the lease and removes the gateway from the list of live ones.
 func (l *Lease) Leave(ctx context.Context, id string) error {
 	var batch pgx.Batch
 	batch.Queue("DELETE FROM gateways WHERE id = $1", id)
