@@ -24,7 +24,6 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// checkLimit is how long each of the doctor's checks may take.
 const checkLimit = 10 * time.Second
 
 func doctorCommand() *cobra.Command {
@@ -43,7 +42,6 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// doctor checks the surroundings of the gateway with this configuration.
 type doctor struct{ *config.Config }
 
 // checks are what the doctor checks, each with the settings that it needs.
@@ -141,7 +139,6 @@ func (d *doctor) addresses(ctx context.Context) (string, error) {
 	return says + "; " + d.PublicURL + " leads to a gateway", err
 }
 
-// askGateway returns an error unless a gateway answers at that address.
 func askGateway(ctx context.Context, address string) error {
 	response, err := get(ctx, address+"/healthz")
 	if err != nil {
@@ -153,7 +150,6 @@ func askGateway(ctx context.Context, address string) error {
 	return nil
 }
 
-// get sends a request and closes the body of the response.
 func get(ctx context.Context, address string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -232,7 +228,6 @@ func (d *doctor) permissions(context.Context) (string, error) {
 	return d.Data + " is writable, and what is private is readable by its owner only", nil
 }
 
-// accessible returns an error unless the file can be read, and the database also written.
 func accessible(path string) error {
 	mode := os.O_RDONLY
 	if filepath.Base(path) == sqlite.FileName {

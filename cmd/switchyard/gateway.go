@@ -65,7 +65,6 @@ type gateway struct {
 	closing
 }
 
-// loop is a background task of the gateway.
 type loop struct {
 	name string
 	run  func(context.Context) error
@@ -207,7 +206,6 @@ func (c *closing) addCloser(closer func() error) {
 	c.closers = append(c.closers, closer)
 }
 
-// close closes everything, the last opened first.
 func (c *closing) close() (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

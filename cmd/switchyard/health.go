@@ -15,7 +15,6 @@ import (
 	"switchyard/internal/neterr"
 )
 
-// healthLimit is how long to wait for the response.
 const healthLimit = 5 * time.Second
 
 func healthCommand() *cobra.Command {

@@ -71,7 +71,6 @@ func belowHint(command, dir string) string {
 	return fmt.Sprintf("; for the directories in it: switchyard %s %s", command, filepath.Join(dir, "*"))
 }
 
-// countStories returns how many stories are in each stage, in the board's own words.
 func countStories(view *board.View) string {
 	counts := make([]string, len(view.Stages))
 	for i, s := range view.Stages {

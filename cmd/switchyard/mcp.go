@@ -84,7 +84,6 @@ type mcpPipe struct {
 	cancel  map[string]context.CancelFunc
 }
 
-// mcpMessage has the fields of a message that matter here.
 type mcpMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -192,7 +191,6 @@ func (p *mcpPipe) write(message []byte) {
 	_, _ = p.out.Write(append(message, '\n')) // a client that is gone closes in as well
 }
 
-// tokenRefused is the error for a missing or wrong token.
 type tokenRefused string
 
 func (e tokenRefused) Error() string { return string(e) }

@@ -92,7 +92,6 @@ func openGateway(ctx context.Context, c *config.Config, start *startLog) (_ *gat
 	return g, nil
 }
 
-// chatTransports make the bot's transports of domain.BotNetworks.
 var chatTransports = map[domain.BotTransport]func(bot.Options, map[string]domain.Secret) bot.Transport{
 	domain.BotMatrix: matrix.New,
 	domain.BotTeam:   slack.New,

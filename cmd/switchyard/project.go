@@ -99,7 +99,6 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	return &projectServer{log, work, commits, h.Handler()}, nil
 }
 
-// run watches the work directory and serves on listeners until ctx ends.
 func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

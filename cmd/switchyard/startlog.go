@@ -41,7 +41,6 @@ func (l *startLog) Write(p []byte) (int, error) {
 	return l.to.Write(p)
 }
 
-// started writes the first line.
 func (l *startLog) started(address string, c *config.Config) {
 	l.direct.Info("Switchyard has started", "version", version(), "address", address, "database", databaseOf(c),
 		"took", time.Since(l.began).Round(time.Millisecond).String())

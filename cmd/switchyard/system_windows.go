@@ -11,7 +11,6 @@ import (
 // descriptorLimit returns how many files and connections this process may have open: here memory is the limit.
 func descriptorLimit() uint64 { return math.MaxUint64 }
 
-// freeSpace returns how many bytes this user may still write to dir's disk.
 func freeSpace(dir string) (free uint64, err error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
@@ -20,7 +19,6 @@ func freeSpace(dir string) (free uint64, err error) {
 	return free, windows.GetDiskFreeSpaceEx(path, &free, nil, nil)
 }
 
-// writable returns an error unless this user may create files in dir.
 func writable(dir string) error {
 	file, err := os.CreateTemp(dir, ".switchyard-*.tmp")
 	if err != nil {

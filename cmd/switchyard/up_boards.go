@@ -17,7 +17,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// workBoard is a board that is served as a project.
 type workBoard struct {
 	board.Found
 	name  string
@@ -25,7 +24,6 @@ type workBoard struct {
 	ends  context.Context // when it is no longer served; nil for as long as the gateway runs
 }
 
-// key identifies the board among what was served.
 func (b *workBoard) key() string {
 	if b.Layout == domain.LayoutStages {
 		return b.Dir
@@ -112,7 +110,6 @@ type served struct {
 	Last  []string          `json:"last"`  // the directories of the last start
 }
 
-// servedKey is its key in the state table.
 const servedKey = "up"
 
 // boardsOfStart names the boards: one that was served before keeps its name, and where a name stands for another
@@ -165,7 +162,6 @@ func (u *up) boardsOfStart(ctx context.Context, boards []workBoard, out io.Write
 	return boards, u.state.SetState(ctx, servedKey, string(stored))
 }
 
-// sayNotServed names the projects of earlier starts that this one does not serve.
 func sayNotServed(out io.Writer, boards []workBoard, names map[string]string) {
 	var others []string
 	for _, name := range names {

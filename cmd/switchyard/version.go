@@ -27,7 +27,6 @@ func version() string {
 	return nextVersion + "-dev"
 }
 
-// revision returns the commit that the program was built from, "" if it is unknown.
 func revision() string {
 	revision := commit
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -47,7 +47,6 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("the gateway answered %d: %s", r.status, r.text)
 }
 
-// agentAnswer has the fields of a response that matter here; null is "".
 type agentAnswer struct {
 	ID              string `json:"id"`
 	Label           string `json:"label"`

@@ -9,7 +9,6 @@ import (
 	"syscall"
 )
 
-// hideMemory does nothing on this system.
 func hideMemory() error { return nil }
 
 func startOf(pid int) (string, error) {

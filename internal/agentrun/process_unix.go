@@ -20,7 +20,6 @@ type unixGroup struct {
 	release *os.File
 }
 
-// startHeld starts a command in its own process group.
 func startHeld(cmd *exec.Cmd) (group, error) {
 	hold, release, err := os.Pipe()
 	if err != nil {

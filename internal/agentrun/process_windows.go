@@ -82,7 +82,6 @@ func (j job) run() bool {
 
 func (j job) close() { _ = windows.CloseHandle(j.handle) }
 
-// hideMemory does nothing on this system.
 func hideMemory() error { return nil }
 
 // startOf is not needed: a command does not outlive its agent.

@@ -29,7 +29,6 @@ const (
 // assignment is the project that an agent is assigned to, zero for none.
 type assignment struct{ project, url string }
 
-// runner runs the command where the agent is assigned.
 type runner struct {
 	Options
 	client *client
@@ -231,7 +230,6 @@ func graceOf(ctx context.Context) (grace context.Context, done func()) {
 	return grace, func() { last(); cancel() }
 }
 
-// stopLeftover ends a command that a killed agent left running.
 func (r *runner) stopLeftover(ctx context.Context) {
 	grace, done := graceOf(ctx)
 	defer done()
@@ -246,7 +244,6 @@ const (
 	tailLines = 10   // of those bytes are reported
 )
 
-// tail keeps the last tailBytes written to it.
 type tail struct {
 	mu  sync.Mutex
 	end []byte

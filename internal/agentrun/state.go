@@ -21,7 +21,6 @@ type identity struct {
 
 func (i identity) path() string { return "/gateway/agents/" + url.PathEscape(i.ID) }
 
-// state is the content of the state file.
 type state struct {
 	identity
 	// Command is the process group of the running command, zero while there is none. After a crash the next agent ends it.

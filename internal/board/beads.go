@@ -96,7 +96,6 @@ func (f *beadsRules) source(changed bool) (list []byte, fresh bool, again time.T
 	return list, fresh, time.Time{}, nil
 }
 
-// run returns what bd says.
 func (f *beadsRules) run(args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), beadsWait)
 	defer cancel()

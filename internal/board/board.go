@@ -98,7 +98,6 @@ func (b *Board) open(o Options) (layout, error) {
 
 func (b *Board) Layout() string { return cmp.Or(b.kind, domain.LayoutStages) }
 
-// Past returns what this board was.
 func (b *Board) Past() Past { return b.layout.past() }
 
 // Path returns where the board is, for display: in a repository, below its directory.
@@ -121,10 +120,8 @@ func (b *Board) Path() string {
 	return filepath.Base(b.dir)
 }
 
-// Writable reports whether stories can be changed here.
 func (b *Board) Writable() bool { return b.allowWrites }
 
-// View returns the board as of the last scan.
 func (b *Board) View() *View { return b.view.Load() }
 
 // Read reads a story's file. It returns NotFound for an id that is not on the board, and Unavailable
@@ -264,7 +261,6 @@ type Story struct {
 	BlockedSince time.Time       // when it was first seen to be blocked, likewise; zero while it is not
 }
 
-// Find returns the story with that id and its stage, false if there is none.
 func (v *View) Find(id string) (story Story, stage string, found bool) {
 	for i := range v.Stages {
 		for j := range v.Stages[i].Stories {

@@ -83,7 +83,6 @@ func editHead(head []byte, front frontMatter, settings []setting, newline string
 	return applyEdits(head, edits)
 }
 
-// textEdit replaces a part of a text.
 type textEdit struct {
 	start, end int
 	text       []byte

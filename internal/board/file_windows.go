@@ -18,7 +18,6 @@ func identityOf(info fs.FileInfo) identity {
 	return identity{0, info.Size(), modified, modified}
 }
 
-// identify returns the identity of a regular file in dir, zero if there is none of that name.
 func identify(dir *os.File, name string) (identity, error) {
 	info, err := os.Lstat(filepath.Join(dir.Name(), name))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
@@ -30,7 +29,6 @@ func identify(dir *os.File, name string) (identity, error) {
 	return identityOf(info), nil
 }
 
-// readRegular reads a regular file, up to most bytes of it. Its error is fs.ErrNotExist when there is none in dir.
 func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
 	info, err := os.Lstat(filepath.Join(dir.Name(), name))
 	if err == nil && !info.Mode().IsRegular() {
@@ -48,7 +46,6 @@ func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
 	return &storyFile{content: content, identity: identityOf(info), mode: info.Mode().Perm()}, err
 }
 
-// openStage opens a stage's directory, which must not be a symbolic link.
 func openStage(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.IsDir() {
@@ -60,7 +57,6 @@ func openStage(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// createAt creates a file in dir that must not exist yet.
 func createAt(dir *os.File, name string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir.Name(), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
@@ -71,8 +67,6 @@ func replaceAt(dir *os.File, name, newName string) error {
 	return os.Rename(filepath.Join(dir.Name(), name), filepath.Join(dir.Name(), newName))
 }
 
-// renameNew renames a file without overwriting another: it returns an error that is fs.ErrExist when the new name is
-// taken.
 func renameNew(from *os.File, name string, to *os.File, newName string) error {
 	old, err := windows.UTF16PtrFromString(filepath.Join(from.Name(), name))
 	if err != nil {

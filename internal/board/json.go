@@ -10,7 +10,6 @@ import (
 // maxJSONValues is about how many values a text may have: they take much more memory than the text.
 const maxJSONValues = 1_000_000
 
-// checkJSON returns an error for a text with too many values.
 func checkJSON(text []byte) error {
 	if bytes.Count(text, []byte(",")) > maxJSONValues {
 		return errors.New("the file has more than a million values")

@@ -56,7 +56,6 @@ var kinds = []kind{
 	{domain.LayoutBeads, nil, openBeads},
 }
 
-// Found is a board in a directory.
 type Found struct{ Layout, Dir string }
 
 // Layouts returns the names of all layouts, in the order in which they are looked for.

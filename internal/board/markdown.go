@@ -77,7 +77,6 @@ func atxHeading(line string) (title string, ok bool) {
 	return title, true
 }
 
-// Task is an item of a story's task list.
 type Task struct {
 	domain.Task
 	at int // where the byte in its box is, 0 if it cannot be ticked

@@ -27,7 +27,6 @@ type Files interface {
 	Read(path string) []byte
 }
 
-// pastOfStages has a unit for each story's file.
 var pastOfStages = Past{
 	Paths: []string{"."}, Now: func(string) string { return "" },
 	Unit: func(file string) string {

@@ -23,7 +23,6 @@ const maxBody = 256 << 10
 // maxReaders is the number of stories that are read at the same time: parsing the worst front matter takes 20 MiB.
 const maxReaders = 4
 
-// Details is everything that is known about a story.
 type Details struct {
 	Story
 	Stage string
@@ -37,7 +36,6 @@ type Details struct {
 	Tasks          []Task // in the file at Path
 }
 
-// storyFile is a story's file as it was read.
 type storyFile struct {
 	content  []byte // up to maxFile
 	identity identity

@@ -54,7 +54,6 @@ func contentOf(files Files, name string) ([]byte, error) {
 	return content, nil
 }
 
-// entry is a story in a unit.
 type entry struct {
 	id, stage string // the stage's key, "" for where it was before
 	record    func() *record

@@ -77,7 +77,6 @@ type stage struct {
 	err     error            // why it could not be read; files are then from the last successful scan
 }
 
-// file is a work item's file.
 type file struct {
 	id       string
 	modified time.Time

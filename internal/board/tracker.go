@@ -86,7 +86,6 @@ func (t *tracker) enterStages(stages []*stage, c *changes) (preexisting map[stri
 	return preexisting
 }
 
-// forget removes the stories that have been gone for longer than grace.
 func (t *tracker) forget(now time.Time, c *changes) {
 	for id, s := range t.stories {
 		if s.scan == t.scans {

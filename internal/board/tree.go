@@ -114,7 +114,6 @@ func maxSize(name string) int64 {
 	return maxFile
 }
 
-// modified returns when a file that was read was modified.
 func (t *tree) modified(name string) time.Time {
 	if t.read[name] == (identity{}) {
 		return time.Time{}
@@ -122,7 +121,6 @@ func (t *tree) modified(name string) time.Time {
 	return time.Unix(0, t.read[name].modified)
 }
 
-// walk returns the identities of the board's files.
 func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity, err error) {
 	files = map[string]identity{}
 	var visit func(name string) error

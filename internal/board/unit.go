@@ -18,7 +18,6 @@ type unit struct {
 	fault   string
 }
 
-// unitStory is what was made of an entry.
 type unitStory struct {
 	file    *file
 	key     string // the stage's

@@ -201,7 +201,6 @@ func (s *units) build(rules *rules, settled bool) {
 	s.index.Store(next)
 }
 
-// lastKeys returns the keys of the stages that the stories were last in.
 func (s *units) lastKeys() map[string]string {
 	keys := map[string]string{}
 	for i, st := range s.stages {

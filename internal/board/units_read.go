@@ -11,7 +11,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// find reads a story again.
 func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
 	known := s.index.Load()
 	if known.rules.source != nil {

@@ -61,7 +61,6 @@ func position(err error) string {
 	return fmt.Sprintf(": line %d, column %d", line, column)
 }
 
-// Save replaces the file's content atomically; see files.WriteAtomic.
 func (f File) Save(c domain.BotConfig) error {
 	out := bytes.NewBufferString(header)
 	if err := toml.NewEncoder(out).Encode(c.Values()); err != nil {
@@ -77,7 +76,6 @@ func (f File) Save(c domain.BotConfig) error {
 
 func (f File) Name() string { return f.Path }
 
-// Tidy makes the file private and removes temporary files that killed writers left behind.
 func (f File) Tidy() error {
 	return files.Tidy(f.Path, false)
 }

@@ -89,7 +89,6 @@ func (d *document) key(prefix string, node *unstable.Node) (string, given) {
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// sections are the tables that a file may have.
 var sections = []string{"gateway", "sign_in", "login", "questions", "bot", "metrics", "notifications"}
 
 var projectKeys = []string{"projects.name", "projects.url"}
@@ -190,7 +189,6 @@ func (k kind) values(value *unstable.Node) ([]string, error) {
 	return []string{string(value.Data)}, nil
 }
 
-// unknown is the error for a key that there is not.
 func (d *document) unknown(key string) error {
 	names := append([]string{"projects"}, sections...)
 	for _, s := range d.known {
@@ -207,7 +205,6 @@ func (d *document) find(key string) *setting {
 	return &d.known[i]
 }
 
-// checkProjects checks each entry and that no name is listed twice.
 func (d *document) checkProjects() error {
 	seen := map[string]bool{}
 	for _, entry := range d.entries {

@@ -67,7 +67,6 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
-// OnLoopback reports whether only this machine can reach the gateway.
 func (c *Config) OnLoopback() bool { return onLoopback(c.Listen) }
 
 // LoadSome is Load for the settings with the given keys only, or below a table such as "login.", whose flags were

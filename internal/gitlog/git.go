@@ -25,7 +25,6 @@ var hardening = []string{
 	"-c", "core.bigFileThreshold=16m", // the lines of a larger file are not counted: git would hold all of it
 }
 
-// repository runs git in a directory.
 type repository struct {
 	git string // the path of the program
 	dir string

@@ -65,7 +65,6 @@ type Log struct {
 	movesDue   time.Time
 }
 
-// New returns a Log that is empty until Run is called.
 func New(o Options) *Log {
 	l := &Log{Options: o, recheck: recheck, days: domain.PastDays}
 	l.moves.Store(&Moves{ID: "unread"})
@@ -87,7 +86,6 @@ func (l *Log) Commits(story string) wire.Commits {
 	return list
 }
 
-// Branch returns the name of the branch that is checked out, "" for none.
 func (l *Log) Branch() string {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -136,7 +134,6 @@ func isNoRepository(err error) bool {
 	return errors.As(err, &exit) && strings.Contains(err.Error(), "not a git repository")
 }
 
-// open finds the work tree that contains the directory, if any.
 func (l *Log) open(ctx context.Context) error {
 	git, err := exec.LookPath("git")
 	if err != nil {

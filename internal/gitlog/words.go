@@ -45,7 +45,6 @@ func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsD
 
 func isNoWord(r rune) bool { return !isWord(r) }
 
-// in returns the ids in text, each once.
 func (w *words) in(text []byte) []string {
 	var found []string
 	for at := 0; at < len(text); {
