@@ -63,16 +63,6 @@ func (p ProjectProps) shows(item domain.Item) bool {
 	return true
 }
 
-// usual says how long stories usually are in a stage, "" where none has left it.
-func (p ProjectProps) usual(stage string) string {
-	for _, u := range p.Charts.Stages {
-		if u.Stage == stage && u.Visits > 0 {
-			return "usually " + duration(u.Median)
-		}
-	}
-	return ""
-}
-
 // countStories says how many stories the board has, and how many of them its columns show. Subtasks are counted apart:
 // Task Master has them in their task, Backlog.md as stories whose ids are that of their task, a point and a number.
 func (p ProjectProps) countStories(columns []boardColumn) string {

@@ -525,7 +525,7 @@ func boardStage(p ProjectProps, c boardColumn, most int) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if usual := p.usual(c.Name); usual != "" {
+		} else if usual := usually(p.Charts.Stages, c.Name); usual != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<small aria-hidden=\"true\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -52,15 +52,9 @@ func pastText(past domain.Past, days []domain.DayCount) string {
 		return ""
 	}
 	today := days[len(days)-1].Day
-	day := func(t time.Time) string {
-		if t = t.In(today.Location()); t.Year() == today.Year() {
-			return t.Format("2 Jan")
-		}
-		return t.Format("2 Jan 2006")
-	}
-	text := "since " + day(past.Since) + ", from git"
+	text := "since " + dateText(past.Since, today) + ", from git"
 	if past.Live.After(days[0].Day) {
-		text += "; seen live since " + day(past.Live)
+		text += "; seen live since " + dateText(past.Live, today)
 	}
 	return text
 }
@@ -106,6 +100,16 @@ func duration(d time.Duration) string {
 		return fmt.Sprintf("%.0f %s", n, name)
 	}
 	return fmt.Sprintf("%.1f %s", n, name)
+}
+
+// usually says how long stories usually are in a stage, "" where that is not known.
+func usually(stages []domain.StageTime, stage string) string {
+	for _, u := range stages {
+		if u.Stage == stage && u.Visits > 0 {
+			return "usually " + duration(u.Median)
+		}
+	}
+	return ""
 }
 
 // fact is a number with its name, and text beside it that puts it into perspective; tone is the class of its value

@@ -65,11 +65,6 @@ func (f EventFilter) url(pairs ...string) string {
 	}, pairs...)...)
 }
 
-func (f EventFilter) between(from, to time.Time) EventFilter {
-	f.From, f.To = from.UnixMilli(), to.UnixMilli()
-	return f
-}
-
 // EventPlace is where an event stands in the order of time.
 type EventPlace struct {
 	At int64 // Unix milliseconds

@@ -149,7 +149,8 @@ func (t EventsTold) mark(i int) string {
 }
 
 func (h hourOfEvents) url(f EventFilter) string {
-	return f.between(h.start, h.start.Add(time.Hour)).url()
+	f.From, f.To = h.start.UnixMilli(), h.start.Add(time.Hour).UnixMilli()
+	return f.url()
 }
 
 func (h hourOfEvents) in(f EventFilter) bool {

@@ -159,11 +159,7 @@ func (p FlowProps) when(level int) string {
 	if days == 0 {
 		return "over a year"
 	}
-	at := p.Now.AddDate(0, 0, days)
-	if at.Year() != p.Now.Year() {
-		return at.Format("2 Jan 2006")
-	}
-	return at.Format("2 Jan")
+	return dateText(p.Now.AddDate(0, 0, days), p.Now)
 }
 
 func gradeLead(r *domain.FlowReport) string {

@@ -138,15 +138,8 @@ func foundState(s domain.StoryRef, stuck []string) (signal Signal, trouble strin
 	if s.Item == nil {
 		return SignalNone, "", since
 	}
-	signal, _ = storyState(*s.Item, stuck)
-	switch {
-	case s.Item.Blocked != "":
-		trouble = "blocked"
-	case s.Item.MergeFailure != "":
-		trouble = "merge failed"
-	case signal != SignalNone:
-		trouble = "stuck"
-	case s.Finished:
+	signal, trouble = stateWord(*s.Item, stuck)
+	if trouble == "" && s.Finished {
 		signal = SignalClear
 	}
 	return signal, trouble, s.Item.TroubleSince()

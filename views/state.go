@@ -59,6 +59,13 @@ func storyState(item domain.Item, stuck []string) (Signal, string) {
 	return SignalNone, ""
 }
 
+// stateWord returns the state of a story as storyState does, in a word or two.
+func stateWord(item domain.Item, stuck []string) (Signal, string) {
+	signal, state := storyState(item, stuck)
+	word, _, _ := strings.Cut(strings.ToLower(state), ":")
+	return signal, word
+}
+
 func eventState(ctx context.Context, e domain.Event) (Signal, string) {
 	kind, d := e.Type.Kind(), e.Details()
 	text := domain.StageWordsOf(ctx).Says(e, d)

@@ -187,8 +187,8 @@ func journey(p StoryProps) []step {
 		st := step{stage: stage, past: i < at, been: been, here: i == at, signal: SignalNone}
 		var words []string
 		if st.here {
-			st.since = s.Since
-			st.signal, words = stateWord(s)
+			st.since, words = s.Since, make([]string, 1)
+			st.signal, words[0] = stateWord(domain.Item{Blocked: s.Blocked, MergeFailure: s.MergeFailure}, nil)
 			if been {
 				words = append(words, duration(long)+" before")
 			}
@@ -201,11 +201,7 @@ func journey(p StoryProps) []step {
 		if blocked[stage] >= minBlocked {
 			words = append(words, "blocked for "+duration(blocked[stage]))
 		}
-		for _, u := range p.Usual {
-			if u.Stage == stage && u.Visits > 0 {
-				words = append(words, "usually "+duration(u.Median))
-			}
-		}
+		words = slices.DeleteFunc(append(words, usually(p.Usual, stage)), func(word string) bool { return word == "" })
 		for i := range words {
 			words[i] = strings.ReplaceAll(words[i], " ", "\u00a0")
 		}
@@ -220,16 +216,6 @@ func journey(p StoryProps) []step {
 
 // minBlocked is the shortest time of being blocked in a stage that is mentioned.
 const minBlocked = time.Minute
-
-func stateWord(s domain.Story) (Signal, []string) {
-	switch {
-	case s.Blocked != "":
-		return SignalStop, []string{"blocked"}
-	case s.MergeFailure != "":
-		return SignalCaution, []string{"merge failed"}
-	}
-	return SignalNone, nil
-}
 
 type entry struct {
 	signal      Signal
@@ -284,16 +270,4 @@ func timeline(ctx context.Context, p StoryProps) []entry {
 	slices.SortStableFunc(entries, func(a, b entry) int { return a.at.Compare(b.at) })
 	slices.Reverse(entries)
 	return entries
-}
-
-// clockText returns a time of day, with the date unless it is today.
-func clockText(at, now time.Time) string {
-	at = at.In(now.Location())
-	switch {
-	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
-		return "today " + at.Format("15:04")
-	case at.Year() == now.Year():
-		return at.Format("2 Jan 15:04")
-	}
-	return at.Format("2 Jan 2006 15:04")
 }

@@ -31,6 +31,24 @@ func age(d time.Duration) string {
 // is.
 func ageAt(now, t time.Time) string { return age(now.Sub(t) + time.Minute - 1) }
 
+// clockText returns a time of day, with the date unless it is today.
+func clockText(at, now time.Time) string {
+	at = at.In(now.Location())
+	day := dateText(at, now)
+	if day == dateText(now, now) {
+		day = "today"
+	}
+	return day + at.Format(" 15:04")
+}
+
+// dateText returns a day, with its year unless that is the one of now.
+func dateText(at, now time.Time) string {
+	if at = at.In(now.Location()); at.Year() == now.Year() {
+		return at.Format("2 Jan")
+	}
+	return at.Format("2 Jan 2006")
+}
+
 // moment returns the time of a Unix millisecond stamp, at most the end of the year 9999.
 func moment(ms uint64) time.Time {
 	const last = 253402300799999 // the end of the year 9999

@@ -29,11 +29,6 @@ func (f WaitingFilter) url() string {
 	return withQuery(WaitingURL, "project", f.Project, "stage", f.Stage, "show", string(f.Show))
 }
 
-func (f WaitingFilter) showing(show WaitingShow) WaitingFilter {
-	f.Show = show
-	return f
-}
-
 // WaitingProps are the data of the page Waiting longest.
 type WaitingProps struct {
 	Filter WaitingFilter

@@ -232,10 +232,7 @@ func (p *palette) answers(words []string, are func(domain.Question) bool) (list 
 // assignments are pairs of agents and projects: each of the words is in the name of one of the two.
 func (p *palette) assignments(words []string) (list []views.PaletteOption) {
 	words = slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "to" })
-	projects := []string{p.project, p.s.Registry.Active}
-	for _, project := range p.s.Registry.Projects {
-		projects = append(projects, project.Name)
-	}
+	projects := append([]string{p.project, p.s.Registry.Active}, p.c.projectNames()...)
 	for _, a := range p.c.service.Agents.All() {
 		// The words that are not in the agent's name are the project's.
 		rest := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return has([]string{word}, a.Label) })

@@ -16,24 +16,15 @@ const MaxWait = time.Minute
 // Query is a request's query. Like a Body's, its first error stays: it is Invalid and names the parameter.
 type Query struct {
 	url.Values
-	err error
+	firstError
 }
 
 func ParseQuery(r *http.Request) *Query {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return &Query{err: domain.Errorf(domain.Invalid, "the query is malformed")}
+		return &Query{firstError: firstError{domain.Errorf(domain.Invalid, "the query is malformed")}}
 	}
 	return &Query{Values: values}
-}
-
-// Err returns why the query or one of its parameters could not be read.
-func (q *Query) Err() error { return q.err }
-
-func (q *Query) fail(format string, args ...any) {
-	if q.err == nil {
-		q.err = domain.Errorf(domain.Invalid, format, args...)
-	}
 }
 
 // Number reads a decimal number from low to high, absent when the parameter is missing.

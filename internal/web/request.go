@@ -47,7 +47,18 @@ const (
 type Body struct {
 	Data   []byte // as it was sent
 	fields map[string]json.RawMessage
-	err    error
+	firstError
+}
+
+// firstError is why what was sent, or a part of it, could not be read.
+type firstError struct{ err error }
+
+func (f *firstError) Err() error { return f.err }
+
+func (f *firstError) fail(format string, args ...any) {
+	if f.err == nil {
+		f.err = domain.Errorf(domain.Invalid, format, args...)
+	}
 }
 
 // ReadBody reads a request's body, at most limit bytes. It returns the errors of BodyError.
@@ -99,9 +110,6 @@ func DecodeOptionalJSON(w http.ResponseWriter, r *http.Request, limit int64) *Bo
 	}
 	return b
 }
-
-// Err returns why the body or one of its fields could not be read.
-func (b *Body) Err() error { return b.err }
 
 // Raw returns a field as it was sent.
 func (b *Body) Raw(name string) (raw json.RawMessage, given bool) {
@@ -160,19 +168,13 @@ func (b *Body) Wait() time.Duration {
 	}
 	wait, err := time.ParseDuration(*text)
 	if err != nil || wait < 0 {
-		b.fail("%s: must be a duration such as 30s", "wait")
+		b.fail("wait: must be a duration such as 30s")
 	}
 	return min(wait, MaxHeldWait)
 }
 
 // MaxHeldWait is the longest that a claim and a question wait: clients of MCP give up after a minute.
 const MaxHeldWait = 50 * time.Second
-
-func (b *Body) fail(format, name string) {
-	if b.err == nil {
-		b.err = domain.Errorf(domain.Invalid, format, name)
-	}
-}
 
 type FeedQuery struct {
 	Since uint64        // only events after this time, in Unix milliseconds
