@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
 
@@ -26,15 +25,15 @@ func (a *API) Pipeline(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := bufio.NewWriterSize(w, min(size, 64<<10)) // write errors mean that the client is gone
 	_, _ = out.WriteString(`{"active":`)
-	_, _ = out.Write(web.EncodeJSON(wire.OrNull(registry.Active)))
+	_, _ = out.Write(domain.EncodeJSON(wire.OrNull(registry.Active)))
 	_, _ = out.WriteString(`,"projects":{`)
 	for i, p := range pipelines {
 		if i > 0 {
 			_ = out.WriteByte(',')
 		}
-		_, _ = out.Write(web.EncodeJSON(p.Project))
+		_, _ = out.Write(domain.EncodeJSON(p.Project))
 		_ = out.WriteByte(':')
-		head := web.EncodeJSON(encodePipeline(p))
+		head := domain.EncodeJSON(encodePipeline(p))
 		if p.Reachable {
 			_, _ = out.Write(head[:len(head)-1])
 			_, _ = out.WriteString(`,"stages":`)

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/web"
 	"switchyard/static"
 	"switchyard/views"
@@ -22,7 +23,7 @@ func (c *Console) Manifest(w http.ResponseWriter, r *http.Request) error {
 			"src": static.Path("app-" + size + ".png"), "sizes": size + "x" + size, "type": "image/png", "purpose": "any",
 		}
 	}
-	return c.serveApp(w, "application/manifest+json", web.EncodeJSON(map[string]any{
+	return c.serveApp(w, "application/manifest+json", domain.EncodeJSON(map[string]any{
 		"id": views.OverviewURL, "name": "Switchyard", "short_name": "Switchyard", "start_url": views.OverviewURL,
 		"scope": views.OverviewURL, "display": "standalone", "background_color": "#f4f6fa", "theme_color": "#1d4ed8",
 		"icons": []any{icon("192"), icon("512")},

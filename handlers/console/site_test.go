@@ -14,7 +14,6 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
 
@@ -84,7 +83,7 @@ func encodeStages(stages []domain.Stage) []byte {
 			})
 		}
 	}
-	return web.EncodeJSON(list)
+	return domain.EncodeJSON(list)
 }
 
 // Story returns the board's story, which cannot be changed.

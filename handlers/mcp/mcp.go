@@ -261,7 +261,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool,
 	if kept == nil {
 		return nil, false, nil
 	}
-	return web.EncodeJSON(kept), stream, nil
+	return domain.EncodeJSON(kept), stream, nil
 }
 
 // replaced stands before the name of a method that the SDK does not know, in the message that stands in for it.
@@ -278,7 +278,7 @@ func keepRequest(text []byte, header http.Header) (kept []byte, stream bool) {
 	case !offered[*m.Method] && header.Get("Mcp-Protocol-Version") < newestVersion:
 		// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone, by the method in uri.
 		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"resources/subscribe","params":{"uri":%s}}`,
-			m.ID, web.EncodeJSON(replaced+*m.Method))
+			m.ID, domain.EncodeJSON(replaced+*m.Method))
 	default:
 		call := m.toolCall()
 		stream = call.Name == callProjectTool && call.wantsProgress() || call.Name == askTool || call.Name == permissionTool

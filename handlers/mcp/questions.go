@@ -10,7 +10,6 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/supervise"
-	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
 
@@ -55,7 +54,7 @@ func (s *Server) hold(ctx context.Context) (held context.Context, release func()
 		for n := 1; ; n++ {
 			select {
 			case <-ticker.C:
-				tell(web.EncodeJSON(map[string]any{"progress": n, "message": "waiting for an answer"}))
+				tell(domain.EncodeJSON(map[string]any{"progress": n, "message": "waiting for an answer"}))
 			case <-done:
 				return
 			}
@@ -153,6 +152,6 @@ func (s *Server) permission(ctx context.Context, in struct {
 		result = map[string]any{"behavior": domain.Allow, "updatedInput": decision.Input}
 	}
 	return &sdk.CallToolResult{
-		Content: []sdk.Content{&sdk.TextContent{Text: string(web.EncodeJSON(result))}},
+		Content: []sdk.Content{&sdk.TextContent{Text: string(domain.EncodeJSON(result))}},
 	}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
 
@@ -125,7 +124,7 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 	if in.TakeOver {
 		change["take_over"] = true
 	}
-	status, answer, err := s.service.Stories.Patch(ctx, in.Project, in.StoryID, web.EncodeJSON(change))
+	status, answer, err := s.service.Stories.Patch(ctx, in.Project, in.StoryID, domain.EncodeJSON(change))
 	if err != nil {
 		return nil, err
 	}

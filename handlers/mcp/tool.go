@@ -31,7 +31,7 @@ type tool struct {
 func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, error)) {
 	schema := fmt.Sprintf(`{"type":"object","properties":{%s},"additionalProperties":false`, t.arguments)
 	if len(t.required) > 0 {
-		schema += `,"required":` + string(web.EncodeJSON(t.required))
+		schema += `,"required":` + string(domain.EncodeJSON(t.required))
 	}
 	described := &sdk.Tool{
 		Name: t.name, Description: t.description, InputSchema: json.RawMessage(schema + "}"),
@@ -56,7 +56,7 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 		if result, ok := out.(*sdk.CallToolResult); ok {
 			return result, nil, nil
 		}
-		text := web.EncodeJSON(out)
+		text := domain.EncodeJSON(out)
 		return &sdk.CallToolResult{
 			Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text),
 		}, nil, nil
@@ -95,7 +95,7 @@ func withoutNulls(arguments json.RawMessage, but []string) json.RawMessage {
 			delete(members, name)
 		}
 	}
-	return web.EncodeJSON(members)
+	return domain.EncodeJSON(members)
 }
 
 // explain words an error for a model: what is wrong, and what to do next.
@@ -185,7 +185,7 @@ func (l *list[T]) add(item T) {
 		l.most = maxList
 	}
 	if l.more == 0 && len(l.items) < l.most {
-		if l.bytes += len(web.EncodeJSON(item)); l.bytes <= maxListBytes || len(l.items) == 0 {
+		if l.bytes += len(domain.EncodeJSON(item)); l.bytes <= maxListBytes || len(l.items) == 0 {
 			l.items = append(l.items, item)
 			return
 		}

@@ -36,14 +36,12 @@ func (m *Member) Run(ctx context.Context) error {
 		began, released := time.Now(), m.store.Released()
 		pause, err := m.step(ctx)
 		failing = m.logRenewal(ctx, failing, err)
-		timer := time.NewTimer(time.Until(began.Add(pause)))
 		select {
-		case <-timer.C:
+		case <-time.After(time.Until(began.Add(pause))):
 		case <-released:
 		case <-m.wake:
 		case <-ctx.Done():
 		}
-		timer.Stop()
 		if ctx.Err() != nil {
 			return nil
 		}

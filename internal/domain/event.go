@@ -156,25 +156,14 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 			}
 		}
 	}
-	return encodeRecord(EventType(CutText(string(kind))), stamp, fields) // limits what is stored for each type
+	kind = EventType(CutText(string(kind))) // limits what is stored for each type
+	return Record{Type: kind, At: time.UnixMilli(stamp), JSON: EncodeJSON(fields)}, nil
 }
 
 // NewFeedGap returns the record for missed events. at is the time of the record that followed them.
 func NewFeedGap(missed int64, at time.Time) Record {
-	r, _ := encodeRecord(FeedGap, at.UnixMilli(), map[string]any{
-		"type": FeedGap, "missed": missed, "timestamp_ms": at.UnixMilli(),
-	})
-	return r
-}
-
-func encodeRecord(kind EventType, stamp int64, fields map[string]any) (Record, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(fields); err != nil {
-		return Record{}, err
-	}
-	return Record{Type: kind, At: time.UnixMilli(stamp), JSON: bytes.TrimRight(b.Bytes(), "\n")}, nil
+	fields := map[string]any{"type": FeedGap, "missed": missed, "timestamp_ms": at.UnixMilli()}
+	return Record{Type: FeedGap, At: time.UnixMilli(at.UnixMilli()), JSON: EncodeJSON(fields)}
 }
 
 // Signal is the colour and the sign that come with a word: clear, caution or stop, or none of them.

@@ -1,6 +1,8 @@
 package domain
 
 import (
+	"bytes"
+	"encoding/json"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -52,6 +54,18 @@ func CutBytes(text string, n int) string {
 		text = strings.ToValidUTF8(text[:n], "")
 	}
 	return text
+}
+
+// EncodeJSON encodes v without escaping <, > and &, which is safe given nosniff and the media type. It panics when v
+// cannot be encoded.
+func EncodeJSON(v any) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil { // only a programming mistake can get here
+		panic(err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // Thousands returns a number with a separator between thousands: "12,345".

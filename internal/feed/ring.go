@@ -3,9 +3,7 @@
 package feed
 
 import (
-	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"sync"
@@ -65,7 +63,7 @@ func (r *Ring) Record(notifications ...Notification) {
 		stamp := max(now, r.last+1)
 		notification.TimestampMS = stamp
 		r.records = append(r.records, record{stamp, r.start + len(r.encoded)})
-		r.encoded = append(r.encoded, encode(notification)...)
+		r.encoded = append(append(r.encoded, domain.EncodeJSON(notification)...), ',')
 		r.last = stamp
 		r.sequence++
 	}
@@ -158,16 +156,4 @@ type Notification struct {
 	ToStage     string           `json:"to_stage,omitempty"`
 	Reason      string           `json:"reason,omitempty"`
 	TimestampMS int64            `json:"timestamp_ms"` // set when it is recorded
-}
-
-func encode(event Notification) []byte {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(event); err != nil { // only a programming error can get here
-		panic(err)
-	}
-	text := buffer.Bytes()
-	text[len(text)-1] = ',' // in place of Encode's line break
-	return text
 }

@@ -82,13 +82,11 @@ func (f *follower) run(ctx context.Context) error {
 		if domain.CodeOf(err) == domain.Unavailable {
 			next = min(next, storeRetry)
 		}
-		pause := time.NewTimer(next)
 		select {
-		case <-pause.C:
+		case <-time.After(next):
 		case <-f.wake:
 		case <-ctx.Done():
 		}
-		pause.Stop()
 	}
 }
 

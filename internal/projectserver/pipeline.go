@@ -62,7 +62,7 @@ func (s *server) encoded(view *board.View, tag string, most int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tag != tag || p.most != most {
-		p.tag, p.most, p.body = tag, most, web.EncodeJSON(s.encode(view.Stages, most))
+		p.tag, p.most, p.body = tag, most, domain.EncodeJSON(s.encode(view.Stages, most))
 	}
 	return p.body
 }

@@ -3,8 +3,11 @@ package store_test
 import (
 	"context"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/pgtest"
 	"switchyard/internal/service"
 	"switchyard/internal/store/postgres"
@@ -67,5 +70,20 @@ var (
 	received     = storetest.Received
 	expired      = storetest.Expired
 	remove       = storetest.Remove
-	selected     = storetest.Selected
 )
+
+// selected returns the ids, counted from 1, of the events that match q.
+func selected(q domain.EventQuery, reads []domain.FeedRead) (want []int64) {
+	for i, read := range reads {
+		id, r := int64(i+1), read.Records[0]
+		holds := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(q.Text)) }
+		if (q.Project == "" || q.Project == read.Cursor.Project) && (q.Type == "" || q.Type == r.Type) && id > q.After &&
+			(q.Before == 0 || id < q.Before) && slices.ContainsFunc(append(r.Texts(), read.Cursor.Project), holds) {
+			want = append(want, id)
+		}
+	}
+	if q.Backward {
+		slices.Reverse(want)
+	}
+	return want
+}

@@ -2,13 +2,14 @@ package web
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
+
+	"switchyard/internal/domain"
 )
 
 // JSONType and NoStore are constant header values. Assigning the slices saves an allocation each.
@@ -18,7 +19,9 @@ var (
 )
 
 // WriteJSON writes v as JSON. It panics when v cannot be encoded, before anything is written.
-func WriteJSON(w http.ResponseWriter, status int, v any) { WriteEncoded(w, status, EncodeJSON(v)) }
+func WriteJSON(w http.ResponseWriter, status int, v any) {
+	WriteEncoded(w, status, domain.EncodeJSON(v))
+}
 
 // WriteEncoded writes JSON that has already been encoded.
 func WriteEncoded(w http.ResponseWriter, status int, body []byte) {
@@ -34,23 +37,11 @@ func WriteBytes(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client may be gone
 }
 
-// EncodeJSON encodes v without escaping <, > and &, which is safe given nosniff and the media type. It panics when v
-// cannot be encoded.
-func EncodeJSON(v any) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil { // only a programming mistake can get here
-		panic(err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// AppendJSON appends text as a JSON string, as EncodeJSON does. Most texts need no escaping and are copied.
+// AppendJSON appends text as a JSON string, as domain.EncodeJSON does. Most texts need no escaping and are copied.
 func AppendJSON(b []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return append(b, EncodeJSON(text)...)
+			return append(b, domain.EncodeJSON(text)...)
 		}
 	}
 	b = append(b, '"')

@@ -134,22 +134,6 @@ func Remove(t testing.TB, db Events, e domain.Expired) (removed []int64) {
 	}
 }
 
-// Selected returns the ids, counted from 1, of the events that match q.
-func Selected(q domain.EventQuery, reads []domain.FeedRead) (want []int64) {
-	for i, read := range reads {
-		id, r := int64(i+1), read.Records[0]
-		holds := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(q.Text)) }
-		if (q.Project == "" || q.Project == read.Cursor.Project) && (q.Type == "" || q.Type == r.Type) && id > q.After &&
-			(q.Before == 0 || id < q.Before) && slices.ContainsFunc(append(r.Texts(), read.Cursor.Project), holds) {
-			want = append(want, id)
-		}
-	}
-	if q.Backward {
-		slices.Reverse(want)
-	}
-	return want
-}
-
 // Lead makes the gateway the leader, whoever was, and returns its fencing token.
 func Lead(t testing.TB, store cluster.Store, id string) (token int64) {
 	t.Helper()
