@@ -34,10 +34,9 @@ func openBacklog(files *tree) (*rules, error) {
 	if config == nil {
 		if config = files.Read(".backlog/config.yml"); config != nil {
 			f.root = ".backlog"
+		} else {
+			config = files.Read("backlog.config.yml")
 		}
-	}
-	if config == nil {
-		config = files.Read("backlog.config.yml")
 	}
 	front, err := parseFrontMatter(document{head: config, opened: true, closed: true})
 	if err != nil {

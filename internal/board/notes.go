@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/files"
 )
 
 // notes are the reasons why stories are blocked where the board's files have no place for them.
@@ -30,7 +30,7 @@ func openNotes(state, board, layout string) (notes, error) {
 	}
 	sum := sha256.Sum256([]byte(board + "\x00" + layout))
 	n.path = filepath.Join(state, hex.EncodeToString(sum[:12])+".json")
-	text, err := os.ReadFile(n.path)
+	text, err := files.Read(n.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
 	}
@@ -72,17 +72,10 @@ func (n *notes) write(list map[string]string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(n.path), 0o700); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(n.path))
+	unlock, err := files.Lock(n.path)
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
-	temp, err := writeTemp(dir, text, nil)
-	if err == nil {
-		err = replaceAt(dir, temp, filepath.Base(n.path))
-	}
-	return err
+	defer unlock()
+	return files.WriteAtomic(n.path, text)
 }

@@ -71,7 +71,6 @@ type record struct {
 	modified time.Time       // zero for that of path
 	body     string
 	front    json.RawMessage
-	err      error
 }
 
 func (r stageRule) name(index int) string { return fmt.Sprintf("%d_%s", index+1, stageSlug(r.key)) }

@@ -23,6 +23,8 @@ type tree struct {
 	dir     *os.File
 	read    map[string]identity // of the files that were read
 	newest  int64               // the last change of these, in nanoseconds
+	last    string              // the file that Read was last asked for, and what is in it
+	text    []byte
 	content []byte              // of each file, if not nil
 	temps   []string            // files that we have left
 }
@@ -88,11 +90,15 @@ func (t *tree) Read(name string) []byte {
 	if t.content != nil {
 		return t.content
 	}
+	if name == t.last {
+		return t.text
+	}
 	file, err := t.file(name)
 	if err != nil || file.identity.size > maxSize(name) {
 		return nil
 	}
-	return file.content
+	t.last, t.text = name, file.content
+	return t.text
 }
 
 func (t *tree) file(name string) (*storyFile, error) {
@@ -105,6 +111,36 @@ func (t *tree) file(name string) (*storyFile, error) {
 		t.read[name], t.newest = file.identity, max(t.newest, file.identity.changed)
 	}
 	return file, err
+}
+
+// hasChanged reports whether the file that was last asked for has changed since, and forgets it then: the stories of an
+// older one must not be those of newer rules, nor the other way round.
+func (t *tree) hasChanged() bool {
+	if t.last != "" {
+		now, err := t.identify(t.last)
+		if err != nil || now != t.read[t.last] {
+			t.last = ""
+			return true
+		}
+	}
+	return false
+}
+
+// rewrite replaces the content of a file.
+func (t *tree) rewrite(name string, change func(content []byte) ([]byte, error)) error {
+	file, err := t.file(name)
+	if err != nil {
+		return err
+	}
+	content, err := change(file.content)
+	if err != nil {
+		return err
+	}
+	dir, err := t.open(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	return put(dir, dir, path.Base(name), file, content)
 }
 
 func maxSize(name string) int64 {

@@ -71,20 +71,12 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 	settled := false
 	dirty := map[string]bool{}
 	if changed == nil || rules == nil {
-		if rules == nil || rules.source == nil {
-			now, err := s.open(tree)
-			if err != nil && !errors.Is(err, errTorn) {
-				return nil, err
-			}
-			if rules == nil || err == nil {
-				settled = rules != nil && rules.config != now.config
-				rules = now
-			}
-		}
-		files, err := tree.walk(rules, s.watch)
-		if err != nil {
+		known := rules
+		var files map[string]identity
+		if rules, files, err = s.readAll(tree, known); err != nil {
 			return nil, err
 		}
+		settled = known != nil && known.config != rules.config
 		if s.sweeps {
 			s.sweeps = false
 			for _, name := range tree.temps {
@@ -143,6 +135,26 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 	}
 	s.build(rules, settled)
 	return s.stages, nil
+}
+
+// readAll returns the rules, those that are known while their file is being written, and the board's files.
+func (s *units) readAll(tree *tree, known *rules) (rules *rules, files map[string]identity, err error) {
+	for range 3 {
+		rules = known
+		if known == nil || known.source == nil {
+			now, err := s.open(tree)
+			if err != nil && !errors.Is(err, errTorn) {
+				return nil, nil, err
+			}
+			if known == nil || err == nil {
+				rules = now
+			}
+		}
+		if files, err = tree.walk(rules, s.watch); err != nil || !tree.hasChanged() {
+			return rules, files, err
+		}
+	}
+	return rules, files, nil
 }
 
 // build puts the stories into stages. Of a story that is in several units the first counts.

@@ -83,10 +83,16 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 			return nil, domain.Errorf(domain.Invalid, "stage: there is no stage %q", limit(*c.Stage))
 		}
 	}
-	if to != from || c.Task != nil {
-		if err := s.write(tree, e, r, known, from, to, c.Task); err != nil {
-			return nil, err
-		}
+	switch {
+	case c.Task != nil && len(r.tasks) == 0: // nor need there be a file
+		_, err = withTask(nil, nil, *c.Task)
+	case c.Task != nil:
+		err = tree.rewrite(r.path, func(content []byte) ([]byte, error) { return withTask(content, r.tasks, *c.Task) })
+	case to != from:
+		err = known.move(tree, e.id, r, from, to)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if c.Blocked != nil {
 		if r.blocked != "" {
@@ -103,47 +109,18 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 	return fileSet{known.units[story.ID]: {r.path: true, cmp.Or(r.status, r.path): true}}, nil
 }
 
-// write changes the file of a record that has its boxes or its stage.
-func (s *units) write(tree *tree, e entry, r *record, known *index, from, to int, task *TaskChange) error {
-	if task == nil {
-		refusal := ""
-		for _, i := range []int{from, to} {
-			if i >= 0 && refusal == "" {
-				refusal = known.stages[i].refusal
-			}
-		}
-		if refusal = cmp.Or(refusal, known.rules.refusal); refusal != "" {
-			return domain.Errorf(domain.Invalid, "stage: %s", refusal)
-		}
+func (x *index) move(tree *tree, id string, r *record, from, to int) error {
+	refusal := cmp.Or(x.stages[to].refusal, x.rules.refusal)
+	if from >= 0 {
+		refusal = cmp.Or(x.stages[from].refusal, refusal)
 	}
-	name := r.path
-	switch {
-	case task == nil:
-		name = cmp.Or(r.status, r.path)
-	case len(r.tasks) == 0: // nor need there be a file
-		_, err := withTask(nil, nil, *task)
+	if refusal != "" {
+		return domain.Errorf(domain.Invalid, "stage: %s", refusal)
+	}
+	move := func(content []byte) ([]byte, error) { return x.rules.move(id, r, content, x.stages[to]) }
+	if x.rules.source != nil { // its tool writes
+		_, err := move(nil)
 		return err
 	}
-	file := &storyFile{}
-	if known.rules.source == nil {
-		var err error
-		if file, err = tree.file(name); err != nil {
-			return err
-		}
-	}
-	var content []byte
-	var err error
-	if task != nil {
-		content, err = withTask(file.content, r.tasks, *task)
-	} else {
-		content, err = known.rules.move(e.id, r, file.content, known.stages[to])
-	}
-	if err != nil || known.rules.source != nil {
-		return err
-	}
-	dir, err := tree.open(path.Dir(name))
-	if err != nil {
-		return err
-	}
-	return put(dir, dir, path.Base(name), file, content)
+	return tree.rewrite(cmp.Or(r.status, r.path), move)
 }

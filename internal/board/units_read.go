@@ -51,9 +51,7 @@ func (s *units) read(story Story, stage string) (*Details, error) {
 			return strings.HasSuffix(stage, "_"+stageSlug(r.key))
 		})
 	}
-	details := &Details{
-		Story: story, Stage: stage, Path: r.path, FrontMatter: r.front, FrontMatterErr: r.err, Tasks: r.tasks,
-	}
+	details := &Details{Story: story, Stage: stage, Path: r.path, FrontMatter: r.front, Tasks: r.tasks}
 	if rule >= 0 {
 		details.Label = cmp.Or(known.stages[rule].label, known.stages[rule].key)
 	}
