@@ -39,7 +39,7 @@ var eitherRole = map[role]role{agentOrAdmin: admin, wall: viewer, operatorOrAgen
 func (r role) isOfPeople() bool { return r != public && r != agent }
 
 // access finds out who asks, and lets through those who may use a route. While no authentication is set up, everyone
-// who has passed the guards is the administrator.
+// who has passed the guards is the administrator. It is what console.Sessions says.
 type access struct {
 	web.Errors
 	open     bool          // nothing is set up that callers have to show
@@ -267,8 +267,6 @@ func (a *access) countWrong(w http.ResponseWriter, r *http.Request) error {
 	return domain.Errorf(domain.RateLimited, "too many wrong tokens from this address; try again later")
 }
 
-// LogIn begins a session for the holder of the admin token or a named one. It returns Unauthorized for a wrong token,
-// RateLimited, with Retry-After set, when too many wrong ones came from the same address.
 func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token domain.Secret) error {
 	var identity service.Identity
 	if err := a.checkToken(w, r, token, &identity); err != nil {
@@ -290,5 +288,4 @@ func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity s
 	return nil
 }
 
-// LogOut ends the caller's session; its cookie is no longer valid.
 func (a *access) LogOut(w http.ResponseWriter, r *http.Request) error { return a.sessions.end(w, r) }

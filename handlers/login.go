@@ -47,8 +47,8 @@ func newLogins(g Gateway) logins {
 	return logins{g.Login, strings.TrimRight(g.PublicURL, "/"), codec, cookieName(derive) + "_login"}
 }
 
-// LoginLink returns where people log in through the provider, and the provider's name, "" for none. If the gateway has
-// a public address, the login starts there: otherwise its cookie would not come back.
+// LoginLink has the login start at the gateway's public address, if it has one: otherwise its cookie would not come
+// back.
 func (a *access) LoginLink(r *http.Request) (address, provider string) {
 	if a.logins.provider == nil {
 		return "", ""
@@ -61,8 +61,6 @@ func (a *access) LoginLink(r *http.Request) (address, provider string) {
 
 func (a *access) HasAdminToken() bool { return a.token != "" }
 
-// StartLogin starts a login that leads to next, and returns the provider's address for it. It returns BadGateway when
-// the provider cannot be reached.
 func (a *access) StartLogin(w http.ResponseWriter, r *http.Request, next string) (address string, err error) {
 	address, begun, err := a.logins.provider.Begin(r.Context(), a.logins.redirectURI(r))
 	if err != nil {
@@ -79,8 +77,6 @@ func (a *access) StartLogin(w http.ResponseWriter, r *http.Request, next string)
 	return address, a.logins.keep(w, r, attempt{begun, next})
 }
 
-// FinishLogin takes the callback of a login that this browser started, begins a session and returns where to go. It
-// returns Invalid, BadGateway, and Forbidden for a user who has no role.
 func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next string, err error) {
 	callback := r.URL.Query()
 	attempts := a.logins.attempts(r)

@@ -112,9 +112,6 @@ func (c cycleScale) labels(at *[4]int) (y [4]float64) {
 	return y
 }
 
-func (c cycleScale) ticks() (ticks []flowTick) {
-	for _, n := range roundNumbers(int(c)) {
-		ticks = append(ticks, flowTick{days(n), c.y(n)})
-	}
-	return ticks
+func (c cycleScale) ticks() []flowTick {
+	return each(roundNumbers(int(c)), func(n int) flowTick { return flowTick{days(n), c.y(n)} })
 }

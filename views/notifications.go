@@ -122,13 +122,7 @@ func targetSays(r domain.TargetRules) (list []words) {
 			add(name)
 		}
 	}
-	var kinds []string
-	for _, kind := range r.Events {
-		kinds = append(kinds, eventWord(kind))
-	}
-	for _, kind := range r.Alerts {
-		kinds = append(kinds, alertWord(kind))
-	}
+	kinds := slices.Concat(each(r.Events, eventWord), each(r.Alerts, alertWord))
 	if len(kinds) == 0 {
 		return []words{{"Nothing yet: no event and no alert is chosen.", false}}
 	}
@@ -186,14 +180,6 @@ func alertWord(kind domain.AlertKind) string {
 		return domain.Cut(string(kind), 60)
 	}
 	return kind.Word()
-}
-
-func alertWords(kinds []domain.AlertKind) string {
-	words := make([]string, len(kinds))
-	for i, kind := range kinds {
-		words[i] = alertWord(kind)
-	}
-	return strings.Join(words, ", ")
 }
 
 // state says how a target is.

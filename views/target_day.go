@@ -94,10 +94,7 @@ func (t TargetRow) marksOf(parts []domain.DeliveryHour, now time.Time) (list []m
 
 // says is the day in words, by the hour.
 func (t TargetRow) says(now time.Time) string {
-	list := []string{}
-	for _, m := range t.marksOf(t.Hours, now) {
-		list = append(list, m.words)
-	}
+	list := each(t.marksOf(t.Hours, now), func(m mark) string { return m.words })
 	if len(list) == 0 {
 		list = append(list, "nothing sent")
 	}

@@ -46,10 +46,8 @@ func (p WallProps) open() (shown []domain.Alert, more, stuck int) {
 
 // pages returns the tracks, the worst trouble first, in pages.
 func (p WallProps) pages() [][]*track {
-	var tracks []*track
-	for _, t := range p.Order.tracks[:min(len(p.Order.tracks), wallRows*wallPages)] {
-		tracks = append(tracks, t.filled(p.Owners))
-	}
+	shown, _ := split(p.Order.tracks, wallRows*wallPages)
+	tracks := each(shown, func(t *track) *track { return t.filled(p.Owners) })
 	return slices.Collect(slices.Chunk(tracks, wallRows))
 }
 

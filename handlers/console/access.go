@@ -86,9 +86,6 @@ func (c *Console) EndSession(w http.ResponseWriter, r *http.Request) error {
 // EndOtherSessions ends all sessions but the reader's own.
 func (c *Console) EndOtherSessions(w http.ResponseWriter, r *http.Request) error {
 	ended, err := c.service.Access.EndOtherSessions(r.Context(), web.InfoOf(r.Context()).SessionID)
-	if err != nil {
-		return c.done(w, r, views.AccessURL, views.Notice{}, err, "")
-	}
 	text := domain.Count(ended, "other session has ended.", "other sessions have ended.")
-	return c.notices.redirect(w, r, views.AccessURL, views.Notice{Text: text})
+	return c.done(w, r, views.AccessURL, views.Notice{Text: text}, err, "")
 }

@@ -29,7 +29,8 @@ type Console struct {
 
 // Sessions begins and ends the reader's session.
 type Sessions interface {
-	// LogIn returns Unauthorized for a wrong token, RateLimited, with Retry-After set, after too many from one address.
+	// LogIn begins a session for the holder of the admin token or a named one. It returns Unauthorized for a wrong token,
+	// RateLimited, with Retry-After set, after too many from one address.
 	LogIn(w http.ResponseWriter, r *http.Request, token domain.Secret) error
 	LogOut(w http.ResponseWriter, r *http.Request) error
 

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 	"switchyard/views"
 )
 
@@ -191,10 +192,5 @@ func (c *Console) agentLabels() map[string]bool {
 }
 
 func (c *Console) projectNames() []string {
-	projects := c.service.Projects.Registry().Projects
-	names := make([]string, len(projects))
-	for i, project := range projects {
-		names[i] = project.Name
-	}
-	return names
+	return wire.Each(c.service.Projects.Registry().Projects, func(p domain.Project) string { return p.Name })
 }

@@ -47,10 +47,14 @@ func zoneName() string {
 	return "UTC"
 }
 
-// showNotifications shows the page, with a form that was refused, or with a secret that was just made.
+// showNotifications shows the page, with a form that was refused, or with a secret that was just made. It returns a
+// refusal that is not the form's fault.
 func (c *Console) showNotifications(w http.ResponseWriter, r *http.Request, form *views.TargetForm,
 	given views.GivenToken, refused error,
 ) error {
+	if refused != nil && form.Error.Message == "" {
+		return refused
+	}
 	p := views.NotificationsProps{
 		Log: r.URL.Query().Get("log"), Form: form, Given: given, Projects: c.projectNames(), Now: now(),
 	}
@@ -124,11 +128,8 @@ func (c *Console) AddTarget(w http.ResponseWriter, r *http.Request, fields url.V
 	t, form := targetForm(fields)
 	t.Enabled = true
 	added, err := c.service.Targets.Add(r.Context(), t)
-	if form.Error = fieldError(err); form.Error.Message != "" {
+	if form.Error = fieldError(err); err != nil {
 		return c.showNotifications(w, r, form, views.GivenToken{}, err)
-	}
-	if err != nil {
-		return err
 	}
 	return c.targetStored(w, r, added.Name, added.Secret, added.Name+" is added. Test says whether a message arrives.")
 }
@@ -151,11 +152,8 @@ func (c *Console) ChangeTarget(w http.ResponseWriter, r *http.Request, fields ur
 	t, form := targetForm(fields)
 	t.Enabled, form.ID, form.Kind = before.Enabled, before.ID, ""
 	_, secret, err := c.service.Targets.Change(r.Context(), before.ID, t)
-	if form.Error = fieldError(err); form.Error.Message != "" {
+	if form.Error = fieldError(err); err != nil {
 		return c.showNotifications(w, r, form, views.GivenToken{}, err)
-	}
-	if err != nil {
-		return err
 	}
 	return c.targetStored(w, r, t.Name, secret, "The changes are saved.")
 }
@@ -219,8 +217,6 @@ func (c *Console) TestTarget(w http.ResponseWriter, r *http.Request, fields url.
 		c.LogCause(r, err)
 		form.Tested = views.Notice{Text: "No test arrived: " + views.Sentence(domain.MessageOf(err)), Failed: true}
 		err = nil
-	case form.Error.Message == "":
-		return err
 	}
 	return c.showNotifications(w, r, form, views.GivenToken{}, err)
 }
