@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"switchyard/internal/board"
 )
 
 // TestUpServesRepositoriesOfOneNameSideBySide: a board keeps its name, whatever it is served with.
@@ -90,15 +92,43 @@ func TestUpServesTheOthersBesideADirectoryWithoutABoard(t *testing.T) {
 	}
 }
 
-// layoutTrees are the files of a board of each layout that is found without being asked for.
-var layoutTrees = map[string]map[string]string{
-	"stages":      {"work/2_current/1_story_login.md": "# Log in\n", "work/5_done/.keep": ""},
-	"openspec":    {"openspec/changes/add-login/tasks.md": "- [x] one\n- [ ] two\n"},
-	"spec-kit":    {"specs/001-login/spec.md": "# Feature Specification: Log in\n", "specs/001-login/plan.md": ""},
-	"kiro":        {".kiro/specs/login/tasks.md": "- [x] 1. one\n"},
-	"task-master": {".taskmaster/tasks/tasks.json": `{"master": {"tasks": [{"id": 1, "title": "Log in", "status": "done"}]}}`},
-	"bmad":        {"_bmad-output/sprint-status.yaml": "development_status:\n  1-1-log-in: done\n"},
-	"backlog.md":  {"backlog/config.yml": "statuses: [To Do, Done]\n", "backlog/tasks/b-1.md": "---\nid: B-1\nstatus: Done\n---\n"},
+// layoutTrees has a board of each layout that is found without being asked for: its files, where it is among them, and
+// how many stories are in its stages.
+var layoutTrees = map[string]struct {
+	files    map[string]string
+	at, says string
+}{
+	"stages": {
+		map[string]string{"work/2_current/1_story_login.md": "# Log in\n", "work/5_done/.keep": ""}, "/work", "Current 1, Done 0",
+	},
+	"openspec": {
+		map[string]string{"openspec/changes/add-login/tasks.md": "- [x] one\n- [ ] two\n"},
+		"",
+		"Draft 0, Planned 0, Doing 1, Done 0, Archived 0",
+	},
+	"spec-kit": {
+		map[string]string{"specs/001-login/spec.md": "# Feature Specification: Log in\n", "specs/001-login/plan.md": ""},
+		"",
+		"Draft 0, Planned 1, Doing 0, Done 0",
+	},
+	"kiro": {
+		map[string]string{".kiro/specs/login/tasks.md": "- [x] 1. one\n"}, "", "Draft 0, Planned 0, Doing 0, Done 1",
+	},
+	"backlog.md": {
+		map[string]string{
+			"backlog/config.yml": "statuses: [To Do, Done]\n", "backlog/tasks/b-1.md": "---\nid: B-1\nstatus: Done\n---\n",
+		}, "", "Draft 0, To Do 0, Done 1, Completed 0, Archived 0",
+	},
+	"task-master": {
+		map[string]string{".taskmaster/tasks/tasks.json": `{"master": {"tasks": [{"id": 1, "title": "Log in", "status": "done"}]}}`},
+		"",
+		"pending 0, in-progress 0, review 0, done 1, deferred 0, cancelled 0",
+	},
+	"bmad": {
+		map[string]string{"_bmad-output/sprint-status.yaml": "development_status:\n  1-1-log-in: done\n"},
+		"",
+		"backlog 0, ready-for-dev 0, in-progress 0, review 0, done 1",
+	},
 }
 
 func plant(t *testing.T, dir string, files map[string]string) {
@@ -124,12 +154,12 @@ func TestUpServesWhatItFindsInTwentyRepositories(t *testing.T) {
 	for _, layout := range slices.Sorted(maps.Keys(layoutTrees)) {
 		for i := range 3 {
 			name := fmt.Sprintf("%s-%d", layout, i)
-			plant(t, filepath.Join(dir, "src", name), layoutTrees[layout])
+			plant(t, filepath.Join(dir, "src", name), layoutTrees[layout].files)
 			names, args = append(names, name), append(args, "DIR/src/"+name)
 		}
 	}
-	plant(t, filepath.Join(dir, "src/both"), layoutTrees["openspec"])
-	plant(t, filepath.Join(dir, "src/both"), layoutTrees["backlog.md"])
+	plant(t, filepath.Join(dir, "src/both"), layoutTrees["openspec"].files)
+	plant(t, filepath.Join(dir, "src/both"), layoutTrees["backlog.md"].files)
 	plant(t, filepath.Join(dir, "src"), map[string]string{"code/main.go": "", "unused/work/.keep": "", "notes.txt": ""})
 	if err := os.Remove(filepath.Join(dir, "src/unused/work/.keep")); err != nil {
 		t.Fatal(err)
@@ -160,20 +190,21 @@ func TestUpServesWhatItFindsInTwentyRepositories(t *testing.T) {
 func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for layout, files := range layoutTrees {
-		plant(t, filepath.Join(dir, layout), files)
+	args, want := []string{"layouts", "DIR/code"}, ""
+	for _, layout := range board.Layouts() {
+		tree, looked := layoutTrees[layout]
+		if !looked {
+			if !strings.Contains(board.Sought(), "("+layout+" only") {
+				t.Errorf("no board of %s is tried", layout)
+			}
+			continue
+		}
+		plant(t, filepath.Join(dir, layout), tree.files)
+		args = append(args, "DIR/"+layout)
+		want += layout + " DIR/" + layout + tree.at + " " + tree.says + "\n"
 	}
 	plant(t, filepath.Join(dir, "code"), map[string]string{"main.go": ""})
-	cmd := switchyard(t, dir, "layouts", "DIR/stages", "DIR/openspec", "DIR/code", "DIR/spec-kit", "DIR/kiro", "DIR/backlog.md",
-		"DIR/task-master", "DIR/bmad")
-	out, err := cmd.Output()
-	want := "stages DIR/stages/work Current 1, Done 0\n" +
-		"openspec DIR/openspec Draft 0, Planned 0, Doing 1, Done 0, Archived 0\n" +
-		"spec-kit DIR/spec-kit Draft 0, Planned 1, Doing 0, Done 0\n" +
-		"kiro DIR/kiro Draft 0, Planned 0, Doing 0, Done 1\n" +
-		"backlog.md DIR/backlog.md Draft 0, To Do 0, Done 1, Completed 0, Archived 0\n" +
-		"task-master DIR/task-master pending 0, in-progress 0, review 0, done 1, deferred 0, cancelled 0\n" +
-		"bmad DIR/bmad backlog 0, ready-for-dev 0, in-progress 0, review 0, done 1\n"
+	out, err := switchyard(t, dir, args...).Output()
 	if got := strings.ReplaceAll(string(out), dir, "DIR"); err != nil || got != want {
 		t.Errorf("%v: %s", err, got)
 	}
@@ -182,11 +213,10 @@ func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
 		t.Errorf("of directories of boards: %v: %s", err, got)
 	}
 	for args, want := range map[string]string{
-		"layouts DIR/code": "No board in DIR/code\nswitchyard: none of the directories has a board; looked for stages, openspec, spec-kit, kiro, " +
-			"backlog.md, task-master, bmad (beads only with switchyard project --layout)\n",
+		"layouts DIR/code":            "No board in DIR/code\nswitchyard: none of the directories has a board; looked for " + board.Sought() + "\n",
 		"layouts DIR":                 "No board in DIR; for the directories in it: switchyard layouts DIR/*\n",
 		"layouts DIR/none":            "No board in DIR/none, which does not exist\n",
-		"up --listen=localhost:0 DIR": "bmad (beads only with switchyard project --layout); for the directories in it: switchyard up DIR/*\n",
+		"up --listen=localhost:0 DIR": board.Sought() + "; for the directories in it: switchyard up DIR/*\n",
 	} {
 		var exit *exec.ExitError
 		if _, err := switchyard(t, dir, strings.Fields(args)...).Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 {

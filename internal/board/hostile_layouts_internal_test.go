@@ -159,6 +159,11 @@ func TestAHostileFileHurtsNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	for _, layout := range Layouts() {
+		if _, tried := hostileLayouts[layout]; !tried {
+			t.Errorf("no hostile file of %s is tried", layout)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(hostileLayouts)) {
 		t.Run(name, func(t *testing.T) {
 			var took time.Duration
