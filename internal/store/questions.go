@@ -63,9 +63,12 @@ func (db questions) AddQuestion(
 	}
 	same := false
 	err = db.Tx(ctx, topics{domain.TopicQuestions}, func(ctx context.Context, tx *sql.Tx) error {
-		var own, all int
-		err := tx.QueryRowContext(ctx, `SELECT COUNT(*), COUNT(CASE WHEN asker = $1 THEN 1 END) FROM questions
-			WHERE ended_at_ms = 0 AND expires_at_ms > $2`, q.Asker, q.AskedAt.UnixMilli()).Scan(&all, &own)
+		var all, own, ended int
+		err := tx.QueryRowContext(ctx, `SELECT COUNT(CASE WHEN ended_at_ms = 0 AND expires_at_ms > $2 THEN 1 END),
+			COUNT(CASE WHEN ended_at_ms = 0 AND expires_at_ms > $2 AND asker = $1 THEN 1 END),
+			COUNT(CASE WHEN ended_at_ms > $3 AND asker = $1 THEN 1 END) FROM questions
+			WHERE ended_at_ms = 0 OR ended_at_ms > $3`, q.Asker, q.AskedAt.UnixMilli(),
+			q.AskedAt.Add(-time.Minute).UnixMilli()).Scan(&all, &own, &ended)
 		if err != nil {
 			return err
 		}
@@ -82,22 +85,15 @@ func (db questions) AddQuestion(
 				return unlessMissing(err)
 			}
 		}
-		if own >= domain.MaxOpenQuestions {
+		switch {
+		case own >= domain.MaxOpenQuestions:
 			return domain.Errorf(domain.RateLimited,
 				"you have %d open questions already; wait for answers, or withdraw some", own)
-		}
-		if all >= domain.MaxAllOpenQuestions {
+		case all >= domain.MaxAllOpenQuestions:
 			return domain.Errorf(domain.RateLimited,
 				"%d questions are open here already, which is all that may be; wait until some have ended", all)
-		}
-		var ended int
-		err = tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM questions WHERE ended_at_ms > $1 AND asker = $2",
-			q.AskedAt.Add(-time.Minute).UnixMilli(), q.Asker).Scan(&ended)
-		if err == nil && ended >= domain.MaxEndedQuestions {
-			err = domain.Errorf(domain.RateLimited, "%d of your questions ended within a minute; ask more slowly", ended)
-		}
-		if err != nil {
-			return err
+		case ended >= domain.MaxEndedQuestions:
+			return domain.Errorf(domain.RateLimited, "%d of your questions ended within a minute; ask more slowly", ended)
 		}
 		added = q
 		err = tx.QueryRowContext(ctx, `INSERT INTO questions (project, story_id, kind, prompt, detail, options, tool,
@@ -121,17 +117,13 @@ func (db questions) Question(ctx context.Context, id int64) (domain.Question, er
 func (db questions) Questions(
 	ctx context.Context, project string, open bool, now time.Time, limit int,
 ) ([]domain.Question, error) {
-	condition, args := "1 = 1", []any{limit}
-	add := func(text string, value any) {
-		args = append(args, value)
-		condition += fmt.Sprintf(text, len(args))
-	}
-	if project != "" {
-		add(" AND project = $%d", project)
-	}
+	condition, args := "TRUE", []any{limit}
 	if open {
-		condition += " AND ended_at_ms = 0"
-		add(" AND expires_at_ms > $%d", now.UnixMilli())
+		condition, args = "ended_at_ms = 0 AND expires_at_ms > $2", append(args, now.UnixMilli())
+	}
+	if project != "" { // by an index
+		args = append(args, project)
+		condition += fmt.Sprintf(" AND project = $%d", len(args))
 	}
 	return selectAll(ctx, db.conn, scanQuestion, "SELECT "+questionColumns+" FROM questions WHERE "+condition+
 		" ORDER BY id DESC LIMIT $1", args...)

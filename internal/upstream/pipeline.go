@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"strconv"
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
@@ -40,16 +39,11 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 		return nil, notAPipeline(errors.New("no UTF-8, or nested too deep"))
 	}
 	var outer struct {
-		Layout json.RawMessage `json:"layout"`
-		Path   json.RawMessage `json:"path"`
-		Branch json.RawMessage `json:"branch"`
-		Past   json.RawMessage `json:"past"`
-		Stages json.RawMessage `json:"stages"`
-		Left   json.RawMessage `json:"left"`
+		domain.BoardPlace
+		Left   int
+		Stages json.RawMessage
 	}
-	if err := json.Unmarshal(a.body, &outer); err != nil {
-		return nil, notAPipeline(err)
-	}
+	_ = json.Unmarshal(a.body, &outer) // a server that is not ours may mean something else by what has another type
 	var stages []wire.Stage
 	if err := json.Unmarshal(outer.Stages, &stages); err != nil {
 		return nil, notAPipeline(err)
@@ -57,13 +51,8 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	if !complete(stages) {
 		return nil, notAPipeline(errors.New("a field is missing"))
 	}
-	left, _ := strconv.Atoi(string(outer.Left)) // a server that is not ours may mean something else by it
-	stages, raw, note := limit(stages, outer.Stages, max(left, 0))
-	var place domain.BoardPlace
-	_ = json.Unmarshal(outer.Layout, &place.Layout) // likewise
-	_ = json.Unmarshal(outer.Path, &place.Path)
-	_ = json.Unmarshal(outer.Branch, &place.Branch)
-	_ = json.Unmarshal(outer.Past, &place.Past)
+	stages, raw, note := limit(stages, outer.Stages, max(outer.Left, 0))
+	place := outer.BoardPlace
 	for _, text := range []*string{&place.Layout, &place.Path, &place.Branch} {
 		*text = domain.CutText(*text)
 	}

@@ -54,13 +54,8 @@ func (s *savedSession) rename(name string) {
 	if name = bot.Short(name, bot.MaxName); name == "" {
 		return
 	}
-	names := []string{name}
-	for _, old := range s.Names {
-		if old != name && len(names) < maxNames {
-			names = append(names, old)
-		}
-	}
-	s.Names = names
+	others := slices.DeleteFunc(slices.Clone(s.Names), func(old string) bool { return old == name })
+	s.Names = append([]string{name}, others[:min(len(others), maxNames-1)]...)
 }
 
 // session is what the bot knows, in memory and in the store.
