@@ -132,9 +132,19 @@ func TestAnEmptyDatabaseBesideASessionKeyStopsTheStart(t *testing.T) {
 	p = start(t, begin())
 	waittest.Until(t, "a warning", func() bool { return strings.Contains(p.stderr.String(), "The database is gone") })
 	os.Remove(path)
-	if status, text := p.do(t, "GET", "/readyz", ""); status != 503 || !strings.Contains(text, "file is gone") {
-		t.Errorf("its file is gone: %d, %s", status, text)
+	const project = `{"name":"lost","url":"http://lost.example"}`
+	loses := func(why string) {
+		t.Helper()
+		if status, text := p.do(t, "GET", "/readyz", ""); status != 503 || !strings.Contains(text, why) {
+			t.Errorf("not ready: %d, %s", status, text)
+		}
+		if status, text := p.do(t, "POST", "/api/gateway/projects", project); status != 503 || !strings.Contains(text, why) {
+			t.Errorf("what would be lost is accepted: %d, %s", status, text)
+		}
 	}
+	loses("file is gone")
+	os.WriteFile(path, nil, 0o600)
+	loses("file was replaced")
 }
 
 // TestAPipeInPlaceOfAFileIsAnError: reading it would block forever.

@@ -25,6 +25,9 @@ type Engine struct {
 	// Notify notifies other gateways, once the transaction has been committed, of a topic changed. It is nil if there are
 	// none.
 	Notify func(topic domain.Topic) Step
+	// Present returns an error if what is written would be lost, since the database is no longer where it was opened. It
+	// is nil if the database notices that itself.
+	Present func() error
 	// Refused is called with a former leader's token under which a write was refused.
 	Refused func(token int64)
 }

@@ -86,6 +86,9 @@ func (db *conn) Tx(ctx context.Context, about []domain.Topic, steps ...Step) err
 // ErrNotLeader, and stores nothing, once another gateway has taken over.
 func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic, steps ...Step) (err error) {
 	defer func() { err = db.Wrote(err) }()
+	if err := db.present(); err != nil {
+		return err
+	}
 	tx, err := db.engine.Write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -112,6 +115,13 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 	return tx.Commit()
 }
 
+func (db *conn) present() error {
+	if db.engine.Present == nil {
+		return nil
+	}
+	return db.engine.Present()
+}
+
 // Wrote records the result of a write by the engine, and returns the translated error.
 func (db *conn) Wrote(err error) error {
 	err = db.Translate(err)
@@ -127,7 +137,10 @@ func (db *conn) exec(ctx context.Context, about topics, statement string, args .
 		})
 		return result, err
 	}
-	if result, err = db.engine.Write.ExecContext(ctx, statement, args...); err != nil {
+	if err = db.present(); err == nil {
+		result, err = db.engine.Write.ExecContext(ctx, statement, args...)
+	}
+	if err != nil {
 		return nil, db.Wrote(err)
 	}
 	if n, err := result.RowsAffected(); err == nil && n > 0 { // otherwise nothing was written

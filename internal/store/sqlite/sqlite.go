@@ -23,6 +23,7 @@ const FileName = "switchyard.db"
 type DB struct {
 	*store.Tables
 	dir      string
+	opened   os.FileInfo // of the file
 	check    func() error
 	write    *sql.DB
 	read     *sql.DB
@@ -61,7 +62,11 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	if err := restrict(path); err != nil {
 		return nil, err
 	}
-	db := &DB{dir: dir}
+	opened, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{dir: dir, opened: opened}
 	db.check = sync.OnceValue(func() error { return check(db.read, path) })
 	var failed [4]error
 	db.read, failed[0] = openReadOnly(path, readers)
@@ -74,7 +79,7 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	db.log.SetMaxIdleConns(0)
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit,
-		Dialect: dialect, Code: code, Transact: db.transact,
+		Dialect: dialect, Code: code, Transact: db.transact, Present: db.present,
 	})
 	if err := db.migrate(ctx); err != nil {
 		return nil, errors.Join(Failed(dir, err), db.release())
@@ -148,10 +153,22 @@ func (db *DB) release() error {
 	return errors.Join(db.log.Close(), db.searches.Close(), db.read.Close(), db.write.Close())
 }
 
-// Ping also returns an error if the database's file was removed: SQLite goes on with what no longer has a name.
+// present returns an error if the database's file was removed or replaced: SQLite goes on with what no longer has a
+// name.
+func (db *DB) present() error {
+	switch now, err := os.Stat(filepath.Join(db.dir, FileName)); {
+	case err != nil:
+		return domain.WrapError(domain.Unavailable, err,
+			"the database's file is gone: stop the gateway and restore a backup")
+	case !os.SameFile(now, db.opened):
+		return domain.Errorf(domain.Unavailable, "the database's file was replaced while the gateway ran: restart it")
+	}
+	return nil
+}
+
 func (db *DB) Ping(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(db.dir, FileName)); err != nil {
-		return domain.WrapError(domain.Unavailable, err, "the database's file is gone: stop the gateway and restore a backup")
+	if err := db.present(); err != nil {
+		return err
 	}
 	return db.Tables.Ping(ctx)
 }
