@@ -54,19 +54,18 @@ func openBacklog(files *tree) (*rules, error) {
 			}
 		}
 	}
+	if len(statuses) > 0 {
+		f.first = statuses[0]
+	}
 	const byTool = "drafts are promoted, and tasks completed and archived, by backlog itself"
 	r := &rules{
-		stages: []stageRule{{"draft/", "Draft", byTool}}, config: f.root + "\x00" + strings.Join(statuses, "\x00"),
-		unit: f.unit, move: f.move,
+		stages: slices.Concat([]stageRule{{"draft/", "Draft", byTool}}, plainStages(statuses...),
+			[]stageRule{{"completed/", "Completed", byTool}, {"archived/", "Archived", byTool}}),
+		config: f.root + "\x00" + strings.Join(statuses, "\x00"),
+		unit:   f.unit, stories: f.stories, move: f.move,
 		lock:    func(id string) string { return path.Join(f.root, ".locks", "task-"+strings.ToLower(path.Base(id))) },
 		descend: func(dir string) bool { return dir == path.Join(f.root, "archive") || f.unit(dir+"/x.md") != "" },
 	}
-	for _, status := range statuses {
-		r.stages = append(r.stages, stageRule{key: status})
-		f.first = statuses[0]
-	}
-	r.stories = f.stories
-	r.stages = append(r.stages, stageRule{"completed/", "Completed", byTool}, stageRule{"archived/", "Archived", byTool})
 	for _, folder := range backlogFolders {
 		r.paths = append(r.paths, path.Join(f.root, folder.name))
 	}

@@ -54,14 +54,11 @@ func openBeads(files *tree) (*rules, error) {
 		return nil, err
 	}
 	f := &beadsRules{dir: files.root.Name(), pending: true}
-	r := &rules{
+	return &rules{
 		paths: []string{beadsDir}, unit: f.unit, stories: f.stories, source: f.source, move: f.move,
 		descend: func(dir string) bool { return f.unit(dir) != "" },
-	}
-	for _, key := range []string{"deferred", "open", "in_progress", "closed"} {
-		r.stages = append(r.stages, stageRule{key: key})
-	}
-	return r, nil
+		stages:  plainStages("deferred", "open", "in_progress", "closed"),
+	}, nil
 }
 
 // unit returns the same one for all files but those that bd touches when it reads.

@@ -50,13 +50,10 @@ func openBMAD(files *tree) (*rules, error) {
 	}
 	r := &rules{
 		paths: []string{path.Dir(f.status)}, config: f.status + "\x00" + f.texts, unit: f.unit, stories: f.stories,
-		move: f.move, descend: func(string) bool { return false },
+		move: f.move, stages: plainStages("backlog", "ready-for-dev", "in-progress", "review", "done"),
 	}
 	if _, err := files.open(f.texts); err == nil && f.texts != r.paths[0] {
 		r.paths = append(r.paths, f.texts)
-	}
-	for _, key := range []string{"backlog", "ready-for-dev", "in-progress", "review", "done"} {
-		r.stages = append(r.stages, stageRule{key: key})
 	}
 	if document.get(bmadKey).Kind != yaml.MappingNode {
 		err = errTorn

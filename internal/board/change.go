@@ -136,7 +136,7 @@ func (s *scanner) change(story Story, stage string, c Change) (changed fileSet, 
 		defer target.Close()
 		changed[*c.Stage] = map[string]bool{id: true}
 	}
-	file, err := readStory(dir, id)
+	file, err := readRegular(dir, id+".md", maxFile)
 	if err != nil {
 		return nil, err
 	}

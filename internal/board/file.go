@@ -32,11 +32,6 @@ func (i identity) tick() time.Duration {
 	return tick
 }
 
-// readStory reads a story's file. Its error is fs.ErrNotExist when there is none in dir.
-func readStory(dir *os.File, id string) (*storyFile, error) {
-	return readRegular(dir, id+".md", maxFile)
-}
-
 // tempPrefix and tempSuffix mark the names of temporary files. The leading dot keeps them off the board.
 const (
 	tempPrefix = ".switchyard-"

@@ -43,8 +43,6 @@ func openNotes(state, board, layout string) (notes, error) {
 	return n, err
 }
 
-func (n *notes) blocked(id string) string { return n.list[id] }
-
 // set keeps a reason for a story, "" for none, and forgets those of stories that are gone.
 func (n *notes) set(id, reason string, exists func(id string) bool) error {
 	if n.path == "" {

@@ -18,7 +18,7 @@ type rules struct {
 	paths  []string // where the files are, below the board's directory
 	config string   // differs when the same files mean something else
 	stages []stageRule
-	// descend reports whether there are files of the board in a directory.
+	// descend reports whether there are files of the board in a directory below the paths; nil: in none.
 	descend func(dir string) bool
 	// unit and stories are as in Past, but a directory that exists has a file ".". Stories may return errTorn with what is
 	// there so far; after any other error, what was there before still counts.
@@ -40,6 +40,13 @@ type rules struct {
 type stageRule struct {
 	key, label string
 	refusal    string // why nobody but the tool moves a story to or from here, "" if it is possible
+}
+
+func plainStages(keys ...string) (stages []stageRule) {
+	for _, key := range keys {
+		stages = append(stages, stageRule{key: key})
+	}
+	return stages
 }
 
 var errTorn = errors.New("a file is being written")

@@ -180,10 +180,7 @@ func gitIsAtWork(dir string) bool {
 		return false
 	}
 	git := filepath.Join(dir, ".git")
-	for {
-		if _, err := os.Lstat(git); err == nil {
-			break
-		}
+	for _, err := os.Lstat(git); err != nil; _, err = os.Lstat(git) {
 		if dir == filepath.Dir(dir) {
 			return false
 		}

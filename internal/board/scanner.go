@@ -31,7 +31,7 @@ func (s *scanner) read(story Story, stage string) (*Details, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	file, err := readStory(dir, story.ID)
+	file, err := readRegular(dir, story.ID+".md", maxFile)
 	if number, ok := errors.AsType[syscall.Errno](err); ok && !errors.Is(err, fs.ErrNotExist) {
 		return nil, domain.WrapError(domain.Unavailable, err, "the story's file cannot be read: "+number.Error())
 	}
@@ -191,7 +191,7 @@ func (f *file) load(dir *os.File, stage string, now identity) {
 	f.identity = now
 	f.modified = time.Unix(0, now.modified)
 	f.stable = time.Since(time.Unix(0, now.changed)) >= now.tick()
-	read, err := readStory(dir, f.id)
+	read, err := readRegular(dir, f.id+".md", maxFile)
 	switch {
 	case err != nil:
 		f.facts, f.stable = facts{state: unreadable}, false

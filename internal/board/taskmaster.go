@@ -63,20 +63,17 @@ func openTaskMaster(files *tree) (*rules, error) {
 	f := taskMasterRules{len(tags) > 1}
 	r := &rules{
 		paths: []string{path.Dir(taskMasterFile)}, stories: f.stories, move: f.move, whole: true,
-		descend: func(string) bool { return false },
 		unit: func(file string) string {
 			if file != taskMasterFile {
 				return ""
 			}
 			return file
 		},
-		lock: func(string) string { return taskMasterFile + ".lock" },
+		lock:   func(string) string { return taskMasterFile + ".lock" },
+		stages: plainStages("pending", "in-progress", "review", "done", "deferred", "cancelled"),
 	}
 	for _, tag := range tags {
 		r.config += tag.name + "\x00"
-	}
-	for _, key := range []string{"pending", "in-progress", "review", "done", "deferred", "cancelled"} {
-		r.stages = append(r.stages, stageRule{key: key})
 	}
 	if err != nil {
 		err = errTorn

@@ -25,8 +25,8 @@ type tree struct {
 	newest  int64               // the last change of these, in nanoseconds
 	last    string              // the file that Read was last asked for, and what is in it
 	text    []byte
-	content []byte              // of each file, if not nil
-	temps   []string            // files that we have left
+	content []byte   // of each file, if not nil
+	temps   []string // files that we have left
 }
 
 func openTree(dir string) (*tree, error) {
@@ -35,9 +35,7 @@ func openTree(dir string) (*tree, error) {
 }
 
 func (t *tree) close() {
-	if t.dir != nil {
-		t.dir.Close()
-	}
+	t.dir.Close() // nil is closed
 	t.root.Close()
 }
 
@@ -46,10 +44,8 @@ func (t *tree) open(name string) (*os.File, error) {
 	if t.dir != nil && t.name == name {
 		return t.dir, nil
 	}
-	if t.dir != nil {
-		t.dir.Close()
-		t.dir = nil
-	}
+	t.dir.Close()
+	t.dir = nil
 	info, err := t.root.Lstat(name)
 	if err == nil && !info.IsDir() {
 		err = syscall.ENOENT
@@ -181,7 +177,7 @@ func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity
 				return errors.New("the board has more than 200,000 files")
 			case strings.HasPrefix(entry.Name(), tempPrefix) && strings.HasSuffix(entry.Name(), tempSuffix):
 				t.temps = append(t.temps, child)
-			case entry.IsDir() && rules.descend(child):
+			case entry.IsDir() && rules.descend != nil && rules.descend(child):
 				below = append(below, child)
 			case entry.Type().IsRegular() && rules.unit(child) != "":
 				if files[child], err = identify(dir, entry.Name()); err != nil {

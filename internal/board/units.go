@@ -198,7 +198,7 @@ func (s *units) build(rules *rules, settled bool) {
 				}
 				ruled[story.key], ruled[fold(story.key)] = at, at
 			}
-			f.facts.blocked = cmp.Or(story.blocked, s.notes.blocked(f.id))
+			f.facts.blocked = cmp.Or(story.blocked, s.notes.list[f.id])
 			lists[at] = append(lists[at], f)
 		}
 	}

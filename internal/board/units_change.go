@@ -33,11 +33,9 @@ func (s *units) lock(id string) (unlock func(), err error) {
 	}
 	name := known.rules.lock(id)
 	for until := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
-		err := root.Mkdir(name, 0o777)
-		if errors.Is(err, fs.ErrNotExist) {
-			if err = root.Mkdir(path.Dir(name), 0o777); err == nil || errors.Is(err, fs.ErrExist) {
-				err = root.Mkdir(name, 0o777)
-			}
+		err := root.MkdirAll(path.Dir(name), 0o777)
+		if err == nil {
+			err = root.Mkdir(name, 0o777)
 		}
 		if err == nil {
 			return func() {
