@@ -54,7 +54,7 @@ func Story(form StoryForm, part templ.Component) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if form.Refused != "" {
-			templ_7745c5c3_Err = noticeIn("refused", Notice{Text: form.Refused, Failed: true}, "", nil).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = noticeIn("refused", Notice{Text: form.Refused, Signal: SignalStop}, "", nil).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -4,6 +4,7 @@
 package views
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strings"
@@ -70,21 +71,12 @@ type Frame struct {
 
 // Notice is the result of an action, shown once.
 type Notice struct {
-	Text    string // "" for none
-	Failed  bool
-	Caution bool // done, but with a problem
-	Undo    Undo
+	Text   string // "" for none
+	Signal Signal // SignalStop for what failed, SignalCaution for what is done, but with a problem, "" for clear
+	Undo   Undo
 }
 
-func (n Notice) signal() Signal {
-	switch {
-	case n.Failed:
-		return SignalStop
-	case n.Caution:
-		return SignalCaution
-	}
-	return SignalClear
-}
+func (n Notice) signal() Signal { return cmp.Or(n.Signal, SignalClear) }
 
 // Undo is a form that undoes an action.
 type Undo struct {

@@ -199,7 +199,7 @@ func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.N
 	switch {
 	case err != nil:
 		c.LogCause(r, err)
-		done = views.Notice{Text: views.Sentence(domain.MessageOf(err)), Failed: true}
+		done = views.Notice{Text: views.Sentence(domain.MessageOf(err)), Signal: views.SignalStop}
 	case !wantsPart(r):
 		list, _ := c.agentList(r, nil)
 		return c.notices.redirect(w, r, list.Address(), done)

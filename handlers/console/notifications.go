@@ -172,7 +172,8 @@ func (c *Console) DoTarget(w http.ResponseWriter, r *http.Request) error {
 		if err = targets.Test(ctx, id); domain.CodeOf(err) == domain.BadGateway {
 			c.LogCause(r, err)
 			notice = views.Notice{
-				Text: "The test message to " + t.Name + " was not accepted: " + views.Sentence(domain.MessageOf(err)), Failed: true,
+				Text:   "The test message to " + t.Name + " was not accepted: " + views.Sentence(domain.MessageOf(err)),
+				Signal: views.SignalStop,
 			}
 			err = nil
 		}
@@ -215,7 +216,8 @@ func (c *Console) TestTarget(w http.ResponseWriter, r *http.Request, fields url.
 		form.Tested.Text = fmt.Sprintf("A test arrived: %d after %d ms", sent.Status, sent.Took.Milliseconds())
 	case domain.CodeOf(err) == domain.BadGateway:
 		c.LogCause(r, err)
-		form.Tested = views.Notice{Text: "No test arrived: " + views.Sentence(domain.MessageOf(err)), Failed: true}
+		why := views.Sentence(domain.MessageOf(err))
+		form.Tested = views.Notice{Text: "No test arrived: " + why, Signal: views.SignalStop}
 		err = nil
 	}
 	return c.showNotifications(w, r, form, views.GivenToken{}, err)

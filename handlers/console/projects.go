@@ -65,7 +65,8 @@ func (c *Console) AddProject(w http.ResponseWriter, r *http.Request, fields url.
 	}
 	check := c.checkAddress(r.Context(), address, token)
 	notice.Text += " " + check.Words()
-	if notice.Caution = !check.Answers(); notice.Caution {
+	if !check.Answers() {
+		notice.Signal = views.SignalCaution
 		notice.Undo = views.Undo{URL: views.RemoveProjectURL(p.Name), Label: "Remove it again"}
 	}
 	return c.notices.redirect(w, r, views.ProjectsURL, notice)

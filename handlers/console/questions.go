@@ -150,7 +150,7 @@ func (c *Console) AnswerQuestion(w http.ResponseWriter, r *http.Request, fields 
 	notice := views.Notice{}
 	if domain.CodeOf(err) == domain.Conflict {
 		said, _ := domain.Expose(domain.MessageOf(err))
-		notice, err = views.Notice{Text: views.Sentence(said), Caution: true}, nil
+		notice, err = views.Notice{Text: views.Sentence(said), Signal: views.SignalCaution}, nil
 	}
 	return c.done(w, r, localPath(fields.Get("next")), notice, err, "This question is gone.")
 }

@@ -99,7 +99,7 @@ func (c *Console) SignOutForm(w http.ResponseWriter, r *http.Request, form url.V
 	notice := views.Notice{Text: "Signed out."}
 	if _, err := c.service.SignIn.SignOut(r.Context()); err != nil {
 		c.LogCause(r, err)
-		notice = views.Notice{Text: domain.MessageOf(err), Failed: true}
+		notice = views.Notice{Text: domain.MessageOf(err), Signal: views.SignalStop}
 	}
 	return c.notices.redirect(w, r, localPath(form.Get("next")), notice)
 }

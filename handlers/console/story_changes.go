@@ -198,7 +198,7 @@ func (c *Console) claimStory(w http.ResponseWriter, r *http.Request, do, next st
 	refused := refusal(http.StatusOK, nil, err)
 	switch {
 	case refused != "" && next != here:
-		notice = views.Notice{Text: refused, Caution: true}
+		notice = views.Notice{Text: refused, Signal: views.SignalCaution}
 	case refused != "":
 		return c.showStory(w, r, views.StoryForm{Refused: refused}, web.StatusOf(err))
 	case err != nil:

@@ -21,7 +21,7 @@ func undoOf(story string, change storyChange) views.Undo {
 // refusedNotice says why a change of the story at an address was not made. It offers to take over a story that somebody
 // else has claimed.
 func refusedNotice(story, refused string, change storyChange, err error) views.Notice {
-	notice := views.Notice{Text: refused, Failed: true}
+	notice := views.Notice{Text: refused, Signal: views.SignalStop}
 	if domain.CodeOf(err) == domain.Conflict && change.Value != change.Was {
 		change.TakeOver = true
 		notice.Undo = undoOf(story, change)

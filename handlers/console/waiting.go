@@ -48,7 +48,7 @@ func (c *Console) Tell(w http.ResponseWriter, r *http.Request, fields url.Values
 	notice := views.Notice{Text: views.Chat{Rooms: rooms}.Told(len(told.Stories) + told.More)}
 	switch domain.CodeOf(err) {
 	case domain.Invalid, domain.Conflict, domain.BadGateway, domain.NotFound:
-		notice = views.Notice{Text: "Not told: " + domain.MessageOf(err) + ".", Failed: true}
+		notice = views.Notice{Text: "Not told: " + domain.MessageOf(err) + ".", Signal: views.SignalStop}
 	default:
 		if err != nil {
 			return err
