@@ -28,12 +28,13 @@ type Sample struct {
 	Ended context.Context
 	end   context.CancelFunc
 
-	crew
-	store  State
-	log    *slog.Logger
-	failed bool          // a failure has been logged since somebody looked again
-	seen   atomic.Int64  // when somebody looked last, in Unix nanoseconds
-	looks  chan struct{} // somebody looks again
+	service *service.Service
+	dir     string // of the projects' directories
+	store   State
+	log     *slog.Logger
+	failed  bool          // a failure has been logged since somebody looked again
+	seen    atomic.Int64  // when somebody looked last, in Unix nanoseconds
+	looks   chan struct{} // somebody looks again
 
 	mu    sync.Mutex // held while anything of the sample changes
 	state state
@@ -55,7 +56,7 @@ type state struct {
 const stateKey = "sample_yard"
 
 func Open(ctx context.Context, dir string, s *service.Service, store State, log *slog.Logger) (*Sample, error) {
-	sample := &Sample{crew: crew{s, yard(dir)}, store: store, log: log, looks: make(chan struct{}, 1)}
+	sample := &Sample{service: s, dir: dir, store: store, log: log, looks: make(chan struct{}, 1)}
 	sample.Ended, sample.end = context.WithCancel(context.WithoutCancel(ctx))
 	text, err := store.State(ctx, stateKey)
 	if err == nil && text != "" {
@@ -80,7 +81,7 @@ func (s *Sample) Exists() bool { return !s.state.Born.IsZero() }
 
 // Removed reports whether somebody has removed the sample, or all its projects.
 func (s *Sample) Removed() bool {
-	return s.state.Removed || s.state.Served && len(registered(s.service)) == 0
+	return s.state.Removed || s.state.Served && len(s.registered()) == 0
 }
 
 // Names returns the names of the sample's projects, whether they are there or not.
@@ -91,13 +92,11 @@ func Names() (names []string) {
 	return names
 }
 
-func registered(s *service.Service) (names []string) {
-	for _, p := range projects {
-		if _, found := s.Projects.Registry().Find(p.name); found {
-			names = append(names, p.name)
-		}
-	}
-	return names
+func (s *Sample) registered() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool {
+		_, found := s.service.Projects.Registry().Find(name)
+		return !found
+	})
 }
 
 // Make makes the sample unless it exists, and returns the names of the projects to be served, each from the directory
@@ -105,7 +104,7 @@ func registered(s *service.Service) (names []string) {
 func (s *Sample) Make(ctx context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch names := registered(s.service); {
+	switch names := s.registered(); {
 	case s.state.Served:
 		return names, nil
 	case s.state.Born.IsZero() && len(names) > 0:
@@ -115,14 +114,12 @@ func (s *Sample) Make(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	var names []string
 	for i, p := range projects {
 		if err := s.makeProject(ctx, p, rand.New(rand.NewPCG(1, uint64(i)))); err != nil {
 			return nil, fmt.Errorf("sample: %w", err)
 		}
-		names = append(names, p.name)
 	}
-	return names, nil
+	return Names(), nil
 }
 
 // Registered notes that the projects have been registered.
@@ -135,7 +132,7 @@ func (s *Sample) Registered(ctx context.Context) error {
 // makeProject writes a project's files and records its past. Made again it is the same: its past goes by when the
 // sample was born, and events that are known are not stored twice.
 func (s *Sample) makeProject(ctx context.Context, p project, dice *rand.Rand) error {
-	born, dir := s.state.Born, filepath.Join(string(s.yard), p.name)
+	born, dir := s.state.Born, filepath.Join(s.dir, p.name)
 	unfinished := dir + ".unfinished"
 	if err := os.RemoveAll(unfinished); err != nil {
 		return err
@@ -194,7 +191,7 @@ func (s *Sample) Remove(ctx context.Context) error {
 	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := registered(s.service)
+	names := s.registered()
 	if !s.Exists() {
 		return nil
 	}
@@ -218,7 +215,7 @@ func (s *Sample) Remove(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := os.RemoveAll(string(s.yard)); err != nil {
+	if err := os.RemoveAll(s.dir); err != nil {
 		return err
 	}
 	return s.save(ctx, state{Removed: true})
