@@ -37,7 +37,7 @@ func AddFlags(flags *pflag.FlagSet, names ...string) {
 // one line that names the flag (it is a FlagError then), the variable, or the file with line and key.
 func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	c := &Config{}
-	last, tokenFrom, err := c.load(flags, getenv, nil)
+	last, err := c.load(flags, getenv, nil)
 	switch {
 	case err != nil:
 		return nil, err
@@ -47,8 +47,9 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 			"%s can be reached from other machines; set an admin token (--admin-token-file), a login, or "+
 				"--allow-unauthenticated", c.Listen))
 	case c.AdminToken != "" && len(c.AdminToken) < minAdminToken:
-		return nil, tokenFrom.fail(fmt.Errorf("the admin token must have at least %d characters, as %s can be reached from "+
-			"other machines", minAdminToken, c.Listen))
+		return nil, last[adminTokenFile].fail(fmt.Errorf(
+			"the admin token must have at least %d characters, as %s can be reached from other machines",
+			minAdminToken, c.Listen))
 	}
 	if c.PublicURL != "" {
 		public, _ := url.Parse(c.PublicURL) // the setter has parsed it
@@ -73,19 +74,20 @@ func (c *Config) OnLoopback() bool { return onLoopback(c.Listen) }
 // applied. Nothing else is checked.
 func LoadSome(flags *pflag.FlagSet, getenv func(string) string, keys ...string) (*Config, error) {
 	c := &Config{}
-	_, _, err := c.load(flags, getenv, keys)
+	_, err := c.load(flags, getenv, keys)
 	return c, err
 }
 
+const adminTokenFile = "gateway.admin_token_file"
+
 // load reads the settings with these keys and the secrets that belong to them, or all when there are no keys. It
-// returns by key the source that won, and that of the admin token.
+// returns by key the source that won.
 func (c *Config) load(flags *pflag.FlagSet, getenv func(string) string, keys []string) (
-	last map[string]given, tokenFrom given, err error,
+	last map[string]given, err error,
 ) {
-	const adminTokenFile = "gateway.admin_token_file"
 	last, err = c.read(c.settings(), flags, getenv, keys)
 	if err == nil && wanted(keys, adminTokenFile) {
-		c.AdminToken, tokenFrom, err = c.readSecret(adminTokenVariable, c.adminTokenFile, last[adminTokenFile], getenv)
+		c.AdminToken, err = c.readSecret(adminTokenVariable, c.adminTokenFile, adminTokenFile, last, getenv)
 	}
 	if err == nil && wanted(keys, "login.client_secret_file") {
 		err = c.readLogin(last, getenv)
@@ -93,7 +95,7 @@ func (c *Config) load(flags *pflag.FlagSet, getenv func(string) string, keys []s
 	if err == nil && wanted(keys, "notifications.smtp_password_file") {
 		err = c.readMail(last, getenv)
 	}
-	return last, tokenFrom, err
+	return last, err
 }
 
 // wanted reports whether the setting with this key is among those with the keys that LoadSome takes.

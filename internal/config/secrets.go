@@ -17,24 +17,24 @@ const (
 	minAdminToken = 20
 )
 
-// readSecret takes a secret from the variable, else from the file at path, and returns its source. There may be none.
+// readSecret takes a secret from the variable, which then is the source of the key, else from the file at path, which
+// that names. There may be none.
 func (c *Config) readSecret(
-	variable, path string, file given, getenv func(string) string,
-) (secret domain.Secret, from given, err error) {
+	variable, path, key string, last map[string]given, getenv func(string) string,
+) (secret domain.Secret, err error) {
 	if value := getenv(variable); value != "" {
-		from = given{variable, nil}
+		last[key] = given{variable, nil}
 		secret, err = parseToken(value)
 	} else if path != "" {
-		from = file
 		var warning string
 		if secret, warning, err = ReadTokenFile(path, getenv); warning != "" {
 			c.Warnings = append(c.Warnings, warning)
 		}
 	}
 	if err != nil {
-		err = from.fail(err)
+		err = last[key].fail(err)
 	}
-	return secret, from, err
+	return secret, err
 }
 
 // ReadTokenFile returns the token in the file at path, and a warning when other users can read that file, else "". An
@@ -110,9 +110,8 @@ func (c *Config) readLogin(last map[string]given, getenv func(string) string) (e
 	if issuer := last["login.issuer"]; l.Issuer != "" && l.ClientID == "" {
 		return issuer.fail(errors.New("needs login.client_id, the name under which the provider knows this gateway"))
 	}
-	l.ClientSecret, _, err = c.readSecret(loginSecretVariable, l.clientSecretFile, last["login.client_secret_file"],
-		getenv)
-	if err != nil {
+	const file = "login.client_secret_file"
+	if l.ClientSecret, err = c.readSecret(loginSecretVariable, l.clientSecretFile, file, last, getenv); err != nil {
 		return err
 	}
 	if user, ok := last["login.user_header"]; ok && !l.HasProxyLogin() {

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
@@ -57,12 +58,7 @@ func (c claims) person(config Config) Person {
 // account names the account to the person who has logged in with it, who knows it by its address or name rather than by
 // its id.
 func (c claims) account() string {
-	for _, name := range []string{"email", "preferred_username", "name"} {
-		if text := c.text(name); text != "" {
-			return printable(text)
-		}
-	}
-	return printable(c.text("sub"))
+	return printable(cmp.Or(c.text("email"), c.text("preferred_username"), c.text("name"), c.text("sub")))
 }
 
 func (c claims) refusal(config Config) string {
@@ -80,14 +76,11 @@ func (c claims) refusal(config Config) string {
 
 // name returns a name that users cannot choose for themselves.
 func (c claims) name(email string) string {
-	name := email
-	if name == "" {
-		name = c.text("sub")
-		if known := c.text("preferred_username"); known != "" && known != name {
-			name = known + " (" + name + ")"
-		}
+	id := c.text("sub")
+	if known := c.text("preferred_username"); known != "" && known != id {
+		id = known + " (" + id + ")"
 	}
-	return printable(name)
+	return printable(cmp.Or(email, id))
 }
 
 // printable returns text without control and invisible characters, cut to maxName.
@@ -153,8 +146,7 @@ func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) 
 		return nil, untrusted{err}
 	case idToken.IssuedAt.After(clock.Now().Add(maxSkew)):
 		return nil, untrusted{errors.New("the ID token is from the future")}
-	}
-	if subtle.ConstantTimeCompare([]byte(idToken.Nonce), []byte(a.Nonce)) != 1 {
+	case subtle.ConstantTimeCompare([]byte(idToken.Nonce), []byte(a.Nonce)) != 1:
 		return nil, untrusted{errors.New("the ID token has another nonce")}
 	}
 	if idToken.AccessTokenHash != "" {
@@ -166,27 +158,24 @@ func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) 
 	if err := idToken.Claims(&all); err != nil {
 		return nil, untrusted{err}
 	}
-	if party := all.text("azp"); party != e.config.ClientID && (party != "" || len(idToken.Audience) > 1) {
+	switch party := all.text("azp"); {
+	case party != e.config.ClientID && (party != "" || len(idToken.Audience) > 1):
 		return nil, untrusted{errors.New("the ID token was issued to another client")}
-	}
-	if idToken.Subject == "" {
+	case idToken.Subject == "":
 		return nil, untrusted{errors.New("the ID token has no subject")}
-	}
-	if all[e.config.RolesClaim] != nil && all["email"] != nil || e.provider.UserInfoEndpoint() == "" {
+	case all[e.config.RolesClaim] != nil && all["email"] != nil || e.provider.UserInfoEndpoint() == "":
 		return all, nil
 	}
 	info, err := e.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
-	var call *url.Error
-	switch {
-	case errors.As(err, &call):
+	switch _, away := errors.AsType[*url.Error](err); {
+	case away:
 		return nil, err
 	case err != nil: // not quoted: the provider's text may repeat the access token
 		return nil, untrusted{errors.New("the user info is not a JSON object")}
-	}
-	if info.Subject != idToken.Subject {
+	case info.Subject != idToken.Subject:
 		return nil, untrusted{errors.New("the user info is about somebody else")}
 	}
-	more := map[string]json.RawMessage{}
+	more := claims{}
 	if err := info.Claims(&more); err != nil {
 		return nil, untrusted{err}
 	}
