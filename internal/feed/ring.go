@@ -103,11 +103,6 @@ type Snapshot struct {
 	array []byte
 }
 
-var (
-	emptyArray = []byte("[]")
-	openArray  = []byte("[")
-)
-
 // Has reports whether an event is stamped later than since.
 func (s *Snapshot) Has(since uint64) bool {
 	return len(s.records) > 0 && uint64(s.records[len(s.records)-1].stamp) > since
@@ -127,11 +122,11 @@ func (s *Snapshot) After(since uint64) (head, tail []byte) {
 	})
 	switch first {
 	case len(s.records):
-		return emptyArray, nil
+		return []byte("[]"), nil
 	case 0:
 		return s.whole(), nil
 	}
-	return openArray, s.whole()[1+s.records[first].start-s.records[0].start:]
+	return []byte("["), s.whole()[1+s.records[first].start-s.records[0].start:]
 }
 
 // whole returns the array of all events, built on first use.

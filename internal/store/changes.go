@@ -27,6 +27,7 @@ type changeSQL struct {
 	dropVisits  string
 	pasts       string // selects the pasts of projects
 	savePast    string
+	saveBeats   string // null is what stays as it is
 }
 
 const lastID = "SELECT last_id FROM stream"
@@ -89,6 +90,9 @@ func newChangeSQL(d Dialect) *changeSQL {
 			DO UPDATE SET open_visits = excluded.open_visits, stages = excluded.stages`),
 		dropVisits: sql(`DELETE FROM stage_visits WHERE (story, number) IN (SELECT stories.id, {2}::number
 			FROM {rows} JOIN stories ON stories.project = {0} AND stories.story_id = {1})`),
+		saveBeats: sql(`UPDATE agents SET state = COALESCE({1}, state), detail = COALESCE({2}, detail),
+			state_since_ms = COALESCE({3}::number, state_since_ms), last_seen_ms = {4}::number
+			FROM {rows} WHERE agents.id = {0}`),
 		pasts: sql(`SELECT project, id, since_ms, live_ms, latest FROM histories
 			WHERE project IN (SELECT {0} FROM {rows})`),
 		savePast: `INSERT INTO histories (project, id, since_ms, live_ms, latest) VALUES ($1, $2, $3, $4, $5)

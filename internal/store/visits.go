@@ -179,9 +179,10 @@ func (db visits) ProjectVisits(
 			open = append(open, fmt.Sprintf("SELECT "+VisitColumns+of+"= 0", len(names)))
 		}
 		visits := map[string][]domain.Visit{}
-		err := EachRow(ctx, tx, ScanVisit, func(v domain.Visit) bool {
+		err := Each(ctx, tx, func(row Row) error {
+			v, err := ScanVisit(row)
 			visits[v.Project] = append(visits[v.Project], v)
-			return true
+			return err
 		}, strings.Join(open, " UNION ALL "), names...)
 		if err != nil {
 			return err

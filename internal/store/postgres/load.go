@@ -132,12 +132,8 @@ func (db *DB) Load(
 }
 
 func load(ctx context.Context, tx pgx.Tx, table Table) error {
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromFunc(table.Next))
+	count, err := tx.CopyFrom(ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromFunc(table.Next))
 	if err != nil {
-		return err
-	}
-	var count int64
-	if err := tx.QueryRow(ctx, "SELECT count(*) FROM "+table.Name).Scan(&count); err != nil {
 		return err
 	}
 	if count != table.Count {
