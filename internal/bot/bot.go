@@ -84,11 +84,7 @@ func Load(ctx context.Context, state State, key string, value any) error {
 
 // Save stores a value under a key, even while the bot is stopping: what was posted must not be forgotten.
 func Save(ctx context.Context, state State, key string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return state.SetState(context.WithoutCancel(ctx), key, string(text))
+	return state.SetState(context.WithoutCancel(ctx), key, string(domain.EncodeJSON(value)))
 }
 
 // keyOf returns the key of what, in a room, which is the same at each attempt.

@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -183,11 +182,7 @@ func (c changing) change(ctx context.Context, ref domain.StoryRef, change storyC
 		return change.idle
 	}
 	change.fields["version"] = story.File.Version
-	body, err := json.Marshal(change.fields)
-	if err != nil {
-		return c.failed(ctx, err)
-	}
-	status, answer, err := c.gateway.Stories.Patch(ctx, ref.Project, ref.ID, body)
+	status, answer, err := c.gateway.Stories.Patch(ctx, ref.Project, ref.ID, domain.EncodeJSON(change.fields))
 	said := string(answer[:min(len(answer), 4*MaxReason)])
 	const unknown = "It is not known whether %s was changed: the project server of %s "
 	switch {

@@ -96,10 +96,9 @@ type storedRemoval struct {
 
 // KeepRemoval stores a removal that was made at now, so that it can be undone. Only the last most of them are kept.
 func (db projects) KeepRemoval(ctx context.Context, id string, r domain.Removal, now time.Time, most int) error {
-	text, err := json.Marshal(storedRemoval{r.Project.Name, r.Project.URL, r.Project.Token.Reveal(), r.Active, r.Agents})
-	if err != nil {
-		return err
-	}
+	text := domain.EncodeJSON(storedRemoval{
+		r.Project.Name, r.Project.URL, r.Project.Token.Reveal(), r.Active, r.Agents,
+	})
 	return db.Tx(ctx, nil,
 		Do("INSERT INTO removals (id, removal, at_ms) VALUES ($1, $2, $3)", id, string(text), now.UnixMilli()),
 		Do("DELETE FROM removals WHERE id NOT IN (SELECT id FROM removals ORDER BY at_ms DESC, id LIMIT $1)", most))

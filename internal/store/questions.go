@@ -52,7 +52,6 @@ func scanQuestion(row Row) (q domain.Question, err error) {
 func (db questions) AddQuestion(
 	ctx context.Context, e *domain.AuditEntry, q domain.Question,
 ) (added domain.Question, err error) {
-	options, _ := json.Marshal(q.Options) // texts always encode
 	tool := ""
 	if q.Tool != nil {
 		text, err := json.Marshal(q.Tool)
@@ -99,7 +98,7 @@ func (db questions) AddQuestion(
 		err = tx.QueryRowContext(ctx, `INSERT INTO questions (project, story_id, kind, prompt, detail, options, tool,
 			tool_key, asker, agent_id, asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'open', '', '', '', '', 0) RETURNING id`,
-			q.Project, Text(q.StoryID), q.Kind, withNUL(q.Prompt), withNUL(q.Detail), Text(string(options)), Text(tool),
+			q.Project, Text(q.StoryID), q.Kind, withNUL(q.Prompt), withNUL(q.Detail), Text(encoded(q.Options)), Text(tool),
 			q.ToolKey, q.Asker, q.AgentID, Text(q.By), q.AskedAt.UnixMilli(), q.Expires.UnixMilli()).Scan(&added.ID)
 		if err != nil {
 			return err

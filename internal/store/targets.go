@@ -53,10 +53,7 @@ func (db targets) AddTarget(ctx context.Context, e *domain.AuditEntry, t domain.
 	})
 }
 
-func encoded(value any) string {
-	text, _ := json.Marshal(value) // texts and numbers always encode
-	return string(text)
-}
+func encoded(value any) string { return string(domain.EncodeJSON(value)) }
 
 func number(b bool) int64 {
 	if b {

@@ -117,8 +117,7 @@ func saveRows(sql *changeSQL, changed []domain.Visit, counted []domain.VisitCoun
 		})
 	}
 	for _, c := range counted {
-		stages, _ := json.Marshal(c.Stages) // texts always encode
-		countRows = append(countRows, []any{c.Project, c.Open, string(stages)})
+		countRows = append(countRows, []any{c.Project, c.Open, encoded(c.Stages)})
 	}
 	if len(rows) > 0 {
 		statements = append(statements, Statement{SQL: sql.saveVisits, Args: []any{jsonText(rows)}})
@@ -140,8 +139,7 @@ func jsonText(rows [][]any) string {
 	if rows == nil {
 		return "[]"
 	}
-	text, _ := json.Marshal(rows) // texts and numbers always encode
-	return string(text)
+	return encoded(rows)
 }
 
 func ScanVisit(row Row) (v domain.Visit, err error) {

@@ -58,11 +58,7 @@ func (c *apiClient) do(ctx context.Context, call apiCall) error {
 func (c *apiClient) once(ctx context.Context, call apiCall) error {
 	var body io.Reader
 	if call.body != nil {
-		encoded, err := json.Marshal(call.body)
-		if err != nil {
-			return err
-		}
-		body = bytes.NewReader(encoded)
+		body = bytes.NewReader(domain.EncodeJSON(call.body))
 	}
 	address := c.base + call.path
 	if len(call.query) > 0 {

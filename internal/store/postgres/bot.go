@@ -53,10 +53,7 @@ func (b bot) ImportBotConfig(ctx context.Context, c domain.BotConfig) (imported 
 }
 
 func (b bot) storeBotConfig(ctx context.Context, c domain.BotConfig, onConflict string) (stored bool, err error) {
-	text, err := json.Marshal(c.Values())
-	if err != nil {
-		return false, err
-	}
+	text := domain.EncodeJSON(c.Values())
 	err = b.db.Tx(ctx, aboutBot, store.Try(&stored, store.Must(
 		"INSERT INTO bot_config (config, version) VALUES ($1, 1) ON CONFLICT (only_row) DO "+onConflict, string(text))))
 	return stored, err
@@ -75,10 +72,7 @@ func (b bot) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 }
 
 func (b bot) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
+	text := domain.EncodeJSON(r)
 	return b.db.LeaderTx(ctx, token, aboutBot, store.Do(`INSERT INTO bot_run (run, at) VALUES ($1, clock_timestamp())
 		ON CONFLICT (only_row) DO UPDATE SET run = excluded.run, at = excluded.at`, string(text)))
 }
