@@ -7,20 +7,11 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 // useInterval is how often the last uses of sessions and tokens are stored. A crash can lose those of one interval.
 const useInterval = 30 * time.Second
-
-// loadAccess loads sessions and tokens from the store. Run removes those that have expired.
-func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *Audit) (*Access, error) {
-	a := &Access{
-		store: store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{},
-		byHash: map[string]*tokenEntry{},
-	}
-	a.stored = newReloader(changes, domain.TopicAccess, a.load)
-	return a, a.load(ctx)
-}
 
 // load brings memory up to date with the store, which other gateways may change as well.
 func (a *Access) load(ctx context.Context) error {
@@ -68,21 +59,15 @@ func (a *Access) load(ctx context.Context) error {
 // Run stores the last uses of sessions and tokens, and removes expired ones, until ctx ends. It returns an error when
 // the store failed; nothing is lost if it is run again.
 func (a *Access) Run(ctx context.Context) error {
-	ticker := time.NewTicker(useInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			err := errors.Join(a.dropEnded(ctx), a.saveUses(ctx))
-			if err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable {
-				return err
-			}
-		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
-			defer cancel()
-			return a.saveUses(last)
+	for supervise.Sleep(ctx, useInterval) {
+		err := errors.Join(a.dropEnded(ctx), a.saveUses(ctx))
+		if err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable {
+			return err
 		}
 	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
+	defer cancel()
+	return a.saveUses(last)
 }
 
 // dropEnded ends expired sessions, and requests authorized by expired tokens. The tokens themselves are removed after

@@ -27,16 +27,6 @@ type acknowledgements struct {
 
 type acknowledgementsByKey map[string]domain.Acknowledgement
 
-func loadAcknowledgements(
-	ctx context.Context, store acknowledgementStore, changes Changes, audit *Audit,
-) (*acknowledgements, error) {
-	s := &acknowledgements{store: store, audit: audit}
-	s.current.Store(&acknowledgementsByKey{})
-	s.stored = newReloader(changes, domain.TopicAcknowledgements, s.load)
-	return s, s.load(ctx)
-}
-
-// load brings memory up to date with the store.
 func (s *acknowledgements) load(ctx context.Context) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -83,26 +73,19 @@ func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ..
 	}
 	s.change.Lock()
 	defer s.change.Unlock()
-	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.Acknowledge(ctx, e, all...) })
-	if err != nil {
-		return err
-	}
-	s.edit(func(byKey acknowledgementsByKey) {
-		for _, a := range all {
-			byKey[a.Key] = a
-		}
-	})
-	return nil
+	return s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.Acknowledge(ctx, e, all...) },
+		func() {
+			s.edit(func(byKey acknowledgementsByKey) {
+				for _, a := range all {
+					byKey[a.Key] = a
+				}
+			})
+		})
 }
 
 // takeBack ends acknowledgements, as one change. The caller holds change.
 func (s *acknowledgements) takeBack(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
-	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+	return s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
 		return s.store.EndAcknowledgements(ctx, e, all...)
-	})
-	if err != nil {
-		return err
-	}
-	s.drop(all)
-	return nil
+	}, func() { s.drop(all) })
 }

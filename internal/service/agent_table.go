@@ -42,14 +42,6 @@ type agentTable struct {
 	byID map[string]*agentEntry
 }
 
-func loadAgentTable(
-	ctx context.Context, store agentStore, changes Changes, timeout time.Duration,
-) (*agentTable, error) {
-	t := &agentTable{timeout: timeout, store: store, changes: changes, byID: map[string]*agentEntry{}}
-	t.stored = newReloader(changes, domain.TopicAgents, t.load)
-	return t, t.load(ctx)
-}
-
 // load brings the table up to date with the store, which other gateways may change as well.
 func (t *agentTable) load(ctx context.Context) error {
 	t.change.Lock() // a change of our own is in both, or in neither
@@ -110,6 +102,7 @@ func (t *agentTable) label(id string) (label string, known bool) {
 	return e.record.Label, true
 }
 
+// nameOf returns who has made a change, as people read it: the label of an agent, or the name of a token or person.
 func (t *agentTable) nameOf(a domain.Actor) string {
 	if a.AgentID == "" {
 		return domain.CutText(a.Who)

@@ -135,15 +135,13 @@ func (s *Agents) All() []domain.KnownAgent { return s.table.list(s.projects.Regi
 // and NotFound when the agent does not.
 func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, error) {
 	return s.update(ctx, id, project, func(e *agentEntry, before domain.Agent) error {
-		err := s.audit.change(ctx, domain.Change{
+		return s.audit.change(ctx, domain.Change{
 			Action: domain.AgentAssigned, Subject: before.Label,
 			Detail: "id: " + id + "; project: " + orNone(before.Project) + " → " + orNone(project),
-		}, func(entry *domain.AuditEntry) error { return s.store.AssignAgent(ctx, entry, id, project) })
-		if err == nil {
+		}, func(entry *domain.AuditEntry) error { return s.store.AssignAgent(ctx, entry, id, project) }, func() {
 			s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id && t.Project != project })
 			e.set(func(e *agentEntry) { e.assign(project) })
-		}
-		return err
+		})
 	})
 }
 
@@ -153,13 +151,10 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 		return domain.Agent{}, err
 	}
 	return s.update(ctx, id, "", func(e *agentEntry, before domain.Agent) error {
-		err := s.audit.change(ctx, domain.Change{
+		return s.audit.change(ctx, domain.Change{
 			Action: domain.AgentLabelled, Subject: label, Detail: "id: " + id + "; label: " + before.Label + " → " + label,
-		}, func(entry *domain.AuditEntry) error { return s.store.LabelAgent(ctx, entry, id, label) })
-		if err == nil {
-			e.set(func(e *agentEntry) { e.record.Label = label })
-		}
-		return err
+		}, func(entry *domain.AuditEntry) error { return s.store.LabelAgent(ctx, entry, id, label) },
+			func() { e.set(func(e *agentEntry) { e.record.Label = label }) })
 	})
 }
 
@@ -167,16 +162,14 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 // agent.
 func (s *Agents) Remove(ctx context.Context, id string) error {
 	_, err := s.update(ctx, id, "", func(_ *agentEntry, before domain.Agent) error {
-		err := s.audit.change(ctx, domain.Change{
+		return s.audit.change(ctx, domain.Change{
 			Action: domain.AgentRemoved, Subject: before.Label,
 			Detail: details(is("id", id), is("it was assigned to", before.Project)),
-		}, func(entry *domain.AuditEntry) error { return s.store.RemoveAgent(ctx, entry, id) })
-		if err == nil {
+		}, func(entry *domain.AuditEntry) error { return s.store.RemoveAgent(ctx, entry, id) }, func() {
 			s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id })
 			s.table.remove(id)
 			s.claims.drop(func(c domain.Claim) bool { return c.AgentID == id })
-		}
-		return err
+		})
 	})
 	return err
 }
@@ -214,9 +207,6 @@ func (s *Agents) checkProject(name string) error {
 	}
 	return nil
 }
-
-// NameOf returns who has made a change, as people read it: the label of an agent, or the name of a token or person.
-func (s *Agents) NameOf(a domain.Actor) string { return s.table.nameOf(a) }
 
 // IssueToken issues a token for an agent's command. It ends with the assignment, or when the next one is issued. It
 // returns Conflict while the agent is not assigned, and Unauthorized when it has been removed. The caller has checked

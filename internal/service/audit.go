@@ -11,6 +11,7 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 type auditStore interface {
@@ -35,9 +36,11 @@ type Audit struct {
 	log   *slog.Logger
 }
 
-// change makes a change in the store: write stores it and the entry that it gets in one transaction. It returns
-// Forbidden when the actor's token is for another project.
-func (a *Audit) change(ctx context.Context, c domain.Change, write func(*domain.AuditEntry) error) error {
+// change makes a change in the store: write stores it and the entry that it gets in one transaction. Then apply makes
+// it in memory. It returns Forbidden when the actor's token is for another project.
+func (a *Audit) change(
+	ctx context.Context, c domain.Change, write func(*domain.AuditEntry) error, apply ...func(),
+) error {
 	actor := domain.ActorOf(ctx)
 	if err := actor.CheckScope(c.Project); err != nil {
 		return err
@@ -48,6 +51,9 @@ func (a *Audit) change(ctx context.Context, c domain.Change, write func(*domain.
 	}
 	if e.Times <= 1 {
 		a.logEntry(ctx, e)
+	}
+	for _, apply := range apply {
+		apply()
 	}
 	return nil
 }
@@ -87,8 +93,6 @@ func (a *Audit) Authors(ctx context.Context) ([]string, error) {
 
 // Run removes expired entries until ctx ends. It returns an error when the store failed.
 func (a *Audit) Run(ctx context.Context) error {
-	ticker := time.NewTicker(auditInterval)
-	defer ticker.Stop()
 	for {
 		for removed := int64(auditStep); removed == auditStep && ctx.Err() == nil; {
 			var err error
@@ -98,9 +102,7 @@ func (a *Audit) Run(ctx context.Context) error {
 				return err
 			}
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if !supervise.Sleep(ctx, auditInterval) {
 			return nil
 		}
 	}

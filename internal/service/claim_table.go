@@ -32,7 +32,7 @@ type claimStore interface {
 type claimTable struct {
 	store  claimStore
 	agents *agentTable // claims show their labels
-	news   *projectNews
+	news   *waiters
 	stored *reloader
 	// change is held while store and memory are changed, so that the two agree.
 	change  sync.Mutex
@@ -40,15 +40,6 @@ type claimTable struct {
 }
 
 type claimsByStory map[domain.StoryKey]domain.Claim
-
-func loadClaimTable(
-	ctx context.Context, store claimStore, changes Changes, agents *agentTable, news *projectNews,
-) (*claimTable, error) {
-	t := &claimTable{store: store, agents: agents, news: news}
-	t.current.Store(&claimsByStory{})
-	t.stored = newReloader(changes, domain.TopicClaims, t.load)
-	return t, t.load(ctx)
-}
 
 func (t *claimTable) load(ctx context.Context) error {
 	t.change.Lock()

@@ -33,7 +33,7 @@ type fetcher struct {
 	visits   *Visits
 	log      *slog.Logger
 	queue    fetchQueue
-	news     *projectNews
+	news     *waiters
 	deriving chan struct{} // of as many as derive at a time
 
 	mu       sync.Mutex

@@ -2,8 +2,6 @@ package service
 
 import (
 	"context"
-	"log/slog"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -17,15 +15,6 @@ type Pipelines struct {
 	fetcher
 	reaches atomic.Int64 // see Reaches
 	last    *Boards
-}
-
-func newPipelines(
-	projects *Projects, servers ProjectServers, visits *Visits, news *projectNews, log *slog.Logger,
-) *Pipelines {
-	return &Pipelines{fetcher: fetcher{
-		projects: projects, servers: servers, visits: visits, log: log, queue: fetchQueue{log: log}, news: news,
-		deriving: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-	}}
 }
 
 // CheckAddress fetches the pipeline from an address that is about to be registered, and stores nothing. It returns

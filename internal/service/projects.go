@@ -160,11 +160,7 @@ func (s *Projects) seed(ctx context.Context, projects []domain.Project) error {
 func (s *Projects) commit(
 	ctx context.Context, change domain.Change, next domain.Registry, write func(*domain.AuditEntry) error,
 ) error {
-	err := s.audit.change(ctx, change, write)
-	if err == nil {
-		s.publish(next)
-	}
-	return err
+	return s.audit.change(ctx, change, write, func() { s.publish(next) })
 }
 
 // Switch makes a project the active one. It returns NotFound.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"switchyard/internal/clock"
@@ -33,9 +34,9 @@ type Questions struct {
 	stored         *reloader
 
 	loading sync.Mutex // held while recent is read, so that what was read last stays
-	mu      sync.Mutex
-	recent  []domain.Question // open, or ended a short while ago, oldest first; replaced, never changed
-	changed chan struct{}     // closed when recent is replaced
+	// recent are those that are open, or ended a short while ago, oldest first. It is replaced, never changed.
+	recent atomic.Pointer[[]domain.Question]
+	news   waiters
 }
 
 const (
@@ -55,11 +56,8 @@ func (s *Questions) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.recent = recent
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.recent.Store(&recent)
+	s.news.wake("")
 	return nil
 }
 
@@ -67,9 +65,7 @@ func (s *Questions) load(ctx context.Context) error {
 // their prompts and answers, and without details, options and tools.
 func (s *Questions) Recent() (list []domain.Question) {
 	now := clock.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, q := range s.recent {
+	for _, q := range *s.recent.Load() {
 		if q = q.At(now); q.State == domain.QuestionOpen || now.Sub(q.Ended) < shownEnded {
 			list = append(list, q)
 		}
@@ -87,11 +83,7 @@ func (s *Questions) Open() (n int) {
 }
 
 // Changed returns a channel that is closed when a question may have changed. Call it before reading.
-func (s *Questions) Changed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changed
-}
+func (s *Questions) Changed() <-chan struct{} { return s.news.changed("") }
 
 // mayAsk returns Forbidden unless the actor is an operator or an agent.
 func mayAsk(actor domain.Actor) error {

@@ -38,11 +38,8 @@ func (s *Questions) Run(ctx context.Context) error {
 		if !leads {
 			continue
 		}
-		s.mu.Lock()
-		recent := s.recent
-		s.mu.Unlock()
 		now, expired := clock.Now(), false
-		for _, q := range recent {
+		for _, q := range *s.recent.Load() {
 			if q.State == domain.QuestionOpen && q.At(now).State == domain.QuestionExpired {
 				err := s.store.EndQuestion(ctx, nil, q.At(now))
 				if err != nil && domain.CodeOf(err) != domain.NotFound {
@@ -91,11 +88,10 @@ func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (dom
 }
 
 func (s *Questions) known(id int64) (domain.Question, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.recent, func(q domain.Question) bool { return q.ID == id })
+	recent := *s.recent.Load()
+	i := slices.IndexFunc(recent, func(q domain.Question) bool { return q.ID == id })
 	if i < 0 {
 		return domain.Question{}, false
 	}
-	return s.recent[i].At(clock.Now()), true
+	return recent[i].At(clock.Now()), true
 }

@@ -96,7 +96,7 @@ func (s *Search) Find(ctx context.Context, q SearchQuery) (found Found, err erro
 	found.Stories, found.Projects, found.Agents = stories.best(), projects.best(), agents.best()
 	found.Total.Stories, found.Total.Projects, found.Total.Agents = stories.total, projects.total, agents.total
 	if found.OnBoard = onBoard; found.Total.All() == 0 {
-		found.Meant = s.nearest(boards, words)
+		found.Meant = nearest(boards, s.agents.All(), words)
 	}
 	found.Stories, found.Projects = after(found.Stories, q.Offset), after(found.Projects, q.Offset)
 	found.Agents, found.Texts = after(found.Agents, q.Offset), after(found.Texts, q.Offset)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/fold"
 )
 
@@ -13,7 +14,7 @@ const maxNear = 20_000_000
 
 // nearest returns the words of the name, of a project, an agent or a story on a board, that are nearest to the folded
 // words, in their order. It returns "" if no name has something near each of them.
-func (s *Search) nearest(boards *Boards, words []string) (meant string) {
+func nearest(boards *Boards, all []domain.KnownAgent, words []string) (meant string) {
 	compared, best, typed := 0, -1, 10
 	for _, word := range words {
 		typed += len(word)
@@ -32,7 +33,7 @@ func (s *Search) nearest(boards *Boards, words []string) (meant string) {
 			return meant
 		}
 	}
-	for _, a := range s.agents.All() {
+	for _, a := range all {
 		if !compare(fold.Text(a.Label)) {
 			return meant
 		}

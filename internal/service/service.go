@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"runtime"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -45,122 +47,154 @@ type Service struct {
 	log       *slog.Logger
 }
 
-// New returns a Service with these options. It loads the registry, the agents and the end of the stream.
+// New returns a Service with these options. It loads what is kept in memory, and the end of the stream.
 func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Leadership == nil {
 		o.Leadership = alone{}
 	}
-	table, err := loadAgentTable(ctx, o.Store, o.Changes, o.AgentTimeout)
-	if err != nil {
-		return nil, err
+	audit, news, table := &Audit{store: o.Store, log: o.Log}, &waiters{}, newAgentTable(o)
+	claims, access := newClaimTable(o, table, news), newAccess(o, audit)
+	projects := newProjects(o, audit, table, access, claims)
+	visits := newVisits(o, projects, news)
+	pipelines := newPipelines(o, projects, visits, news)
+	events := &Events{
+		store: o.Store, log: o.Log, visits: visits, observe: o.Observe,
+		news: leaderNews{store: o.Store, leader: o.Leadership, unreachable: pipelines.unreachable},
 	}
-	news := &projectNews{}
-	claims, err := loadClaimTable(ctx, o.Store, o.Changes, table, news)
-	if err != nil {
-		return nil, err
-	}
-	audit := &Audit{store: o.Store, log: o.Log}
-	access, err := loadAccess(ctx, o.Store, o.Changes, audit)
-	if err != nil {
-		return nil, err
-	}
-	projects := &Projects{
-		store: o.Store, audit: audit, agents: table, access: access, claims: claims,
-		moved: map[string]time.Time{},
-	}
-	projects.current.Store(&registrySnapshot{outdated: make(chan struct{})})
-	projects.stored = newReloader(o.Changes, domain.TopicProjects, projects.load)
-	if err := projects.load(ctx); err != nil {
-		return nil, err
-	}
-	visits := newVisits(o.Store, o.Changes, o.Leadership, projects, news, o.Log)
-	events := &Events{store: o.Store, log: o.Log, visits: visits, observe: o.Observe}
-	events.news = leaderNews{store: o.Store, leader: o.Leadership}
 	last, err := o.Store.LastEventID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	events.tail.Store(newTail(last))
+	if err := events.news.share(ctx); err != nil {
+		return nil, err
+	}
+	bot := &Bot{audit: audit, pipelines: pipelines, file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)}
+	if o.SharedBot != nil {
+		if err := bot.share(ctx, *o.SharedBot, o.Changes, o.Log); err != nil {
+			return nil, err
+		}
+	}
 	s := &Service{
-		Projects: projects,
+		Projects: projects, Events: events, Visits: visits, Pipelines: pipelines, Bot: bot, Access: access, Audit: audit,
 		Agents: &Agents{
 			store: o.Store, audit: audit, projects: projects, access: access, claims: claims, table: table,
 			joinTokenTTL: o.JoinTokenTTL,
 		},
-		Events:    events,
-		Visits:    visits,
-		Pipelines: newPipelines(projects, o.Projects, visits, news, o.Log),
-		Bot:       &Bot{audit: audit, file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
+		Histories: &Histories{store: o.Store, visits: visits, pipelines: pipelines},
+		Flow:      newFlow(o.Store, visits, pipelines),
+		Questions: newQuestions(o, audit, projects, table),
+		Tools:     &ProjectTools{audit: audit, projects: projects, servers: o.Tools},
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
-		Access:    access,
-		Audit:     audit,
-		store:     o.Store,
-		changes:   o.Changes,
-		gateways:  o.Gateways,
-		log:       o.Log,
+		store:     o.Store, changes: o.Changes, gateways: o.Gateways, log: o.Log,
 	}
-	s.Bot.pipelines = s.Pipelines
-	s.Histories = &Histories{store: o.Store, visits: visits, pipelines: s.Pipelines}
-	events.news.unreachable = s.Pipelines.unreachable
-	if err := events.news.share(ctx); err != nil {
-		return nil, err
-	}
-	if o.SharedBot != nil {
-		if err := s.Bot.share(ctx, *o.SharedBot, o.Changes, o.Log); err != nil {
-			return nil, err
-		}
-	}
-	s.Questions = newQuestions(o, audit, projects, table)
-	if err := s.Questions.load(ctx); err != nil {
-		return nil, err
-	}
-	s.Targets = newTargets(o, audit, events)
+	s.Targets = newTargets(o, audit, events, pipelines, s.Flow)
 	s.Push, s.Deliveries = Push{s.Targets}, Deliveries{s.Targets, s.Questions}
-	if err := s.Targets.load(ctx); err != nil {
-		return nil, err
-	}
-	acknowledged, err := loadAcknowledgements(ctx, o.Store, o.Changes, audit)
-	if err != nil {
-		return nil, err
-	}
 	s.Alerts = &Alerts{
 		questions: s.Questions, targets: s.Targets, store: o.Store, log: o.Log, projects: projects, agents: s.Agents,
-		events: events, bot: s.Bot, pipelines: s.Pipelines, leader: o.Leadership, acknowledged: acknowledged,
+		events: events, bot: bot, pipelines: pipelines, leader: o.Leadership, acknowledged: newAcknowledgements(o, audit),
 	}
-	s.Flow = newFlow(o.Store, visits, s.Pipelines)
-	s.Targets.alerts, s.Targets.pipelines, s.Targets.flow = s.Alerts, s.Pipelines, s.Flow
-	visited := newReloader(o.Changes, domain.TopicVisits, visits.follow)
-	s.reloaders = []*reloader{
-		projects.stored, table.stored, access.stored, acknowledged.stored, s.Questions.stored, claims.stored, visited,
-		s.Targets.stored,
-	}
+	s.Targets.alerts = s.Alerts
 	s.Stories = &Stories{
-		audit: audit, projects: projects, pipelines: s.Pipelines, events: events, visits: visits,
+		audit: audit, projects: projects, pipelines: pipelines, events: events, visits: visits,
 		claims: claims, store: o.Store, servers: o.Stories,
 	}
-	s.Claims = &Claims{table: claims, stories: s.Stories, pipelines: s.Pipelines, leader: o.Leadership}
+	s.Claims = &Claims{table: claims, stories: s.Stories, pipelines: pipelines, leader: o.Leadership}
 	s.Overview = &Overview{
-		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, claims: s.Claims, stories: s.Stories, agents: s.Agents,
+		projects: projects, pipelines: pipelines, alerts: s.Alerts, claims: s.Claims, stories: s.Stories, agents: s.Agents,
 		events: events, flow: s.Flow,
 	}
-	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
 	s.Retention = &Retention{
-		store: o.Store, events: events, questions: s.Questions, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner,
+		store: o.Store, events: events, questions: s.Questions, log: o.Log, keep: o.KeepEvents, bot: bot.runner,
 		leader: o.Leadership,
 	}
 	s.Search = &Search{
-		events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store, servers: o.Stories, log: o.Log,
+		events: events, pipelines: pipelines, agents: s.Agents, store: o.Store, servers: o.Stories, log: o.Log,
 	}
+	s.reloaders = []*reloader{
+		table.stored, claims.stored, access.stored, projects.stored, s.Questions.stored, s.Targets.stored,
+		s.Alerts.acknowledged.stored,
+	}
+	for _, r := range s.reloaders {
+		if err := r.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.reloaders = append(s.reloaders, newReloader(o.Changes, domain.TopicVisits, visits.follow)) // read when asked for
 	return s, nil
+}
+
+func newAgentTable(o Options) *agentTable {
+	t := &agentTable{timeout: o.AgentTimeout, store: o.Store, changes: o.Changes, byID: map[string]*agentEntry{}}
+	t.stored = newReloader(o.Changes, domain.TopicAgents, t.load)
+	return t
+}
+
+func newAccess(o Options, audit *Audit) *Access {
+	a := &Access{
+		store: o.Store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{},
+		byHash: map[string]*tokenEntry{},
+	}
+	a.stored = newReloader(o.Changes, domain.TopicAccess, a.load)
+	return a
+}
+
+func newAcknowledgements(o Options, audit *Audit) *acknowledgements {
+	s := &acknowledgements{store: o.Store, audit: audit}
+	s.current.Store(&acknowledgementsByKey{})
+	s.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.load)
+	return s
+}
+
+func newClaimTable(o Options, agents *agentTable, news *waiters) *claimTable {
+	t := &claimTable{store: o.Store, agents: agents, news: news}
+	t.current.Store(&claimsByStory{})
+	t.stored = newReloader(o.Changes, domain.TopicClaims, t.load)
+	return t
+}
+
+func newProjects(o Options, audit *Audit, agents *agentTable, access *Access, claims *claimTable) *Projects {
+	s := &Projects{
+		store: o.Store, audit: audit, agents: agents, access: access, claims: claims, moved: map[string]time.Time{},
+	}
+	s.current.Store(&registrySnapshot{outdated: make(chan struct{})})
+	s.stored = newReloader(o.Changes, domain.TopicProjects, s.load)
+	return s
+}
+
+func newVisits(o Options, projects *Projects, news *waiters) *Visits {
+	s := &Visits{visitTable: visitTable{
+		store: o.Store, changes: o.Changes, leader: o.Leadership, projects: projects, news: news, log: o.Log,
+	}}
+	s.forget()
+	s.observed = observations{queue: map[string]observation{}, news: make(chan struct{}, 1)}
+	return s
+}
+
+func newPipelines(o Options, projects *Projects, visits *Visits, news *waiters) *Pipelines {
+	return &Pipelines{fetcher: fetcher{
+		projects: projects, servers: o.Projects, visits: visits, log: o.Log, queue: fetchQueue{log: o.Log}, news: news,
+		deriving: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+	}}
 }
 
 func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTable) *Questions {
 	q := &Questions{
 		store: o.Store, audit: audit, projects: projects, agents: agents, leader: o.Leadership,
-		permissionRole: cmp.Or(o.PermissionRole, domain.RoleOperator), changed: make(chan struct{}),
+		permissionRole: cmp.Or(o.PermissionRole, domain.RoleOperator),
 	}
+	q.recent.Store(new([]domain.Question))
 	q.stored = newReloader(o.Changes, domain.TopicQuestions, q.load)
 	return q
+}
+
+func newTargets(o Options, audit *Audit, events *Events, pipelines *Pipelines, flow *Flow) *Targets {
+	s := &Targets{
+		store: o.Store, audit: audit, log: o.Log, events: events, pipelines: pipelines, flow: flow, leader: o.Leadership,
+		messenger: o.Messenger, publicURL: strings.TrimRight(o.PublicURL, "/"), keep: o.KeepEvents,
+	}
+	s.stored = newReloader(o.Changes, domain.TopicTargets, s.load)
+	return s
 }
 
 // Ready returns an error unless the store responds and the last write, if it was in the last minute, succeeded.

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strings"
@@ -62,10 +63,7 @@ func (s *Targets) Test(ctx context.Context, id string) error {
 // Invalid for an address that is no target's, and BadGateway with the reason when the message was not accepted.
 func (s *Targets) TestFirst(ctx context.Context, t domain.Target) (domain.Sent, error) {
 	signs, err := s.messenger.Check(ctx, t.URL)
-	if err == nil {
-		err = domain.CheckTargetName(t.Name)
-	}
-	if err != nil {
+	if err := cmp.Or(err, domain.CheckTargetName(t.Name)); err != nil {
 		return domain.Sent{}, err
 	}
 	if signs {

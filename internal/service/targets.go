@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -34,17 +35,7 @@ type Targets struct {
 	// current are the targets as last read. It is replaced, never changed.
 	current atomic.Pointer[[]domain.Target]
 	loading sync.Mutex // what is read later replaces what was read earlier
-	mu      sync.Mutex
-	changed chan struct{} // closed when current is replaced
-}
-
-func newTargets(o Options, audit *Audit, events *Events) *Targets {
-	s := &Targets{
-		store: o.Store, audit: audit, log: o.Log, events: events, leader: o.Leadership, messenger: o.Messenger,
-		publicURL: strings.TrimRight(o.PublicURL, "/"), keep: o.KeepEvents, changed: make(chan struct{}),
-	}
-	s.stored = newReloader(o.Changes, domain.TopicTargets, s.load)
-	return s
+	news    waiters    // for another current
 }
 
 func (s *Targets) load(ctx context.Context) error {
@@ -54,19 +45,9 @@ func (s *Targets) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.current.Store(&all)
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.news.wake("")
 	return nil
-}
-
-// hasChanged returns a channel that is closed when targets may have changed. Call it before reading.
-func (s *Targets) hasChanged() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changed
 }
 
 // List returns the administrators' targets, ordered by name.
@@ -100,13 +81,7 @@ func (s *Targets) Add(ctx context.Context, t domain.Target) (domain.Target, erro
 		return t, domain.Errorf(domain.Invalid, "url: people add their own browsers on the page Notifications")
 	}
 	signs, err := s.messenger.Check(ctx, t.URL)
-	if err == nil {
-		err = domain.CheckTargetName(t.Name)
-	}
-	if err == nil {
-		err = t.Rules.Check()
-	}
-	if err != nil {
+	if err := cmp.Or(err, domain.CheckTargetName(t.Name), t.Rules.Check()); err != nil {
 		return t, err
 	}
 	if t.ID = newTargetID(); signs {
@@ -153,10 +128,7 @@ func (s *Targets) Change(ctx context.Context, id string, now domain.Target) (
 	t domain.Target, secret domain.Secret, err error,
 ) {
 	now.Name = strings.TrimSpace(now.Name)
-	if err := domain.CheckTargetName(now.Name); err != nil {
-		return t, "", err
-	}
-	if err := now.Rules.Check(); err != nil {
+	if err := cmp.Or(domain.CheckTargetName(now.Name), now.Rules.Check()); err != nil {
 		return t, "", err
 	}
 	signs := false

@@ -50,7 +50,7 @@ type visitTable struct {
 	position   int64    // up to which a gateway that does not lead has read changes, 0 before the first time
 	wanted     []string // to be read
 	reading    bool
-	news       *projectNews // wakes those who wait for a board that another gateway follows
+	news       *waiters // wakes those who wait for a board that another gateway follows
 }
 
 type visitState struct {

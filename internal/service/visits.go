@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -17,17 +16,6 @@ import (
 type Visits struct {
 	visitTable
 	observed observations
-}
-
-func newVisits(
-	store visitStore, changes Changes, leader Leadership, projects *Projects, news *projectNews, log *slog.Logger,
-) *Visits {
-	s := &Visits{visitTable: visitTable{
-		store: store, changes: changes, leader: leader, projects: projects, news: news, log: log,
-	}}
-	s.forget()
-	s.observed = observations{queue: map[string]observation{}, news: make(chan struct{}, 1)}
-	return s
 }
 
 const (

@@ -2,14 +2,14 @@ package service
 
 import "sync"
 
-// projectNews wakes those who wait for a change of a project's stories.
-type projectNews struct {
+// waiters are those who wait for a change: of the stories of a project or of any, or of questions or targets.
+type waiters struct {
 	mu      sync.Mutex
-	waiting map[string]chan struct{} // by project, "" for any
+	waiting map[string]chan struct{} // by project, "" for any, and for what has none
 }
 
 // changed returns a channel that is closed at the next change of a project, "" for any. Call it before reading.
-func (n *projectNews) changed(project string) <-chan struct{} {
+func (n *waiters) changed(project string) <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.waiting == nil {
@@ -21,7 +21,7 @@ func (n *projectNews) changed(project string) <-chan struct{} {
 	return n.waiting[project]
 }
 
-func (n *projectNews) wake(project string) {
+func (n *waiters) wake(project string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, key := range []string{project, ""} {
