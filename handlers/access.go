@@ -178,7 +178,7 @@ func (a *access) authenticate(w http.ResponseWriter, r *http.Request, c *caller)
 }
 
 // authenticateBrowser finds out who makes a request without a token.
-func (a *access) authenticateBrowser(r *http.Request, c *caller) (err error) {
+func (a *access) authenticateBrowser(r *http.Request, c *caller) error {
 	if a.open {
 		c.Actor, c.auth = domain.Administrator(domain.ViaOpen), web.AuthNotRequired
 		return nil
@@ -187,15 +187,11 @@ func (a *access) authenticateBrowser(r *http.Request, c *caller) (err error) {
 		c.Identity, c.auth = *known, web.AuthSession
 		return nil
 	}
-	var found bool
-	switch c.Actor, found, err = a.proxies.actor(r); {
-	case err != nil:
-		return err
-	case !found:
-		return unauthorized()
+	var err error
+	if c.Actor, err = a.proxies.actor(r); err == nil {
+		c.auth = web.AuthProxy
 	}
-	c.auth = web.AuthProxy
-	return nil
+	return err
 }
 
 func unauthorized() error {

@@ -91,12 +91,12 @@ func (p proxyLogin) clean(next http.Handler) http.Handler {
 	})
 }
 
-// actor returns the caller whom a proxy names, false if there is none. It returns Forbidden for a user without a role.
-// More than one name counts as none: the proxy may have added its own to one that the caller sent.
-func (p proxyLogin) actor(r *http.Request) (actor domain.Actor, named bool, err error) {
+// actor returns the caller whom a proxy names. It returns Unauthorized if there is none, and Forbidden for a user
+// without a role. More than one name counts as none: the proxy may have added its own to one that the caller sent.
+func (p proxyLogin) actor(r *http.Request) (actor domain.Actor, err error) {
 	names := r.Header.Values(p.UserHeader)
 	if !p.isOn() || len(names) != 1 || names[0] == "" {
-		return actor, false, nil
+		return actor, unauthorized()
 	}
 	var groups []string
 	for group := range strings.SplitSeq(strings.Join(r.Header.Values(p.GroupsHeader), ","), ",") {
@@ -109,8 +109,8 @@ func (p proxyLogin) actor(r *http.Request) (actor domain.Actor, named bool, err 
 		Role: p.Roles.Of(groups, names[0]),
 	}
 	if actor.Role == "" {
-		return domain.Actor{}, true, domain.Errorf(domain.Forbidden,
+		return domain.Actor{}, domain.Errorf(domain.Forbidden,
 			"You are %s, but have no access to this gateway. Ask its administrator for a role.", actor.Who)
 	}
-	return actor, true, nil
+	return actor, nil
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -53,19 +54,14 @@ func load() map[string]File {
 		all[name], all[file.Path] = file, file
 	}
 	add(Console, consoleScript())
-	for _, dir := range []string{".", "vendor"} {
-		entries, err := files.ReadDir(dir)
-		if err != nil {
-			panic(err) // the embedded tree is part of the program
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && !slices.Contains(consoleScripts, name) {
+			add(name, read(name))
 		}
-		for _, entry := range entries {
-			if entry.IsDir() {
-				continue
-			}
-			if name := path.Join(dir, entry.Name()); !slices.Contains(consoleScripts, name) {
-				add(name, read(name))
-			}
-		}
+		return err
+	})
+	if err != nil {
+		panic(err) // the embedded tree is part of the program
 	}
 	return all
 }

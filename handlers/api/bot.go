@@ -5,6 +5,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // BotConfig shows the configuration, secrets in plain text and null where unset.
@@ -13,16 +14,15 @@ func (a *API) BotConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b := web.AppendJSON([]byte(`{"transport":`), string(config.Transport))
+	settings := wire.Object{}.Set("transport", domain.EncodeJSON(config.Transport))
 	for _, s := range domain.BotSettings() {
-		b = append(b, `,"`+s.Key+`":`...)
-		if value, set := config.Settings[s.Key]; set {
-			b = web.AppendJSON(b, value.Reveal())
-		} else {
-			b = append(b, "null"...)
+		var value *string
+		if secret, set := config.Settings[s.Key]; set {
+			value = new(secret.Reveal())
 		}
+		settings = settings.Set(s.Key, domain.EncodeJSON(value))
 	}
-	web.WriteEncoded(w, http.StatusOK, append(b, '}'))
+	web.WriteEncoded(w, http.StatusOK, settings.Encode())
 	return nil
 }
 

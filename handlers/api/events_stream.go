@@ -37,7 +37,8 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer release()
 	header := w.Header()
-	header["Content-Type"], header["Cache-Control"] = eventStream, web.NoStore
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no") // nginx would buffer events
 	if r.Method == http.MethodHead {
 		return nil
@@ -71,8 +72,6 @@ func (a *API) newStream(w http.ResponseWriter, r *http.Request) (*stream, error)
 	}
 	return &stream{a, web.StreamWriter(w), http.NewResponseController(w), q}, err
 }
-
-var eventStream = []string{"text/event-stream"}
 
 // stream is a reader's. Its methods have small frames: a silent stream keeps its stack.
 type stream struct {

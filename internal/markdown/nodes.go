@@ -3,7 +3,6 @@ package markdown
 import (
 	"net/url"
 	"regexp"
-	"sync"
 
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
@@ -36,13 +35,12 @@ func rawHTML(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.Wa
 }
 
 // toolMark matches what Backlog.md puts around a part of a text. It says nothing to readers; other comments may.
-var toolMark = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*<!-- (?:AC|DOD|COMMENTS?|SECTION:[A-Z][A-Z0-9_]*):(?:BEGIN|END) -->\s*$`)
-})
+var toolMark = regexp.MustCompile(
+	`^\s*<!-- (?:AC|DOD|COMMENTS?|SECTION:[A-Z][A-Z0-9_]*):(?:BEGIN|END) -->\s*$`)
 
 func htmlBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	block := n.(*ast.HTMLBlock)
-	if lines := block.Lines(); lines.Len() == 1 && toolMark().Match(lines.Value(source)) {
+	if lines := block.Lines(); lines.Len() == 1 && toolMark.Match(lines.Value(source)) {
 		return ast.WalkContinue, nil
 	}
 	if entering {

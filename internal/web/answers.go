@@ -37,18 +37,6 @@ func WriteBytes(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client may be gone
 }
 
-// AppendJSON appends text as a JSON string, as domain.EncodeJSON does. Most texts need no escaping and are copied.
-func AppendJSON(b []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return append(b, domain.EncodeJSON(text)...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, text...)
-	return append(b, '"')
-}
-
 // level makes pages 14 % smaller than level 1 in twice the time; higher levels save another 2 % (BenchmarkGzip). A page
 // or part is compressed once for all of its readers.
 const level = 5

@@ -16,8 +16,8 @@ func Guard(allowedHosts []string) func(http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection() // no bypass patterns, ever
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			header := w.Header()
-			header["X-Content-Type-Options"], header["Cross-Origin-Resource-Policy"] = noSniff, sameOrigin
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 			if !allowed.has(r.Host) {
 				Plain(w, http.StatusForbidden, "this host name is not served here; allow it with --allow-host")
 				return
@@ -31,12 +31,6 @@ func Guard(allowedHosts []string) func(http.Handler) http.Handler {
 		})
 	}
 }
-
-// Headers that never change.
-var (
-	noSniff    = []string{"nosniff"}
-	sameOrigin = []string{"same-origin"}
-)
 
 // hosts is the set of names, in lower case, that the server answers to besides IP addresses and localhost.
 type hosts map[string]bool
@@ -54,10 +48,8 @@ func hostSet(names []string) hosts {
 
 // has reports whether a Host header names this server, with or without a port.
 func (h hosts) has(host string) bool {
-	if strings.Contains(host, ":") { // SplitHostPort would allocate its error for a missing port
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") || h[host] {
