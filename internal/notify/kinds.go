@@ -122,14 +122,11 @@ func ntfy(u *url.URL) *receiver {
 		return nil
 	}
 	to := server(u, "/"+topic)
+	to.User = u.User
 	return &receiver{endpoint: to, limit: 1200, requests: func(_ *domain.Target, m domain.Message, _ time.Time) []request {
 		header := http.Header{"Title": {encodedHeader(m.Title)}, "Priority": {priorities[m.Signal].ntfy}}
 		if m.Link != "" {
 			header.Set("Click", m.Link)
-		}
-		if user := u.User; user != nil {
-			password, _ := user.Password()
-			header.Set("Authorization", basicAuth(user.Username(), password))
 		}
 		return []request{{to.String(), header, []byte(m.Text)}}
 	}}

@@ -134,7 +134,7 @@ func (s *Sender) post(ctx context.Context, address domain.Secret, r request) (
 	request.Header.Set("User-Agent", s.agent)
 	if user := request.URL.User; user != nil {
 		password, _ := user.Password()
-		request.Header.Set("Authorization", basicAuth(user.Username(), password))
+		request.SetBasicAuth(user.Username(), password)
 		request.URL.User = nil
 	}
 	response, err := s.transport.RoundTrip(request)

@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"encoding/base64"
 	"mime"
 	"strings"
 	"unicode"
@@ -71,7 +70,3 @@ func withLink(text, link string) string {
 }
 
 func encodedHeader(text string) string { return mime.QEncoding.Encode("utf-8", text) }
-
-func basicAuth(user, password string) string {
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
-}

@@ -46,9 +46,7 @@ func (db visits) SavePast(ctx context.Context, token int64, project string, p do
 		return err
 	}
 	args := []any{Text(project), Text(p.ID), ToMilli(p.Since), min(first, now.UnixMilli()), string(latest)}
-	return db.Wrote(db.lead(ctx, token, nil, func() ([]Statement, topics, error) {
-		return []Statement{{SQL: db.sql.savePast, Args: args}}, topics{domain.TopicVisits}, nil
-	}))
+	return db.LeaderTx(ctx, token, topics{domain.TopicVisits}, Do(db.sql.savePast, args...))
 }
 
 // GitStories returns the ids of a project's stories with visits that are known from git.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"strings"
@@ -192,9 +193,7 @@ func newRequest(ctx context.Context, p domain.Project, call call) (*http.Request
 	if call.etag != "" {
 		request.Header.Set("If-None-Match", call.etag)
 	}
-	for name, values := range call.header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, call.header)
 	return request, nil
 }
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -79,11 +80,7 @@ func openFailure(err error) error {
 		return domain.WrapError(domain.Internal, err,
 			"PgBouncer refuses a startup parameter: list all of ours in its ignore_startup_parameters")
 	}
-	switch refused.Code[:2] {
-	case "08", "53", "55", "57":
-		return code(err)
-	}
-	if refused.Code == readOnly {
+	if refused.Code == readOnly || slices.Contains([]string{"08", "53", "55", "57"}, refused.Code[:2]) {
 		return code(err)
 	}
 	if why := reason(refused.Code); why != "" {
