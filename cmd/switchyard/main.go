@@ -72,8 +72,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitClean
 	}
 	fmt.Fprintln(stderr, "switchyard: "+strings.Join(strings.Fields(err.Error()), " "))
-	var usage usageError
-	if !began || errors.As(err, &usage) {
+	if _, usage := errors.AsType[usageError](err); usage || !began {
 		return exitUsage
 	}
 	return exitFailure
@@ -138,8 +137,8 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		}
 		return usagef("--%s: %q is not %s", flag.Name, wrong.GetValue(), must)
 	}
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return err
 	}
 	if !cmd.HasParent() && cmd.Flags().NArg() > 0 { // the flags of a command that there is not

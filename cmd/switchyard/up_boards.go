@@ -58,7 +58,7 @@ func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, erro
 			return nil, err
 		}
 		for i, f := range found {
-			name := strings.TrimSpace(boardName(f.Dir))
+			name := strings.TrimSpace(filepath.Base(repositoryOf(f.Dir)))
 			if i > 0 {
 				name += "-" + f.Layout
 			}
@@ -203,10 +203,7 @@ func freeName(b *workBoard, names map[string]string) (string, error) {
 	return name, domain.CheckProjectName(name)
 }
 
-// boardName returns the name of the directory, or for …/work and …/.huskies/work that of the repository above it.
-func boardName(dir string) string { return filepath.Base(repositoryOf(dir)) }
-
-// repositoryOf returns the directory whose name a board has.
+// repositoryOf returns the directory whose name a board has: for …/work and …/.huskies/work the repository above it.
 func repositoryOf(dir string) string {
 	above := filepath.Dir(dir)
 	if filepath.Base(dir) != "work" {

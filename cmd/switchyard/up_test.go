@@ -23,7 +23,7 @@ func TestABoardIsNamedAfterItsDirectory(t *testing.T) {
 		"/work":                     "work",
 		"/.huskies/work":            "work",
 	} {
-		if got := boardName(dir); got != want {
+		if got := filepath.Base(repositoryOf(dir)); got != want {
 			t.Errorf("%s is named %q, want %q", dir, got, want)
 		}
 	}

@@ -197,13 +197,8 @@ func backlogText(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return r > 0xffff || !unicode.IsPrint(r) && r != '\u00a0' }) {
 		return escapedText(text)
 	}
-	var node yaml.Node
-	var is bool
-	plain := plainText.MatchString(text) && !strings.Contains(text, " #")
-	if plain && yaml.Unmarshal([]byte(text), &node) == nil && len(node.Content) == 1 {
-		if value := node.Content[0]; value.Value == text && value.ShortTag() == "!!str" && value.Decode(&is) != nil {
-			return text
-		}
+	if plainText.MatchString(text) && !strings.Contains(text, " #") && meansItself(text) {
+		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }

@@ -94,7 +94,7 @@ func (f bmadRules) record(files Files, id, status string) *record {
 	if file := path.Join(f.texts, id+".md"); path.Dir(file) == f.texts {
 		if own := files.Read(file); own != nil {
 			d := splitDocument(own)
-			r.path, r.name, r.tasks, r.body = file, topHeading(d.body), d.tasks(), string(d.body)
+			r.path, r.name, r.tasks, r.body = file, heading(d.body, 1), d.tasks(), string(d.body)
 			r.version = append(append(r.version, 0), own...)
 		}
 	}

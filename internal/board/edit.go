@@ -137,19 +137,25 @@ func others(front frontMatter, settings []setting) []string {
 
 // yamlString returns text as a YAML string on one line: plain if that is safe, else in double quotes.
 func yamlString(text string) string {
-	var node yaml.Node
 	plain := text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return r != ' ' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_./()-", r)
 	})
-	if plain && unicode.IsLetter([]rune(text)[0]) && yaml.Unmarshal([]byte(text), &node) == nil && node.Kind != 0 {
-		value := node.Content[0]
-		var is bool // other parsers read yes, no, on and off as booleans
-		if value.Kind == yaml.ScalarNode && value.ShortTag() == "!!str" && value.Value == text && value.Decode(&is) != nil &&
-			len(text) > 1 {
-			return text
-		}
+	if plain && unicode.IsLetter([]rune(text)[0]) && len(text) > 1 && meansItself(text) {
+		return text
 	}
 	return strconv.Quote(text) // YAML has the same escapes
+}
+
+// meansItself reports whether YAML without quotes is the same text, for other parsers, too, which read yes, no, on and
+// off as booleans.
+func meansItself(text string) bool {
+	var node yaml.Node
+	var is bool
+	if yaml.Unmarshal([]byte(text), &node) != nil || len(node.Content) != 1 {
+		return false
+	}
+	value := node.Content[0]
+	return value.Kind == yaml.ScalarNode && value.ShortTag() == "!!str" && value.Value == text && value.Decode(&is) != nil
 }
 
 // yamlText is YAML with the positions of its lines, as the parser counts them.

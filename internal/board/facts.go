@@ -44,7 +44,7 @@ func parse(content []byte) facts {
 	d := splitDocument(content)
 	f, err := parseFrontMatter(d)
 	if err != nil {
-		return facts{name: firstHeading(d.body), state: torn}
+		return facts{name: heading(d.body, anyLevel), state: torn}
 	}
 	found := readFacts(f, d.body)
 	found.blocked, found.mergeFailure = domain.CutReason(found.blocked), domain.CutReason(found.mergeFailure)
@@ -59,7 +59,7 @@ func readFacts(f frontMatter, body []byte) facts {
 		mergeFailure: reason(f.get("merge_failure"), "", "merge failed"),
 	}
 	if found.name == "" {
-		found.name = firstHeading(body)
+		found.name = heading(body, anyLevel)
 	}
 	return found
 }

@@ -133,7 +133,7 @@ func (f folderRules) stage(dir string, files Files, listed bool, tasks []Task, d
 }
 
 func (f folderRules) title(text []byte) string {
-	title := topHeading(splitDocument(text).body)
+	title := heading(splitDocument(text).body, 1)
 	if f.prefix != "" && len(title) >= len(f.prefix) && strings.EqualFold(title[:len(f.prefix)], f.prefix) {
 		title = strings.TrimSpace(title[len(f.prefix):])
 	}

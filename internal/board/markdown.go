@@ -9,12 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// topHeading returns the text of the first Markdown heading of level 1 outside code blocks, "" if there is none.
-func topHeading(body []byte) string { return heading(body, 1) }
-
-// firstHeading returns the text of the first Markdown heading outside code blocks, "" if there is none.
-func firstHeading(body []byte) string { return heading(body, 6) }
-
+// heading returns the text of the first Markdown heading outside code blocks of at most a level, 1 or anyLevel, "" if
+// there is none.
 func heading(body []byte, lowest int) string {
 	above := ""
 	var fence codeFence
@@ -42,6 +38,8 @@ func heading(body []byte, lowest int) string {
 	}
 	return ""
 }
+
+const anyLevel = 6
 
 // codeFence is the run of at least three backticks or tildes that has begun a code block, "" outside of one.
 type codeFence string

@@ -190,14 +190,14 @@ func (s *scanner) readStage(st *stage, ids map[string]bool) error {
 func (f *file) load(dir *os.File, stage string, now identity) {
 	f.identity = now
 	f.modified = time.Unix(0, now.modified)
-	f.stable = time.Since(time.Unix(0, now.changed)) >= now.tick()
+	f.stable = time.Since(time.Unix(0, now.changed)) >= coarseTick
 	read, err := readRegular(dir, f.id+".md", maxFile)
 	switch {
 	case err != nil:
 		f.facts, f.stable = facts{state: unreadable}, false
 		return
 	case read.tooLarge():
-		f.facts = facts{name: firstHeading(splitDocument(read.content).body)}
+		f.facts = facts{name: heading(splitDocument(read.content).body, anyLevel)}
 	default:
 		f.facts = parse(read.content)
 	}

@@ -80,10 +80,4 @@ func compareNumbered(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
 }
 
-func number(name string) string {
-	end := 0
-	for end < len(name) && '0' <= name[end] && name[end] <= '9' {
-		end++
-	}
-	return name[:end]
-}
+func number(name string) string { return name[:len(name)-len(strings.TrimLeft(name, "0123456789"))] }

@@ -53,12 +53,11 @@ func (f File) Load() (domain.BotConfig, error) {
 
 // position returns where an error is, without quoting what is there: it may be a password.
 func position(err error) string {
-	var at *toml.DecodeError
-	if !errors.As(err, &at) {
-		return ""
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := at.Position()
+		return fmt.Sprintf(": line %d, column %d", line, column)
 	}
-	line, column := at.Position()
-	return fmt.Sprintf(": line %d, column %d", line, column)
+	return ""
 }
 
 func (f File) Save(c domain.BotConfig) error {
@@ -76,6 +75,4 @@ func (f File) Save(c domain.BotConfig) error {
 
 func (f File) Name() string { return f.Path }
 
-func (f File) Tidy() error {
-	return files.Tidy(f.Path, false)
-}
+func (f File) Tidy() error { return files.Tidy(f.Path, false) }

@@ -42,8 +42,7 @@ func readFile(path string, known []setting) (*document, error) {
 func (d *document) read() error {
 	var all map[string]any
 	if err := toml.Unmarshal(d.data, &all); err != nil { // finds duplicate keys, which the walk does not
-		var at *toml.DecodeError
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, _ := at.Position()
 			return fmt.Errorf("%s:%d: %s", d.path, line, strings.TrimPrefix(at.Error(), "toml: "))
 		}

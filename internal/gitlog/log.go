@@ -130,8 +130,8 @@ func (l *Log) report(ctx context.Context, err error) {
 // isNoRepository reports whether git failed because there is no repository. It goes by the message: the exit status,
 // 128, has other causes as well.
 func isNoRepository(err error) bool {
-	var exit *exec.ExitError
-	return errors.As(err, &exit) && strings.Contains(err.Error(), "not a git repository")
+	_, exited := errors.AsType[*exec.ExitError](err)
+	return exited && strings.Contains(err.Error(), "not a git repository")
 }
 
 func (l *Log) open(ctx context.Context) error {

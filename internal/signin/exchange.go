@@ -82,29 +82,20 @@ func failed(outcome domain.SignInOutcome, detail ...string) error {
 	return domain.SignInResult{Outcome: outcome, Detail: joinNonEmpty(detail...)}
 }
 
-const authorizationCode = "authorization_code" // the grant type
-
 func (c Config) tokenRequest(f domain.SignInFlow, code, state string) (contentType, body string) {
+	fields := map[string]string{
+		"grant_type": "authorization_code", "code": code, "client_id": c.ClientID, "redirect_uri": f.RedirectURI,
+		"code_verifier": f.Verifier.Reveal(),
+	}
 	if c.TokenFormat == Form {
-		return "application/x-www-form-urlencoded", url.Values{
-			"grant_type":    {authorizationCode},
-			"code":          {code},
-			"client_id":     {c.ClientID},
-			"redirect_uri":  {f.RedirectURI},
-			"code_verifier": {f.Verifier.Reveal()},
-		}.Encode()
+		form := url.Values{}
+		for name, value := range fields {
+			form.Set(name, value)
+		}
+		return "application/x-www-form-urlencoded", form.Encode()
 	}
-	data, err := json.Marshal(struct {
-		GrantType    string `json:"grant_type"`
-		Code         string `json:"code"`
-		ClientID     string `json:"client_id"`
-		RedirectURI  string `json:"redirect_uri"`
-		CodeVerifier string `json:"code_verifier"`
-		State        string `json:"state"`
-	}{authorizationCode, code, c.ClientID, f.RedirectURI, f.Verifier.Reveal(), state})
-	if err != nil { // strings always encode
-		panic(err)
-	}
+	fields["state"] = state
+	data, _ := json.Marshal(fields) // strings always encode
 	return "application/json", string(data)
 }
 
