@@ -27,11 +27,7 @@ var storyChoices = []struct {
 
 // StoryChoice returns the choice of this name, ShowEvery for an unknown one.
 func StoryChoice(name string) ShowStories {
-	switch show := ShowStories(name); show {
-	case ShowMine, ShowClaimed, ShowInDanger:
-		return show
-	}
-	return ShowEvery
+	return oneOf(ShowStories(name), ShowMine, ShowClaimed, ShowInDanger)
 }
 
 // boardURL returns the address of the page with the same filter, a choice of stories and a stage unfolded.

@@ -20,13 +20,7 @@ const (
 )
 
 // ShowOf returns the choice that an address names, ShowAll if it names none.
-func ShowOf(asked string) Show {
-	switch show := Show(asked); show {
-	case ShowBusy, ShowTroubled:
-		return show
-	}
-	return ShowAll
-}
+func ShowOf(asked string) Show { return oneOf(Show(asked), ShowBusy, ShowTroubled) }
 
 // grid is the pipeline grid: the tracks of projects, grouped by their stages.
 type grid struct {

@@ -250,11 +250,8 @@ func readable(encoded string) string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		var b strings.Builder
-		encoder := json.NewEncoder(&b)
-		encoder.SetEscapeHTML(false)
-		_ = encoder.Encode(line) // texts always encode
-		lines[i] = strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
+		encoded := string(domain.EncodeJSON(line))
+		lines[i] = encoded[1 : len(encoded)-1] // without its quotes
 	}
 	return `"` + strings.Join(lines, "\\n\n") + `"`
 }

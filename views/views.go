@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,17 @@ const (
 	ThemeLight  Theme = "light"
 	ThemeDark   Theme = "dark"
 )
+
+// ThemeOf returns the theme of this name, ThemeSystem for an unknown one.
+func ThemeOf(name string) Theme { return oneOf(Theme(name), ThemeLight, ThemeDark) }
+
+// oneOf returns a choice, "" for one that is not among those that there are.
+func oneOf[T ~string](choice T, choices ...T) T {
+	if slices.Contains(choices, choice) {
+		return choice
+	}
+	return ""
+}
 
 // Frame is the data of the layout around a page.
 type Frame struct {

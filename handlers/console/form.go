@@ -148,21 +148,14 @@ const themeCookie = "switchyard_theme"
 
 func theme(r *http.Request) views.Theme {
 	if cookie, err := r.Cookie(themeCookie); err == nil {
-		switch choice := views.Theme(cookie.Value); choice {
-		case views.ThemeLight, views.ThemeDark:
-			return choice
-		}
+		return views.ThemeOf(cookie.Value)
 	}
 	return views.ThemeSystem
 }
 
 func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request, fields url.Values) error {
-	choice := views.Theme(fields.Get("theme"))
-	switch choice {
-	case views.ThemeLight, views.ThemeDark:
-	case "system":
-		choice = views.ThemeSystem
-	default:
+	choice := views.ThemeOf(fields.Get("theme"))
+	if choice == views.ThemeSystem && fields.Get("theme") != "system" {
 		return domain.Errorf(domain.Invalid, "theme: must be system, light or dark")
 	}
 	setCookie(w, themeCookie, string(choice), aYear)

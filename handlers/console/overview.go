@@ -21,7 +21,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if choice, chosen := r.URL.Query()["keep"]; chosen {
-		return keepShow(w, r, views.Show(choice[0]), filter)
+		return keepShow(w, r, choice[0], filter)
 	}
 	s := c.service.Overview.Snapshot(r.Context())
 	latest, err := c.service.Events.Latest(r.Context(), "", latestEvents)
@@ -60,12 +60,9 @@ func show(r *http.Request) views.Show {
 	return views.ShowOf(asked)
 }
 
-func keepShow(w http.ResponseWriter, r *http.Request, choice views.Show, filter string) error {
-	switch choice {
-	case views.ShowBusy, views.ShowTroubled:
-	case views.KeepAll:
-		choice = views.ShowAll
-	default:
+func keepShow(w http.ResponseWriter, r *http.Request, name, filter string) error {
+	choice := views.ShowOf(name)
+	if choice == views.ShowAll && name != string(views.KeepAll) {
 		return domain.Errorf(domain.Invalid, "keep: must be all, busy or troubled")
 	}
 	setCookie(w, showCookie, string(choice), aYear)
