@@ -107,7 +107,7 @@ func (s *Server) overview(ctx context.Context) (overviewJSON, error) {
 	for _, a := range snapshot.Alerts.Items {
 		alerts.add(encodeAlert(a))
 	}
-	flow, err := s.service.Flow.Sentence(ctx, "")
+	flow, err := s.service.Flow.Sentence(ctx, time.UTC)
 	if err != nil {
 		return overviewJSON{}, err
 	}

@@ -47,7 +47,7 @@ type Gateway struct {
 		Stories(ctx context.Context, text string, limit int) ([]domain.StoryRef, error)
 	}
 	Flow interface {
-		Sentence(ctx context.Context, project string) (string, error)
+		Sentence(ctx context.Context, zone *time.Location, projects ...string) (string, error)
 		Forecast(ctx context.Context, project string, items int) (string, error)
 	}
 	Questions interface {

@@ -63,7 +63,9 @@ func (c reading) flow(ctx context.Context, words []word) Message {
 	if len(words) == 0 {
 		return usage("flow PROJECT")
 	}
-	return c.told(ctx, join(words), func(project string) (string, error) { return c.gateway.Flow.Sentence(ctx, project) })
+	return c.told(ctx, join(words), func(project string) (string, error) {
+		return c.gateway.Flow.Sentence(ctx, time.UTC, project)
+	})
 }
 
 func (c reading) forecast(ctx context.Context, words []word) Message {

@@ -171,8 +171,8 @@ func (g *fakeGateway) List(ctx context.Context) domain.Alerts {
 }
 
 // Sentence and Forecast say what was asked for.
-func (g *fakeGateway) Sentence(_ context.Context, project string) (string, error) {
-	return "the flow of " + project, nil
+func (g *fakeGateway) Sentence(_ context.Context, _ *time.Location, projects ...string) (string, error) {
+	return "the flow of " + projects[0], nil
 }
 
 func (g *fakeGateway) Forecast(_ context.Context, project string, items int) (string, error) {

@@ -83,9 +83,29 @@ func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ..
 		})
 }
 
-// takeBack ends acknowledgements, as one change. The caller holds change.
-func (s *acknowledgements) takeBack(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
-	return s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+// takeBack ends those acknowledgements that are meant, as one change. It returns NotFound when there are none.
+func (s *acknowledgements) takeBack(
+	ctx context.Context, is func(domain.Acknowledgement) bool, change func(all []domain.Acknowledgement) domain.Change,
+) error {
+	if err := s.stored.refresh(ctx); err != nil {
+		return err
+	}
+	s.change.Lock()
+	defer s.change.Unlock()
+	var all []domain.Acknowledgement
+	for _, a := range *s.current.Load() {
+		if is(a) {
+			all = append(all, a)
+		}
+	}
+	if len(all) == 0 {
+		return alertNotFound()
+	}
+	made := change(all)
+	made.Action = domain.AlertReopened
+	return s.audit.change(ctx, made, func(e *domain.AuditEntry) error {
 		return s.store.EndAcknowledgements(ctx, e, all...)
 	}, func() { s.drop(all) })
 }
+
+func alertNotFound() error { return domain.Errorf(domain.NotFound, "no alert has this key") }

@@ -41,8 +41,9 @@ const (
 )
 
 // begin records a heartbeat, which is open until end is called. shared is whether other gateways may have stored a
-// newer state.
-func (e *agentEntry) begin(b Heartbeat, shared bool) {
+// newer state. known is the assignment that an agent that reports b.Assigned knows; its url is "" if no heartbeat of it
+// has been answered yet. A heartbeat that waits ends the one that is being held; the next one closes superseded.
+func (e *agentEntry) begin(b Heartbeat, shared bool) (known assignment, superseded <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open++
@@ -64,6 +65,15 @@ func (e *agentEntry) begin(b Heartbeat, shared bool) {
 		e.record.Detail = strings.Clone(*b.Detail) // not a part of the whole body
 		e.news = true
 	}
+	if b.Wait > 0 {
+		e.supersede()
+		e.held = make(chan struct{})
+		superseded = e.held
+	}
+	if e.sentTo.project == b.Assigned {
+		return e.sentTo, superseded
+	}
+	return assignment{project: b.Assigned}, superseded
 }
 
 func (e *agentEntry) end() {
@@ -75,32 +85,12 @@ func (e *agentEntry) end() {
 	}
 }
 
-// hold ends the agent's heartbeat that is being held, and returns a channel that the next one closes.
-func (e *agentEntry) hold() (superseded <-chan struct{}) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.supersede()
-	e.held = make(chan struct{})
-	return e.held
-}
-
 // supersede ends the heartbeat that is being held. The caller holds mu.
 func (e *agentEntry) supersede() {
 	if e.held != nil {
 		close(e.held)
 		e.held = nil
 	}
-}
-
-// knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it
-// has been answered yet.
-func (e *agentEntry) knownAssignment(project string) assignment {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sentTo.project == project {
-		return e.sentTo
-	}
-	return assignment{project: project}
 }
 
 // send records the assignment in a response, and reports whether the heartbeat said something that other gateways need

@@ -30,15 +30,10 @@ type Alerts struct {
 const askedRecently = 100 * time.Millisecond
 
 func (s *Alerts) List(ctx context.Context) domain.Alerts {
-	return s.in(ctx, s.pipelines.Boards(ctx, askedRecently))
+	return domain.NewAlerts(s.all(ctx, s.pipelines.Boards(ctx, askedRecently)))
 }
 
-// in returns what needs attention on these boards and elsewhere.
-func (s *Alerts) in(ctx context.Context, boards *Boards) domain.Alerts {
-	return domain.NewAlerts(s.all(ctx, boards))
-}
-
-// all returns the same in no particular order, and ends acknowledgements.
+// all returns what needs attention on these boards and elsewhere, in no particular order, and ends acknowledgements.
 func (s *Alerts) all(ctx context.Context, boards *Boards) []domain.Alert {
 	found := s.find(boards)
 	ended := s.acknowledge(found, boards.Pipelines, clock.Now())
@@ -51,7 +46,6 @@ func (s *Alerts) all(ctx context.Context, boards *Boards) []domain.Alert {
 	return found
 }
 
-// find returns what needs attention, in no particular order.
 func (s *Alerts) find(boards *Boards) []domain.Alert { return slices.Concat(boards.alerts, s.others()) }
 
 // others returns what needs attention besides the stories and servers of projects.
@@ -203,26 +197,17 @@ func newAcknowledgement(
 // Reopen removes an acknowledgement. It returns NotFound when there is neither an alert nor an acknowledgement with
 // that key.
 func (s *Alerts) Reopen(ctx context.Context, key string) error {
-	if err := s.acknowledged.stored.refresh(ctx); err != nil {
-		return err
+	is := func(a domain.Acknowledgement) bool { return a.Key == key }
+	err := s.acknowledged.takeBack(ctx, is, func(all []domain.Acknowledgement) domain.Change {
+		a := all[0]
+		return domain.Change{Subject: key, Detail: details("acknowledged by "+a.By, a.Text), Project: a.Project}
+	})
+	isIt := func(alert domain.Alert) bool { return alert.Key() == key }
+	if domain.CodeOf(err) == domain.NotFound && slices.ContainsFunc(s.find(s.pipelines.Boards(ctx, quietAge)), isIt) {
+		return nil
 	}
-	s.acknowledged.change.Lock()
-	defer s.acknowledged.change.Unlock()
-	a, known := (*s.acknowledged.current.Load())[key]
-	if !known {
-		isIt := func(alert domain.Alert) bool { return alert.Key() == key }
-		if slices.ContainsFunc(s.find(s.pipelines.Boards(ctx, quietAge)), isIt) {
-			return nil
-		}
-		return alertNotFound()
-	}
-	change := domain.Change{
-		Action: domain.AlertReopened, Subject: key, Detail: details("acknowledged by "+a.By, a.Text), Project: a.Project,
-	}
-	return s.acknowledged.takeBack(ctx, change, a)
+	return err
 }
-
-func alertNotFound() error { return domain.Errorf(domain.NotFound, "no alert has this key") }
 
 // AcknowledgeStuck acknowledges all stuck stories that have not been acknowledged. It returns their number and the time
 // of the acknowledgement, with which ReopenStuck undoes it. It returns NotFound when there are none.
@@ -249,22 +234,10 @@ func stuckStories(n int) string { return strconv.Itoa(n) + " stuck stories" }
 
 // ReopenStuck undoes an AcknowledgeStuck by its time. It returns NotFound when none of those acknowledgements is left.
 func (s *Alerts) ReopenStuck(ctx context.Context, at time.Time) error {
-	if err := s.acknowledged.stored.refresh(ctx); err != nil {
-		return err
+	is := func(a domain.Acknowledgement) bool {
+		return domain.KindOfKey(a.Key) == domain.AlertStuck && a.At.Equal(at)
 	}
-	s.acknowledged.change.Lock()
-	defer s.acknowledged.change.Unlock()
-	var all []domain.Acknowledgement
-	for key, a := range *s.acknowledged.current.Load() {
-		if domain.KindOfKey(key) == domain.AlertStuck && a.At.Equal(at) {
-			all = append(all, a)
-		}
-	}
-	if len(all) == 0 {
-		return alertNotFound()
-	}
-	change := domain.Change{
-		Action: domain.AlertReopened, Subject: string(domain.AlertStuck), Detail: stuckStories(len(all)),
-	}
-	return s.acknowledged.takeBack(ctx, change, all...)
+	return s.acknowledged.takeBack(ctx, is, func(all []domain.Acknowledgement) domain.Change {
+		return domain.Change{Subject: string(domain.AlertStuck), Detail: stuckStories(len(all))}
+	})
 }

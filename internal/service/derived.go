@@ -72,9 +72,11 @@ func derive(
 	}
 	next.alerts, next.until = domain.FindAlerts(&shown, now)
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location())
-	if next.until = earlier(next.until, tomorrow); !known {
-		next.until = earlier(next.until, now.Add(deriveRetry))
+	again := tomorrow
+	if !known {
+		again = now.Add(deriveRetry)
 	}
+	next.until = slices.MinFunc([]time.Time{next.until, tomorrow, again}, time.Time.Compare)
 	next.searched = sync.OnceValue(func() *searchedBoard { return newSearchedBoard(next.stages) })
 	return next
 }
@@ -83,13 +85,6 @@ func (d *derived) drawsSame(next *derived, now time.Time) bool {
 	sameName := func(a, b domain.Stage) bool { return a.Name == b.Name }
 	return d != nil && d.version == next.version && now.Before(d.until) &&
 		slices.EqualFunc(d.stages, next.stages, sameName)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 func stuck(alerts []domain.Alert) (ids []string) {

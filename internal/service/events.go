@@ -132,15 +132,8 @@ func (s *Events) Caused(ctx context.Context, events []domain.Event) ([]domain.Pa
 	if len(events) == 0 || s.Available() != nil {
 		return domain.History(events, nil), nil
 	}
-	from, to := events[0].ReceivedAt, events[0].ReceivedAt
-	for _, e := range events {
-		if e.ReceivedAt.Before(from) {
-			from = e.ReceivedAt
-		}
-		if e.ReceivedAt.After(to) {
-			to = e.ReceivedAt
-		}
-	}
+	received := func(a, b domain.Event) int { return a.ReceivedAt.Compare(b.ReceivedAt) }
+	from, to := slices.MinFunc(events, received).ReceivedAt, slices.MaxFunc(events, received).ReceivedAt
 	changes, err := s.store.ChangesBetween(ctx, from.Add(-domain.ChangeSeen), to.Add(time.Second), maxChanges)
 	return domain.History(events, changes), err
 }

@@ -20,9 +20,9 @@ type flowCount struct {
 	stages  []map[stageCount]int // changes of how many stories are in each at the end of each day of the window
 	reached []map[int]int        // likewise, of how many came into a stage of work, by its index in work, and no further
 
-	finished []finishedStory
-	items    int   // stories before the done stages
-	since    int64 // the first known move, 0 for none
+	finished []domain.FlowStory // without ids and names
+	items    int                // stories before the done stages
+	since    int64              // the first known move, 0 for none
 	ageing   []domain.FlowAge
 	work     []string // the names of the stages of work, in the order of the boards
 	titles   []string // theirs
@@ -32,13 +32,6 @@ type flowCount struct {
 type stageCount struct {
 	name string
 	work bool
-}
-
-type finishedStory struct {
-	project     string
-	story       int64
-	start, done int64 // Unix milliseconds
-	days        int
 }
 
 func newFlowCount(q domain.FlowQuery, now time.Time) *flowCount {
@@ -121,7 +114,10 @@ func (c *flowCount) addStory(project string, number int64, s storyFlow) {
 	}
 	c.past[at]++
 	if at >= c.windowStart() {
-		c.finished = append(c.finished, finishedStory{project, number, s.started, s.finished, c.days(s.started, at)})
+		c.finished = append(c.finished, domain.FlowStory{
+			Number: number, Project: project, Started: time.UnixMilli(s.started), Finished: time.UnixMilli(s.finished),
+			Days: c.days(s.started, at),
+		})
 	}
 }
 

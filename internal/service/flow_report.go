@@ -16,16 +16,13 @@ func (c *flowCount) report(promise func(sample []int, make func() int) int) *dom
 	if c.since > 0 {
 		r.Since = time.UnixMilli(c.since).In(c.query.Zone)
 	}
-	slices.SortFunc(c.finished, func(a, b finishedStory) int {
-		return cmp.Or(cmp.Compare(b.done, a.done), cmp.Compare(b.story, a.story))
+	slices.SortFunc(c.finished, func(a, b domain.FlowStory) int {
+		return cmp.Or(b.Finished.Compare(a.Finished), cmp.Compare(b.Number, a.Number))
 	})
 	var took []int
 	for i, s := range c.finished {
-		if took = append(took, s.days); i < domain.MaxFlowStories || c.query.All {
-			r.Stories = append(r.Stories, domain.FlowStory{
-				Number: s.story, Project: s.project, Started: time.UnixMilli(s.start),
-				Finished: time.UnixMilli(s.done), Days: s.days,
-			})
+		if took = append(took, s.Days); i < domain.MaxFlowStories || c.query.All {
+			r.Stories = append(r.Stories, s)
 		}
 	}
 	r.More = len(c.finished) - len(r.Stories)

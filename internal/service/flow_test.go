@@ -241,7 +241,7 @@ func (brokenFlow) FlowVisits(context.Context, string, func(domain.FlowVisit)) er
 // TestAPanicInASharedReadIsAnError of those who ask, and does not end the gateway.
 func TestAPanicInASharedReadIsAnError(t *testing.T) {
 	s := newFlowSite(t, brokenFlow{openStore(t, storetest.Dir(t))}, "1_backlog", "2_current", "5_done")
-	if said, err := s.Flow.Sentence(t.Context(), "alpha"); err == nil {
+	if said, err := s.Flow.Sentence(t.Context(), time.UTC, "alpha"); err == nil {
 		t.Errorf("said %q", said)
 	}
 }
@@ -257,11 +257,11 @@ func TestASlowReadHoldsUpNoOtherReport(t *testing.T) {
 	ctx, goAway := context.WithCancel(t.Context())
 	left := make(chan error)
 	go func() {
-		_, err := s.Flow.Sentence(ctx, "slow")
+		_, err := s.Flow.Sentence(ctx, time.UTC, "slow")
 		left <- err
 	}()
 	<-store.asked
-	if _, err := s.Flow.Sentence(t.Context(), "alpha"); err != nil { // without waiting for the slow one
+	if _, err := s.Flow.Sentence(t.Context(), time.UTC, "alpha"); err != nil { // without waiting for the slow one
 		t.Error(err)
 	}
 	goAway()
@@ -269,7 +269,7 @@ func TestASlowReadHoldsUpNoOtherReport(t *testing.T) {
 		t.Error("who went away got an answer")
 	}
 	close(store.let)
-	if said, err := s.Flow.Sentence(t.Context(), "slow"); err != nil {
+	if said, err := s.Flow.Sentence(t.Context(), time.UTC, "slow"); err != nil {
 		t.Error(said, err)
 	}
 }
@@ -280,7 +280,7 @@ func TestTheFlowIsToldInSentences(t *testing.T) {
 	told := func(items int) (sentence, forecast string) {
 		t.Helper()
 		s.Pipelines.Boards(t.Context(), 0)
-		sentence, err := s.Flow.Sentence(t.Context(), "alpha")
+		sentence, err := s.Flow.Sentence(t.Context(), time.UTC, "alpha")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +308,7 @@ func TestTheFlowIsToldInSentences(t *testing.T) {
 	if forecast != "5 stories: 85 % by "+date+". In 14 days, 85 %: 13 or more." {
 		t.Error(forecast)
 	}
-	if all, err := s.Flow.Sentence(t.Context(), ""); err != nil || all != sentence {
+	if all, err := s.Flow.Sentence(t.Context(), time.UTC); err != nil || all != sentence {
 		t.Error(all, err)
 	}
 }

@@ -10,17 +10,8 @@ import (
 	"switchyard/internal/flow"
 )
 
-// Sentence says the flow of a project, or of all for "", in a sentence.
-func (f *Flow) Sentence(ctx context.Context, project string) (string, error) {
-	var projects []string
-	if project != "" {
-		projects = []string{project}
-	}
-	return f.sentence(ctx, time.UTC, projects)
-}
-
-// sentence says the flow of projects, or of all without names, on the days of a zone.
-func (f *Flow) sentence(ctx context.Context, zone *time.Location, projects []string) (string, error) {
+// Sentence says the flow of projects, or of all without names, on the days of a zone in a sentence.
+func (f *Flow) Sentence(ctx context.Context, zone *time.Location, projects ...string) (string, error) {
 	q := domain.FlowQuery{Projects: projects, Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: zone}
 	r, err := f.Report(ctx, q)
 	if err != nil {

@@ -25,15 +25,11 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 		return domain.Agent{}, wrongSecret()
 	}
 	shared := s.table.changes != nil
-	entry.begin(b, shared)
+	known, superseded := entry.begin(b, shared)
 	defer entry.end()
-	known, over := entry.knownAssignment(b.Assigned), b.Wait <= 0
+	over := b.Wait <= 0
 	if known.url == "" && shared && time.Since(s.projects.current.Load().moved[b.Assigned]) <= s.table.timeout {
 		known.url = "unknown" // another gateway answered last, perhaps with the old address
-	}
-	var superseded <-chan struct{}
-	if !over {
-		superseded = entry.hold()
 	}
 	for {
 		registryChanged := s.projects.Changed()

@@ -68,13 +68,12 @@ func (s *Histories) Merge(
 		}
 	}
 	defer s.visits.reread(project.Name)
-	steps := newSteps(1)
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(byStory)), observedAtOnce) {
 		part := map[string][]domain.Move{}
 		for _, story := range ids {
 			part[story] = byStory[story]
 		}
-		err := steps.do(ctx, func() error {
+		err := step(ctx, 1, func() error {
 			changed, err := s.store.MergeMoves(ctx, token, project.Name, part)
 			if err == nil && !s.spend(project.Name, changed) {
 				err = domain.Errorf(domain.TooLarge, "the history changes too much")

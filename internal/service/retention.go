@@ -75,23 +75,20 @@ func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int
 	if err != nil {
 		return 0, err
 	}
-	steps := newSteps(4)
 	for _, project := range projects {
 		for {
 			now := clock.Now()
 			e := domain.Expired{Project: project, Before: now.Add(-s.keep), Now: now, Keep: keptOfEach, Needed: needed}
-			ids, err := s.store.ExpiredEvents(ctx, e, steps.size)
-			if err != nil {
-				return removed, err
-			}
-			if len(ids) == 0 {
+			ids, err := s.store.ExpiredEvents(ctx, e, stepSize)
+			if err == nil && len(ids) == 0 {
 				break
 			}
-			err = steps.do(ctx, func() error { return s.store.RemoveEvents(ctx, token, ids) })
+			if err == nil {
+				err = s.remove(ctx, token, 4, ids)
+			}
 			if err != nil {
 				return removed, err
 			}
-			s.events.tail.forget(ids)
 			removed += len(ids)
 		}
 	}
@@ -101,6 +98,15 @@ func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int
 	return removed, ctx.Err()
 }
 
+// remove removes events, as a step of more.
+func (s *Retention) remove(ctx context.Context, token int64, rest int, ids []int64) error {
+	err := step(ctx, rest, func() error { return s.store.RemoveEvents(ctx, token, ids) })
+	if err == nil {
+		s.events.tail.forget(ids)
+	}
+	return err
+}
+
 // Forget removes everything that is known of a project's past: events, visits, questions and who did what. The project
 // must have been removed.
 func (s *Retention) Forget(ctx context.Context, project string) error {
@@ -108,8 +114,8 @@ func (s *Retention) Forget(ctx context.Context, project string) error {
 	if !leads {
 		return domain.ErrNotLeader
 	}
-	for steps := newSteps(0); ; {
-		page, err := s.events.Page(ctx, domain.EventQuery{Project: project, Limit: steps.size})
+	for {
+		page, err := s.events.Page(ctx, domain.EventQuery{Project: project, Limit: stepSize})
 		if err != nil {
 			return err
 		}
@@ -120,10 +126,9 @@ func (s *Retention) Forget(ctx context.Context, project string) error {
 		for _, e := range page.Events {
 			ids = append(ids, e.ID)
 		}
-		if err := steps.do(ctx, func() error { return s.store.RemoveEvents(ctx, token, ids) }); err != nil {
+		if err := s.remove(ctx, token, 0, ids); err != nil {
 			return err
 		}
-		s.events.tail.forget(ids)
 	}
 	if err := s.store.RemovePast(ctx, token, project); err != nil {
 		return err

@@ -192,15 +192,8 @@ func (s *Search) findTexts(ctx context.Context, boards *Boards, words []string, 
 		found.Texts = append(found.Texts, a.texts...)
 		found.Total.Texts += a.total
 	}
-	slices.SortStableFunc(found.Texts, func(a, b domain.TextRef) int {
-		switch {
-		case a.Whole == b.Whole:
-			return 0
-		case a.Whole:
-			return -1
-		}
-		return 1
-	})
+	place := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(found.Texts, func(a, b domain.TextRef) int { return place[a.Whole] - place[b.Whole] })
 	found.Texts = found.Texts[:min(len(found.Texts), limit)]
 	return found, nil
 }

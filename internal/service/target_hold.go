@@ -215,7 +215,7 @@ func (d *deliverer) flowOf(ctx context.Context, r *running) string {
 	if len(projects) == 0 && len(r.Rules.Projects) > 0 {
 		return ""
 	}
-	said, err := d.flow.sentence(ctx, r.zone, projects)
+	said, err := d.flow.Sentence(ctx, r.zone, projects...)
 	if err != nil {
 		return ""
 	}

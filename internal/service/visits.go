@@ -51,12 +51,12 @@ func (s *Visits) RemoveOld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	steps, before := newSteps(4), clock.Now().Add(-visitLife)
+	before := clock.Now().Add(-visitLife)
 	for _, project := range projects {
 		for more := true; more; {
-			err := steps.do(ctx, func() error {
-				removed, err := s.store.RemoveVisits(ctx, token, project, before, maxKeptVisits, steps.size)
-				more = removed == steps.size
+			err := step(ctx, 4, func() error {
+				removed, err := s.store.RemoveVisits(ctx, token, project, before, maxKeptVisits, stepSize)
+				more = removed == stepSize
 				return err
 			})
 			if err != nil {
