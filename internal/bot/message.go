@@ -88,7 +88,6 @@ func Short(text string, limit int) string {
 	return domain.Cut(text, limit)
 }
 
-// PlainText renders m without markup.
 func (m Message) PlainText() string {
 	return m.Render("\n", func(s Span) string { return s.Text })
 }

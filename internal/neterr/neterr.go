@@ -25,12 +25,8 @@ const NotHTTP = "does not speak HTTP"
 // a full stop, as in "unreachable: …". If limit is 0, a timeout does not mention it.
 func Describe(err error, limit time.Duration) string {
 	if proxy, ok := errors.AsType[*net.OpError](err); ok && proxy.Op == "proxyconnect" {
-		return "proxy: " + describe(proxy.Err, limit)
+		return "proxy: " + Describe(proxy.Err, limit)
 	}
-	return describe(err, limit)
-}
-
-func describe(err error, limit time.Duration) string {
 	var timeout net.Error
 	var lookup *net.DNSError
 	var number syscall.Errno

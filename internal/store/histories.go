@@ -24,11 +24,8 @@ func scanPast(row Row) (p projectPast, err error) {
 
 // Past returns what was read of a project's history, the zero Past if nothing was.
 func (db visits) Past(ctx context.Context, project string) (past domain.Past, err error) {
-	err = EachRow(ctx, db.engine.Read, scanPast, func(p projectPast) bool {
-		past = p.Past
-		return true
-	}, db.sql.pasts, jsonText([][]any{{project}}))
-	return past, db.Translate(err)
+	p, err := scanPast(db.engine.Read.QueryRowContext(ctx, db.sql.pasts, jsonText([][]any{{project}})))
+	return p.Past, db.Translate(unlessMissing(err))
 }
 
 // SavePast stores what was read of a project's history, once its moves are stored. Live stays what it was; at first it

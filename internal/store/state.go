@@ -2,12 +2,17 @@ package store
 
 import (
 	"context"
+	"crypto/ecdh"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"time"
 
 	"switchyard/internal/clock"
+	"switchyard/internal/domain"
 )
 
 // State returns the small durable value under key, "" when there is none.
@@ -83,4 +88,28 @@ func (db access) once(ctx context.Context, kind, id string, life time.Duration) 
 		Try(&first, Must("INSERT INTO seen_once (kind, digest, at_ms) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
 			kind, hex.EncodeToString(sum[:]), now.UnixMilli())))
 	return first, err
+}
+
+// pushKeysName is the key under which the state holds the keys for push services.
+const pushKeysName = "push_keys"
+
+type storedPushKeys struct{ Public, Private string }
+
+// PushKeys returns the keys by which push services know the gateway, creating them if there are none.
+func (db targets) PushKeys(ctx context.Context) (domain.PushKeys, error) {
+	private, err := ecdh.P256().GenerateKey(rand.Reader)
+	if err != nil {
+		return domain.PushKeys{}, err
+	}
+	made := encoded(storedPushKeys{
+		base64.RawURLEncoding.EncodeToString(private.PublicKey().Bytes()),
+		base64.RawURLEncoding.EncodeToString(private.Bytes()),
+	})
+	var text string
+	if err := db.Tx(ctx, nil, KeepState(pushKeysName, made, &text)); err != nil {
+		return domain.PushKeys{}, err
+	}
+	var keys storedPushKeys
+	err = json.Unmarshal([]byte(text), &keys)
+	return domain.PushKeys{Public: keys.Public, Private: domain.Secret(keys.Private)}, err
 }

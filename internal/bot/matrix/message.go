@@ -40,7 +40,6 @@ func (p outgoing) content() map[string]any {
 	return content
 }
 
-// HTML renders m as the HTML that clients show.
 func HTML(m bot.Message) string {
 	return m.Render("<br>", func(s bot.Span) string {
 		text := html.EscapeString(s.Text)
