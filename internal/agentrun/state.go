@@ -44,11 +44,10 @@ func openState(path string) (file *stateFile, unlock func(), err error) {
 		return nil, nil, err
 	}
 	file = &stateFile{path: path}
-	if err := file.load(); err != nil {
+	if err = file.load(); err != nil {
 		unlock()
-		return nil, nil, err
 	}
-	return file, unlock, nil
+	return file, unlock, err
 }
 
 func (f *stateFile) load() error {

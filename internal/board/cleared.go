@@ -26,16 +26,11 @@ func (s *scanner) whole(id string, end *string) (*string, error) {
 
 // keepCleared remembers a story's merge failure, which was cleared.
 func (s *scanner) keepCleared(id string, file *storyFile) {
-	front, err := parseFrontMatter(splitDocument(file.content))
-	if err != nil {
-		return
-	}
-	failure := readFacts(front, nil).mergeFailure
-	if failure == "" {
-		return
-	}
 	if s.cleared == nil || len(s.cleared) >= maxCleared {
 		s.cleared = map[string]string{}
 	}
-	s.cleared[id] = failure
+	front, _ := parseFrontMatter(splitDocument(file.content)) // it is empty where it cannot be read
+	if failure := readFacts(front, nil).mergeFailure; failure != "" {
+		s.cleared[id] = failure
+	}
 }

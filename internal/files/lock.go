@@ -1,7 +1,6 @@
 package files
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"time"
@@ -20,17 +19,10 @@ const (
 // Lock takes the lock for writing the file at path. It waits for other holders for at most 10 s and then returns
 // ErrLocked. The lock is one of the kernel's on the file path+".lock", so it is released when its holder dies.
 func Lock(path string) (unlock func(), err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	for {
+	for until := time.Now().Add(lockWait); ; time.Sleep(lockRetry) {
 		unlock, err := TryLock(path)
-		if !errors.Is(err, ErrLocked) {
+		if !errors.Is(err, ErrLocked) || time.Now().After(until) {
 			return unlock, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(lockRetry):
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -96,8 +97,7 @@ func (l *Log) Branch() string {
 func (l *Log) Run(ctx context.Context) error {
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
-	var seen signature
-	var asked time.Time
+	seen, asked := "", time.Time{}
 	for {
 		view, now := l.Board.View(), l.signature()
 		if time.Since(asked) >= l.recheck || now != seen || l.gitDir != "" && view != l.view {
@@ -227,18 +227,10 @@ func (l *Log) publish(commits map[string][]*wire.Commit) {
 }
 
 // signature changes when HEAD does. It covers two files: HEAD, which changes with the branch, and HEAD's reflog.
-type signature [2]struct {
-	size     int64
-	modified time.Time
-}
-
-func (l *Log) signature() (s signature) {
-	if l.gitDir == "" {
-		return s
-	}
-	for i, name := range []string{"HEAD", filepath.Join("logs", "HEAD")} {
-		if info, err := os.Stat(filepath.Join(l.gitDir, name)); err == nil {
-			s[i].size, s[i].modified = info.Size(), info.ModTime()
+func (l *Log) signature() (s string) {
+	for _, name := range []string{"HEAD", filepath.Join("logs", "HEAD")} {
+		if info, err := os.Stat(filepath.Join(l.gitDir, name)); err == nil && l.gitDir != "" {
+			s += fmt.Sprintln(name, info.Size(), info.ModTime())
 		}
 	}
 	return s

@@ -158,17 +158,6 @@ func (t *tree) stories(units []string) map[string]string {
 	return all
 }
 
-// withOthers adds the units to sorted ones in which stories count now: if they were there, they counted then, too.
-func (t *tree) withOthers(units []string, stories map[string]string) []string {
-	for story := range stories {
-		if unit := t.past.Now(story); unit != "" {
-			units = append(units, unit)
-		}
-	}
-	slices.Sort(units)
-	return slices.Compact(units)
-}
-
 // move is what a commit did to a story.
 type move struct{ story, from, to string }
 
@@ -183,7 +172,13 @@ func (t *tree) undo(files []changedFile) (moves []move) {
 	}
 	slices.Sort(units)
 	units = slices.Compact(units)
-	units = t.withOthers(units, t.stories(units))
+	for story := range t.stories(units) {
+		if unit := t.past.Now(story); unit != "" { // if the story was there, it counted there then, too
+			units = append(units, unit)
+		}
+	}
+	slices.Sort(units)
+	units = slices.Compact(units)
 	after := t.stories(units)
 	for _, f := range files {
 		if t.past.Unit(f.path) != "" {

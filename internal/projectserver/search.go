@@ -78,23 +78,20 @@ type foundStory struct {
 func (s *server) find(view *board.View, words []string) (found []foundStory) {
 	known := s.texts.read(view, s.Board)
 	whole := strings.Join(words, " ")
+	var others []foundStory
 	for i := range view.Stages {
 		for j := range view.Stages[i].Stories {
 			story := &view.Stages[i].Stories[j]
 			text := known[story.ID].text
-			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
-				found = append(found, foundStory{story, strings.Contains(text, whole)})
+			switch {
+			case strings.Contains(text, whole):
+				found = append(found, foundStory{story, true})
+			case !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }):
+				others = append(others, foundStory{story, false})
 			}
 		}
 	}
-	rank := func(f foundStory) int {
-		if f.whole {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(found, func(a, b foundStory) int { return rank(a) - rank(b) })
-	return found
+	return append(found, others...)
 }
 
 // read returns the texts of the stories on the board, and reads those that are new.
