@@ -45,7 +45,7 @@ func TestAnAnswerOfTheFeedTakesFewAllocations(t *testing.T) {
 	for _, query := range feedQueries {
 		r := httptest.NewRequest("GET", "/api/events?"+query, nil)
 		w := nowhere{http.Header{}}
-		if got := testing.AllocsPerRun(100, func() { _ = p.events(w, r) }); got > 9 {
+		if got := testing.AllocsPerRun(100, func() { _ = p.events(w, r) }); got > 10 {
 			t.Errorf("%s: %v allocations", query, got)
 		}
 	}
