@@ -22,17 +22,13 @@ import (
 )
 
 type Options struct {
-	// Dir is the board's directory. In the layout of stages the default ones are created where it has none.
-	Dir string
-	// Layout is the board's, "" for stages.
-	Layout string
-	// State is where reasons are kept that the board's files have no place for, "" for nowhere.
-	State string
-	Log   *slog.Logger
+	Dir    string // in the layout of stages the default ones are created where it has none
+	Layout string // "" for stages
+	State  string // where reasons are kept that the board's files have no place for, "" for nowhere
+	Log    *slog.Logger
 	// Record receives the notifications of each scan that found changes, in one call. View shows the changes by then.
-	Record func(...feed.Notification)
-	// AllowWrites enables Change and Create.
-	AllowWrites bool
+	Record      func(...feed.Notification)
+	AllowWrites bool // enables Change and Create
 }
 
 // Board is a watched work directory.

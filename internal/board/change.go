@@ -15,16 +15,12 @@ import (
 
 // Change is a change to a story. Nil fields leave it as it is.
 type Change struct {
-	// Version is the story's version that the change is based on.
-	Version string
-	// Stage is the stage to move the story to.
-	Stage *string
-	// Blocked is the reason why the story is blocked, "" to unblock it.
-	Blocked *string
+	Version string      // the story's that the change is based on
+	Stage   *string     // to move the story to
+	Blocked *string     // why it is, "" to unblock it
+	Task    *TaskChange // a box to tick, or to clear
 	// MergeFailure is "" to clear the merge failure, or the one that was cleared last, or how that ends, to restore it.
 	MergeFailure *string
-	// Task is a box to tick, or to clear.
-	Task *TaskChange
 }
 
 // TaskChange says whether the box on a line is ticked.
