@@ -122,7 +122,7 @@ func targetSays(r domain.TargetRules) (list []words) {
 			add(name)
 		}
 	}
-	kinds := slices.Concat(each(r.Events, eventWord), each(r.Alerts, alertWord))
+	kinds := slices.Concat(domain.Each(r.Events, eventWord), domain.Each(r.Alerts, alertWord))
 	if len(kinds) == 0 {
 		return []words{{"Nothing yet: no event and no alert is chosen.", false}}
 	}

@@ -228,7 +228,7 @@ func project(p ProjectProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		agents := each(p.Agents, func(a domain.KnownAgent) domain.Agent { return a.Agent })
+		agents := domain.Each(p.Agents, func(a domain.KnownAgent) domain.Agent { return a.Agent })
 		templ_7745c5c3_Err = numbers(facts(p.Pipeline.Summary().Working, p.Charts, agents)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

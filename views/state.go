@@ -35,7 +35,7 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	if len(list) == 0 {
 		return SignalClear, "clear"
 	}
-	words := each(list, func(t trouble) string { return t.words })
+	words := domain.Each(list, func(t trouble) string { return t.words })
 	return list[0].signal, strings.Join(words, ", ")
 }
 
@@ -74,14 +74,6 @@ func eventState(ctx context.Context, e domain.Event) (Signal, string) {
 }
 
 func signal(s domain.Signal) Signal { return Signal("signal-" + s) }
-
-func each[T, V any](list []T, of func(T) V) []V {
-	values := make([]V, len(list))
-	for i, one := range list {
-		values[i] = of(one)
-	}
-	return values
-}
 
 func howMany[T any](list []T, is func(T) bool) (n int) {
 	for _, one := range list {

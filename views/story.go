@@ -139,7 +139,7 @@ func fieldWords(value json.RawMessage) string {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) == nil {
 		text := func(one json.RawMessage) string { return string(bytes.Trim(one, `"`)) }
-		return strings.Join(each(list, text), ", ")
+		return strings.Join(domain.Each(list, text), ", ")
 	}
 	return string(value)
 }
@@ -159,7 +159,7 @@ type step struct {
 // journey returns a story's steps through the stages of its project, and through those that only its history has.
 func journey(p StoryProps) []step {
 	s := p.Story
-	stages := each(p.Stages, func(stage domain.Stage) string { return stage.Name })
+	stages := domain.Each(p.Stages, func(stage domain.Stage) string { return stage.Name })
 	spent, blocked, live := map[string]time.Duration{}, map[string]time.Duration{}, map[string]bool{}
 	for _, visit := range s.Visits {
 		live[visit.Stage] = live[visit.Stage] || visit.Source != domain.FromGit

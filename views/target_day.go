@@ -94,7 +94,7 @@ func (t TargetRow) marksOf(parts []domain.DeliveryHour, now time.Time) (list []m
 
 // says is the day in words, by the hour.
 func (t TargetRow) says(now time.Time) string {
-	list := each(t.marksOf(t.Hours, now), func(m mark) string { return m.words })
+	list := domain.Each(t.marksOf(t.Hours, now), func(m mark) string { return m.words })
 	if len(list) == 0 {
 		list = append(list, "nothing sent")
 	}

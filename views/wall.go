@@ -47,7 +47,7 @@ func (p WallProps) open() (shown []domain.Alert, more, stuck int) {
 // pages returns the tracks, the worst trouble first, in pages.
 func (p WallProps) pages() [][]*track {
 	shown, _ := split(p.Order.tracks, wallRows*wallPages)
-	tracks := each(shown, func(t *track) *track { return t.filled(p.Owners) })
+	tracks := domain.Each(shown, func(t *track) *track { return t.filled(p.Owners) })
 	return slices.Collect(slices.Chunk(tracks, wallRows))
 }
 

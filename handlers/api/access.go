@@ -55,7 +55,7 @@ func newTokenFields(b *web.Body) (t domain.NamedToken, expiresIn *time.Duration,
 
 // ListNamedTokens lists the named tokens that have not been revoked.
 func (a *API) ListNamedTokens(w http.ResponseWriter, _ *http.Request) error {
-	tokens := wire.Each(a.service.Access.Tokens(), func(t domain.NamedToken) namedTokenJSON {
+	tokens := domain.Each(a.service.Access.Tokens(), func(t domain.NamedToken) namedTokenJSON {
 		return namedTokenJSON{
 			t.ID, t.Name, t.Role, t.CreatedBy, t.CreatedAt.UnixMilli(), wire.TimeOrNull(t.ExpiresAt),
 			wire.TimeOrNull(t.LastUsed),
@@ -80,7 +80,7 @@ type sessionJSON struct {
 
 // ListSessions lists the sessions that have not ended, newest first.
 func (a *API) ListSessions(w http.ResponseWriter, _ *http.Request) error {
-	sessions := wire.Each(a.service.Access.Sessions(), func(s domain.Session) sessionJSON {
+	sessions := domain.Each(a.service.Access.Sessions(), func(s domain.Session) sessionJSON {
 		return sessionJSON{s.ID, s.Who, s.Via, s.Role, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli()}
 	})
 	return answer(w, http.StatusOK, map[string]any{"sessions": sessions}, nil)

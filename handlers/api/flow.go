@@ -8,7 +8,6 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/flow"
 	"switchyard/internal/web"
-	"switchyard/internal/wire"
 )
 
 type flowStoryJSON struct {
@@ -95,14 +94,14 @@ func (a *API) Flow(w http.ResponseWriter, r *http.Request) error {
 		Graded      *gradedJSON      `json:"graded"`
 	}{
 		More: report.More, Percentiles: newLevels(report.Percentiles, false),
-		Stories: wire.Each(report.Stories, func(s domain.FlowStory) flowStoryJSON {
+		Stories: domain.Each(report.Stories, func(s domain.FlowStory) flowStoryJSON {
 			return flowStoryJSON{s.Project, s.StoryID, s.StoryName, s.Started.UnixMilli(), s.Finished.UnixMilli(), s.Days}
 		}),
-		Throughput: wire.Each(report.Days, func(d domain.FlowDay) throughputJSON {
+		Throughput: domain.Each(report.Days, func(d domain.FlowDay) throughputJSON {
 			return throughputJSON{d.Day, d.Finished}
 		}),
-		InWork: wire.Each(report.Days, func(d domain.FlowDay) inWorkJSON { return inWorkJSON{d.Day, d.Stages} }),
-		Ageing: wire.Each(report.Ageing, func(age domain.FlowAge) ageingJSON {
+		InWork: domain.Each(report.Days, func(d domain.FlowDay) inWorkJSON { return inWorkJSON{d.Day, d.Stages} }),
+		Ageing: domain.Each(report.Ageing, func(age domain.FlowAge) ageingJSON {
 			one := ageingJSON{Project: age.Project, StoryID: age.Item.StoryID, Stage: age.Stage.Name, Days: age.Days}
 			if age.Over > 0 {
 				one.Over = new("p" + strconv.Itoa(age.Over))

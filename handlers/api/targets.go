@@ -27,7 +27,7 @@ func (a *API) encodeTarget(t domain.Target, secret domain.Secret) targetJSON {
 // ListTargets lists the targets of notifications, by name.
 func (a *API) ListTargets(w http.ResponseWriter, r *http.Request) error {
 	found, err := a.service.Targets.List(r.Context())
-	list := wire.Each(found, func(t domain.Target) targetJSON { return a.encodeTarget(t, "") })
+	list := domain.Each(found, func(t domain.Target) targetJSON { return a.encodeTarget(t, "") })
 	return answer(w, http.StatusOK, map[string]any{"targets": list}, err)
 }
 
@@ -135,7 +135,7 @@ func (a *API) ListDeliveries(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	found, err := a.service.Deliveries.List(r.Context(), web.PathParam(r, "id"), int(limit))
-	list := wire.Each(found, func(d domain.Delivery) deliveryJSON {
+	list := domain.Each(found, func(d domain.Delivery) deliveryJSON {
 		return deliveryJSON{
 			d.At.UnixMilli(), d.MessageID, d.Attempt, wire.OrNull(d.Status), wire.OrNull(d.Error), d.Took.Milliseconds(),
 		}

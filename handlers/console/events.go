@@ -10,7 +10,6 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
-	"switchyard/internal/wire"
 	"switchyard/views"
 )
 
@@ -192,5 +191,5 @@ func (c *Console) agentLabels() map[string]bool {
 }
 
 func (c *Console) projectNames() []string {
-	return wire.Each(c.service.Projects.Registry().Projects, func(p domain.Project) string { return p.Name })
+	return domain.Each(c.service.Projects.Registry().Projects, func(p domain.Project) string { return p.Name })
 }

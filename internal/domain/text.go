@@ -56,6 +56,15 @@ func CutBytes(text string, n int) string {
 	return text
 }
 
+// Each makes a list of what there is of each element. It is never nil: as JSON a list without any is not null.
+func Each[T, V any](list []T, of func(T) V) []V {
+	values := make([]V, len(list))
+	for i, one := range list {
+		values[i] = of(one)
+	}
+	return values
+}
+
 // EncodeJSON encodes v without escaping <, > and &, which is safe given nosniff and the media type. It panics when v
 // cannot be encoded.
 func EncodeJSON(v any) []byte {

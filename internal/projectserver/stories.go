@@ -34,7 +34,7 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 		Blocked: wire.OrNull(d.Blocked), MergeFailure: wire.OrNull(d.MergeFailure), Path: &d.Path, Version: &d.Version,
 		FrontMatter: d.FrontMatter, Body: &d.Body, BodyCut: d.BodyCut, Writable: s.Board.Writable(),
 		Criteria: criteria(d.Criteria), Label: d.Label,
-		Tasks: wire.Each(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
+		Tasks: domain.Each(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
 	}
 	if d.Blocked != "" {
 		story.BlockedSinceMS = new(unixMS(d.BlockedSince))

@@ -35,15 +35,6 @@ func Time(ms *int64) time.Time {
 	return time.UnixMilli(*ms)
 }
 
-// Each encodes the elements of a list. The result is never nil: a list without any is not null in JSON.
-func Each[T, J any](list []T, encode func(T) J) []J {
-	encoded := make([]J, len(list))
-	for i, one := range list {
-		encoded[i] = encode(one)
-	}
-	return encoded
-}
-
 func Text(text *string) string {
 	if text == nil {
 		return ""
@@ -167,7 +158,7 @@ func NewStory(s domain.Story) Story {
 	encoded.Criteria, encoded.Writable = f.Criteria, f.Writable
 	encoded.Label, encoded.Branch, encoded.Tasks = f.Label, OrNull(f.Branch), append(encoded.Tasks, f.Tasks...)
 	if f.Commits != nil {
-		encoded.Commits = Each(f.Commits, func(c domain.Commit) Commit {
+		encoded.Commits = domain.Each(f.Commits, func(c domain.Commit) Commit {
 			return Commit{c.Hash, c.Author, c.At.UnixMilli(), c.Subject, c.Files, c.Added, c.Removed}
 		})
 	}
