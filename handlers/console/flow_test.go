@@ -60,8 +60,8 @@ func flowSite(t *testing.T, days, n int, id func(day, i int) string) *consoleSit
 func TestThePageOfFlowStaysSmall(t *testing.T) {
 	s := flowSite(t, 178, 13, func(day, i int) string { return fmt.Sprintf("%d_%d_%s", day, i, strings.Repeat("é", 180)) })
 	page := s.Get("/flow?days=180&tz=UTC").WantStatus(t, 200)
-	if n := len(page.Text); n > 300_000 {
-		t.Errorf("the page has %d bytes, want 300,000 at most", n)
+	if n := len(page.Text); n > 310_000 { // its times differ by the hour
+		t.Errorf("the page has %d bytes, want 310,000 at most", n)
 	}
 	group := page.Text[strings.Index(page.Text, `<g aria-hidden="true" class="quiet">`):]
 	group = group[:strings.Index(group, "</g>")]
