@@ -2,9 +2,6 @@ package service
 
 import (
 	"context"
-	"maps"
-	"sync"
-	"sync/atomic"
 
 	"switchyard/internal/domain"
 )
@@ -15,49 +12,16 @@ type acknowledgementStore interface {
 	EndAcknowledgements(ctx context.Context, e *domain.AuditEntry, ended ...domain.Acknowledgement) error
 }
 
-// acknowledgements keeps those that have not ended in memory, written through to the store.
+// acknowledgements keeps those that have not ended in memory, by key, written through to the store.
 type acknowledgements struct {
-	store  acknowledgementStore
-	audit  *Audit
-	stored *reloader
-	// change is held while store and memory are changed, so that the two agree.
-	change  sync.Mutex
-	current atomic.Pointer[acknowledgementsByKey] // replaced, never changed
-}
-
-type acknowledgementsByKey map[string]domain.Acknowledgement
-
-func (s *acknowledgements) load(ctx context.Context) error {
-	s.change.Lock()
-	defer s.change.Unlock()
-	stored, err := s.store.Acknowledgements(ctx)
-	if err != nil {
-		return err
-	}
-	byKey := make(acknowledgementsByKey, len(stored))
-	for _, a := range stored {
-		byKey[a.Key] = a
-	}
-	if !maps.Equal(*s.current.Load(), byKey) {
-		s.current.Store(&byKey)
-	}
-	return nil
-}
-
-func (s *acknowledgements) edit(change func(acknowledgementsByKey)) {
-	for {
-		known := s.current.Load()
-		next := maps.Clone(*known)
-		change(next)
-		if s.current.CompareAndSwap(known, &next) {
-			return
-		}
-	}
+	written[string, domain.Acknowledgement]
+	store acknowledgementStore
+	audit *Audit
 }
 
 // drop removes ended acknowledgements from memory, unless newer ones have replaced them.
 func (s *acknowledgements) drop(ended []domain.Acknowledgement) {
-	s.edit(func(byKey acknowledgementsByKey) {
+	s.edit(func(byKey map[string]domain.Acknowledgement) {
 		for _, a := range ended {
 			if byKey[a.Key] == a {
 				delete(byKey, a.Key)
@@ -75,7 +39,7 @@ func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ..
 	defer s.change.Unlock()
 	return s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.Acknowledge(ctx, e, all...) },
 		func() {
-			s.edit(func(byKey acknowledgementsByKey) {
+			s.edit(func(byKey map[string]domain.Acknowledgement) {
 				for _, a := range all {
 					byKey[a.Key] = a
 				}

@@ -41,11 +41,8 @@ func newBoards(registry *domain.Registry, states []*pipelineState, changes int, 
 	}
 	alerts := make([][]domain.Alert, n)
 	for i, state := range states {
-		b.Pipelines[i], b.Charts[i] = state.show(age), state.charts()
-		alerts[i] = state.alerts()
-		if state.known != nil {
-			b.searched[i] = state.known.searched
-		}
+		b.Pipelines[i], b.Charts[i] = state.show(age), state.known.charts
+		alerts[i], b.searched[i] = state.alerts(), state.known.searched
 	}
 	b.alerts = slices.Concat(alerts...)
 	b.Together = domain.SumCharts(b.Charts)

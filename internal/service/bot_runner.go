@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"log/slog"
 	"reflect"
 	"sync"
@@ -134,7 +135,6 @@ func (s *sharedRunner) Restart(ctx context.Context) error {
 	}, domain.Errorf(domain.Unavailable, "the gateway that runs the bot has not restarted it yet, but will"))
 }
 
-// SendTest makes the gateway that runs the bot send a test message to every room.
 func (s *sharedRunner) SendTest(ctx context.Context) error {
 	if s.Leader.Leads() {
 		return s.local.SendTest(ctx)
@@ -285,4 +285,16 @@ func (s *sharedRunner) answerTests(ctx context.Context) error {
 			}
 		})
 	}
+}
+
+// send sends the message that another gateway asks for.
+func (s *sharedRunner) send(ctx context.Context, message string) error {
+	if message == "" {
+		return s.local.SendTest(ctx)
+	}
+	var t domain.Telling
+	if err := json.Unmarshal([]byte(message), &t); err != nil {
+		return err
+	}
+	return s.local.Tell(ctx, t)
 }

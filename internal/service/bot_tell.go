@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -65,21 +64,5 @@ func (s *sharedRunner) Tell(ctx context.Context, t domain.Telling) error {
 	if s.Leader.Leads() {
 		return s.local.Tell(ctx, t)
 	}
-	message, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	return s.ask(ctx, string(message))
-}
-
-// send sends the message that another gateway asks for.
-func (s *sharedRunner) send(ctx context.Context, message string) error {
-	if message == "" {
-		return s.local.SendTest(ctx)
-	}
-	var t domain.Telling
-	if err := json.Unmarshal([]byte(message), &t); err != nil {
-		return err
-	}
-	return s.local.Tell(ctx, t)
+	return s.ask(ctx, string(domain.EncodeJSON(t)))
 }

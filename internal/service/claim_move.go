@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"switchyard/internal/clock"
@@ -71,7 +70,7 @@ func (s *Claims) patch(ctx context.Context, p domain.Project, before domain.Stor
 	if before.File == nil {
 		return "", domain.Errorf(domain.Forbidden, "the project server does not move stories")
 	}
-	change, _ := json.Marshal(map[string]string{"version": before.File.Version, "stage": to}) // strings always encode
+	change := domain.EncodeJSON(map[string]string{"version": before.File.Version, "stage": to})
 	status, body, err := s.stories.servers.PatchStory(ctx, p, before.ID, change)
 	said := domain.CutText(strings.ToValidUTF8(strings.TrimSpace(string(body)), ""))
 	switch {

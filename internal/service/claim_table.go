@@ -3,8 +3,6 @@ package service
 import (
 	"context"
 	"maps"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"switchyard/internal/clock"
@@ -30,51 +28,21 @@ type claimStore interface {
 
 // claimTable keeps the claims in memory, written through to the store, in which one transaction decides who wins.
 type claimTable struct {
+	written[domain.StoryKey, domain.Claim]
 	store  claimStore
 	agents *agentTable // claims show their labels
 	news   *waiters
-	stored *reloader
-	// change is held while store and memory are changed, so that the two agree.
-	change  sync.Mutex
-	current atomic.Pointer[claimsByStory] // replaced, never changed
 }
 
-type claimsByStory map[domain.StoryKey]domain.Claim
+type claimsByStory = map[domain.StoryKey]domain.Claim
 
-func (t *claimTable) load(ctx context.Context) error {
-	t.change.Lock()
-	defer t.change.Unlock()
-	stored, err := t.store.Claims(ctx)
-	if err != nil {
-		return err
-	}
-	next := claimsByStory{}
-	for _, c := range stored {
-		next[c.Key()] = c
-	}
-	t.replace(next)
-	return nil
-}
-
-// replace makes next the claims, and wakes those who wait for stories that are free now. The caller holds change.
-func (t *claimTable) replace(next claimsByStory) {
-	before := *t.current.Load()
-	if maps.Equal(before, next) {
-		return
-	}
-	t.current.Store(&next)
+// wake wakes those who wait for stories that are free now.
+func (t *claimTable) wake(before, now claimsByStory) {
 	for key := range before {
-		if _, claimed := next[key]; !claimed {
+		if _, claimed := now[key]; !claimed {
 			t.news.wake(key.Project)
 		}
 	}
-}
-
-// edit changes the claims in memory. The caller holds change.
-func (t *claimTable) edit(edit func(claimsByStory)) {
-	next := maps.Clone(*t.current.Load())
-	edit(next)
-	t.replace(next)
 }
 
 // drop ends claims in memory. The store has ended them already.

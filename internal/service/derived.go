@@ -31,10 +31,10 @@ const deriveRetry = time.Second
 
 // isOutdated reports whether it must be derived again, given the current version of the visits.
 func (d *derived) isOutdated(version uint64, now time.Time) bool {
-	return d != nil && (d.version != version || !now.Before(d.until))
+	return d.answer != nil && (d.version != version || !now.Before(d.until))
 }
 
-// derive derives everything from an answer; last, which may be nil, is what was derived before. If visits is nil, they
+// derive derives everything from an answer; last is what was derived before, empty for nothing. If visits is nil, they
 // could not be read, and what was known of them is shown.
 func derive(
 	visits *domain.ProjectVisits, version uint64, project string, answer *domain.PipelineAnswer, last *derived,
@@ -53,15 +53,15 @@ func derive(
 		} else if len(next.stages) > 0 {
 			next.charts = visits.Charts(next.stages, now)
 		}
-	case last != nil && last.answer == answer:
+	case last.answer == answer:
 		next.stages, next.text, next.charts = last.stages, last.text, last.charts
-	case last != nil:
+	default:
 		next.charts = last.charts
 	}
 	next.summary = domain.Summarize(next.stages)
 	if known {
 		next.summary.Moved = visits.LastMove()
-	} else if last != nil {
+	} else {
 		next.summary.Moved = last.summary.Moved
 	}
 	for _, stage := range next.stages[next.summary.From:next.summary.To] {
@@ -83,7 +83,7 @@ func derive(
 
 func (d *derived) drawsSame(next *derived, now time.Time) bool {
 	sameName := func(a, b domain.Stage) bool { return a.Name == b.Name }
-	return d != nil && d.version == next.version && now.Before(d.until) &&
+	return d.version == next.version && now.Before(d.until) &&
 		slices.EqualFunc(d.stages, next.stages, sameName)
 }
 

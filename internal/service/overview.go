@@ -36,7 +36,7 @@ type Overview struct {
 	age       time.Duration // how long last is shared
 	lastEvent int64         // the newest event when last was taken
 	// acknowledged and claimed are the acknowledgements and claims at that time.
-	acknowledged *acknowledgementsByKey
+	acknowledged *map[string]domain.Acknowledgement
 	claimed      *claimsByStory
 }
 

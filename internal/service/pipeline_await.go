@@ -9,10 +9,8 @@ import (
 func (s *fetcher) await(ctx context.Context, age pipelineAge, asked ...*pipelineState) {
 	ctx, cancel := context.WithTimeout(ctx, s.budget(asked, age))
 	defer cancel()
-	patience := time.NewTimer(pipelineBudget)
-	defer patience.Stop()
 	for _, state := range asked {
-		s.awaitOne(ctx, state, age.oldest, patience)
+		s.awaitOne(ctx, state, age.oldest)
 	}
 }
 
@@ -24,7 +22,7 @@ func (s *fetcher) budget(awaited []*pipelineState, age pipelineAge) time.Duratio
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, state := range awaited {
-		if state.known == nil || state.err == nil && state.isStale(age) {
+		if state.known.answer == nil || state.err == nil && state.isStale(age) {
 			return pipelineBudget
 		}
 	}
@@ -32,8 +30,8 @@ func (s *fetcher) budget(awaited []*pipelineState, age pipelineAge) time.Duratio
 }
 
 // awaitOne returns when a fetch that began at or after oldest has ended, when there is no need to wait, or when ctx
-// ends. It uses the timer.
-func (s *fetcher) awaitOne(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
+// ends.
+func (s *fetcher) awaitOne(ctx context.Context, state *pipelineState, oldest time.Time) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		task, failed := state.task, state.err != nil
@@ -50,10 +48,9 @@ func (s *fetcher) awaitOne(ctx context.Context, state *pipelineState, oldest tim
 		if !began.IsZero() {
 			patience -= time.Since(began)
 		}
-		timer.Reset(patience)
 		select {
 		case <-task.done:
-		case <-timer.C:
+		case <-time.After(patience):
 			return
 		case <-ctx.Done():
 		}

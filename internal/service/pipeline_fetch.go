@@ -37,7 +37,7 @@ type fetcher struct {
 	deriving chan struct{} // of as many as derive at a time
 
 	mu       sync.Mutex
-	registry *domain.Registry
+	registry *domain.Registry // empty before the first call of setRegistry
 	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
 	changes  int              // how often a state or the registry has changed
 }
@@ -61,9 +61,6 @@ func (s *fetcher) setRegistry() {
 
 // state returns the state of a project at its address, nil if there is none. The caller holds mu.
 func (s *fetcher) state(project domain.Project) *pipelineState {
-	if s.registry == nil {
-		return nil
-	}
 	i, found := s.registry.Index(project.Name)
 	if !found || s.registry.Projects[i] != project {
 		return nil
@@ -122,7 +119,7 @@ func (s *fetcher) work(state *pipelineState, task *pipelineTask, keepSlot func()
 		return
 	}
 	task.began = time.Now()
-	fetches := state.askedAt.Before(state.wanted) || state.known == nil
+	fetches := state.askedAt.Before(state.wanted) || state.known.answer == nil
 	before := result{state.known, state.err}
 	registered := s.state(state.project) == state
 	s.mu.Unlock()
@@ -157,10 +154,7 @@ func (s *fetcher) renewed(
 		r.known = s.derive(ctx, project.Name, r.known.answer, r.known, t, keepSlot)
 		return r, nil
 	}
-	var known *domain.PipelineAnswer
-	if r.known != nil {
-		known = r.known.answer
-	}
+	known := r.known.answer
 	answer, err := s.servers.Pipeline(ctx, project, known)
 	if err != nil {
 		return r, err
@@ -238,7 +232,7 @@ func (s *fetcher) observe(state *pipelineState) {
 // isUnobserved reports whether the known pipeline has not been observed by visits, as when another gateway did that
 // until now.
 func (s *fetcher) isUnobserved(state *pipelineState) bool {
-	return state.known != nil && !state.known.answer.EventsOnly &&
+	return state.known.answer != nil && !state.known.answer.EventsOnly &&
 		(state.observed != state.known.answer || state.observedIn != s.visits.Generation())
 }
 
@@ -247,7 +241,7 @@ func (s *fetcher) observed(project domain.Project) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state(project)
-	return state != nil && state.known != nil && !s.isUnobserved(state)
+	return state != nil && state.known.answer != nil && !s.isUnobserved(state)
 }
 
 // refetchLater fetches a project that has changed, if nobody else does, at the earliest time allowed. The caller holds

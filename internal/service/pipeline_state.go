@@ -24,7 +24,7 @@ type pipelineState struct {
 	err     error         // its error
 	failed  time.Time     // the first failure since the last good answer
 	seen    time.Time     // when the last good answer arrived
-	known   *derived      // from that; nil before the first
+	known   *derived      // from that; without an answer before the first
 
 	observing  *domain.PipelineAnswer // what is about to be observed
 	observed   *domain.PipelineAnswer // the last answer that visits have observed
@@ -49,7 +49,7 @@ type pipelineTask struct {
 }
 
 func newPipelineState(project domain.Project) *pipelineState {
-	return &pipelineState{project: project, spread: rand.Float64()}
+	return &pipelineState{project: project, spread: rand.Float64(), known: &derived{}}
 }
 
 func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) bool {
@@ -65,7 +65,7 @@ func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) b
 		return false
 	case other || state.askedAt.IsZero():
 		return true
-	case r.Version == "" && r.News && (state.known == nil || !state.known.answer.EventsOnly):
+	case r.Version == "" && r.News && (state.known.answer == nil || !state.known.answer.EventsOnly):
 		return true
 	}
 	return now.Sub(state.askedAt) > refetchInterval-rand.N(refetchInterval/4)
@@ -73,7 +73,7 @@ func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) b
 
 // isNamed reports whether the known pipeline has the version that the feed named last.
 func (state *pipelineState) isNamed() bool {
-	if state.err != nil || state.known == nil || state.feed.version == "" {
+	if state.err != nil || state.known.answer == nil || state.feed.version == "" {
 		return false
 	}
 	return strings.TrimPrefix(state.known.answer.ETag, "W/") == `"`+state.feed.version+`"`
@@ -82,10 +82,10 @@ func (state *pipelineState) isNamed() bool {
 // show returns the project's pipeline, marked stale if it is older than age allows.
 func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 	shown := domain.ProjectPipeline{
-		Project: state.project.Name, URL: state.project.URL, Reachable: state.err == nil && state.known != nil,
+		Project: state.project.Name, URL: state.project.URL, Reachable: state.err == nil && state.known.answer != nil,
 		LastSeen: state.seen,
 	}
-	if k := state.known; k != nil {
+	if k := state.known; k.answer != nil {
 		shown.Stages, shown.Summarized, shown.Text, shown.FetchedAt = k.stages, &k.summary, k.text, state.seen
 		shown.Limits = k.limits
 		shown.EventsOnly, shown.Board, shown.Note = k.answer.EventsOnly, k.answer.Board, k.answer.Note
@@ -102,22 +102,12 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 }
 
 func (state *pipelineState) alerts() []domain.Alert {
-	switch {
-	case state.err != nil:
-		unreachable := domain.Alert{Kind: domain.AlertUnreachable, Project: state.project.Name, Since: state.failed}
-		unreachable.Reason = domain.MessageOf(state.err)
-		return []domain.Alert{unreachable}
-	case state.known == nil:
-		return nil
+	if state.err == nil {
+		return state.known.alerts
 	}
-	return state.known.alerts
-}
-
-func (state *pipelineState) charts() domain.Charts {
-	if state.known == nil {
-		return domain.Charts{}
-	}
-	return state.known.charts
+	return []domain.Alert{{
+		Kind: domain.AlertUnreachable, Project: state.project.Name, Since: state.failed, Reason: domain.MessageOf(state.err),
+	}}
 }
 
 // want makes a fetch necessary that begins at or after oldest: if the current one began earlier, another follows it.

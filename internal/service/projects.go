@@ -165,21 +165,18 @@ func (s *Projects) commit(
 
 // Switch makes a project the active one. It returns NotFound.
 func (s *Projects) Switch(ctx context.Context, name string) error {
-	_, err := change(ctx, s, func() (any, error) { return nil, s.switchTo(ctx, name) })
+	_, err := change(ctx, s, func() (any, error) {
+		next := *s.Registry()
+		if _, found := next.Find(name); !found {
+			return nil, projectNotFound(name)
+		}
+		made := domain.Change{
+			Action: domain.ProjectSwitched, Subject: name, Detail: "active: " + orNone(next.Active) + " → " + name,
+		}
+		next.Active = name
+		return nil, s.commit(ctx, made, next, func(e *domain.AuditEntry) error { return s.store.SetActive(ctx, e, name) })
+	})
 	return err
-}
-
-func (s *Projects) switchTo(ctx context.Context, name string) error {
-	next := *s.Registry()
-	if _, found := next.Find(name); !found {
-		return projectNotFound(name)
-	}
-	change := domain.Change{
-		Action: domain.ProjectSwitched, Subject: name,
-		Detail: "active: " + orNone(next.Active) + " → " + name,
-	}
-	next.Active = name
-	return s.commit(ctx, change, next, func(e *domain.AuditEntry) error { return s.store.SetActive(ctx, e, name) })
 }
 
 func (s *Projects) add(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {

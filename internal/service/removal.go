@@ -23,32 +23,30 @@ func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Remo
 	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // Restore must later restore what is stored now
 		return removed, err
 	}
-	return change(ctx, s, func() (domain.Removal, error) { return s.remove(ctx, name) })
-}
-
-func (s *Projects) remove(ctx context.Context, name string) (removed domain.Removal, err error) {
-	next := *s.Registry()
-	i, found := next.Index(name)
-	if !found {
-		return removed, projectNotFound(name)
-	}
-	s.agents.change.Lock() // the removal must not show before its agents are unassigned
-	defer s.agents.change.Unlock()
-	removed.Project = next.Projects[i]
-	change := domain.Change{Action: domain.ProjectRemoved, Subject: name, Detail: "url: " + removed.Project.URL}
-	if removed.Active = next.Active == name; removed.Active {
-		next.Active = ""
-		change.Detail += "; it was the active one"
-	}
-	next.Projects = slices.Delete(slices.Clone(next.Projects), i, i+1)
-	err = s.commit(ctx, change, next, func(e *domain.AuditEntry) error { return s.store.RemoveProject(ctx, e, name) })
-	if err != nil {
-		return domain.Removal{}, err
-	}
-	s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.Project == name })
-	s.claims.drop(func(c domain.Claim) bool { return c.Project == name })
-	removed.Agents = s.agents.unassign(name)
-	return removed, nil
+	return change(ctx, s, func() (removed domain.Removal, err error) {
+		next := *s.Registry()
+		i, found := next.Index(name)
+		if !found {
+			return removed, projectNotFound(name)
+		}
+		s.agents.change.Lock() // the removal must not show before its agents are unassigned
+		defer s.agents.change.Unlock()
+		removed.Project = next.Projects[i]
+		made := domain.Change{Action: domain.ProjectRemoved, Subject: name, Detail: "url: " + removed.Project.URL}
+		if removed.Active = next.Active == name; removed.Active {
+			next.Active = ""
+			made.Detail += "; it was the active one"
+		}
+		next.Projects = slices.Delete(slices.Clone(next.Projects), i, i+1)
+		err = s.commit(ctx, made, next, func(e *domain.AuditEntry) error { return s.store.RemoveProject(ctx, e, name) })
+		if err != nil {
+			return domain.Removal{}, err
+		}
+		s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.Project == name })
+		s.claims.drop(func(c domain.Claim) bool { return c.Project == name })
+		removed.Agents = s.agents.unassign(name)
+		return removed, nil
+	})
 }
 
 // Restore undoes a removal. It registers the project as it was, makes it active if it was and no other project is, and
@@ -58,37 +56,35 @@ func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents 
 	if err := refresh(ctx, s.stored, s.agents.stored); err != nil {
 		return 0, err
 	}
-	return change(ctx, s, func() (int, error) { return s.restore(ctx, removed) })
-}
-
-func (s *Projects) restore(ctx context.Context, removed domain.Removal) (agents int, err error) {
-	s.agents.change.Lock()
-	defer s.agents.change.Unlock()
-	p, next := removed.Project, *s.Registry()
-	i, found := next.Index(p.Name)
-	if found {
-		return 0, nameTaken(p.Name)
-	}
-	active := ""
-	if removed.Active && next.Active == "" {
-		active, next.Active = p.Name, p.Name
-	}
-	free := s.agents.unassigned(removed.Agents)
-	change := domain.Change{
-		Action: domain.ProjectRestored, Subject: p.Name,
-		Detail: details(is("url", p.URL), is("active", active), was("agents", "", strings.Join(free, ", "))),
-	}
-	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
-	err = s.commit(ctx, change, next, func(e *domain.AuditEntry) error {
-		return s.store.RestoreProject(ctx, e, active, p, free)
+	return change(ctx, s, func() (agents int, err error) {
+		s.agents.change.Lock()
+		defer s.agents.change.Unlock()
+		p, next := removed.Project, *s.Registry()
+		i, found := next.Index(p.Name)
+		if found {
+			return 0, nameTaken(p.Name)
+		}
+		active := ""
+		if removed.Active && next.Active == "" {
+			active, next.Active = p.Name, p.Name
+		}
+		free := s.agents.unassigned(removed.Agents)
+		made := domain.Change{
+			Action: domain.ProjectRestored, Subject: p.Name,
+			Detail: details(is("url", p.URL), is("active", active), was("agents", "", strings.Join(free, ", "))),
+		}
+		next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
+		err = s.commit(ctx, made, next, func(e *domain.AuditEntry) error {
+			return s.store.RestoreProject(ctx, e, active, p, free)
+		})
+		if err != nil {
+			return 0, err
+		}
+		for _, id := range free {
+			s.agents.find(id).set(func(e *agentEntry) { e.assign(p.Name) })
+		}
+		return len(free), nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	for _, id := range free {
-		s.agents.find(id).set(func(e *agentEntry) { e.assign(p.Name) })
-	}
-	return len(free), nil
 }
 
 // KeepRemoval keeps a removal for a limited time, so that it can be undone, and returns its id. A removal contains a

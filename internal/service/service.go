@@ -141,13 +141,15 @@ func newAccess(o Options, audit *Audit) *Access {
 
 func newAcknowledgements(o Options, audit *Audit) *acknowledgements {
 	s := &acknowledgements{store: o.Store, audit: audit}
-	s.current.Store(&acknowledgementsByKey{})
+	s.read, s.key = o.Store.Acknowledgements, func(a domain.Acknowledgement) string { return a.Key }
+	s.current.Store(&map[string]domain.Acknowledgement{})
 	s.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.load)
 	return s
 }
 
 func newClaimTable(o Options, agents *agentTable, news *waiters) *claimTable {
 	t := &claimTable{store: o.Store, agents: agents, news: news}
+	t.read, t.key, t.edited = o.Store.Claims, domain.Claim.Key, t.wake
 	t.current.Store(&claimsByStory{})
 	t.stored = newReloader(o.Changes, domain.TopicClaims, t.load)
 	return t
@@ -174,7 +176,7 @@ func newVisits(o Options, projects *Projects, news *waiters) *Visits {
 func newPipelines(o Options, projects *Projects, visits *Visits, news *waiters) *Pipelines {
 	return &Pipelines{fetcher: fetcher{
 		projects: projects, servers: o.Projects, visits: visits, log: o.Log, queue: fetchQueue{log: o.Log}, news: news,
-		deriving: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		deriving: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), registry: &domain.Registry{},
 	}}
 }
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"switchyard/internal/clock"
@@ -53,26 +54,15 @@ func (d *deliverer) scan(ctx context.Context) error {
 			d.scanned = last
 			break
 		}
-		type source struct {
-			project string
-			kind    domain.EventType
-		}
-		sources := map[source]bool{}
-		for _, e := range page.Events {
-			sources[source{e.Project, e.Type}] = true
-		}
 		d.scanned = page.Events[len(page.Events)-1].ID
 		counted := map[int64]string{}
 		for _, r := range d.targets {
-			wanted, caughtUp := false, !r.pending
-			for s := range sources {
-				wanted = wanted || r.Rules.WantsEvent(s.project, s.kind)
-			}
+			wants := func(e domain.Event) bool { return r.Rules.WantsEvent(e.Project, e.Type) }
 			switch {
-			case caughtUp && r.digest != nil:
-				for i := 0; wanted && i < len(page.Events); i++ {
-					e := page.Events[i]
-					if e.ID <= r.read || !r.Rules.WantsEvent(e.Project, e.Type) {
+			case r.pending:
+			case r.digest != nil:
+				for _, e := range page.Events {
+					if e.ID <= r.read || !wants(e) {
 						continue
 					}
 					if counted[e.ID] == "" {
@@ -82,9 +72,9 @@ func (d *deliverer) scan(ctx context.Context) error {
 				}
 				r.read = max(r.read, d.scanned)
 				r.digest.upto = r.read
-			case wanted:
+			case slices.ContainsFunc(page.Events, wants):
 				r.pending = true
-			case caughtUp && len(r.events) == 0:
+			case len(r.events) == 0:
 				r.read = max(r.read, d.scanned)
 				r.Progress.Position = r.read
 			}

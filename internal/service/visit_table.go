@@ -154,6 +154,12 @@ func (s *visitTable) apply(changed []domain.Visit) {
 	}
 }
 
+const (
+	// observationBurst and observationRate limit how many changes of a project are stored that no event tells of: at
+	// once, twice as many as a pipeline has stories, and then so many a second.
+	observationBurst, observationRate = 40_000, 2
+)
+
 type observationCredit struct {
 	spent float64
 	at    time.Time

@@ -1,0 +1,53 @@
+package service
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
+)
+
+// written is a table in memory that is written through to the store.
+type written[K, V comparable] struct {
+	read   func(context.Context) ([]V, error)
+	key    func(V) K
+	edited func(before, now map[K]V) // unless nil, is called after each change in memory
+	stored *reloader
+	// change is held while store and memory are changed, so that the two agree.
+	change  sync.Mutex
+	current atomic.Pointer[map[K]V] // replaced, never changed
+}
+
+func (w *written[K, V]) load(ctx context.Context) error {
+	w.change.Lock()
+	defer w.change.Unlock()
+	stored, err := w.read(ctx)
+	if err != nil {
+		return err
+	}
+	w.edit(func(table map[K]V) {
+		clear(table)
+		for _, v := range stored {
+			table[w.key(v)] = v
+		}
+	})
+	return nil
+}
+
+// edit changes the table in memory, and keeps the one before if they are equal.
+func (w *written[K, V]) edit(edit func(table map[K]V)) {
+	for {
+		known := w.current.Load()
+		next := maps.Clone(*known)
+		edit(next)
+		if maps.Equal(*known, next) {
+			return
+		}
+		if w.current.CompareAndSwap(known, &next) {
+			if w.edited != nil {
+				w.edited(*known, next)
+			}
+			return
+		}
+	}
+}
