@@ -252,12 +252,9 @@ type Graded struct {
 
 // Grade makes such a forecast for each of the last window days of a past that has GradedDays behind it and enough days
 // before, from the days up to and with it, at most window of them. past is what was finished on each day, oldest first,
-// today excluded. kept, which may be nil, keeps a day's forecast: it is called with the day's index in past and the
-// function that makes it.
+// today excluded. kept keeps a day's forecast; it is called with the day's index in past and the function that makes
+// it.
 func Grade(past []int, window int, kept func(day int, make func() int) int) (graded []Graded) {
-	if kept == nil {
-		kept = func(_ int, make func() int) int { return make() }
-	}
 	for day := max(0, len(past)+1-window); day+GradedDays < len(past); day++ {
 		sample := past[max(0, day+1-window) : day+1]
 		if !CanForecast(sample) {

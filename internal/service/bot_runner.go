@@ -160,8 +160,6 @@ func (s *sharedRunner) ask(ctx context.Context, message string) error {
 
 // await waits until done returns true. It returns late if ctx ends first.
 func (s *sharedRunner) await(ctx context.Context, done func() (bool, error), late error) error {
-	tick := time.NewTicker(botAnswerInterval)
-	defer tick.Stop()
 	for {
 		changed := s.changes.Changed(domain.TopicBot)
 		ok, err := done()
@@ -173,7 +171,7 @@ func (s *sharedRunner) await(ctx context.Context, done func() (bool, error), lat
 		}
 		select {
 		case <-changed:
-		case <-tick.C:
+		case <-time.After(botAnswerInterval):
 		case <-ctx.Done():
 			return late
 		}

@@ -112,8 +112,6 @@ func (s *Claims) Claim(
 	}
 	late, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
-	again := time.NewTicker(claimCheck)
-	defer again.Stop()
 	for ctx.Err() == nil {
 		changed := s.table.news.changed(project)
 		id, err := s.claim(context.WithoutCancel(ctx), project, r)
@@ -127,7 +125,7 @@ func (s *Claims) Claim(
 		}
 		select {
 		case <-changed:
-		case <-again.C:
+		case <-time.After(claimCheck):
 		case <-late.Done():
 		}
 	}

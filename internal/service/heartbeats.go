@@ -14,8 +14,7 @@ import (
 // ends, or until another heartbeat of the agent waits. It returns Unauthorized when the agent is removed. The caller
 // has checked the agent's secret.
 func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
-	hold := time.NewTimer(onTick(min(b.Wait, s.table.timeout/3)))
-	defer hold.Stop()
+	hold := time.After(onTick(min(b.Wait, s.table.timeout/3)))
 	if b.Detail != nil && len(*b.Detail) > maxDetail {
 		end := strings.ToValidUTF8((*b.Detail)[len(*b.Detail)-maxDetail:], "")
 		b.Detail = &end
@@ -53,7 +52,7 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 		select {
 		case <-changed:
 		case <-registryChanged:
-		case <-hold.C:
+		case <-hold:
 			over = true
 		case <-superseded: // one wait per agent, so that nobody can hold thousands of connections with one secret
 			over = true

@@ -127,19 +127,19 @@ func (n *leaderNews) tell(ctx context.Context, token int64) error {
 	if since, err := n.store.WriteFailure(); err != nil {
 		news.Store = &trouble{since, domain.MessageOf(err)}
 	}
-	text, err := json.Marshal(news)
+	text := string(domain.EncodeJSON(news))
 	n.mu.Lock()
 	known := n.stored
 	n.told.Unreachable, n.told.Store = nil, nil // of the leader before
 	n.mu.Unlock()
-	if err != nil || string(text) == known {
-		return err
+	if text == known {
+		return nil
 	}
-	if err := n.store.SetLeaderState(ctx, token, newsKey, string(text)); err != nil {
+	if err := n.store.SetLeaderState(ctx, token, newsKey, text); err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.stored = string(text)
+	n.stored = text
 	return nil
 }

@@ -85,21 +85,13 @@ func (s *Questions) Open() (n int) {
 // Changed returns a channel that is closed when a question may have changed. Call it before reading.
 func (s *Questions) Changed() <-chan struct{} { return s.news.changed("") }
 
-// mayAsk returns Forbidden unless the actor is an operator or an agent.
-func mayAsk(actor domain.Actor) error {
-	if actor.AgentID != "" || actor.Role.Allows(domain.RoleOperator) {
-		return nil
-	}
-	return domain.Errorf(domain.Forbidden, "asking needs the role %s; yours is %s", domain.RoleOperator, actor.Role)
-}
-
 // Ask asks a question for the actor of ctx; life is how long it is open, 0 for the usual time. An agent asks for its
 // own project. It returns Invalid, NotFound for an unknown project, Forbidden, and RateLimited when too many are open,
 // or ended a short while ago.
 func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Duration) (domain.Question, error) {
 	actor := domain.ActorOf(ctx)
-	if err := mayAsk(actor); err != nil {
-		return q, err
+	if actor.AgentID == "" && !actor.Role.Allows(domain.RoleOperator) {
+		return q, domain.Errorf(domain.Forbidden, "asking needs the role %s; yours is %s", domain.RoleOperator, actor.Role)
 	}
 	q.Project = cmp.Or(q.Project, actor.Project)
 	if _, found := s.projects.Registry().Find(q.Project); !found && q.Project != "" {

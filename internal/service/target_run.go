@@ -73,32 +73,29 @@ func deliver(ctx context.Context, s *Targets, token int64) error {
 			happened = nil
 			next = min(next, targetScan)
 		}
-		timer := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
 		case <-changed:
 		case <-happened:
 		case <-tick.C:
-		case <-timer.C:
+		case <-time.After(next):
 		case r := <-d.results:
 			d.record(r)
 			for range len(d.results) {
 				d.record(<-d.results)
 			}
 		}
-		timer.Stop()
 	}
 }
 
 // finish waits a moment for what is under way, and stores the results.
 func (d *deliverer) finish() error {
-	late := time.NewTimer(targetGrace)
-	defer late.Stop()
+	late := time.After(targetGrace)
 	for d.under > 0 {
 		select {
 		case r := <-d.results:
 			d.record(r)
-		case <-late.C:
+		case <-late:
 			return d.save(context.Background())
 		}
 	}

@@ -210,15 +210,13 @@ func (s *Targets) Run(ctx context.Context) error {
 			continue
 		}
 		life, end := context.WithCancel(ctx)
-		if moved != nil {
-			supervise.Go(s.log, "lead", func() {
-				select {
-				case <-moved:
-					end()
-				case <-life.Done():
-				}
-			})
-		}
+		supervise.Go(s.log, "lead", func() {
+			select {
+			case <-moved:
+				end()
+			case <-life.Done():
+			}
+		})
 		err := supervise.UnlessEnded(life, unlessLost(deliver(life, s, token)))
 		end()
 		if err != nil {

@@ -46,8 +46,7 @@ func (s *visitTable) Load(ctx context.Context, projects ...string) error {
 		supervise.Go(s.log, "visits", s.readWanted)
 	}
 	s.mu.Unlock()
-	late := time.NewTimer(visitPatience)
-	defer late.Stop()
+	late := time.After(visitPatience)
 	for _, state := range reads {
 		s.mu.Lock()
 		read := state.read
@@ -55,7 +54,7 @@ func (s *visitTable) Load(ctx context.Context, projects ...string) error {
 		if read != nil {
 			select {
 			case <-read:
-			case <-late.C:
+			case <-late:
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()
