@@ -103,26 +103,23 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, 
 		Project: actor.Project, Repeats: true,
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := a.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+	return s, a.audit.change(ctx, change, func(e *domain.AuditEntry) error {
 		return a.store.AddSession(ctx, e, s, maxSessions)
-	})
-	if err != nil {
-		return domain.Session{}, err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var others []domain.Session
-	for _, other := range a.sessions {
-		if other.Account == s.Account {
-			others = append(others, other.Session)
+	}, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		var others []domain.Session
+		for _, other := range a.sessions {
+			if other.Account == s.Account {
+				others = append(others, other.Session)
+			}
 		}
-	}
-	slices.SortFunc(others, newestFirst)
-	for _, ended := range others[min(len(others), maxSessions-1):] { // the store has ended the same ones
-		a.dropSession(a.sessions[ended.ID])
-	}
-	a.sessions[s.ID] = &sessionEntry{s, newHolder()}
-	return s, nil
+		slices.SortFunc(others, newestFirst)
+		for _, ended := range others[min(len(others), maxSessions-1):] { // the store has ended the same ones
+			a.dropSession(a.sessions[ended.ID])
+		}
+		a.sessions[s.ID] = &sessionEntry{s, newHolder()}
+	})
 }
 
 // newestFirst compares sessions by the time at which they began, as it is stored.

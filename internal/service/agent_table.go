@@ -91,15 +91,14 @@ func (t *agentTable) find(id string) *agentEntry {
 	return t.byID[id]
 }
 
-// label returns the label of an agent, false for an unknown id.
-func (t *agentTable) label(id string) (label string, known bool) {
+// label returns the label of an agent, "" for an unknown id.
+func (t *agentTable) label(id string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.byID[id]
-	if e == nil {
-		return "", false
+	if e := t.byID[id]; e != nil {
+		return e.record.Label
 	}
-	return e.record.Label, true
+	return ""
 }
 
 // nameOf returns who has made a change, as people read it: the label of an agent, or the name of a token or person.
@@ -107,8 +106,7 @@ func (t *agentTable) nameOf(a domain.Actor) string {
 	if a.AgentID == "" {
 		return domain.CutText(a.Who)
 	}
-	label, _ := t.label(a.AgentID)
-	return cmp.Or(label, a.AgentID)
+	return cmp.Or(t.label(a.AgentID), a.AgentID)
 }
 
 func (t *agentTable) remove(id string) {
@@ -136,7 +134,6 @@ func (t *agentTable) touchOpen() {
 	}
 }
 
-// list returns every agent, ordered by label, then id.
 func (t *agentTable) list(registry *domain.Registry) []domain.KnownAgent {
 	t.mu.Lock()
 	agents := make([]domain.KnownAgent, 0, len(t.byID))

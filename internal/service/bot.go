@@ -132,15 +132,11 @@ func explain(err error, message string) error {
 	return domain.WrapError(domain.Internal, err, message+reason)
 }
 
+// share makes the bot that of several gateways. It stores the file's configuration in the database once; after that the
+// file is ignored, which is logged if it differs.
 func (s *Bot) share(ctx context.Context, o SharedBot, changes Changes, log *slog.Logger) error {
 	s.shared = &sharedRunner{SharedBot: o, local: s.runner, changes: changes, log: log, since: clock.Now()}
 	s.runner = s.shared
-	return s.importFile(ctx, log)
-}
-
-// importFile stores the file's configuration in the database once. After that the file is ignored, which is logged if
-// it differs.
-func (s *Bot) importFile(ctx context.Context, log *slog.Logger) error {
 	_, version, err := s.shared.Store.BotConfig(ctx)
 	if err != nil {
 		return err

@@ -198,17 +198,12 @@ func (s *sharedRunner) loop(ctx context.Context) error {
 			case <-check.C:
 				current = false
 			case <-report.C:
-				current = !s.isNews()
+				current = !s.Leader.Leads() || reflect.DeepEqual(stored(s.local.Status()), s.last().Status)
 			case <-ctx.Done():
 				return nil
 			}
 		}
 	}
-}
-
-// isNews reports whether the status of the bot, which runs here, differs from the stored one.
-func (s *sharedRunner) isNews() bool {
-	return s.Leader.Leads() && !reflect.DeepEqual(stored(s.local.Status()), s.last().Status)
 }
 
 // stored returns a status as it would be read back from the store.

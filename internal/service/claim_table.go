@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -56,11 +57,8 @@ func (t *claimTable) drop(ended func(domain.Claim) bool) {
 
 // labelled returns a claim with the current label of the agent that holds it.
 func (t *claimTable) labelled(c domain.Claim) domain.Claim {
-	if c.AgentID == "" {
-		return c
-	}
-	if label, known := t.agents.label(c.AgentID); known {
-		c.By = label
+	if c.AgentID != "" {
+		c.By = cmp.Or(t.agents.label(c.AgentID), c.By)
 	}
 	return c
 }
@@ -98,14 +96,11 @@ func (t *claimTable) now(ctx context.Context, project, id string) (*domain.Claim
 		return t.of(project, id), nil
 	}
 	c, err := t.store.Claim(ctx, project, id)
-	switch {
-	case domain.CodeOf(err) == domain.NotFound:
+	if domain.CodeOf(err) == domain.NotFound {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
 	c = t.labelled(c)
-	return &c, nil
+	return &c, err
 }
 
 // add stores the first of the claims whose story nobody has claimed, with an audit entry about that. It returns its

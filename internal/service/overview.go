@@ -132,7 +132,6 @@ type ProjectSnapshot struct {
 	alerts []domain.Alert
 }
 
-// Owners returns who works on stories.
 func (o *Overview) Owners() *domain.Owners { return o.claims.Owners(o.agents.Alive()) }
 
 // Project returns the state of one project. It asks no other project. It returns NotFound.

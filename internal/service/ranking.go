@@ -34,34 +34,17 @@ func (r *ranking[T]) rank(first, second string) (rank int, matches bool) {
 		}
 	}
 	switch {
-	case first == r.whole || second == r.whole || hasWord(first, r.whole): // "7" is 7_story_export
+	case first == r.whole || second == r.whole || strings.HasPrefix(first, r.whole+"_"): // "7" is 7_story_export
 		return 0, true
 	case strings.HasPrefix(first, r.whole) || strings.HasPrefix(second, r.whole):
 		return 1, true
-	case hasWordAfter(first, r.whole, ' ') || hasWordAfter(second, r.whole, ' ') || hasWordAfter(first, r.whole, '_'):
+	case strings.Contains(first, " "+r.whole) || strings.Contains(second, " "+r.whole) ||
+		strings.Contains(first, "_"+r.whole):
 		return 2, true
 	case strings.Contains(first, r.whole) || strings.Contains(second, r.whole):
 		return 3, true
 	}
 	return 4, true
-}
-
-func hasWord(id, word string) bool {
-	return len(id) > len(word) && id[len(word)] == '_' && strings.HasPrefix(id, word)
-}
-
-// hasWordAfter reports whether text contains word right after the character after.
-func hasWordAfter(text, word string, after byte) bool {
-	for at := 0; ; {
-		i := strings.Index(text[at:], word)
-		if i < 0 {
-			return false
-		}
-		if at += i; at > 0 && text[at-1] == after {
-			return true
-		}
-		at++
-	}
 }
 
 // takes reports whether a match of this rank could be among the best.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -165,16 +164,15 @@ func (s *Search) findTexts(ctx context.Context, boards *Boards, words []string, 
 	asked = asked[:len(asked)-found.Silent]
 	answers := make([]answer, len(asked))
 	text := strings.Join(words, " ")
-	var next atomic.Int64
 	var calls sync.WaitGroup
-	for range min(textCalls, len(answers)) {
+	slots := make(chan struct{}, textCalls)
+	for i, project := range asked {
+		slots <- struct{}{}
 		calls.Add(1)
 		supervise.Go(s.log, "search in texts", func() {
-			defer calls.Done()
-			for i := int(next.Add(1)) - 1; i < len(answers); i = int(next.Add(1)) - 1 {
-				a := &answers[i]
-				a.texts, a.total, a.err = s.servers.FindTexts(bounded, asked[i], text, limit)
-			}
+			defer func() { <-slots; calls.Done() }()
+			a := &answers[i]
+			a.texts, a.total, a.err = s.servers.FindTexts(bounded, project, text, limit)
 		})
 	}
 	calls.Wait()

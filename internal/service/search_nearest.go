@@ -1,6 +1,7 @@
 package service
 
 import (
+	"math"
 	"strings"
 	"unicode"
 
@@ -15,37 +16,31 @@ const maxNear = 20_000_000
 // nearest returns the words of the name, of a project, an agent or a story on a board, that are nearest to the folded
 // words, in their order. It returns "" if no name has something near each of them.
 func nearest(boards *Boards, all []domain.KnownAgent, words []string) (meant string) {
-	compared, best, typed := 0, -1, 10
-	for _, word := range words {
-		typed += len(word)
-	}
-	compare := func(folded string) (more bool) {
-		if compared += typed * len(folded); compared > maxNear {
-			return false
-		}
-		if near, apart := nearIn(folded, words); near != "" && (best < 0 || apart < best) {
-			meant, best = near, apart
-		}
-		return best < 0 || best > 1
-	}
+	var names []string
 	for _, p := range boards.Registry.Projects {
-		if !compare(fold.Text(p.Name)) {
-			return meant
-		}
+		names = append(names, fold.Text(p.Name))
 	}
 	for _, a := range all {
-		if !compare(fold.Text(a.Label)) {
-			return meant
-		}
+		names = append(names, fold.Text(a.Label))
 	}
 	for _, board := range boards.searched {
 		if board == nil {
 			continue
 		}
 		for _, story := range board().stories {
-			if !compare(story.name()) {
-				return meant
-			}
+			names = append(names, story.name())
+		}
+	}
+	compared, best, typed := 0, math.MaxInt, 10
+	for _, word := range words {
+		typed += len(word)
+	}
+	for _, name := range names {
+		if compared += typed * len(name); compared > maxNear || best <= 1 {
+			break
+		}
+		if near, apart := nearIn(name, words); near != "" && apart < best {
+			meant, best = near, apart
 		}
 	}
 	return meant

@@ -54,7 +54,7 @@ func (t *tail) find(q domain.EventQuery) (page domain.EventPage, ok bool) {
 		return page, false
 	}
 	found := func(e domain.Event) (done bool) {
-		if !selects(q, e) {
+		if q.Project != "" && e.Project != q.Project || q.Type != "" && e.Type != q.Type || q.Finished && !e.IsFinish() {
 			return false
 		}
 		if len(page.Events) == q.Limit {
@@ -79,11 +79,6 @@ func (t *tail) find(q domain.EventQuery) (page domain.EventPage, ok bool) {
 		}
 	}
 	return page, t.first == 0 // then all events are in memory
-}
-
-func selects(q domain.EventQuery, e domain.Event) bool {
-	return (q.Project == "" || e.Project == q.Project) && (q.Type == "" || e.Type == q.Type) &&
-		(!q.Finished || e.IsFinish())
 }
 
 // skip makes the tail start over after the id last. Readers find the skipped events in the store. The caller holds
