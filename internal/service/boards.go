@@ -2,7 +2,6 @@ package service
 
 import (
 	"cmp"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,12 +38,10 @@ func newBoards(registry *domain.Registry, states []*pipelineState, changes int, 
 		Pipelines: make([]domain.ProjectPipeline, n), Charts: make([]domain.Charts, n),
 		searched: make([]func() *searchedBoard, n),
 	}
-	alerts := make([][]domain.Alert, n)
 	for i, state := range states {
 		b.Pipelines[i], b.Charts[i] = state.show(age), state.known.charts
-		alerts[i], b.searched[i] = state.alerts(), state.known.searched
+		b.alerts, b.searched[i] = append(b.alerts, state.alerts()...), state.known.searched
 	}
-	b.alerts = slices.Concat(alerts...)
 	b.Together = domain.SumCharts(b.Charts)
 	b.took = time.Since(began)
 	return b

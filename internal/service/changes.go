@@ -133,6 +133,14 @@ func retry[T any](ctx context.Context, change func() (T, error), stale ...*reloa
 	return change()
 }
 
+// notFound returns err, with another message if it is NotFound.
+func notFound(err error, message string) error {
+	if domain.CodeOf(err) == domain.NotFound {
+		return domain.WrapError(domain.NotFound, err, message)
+	}
+	return err
+}
+
 func refresh(ctx context.Context, topics ...*reloader) error {
 	for _, r := range topics {
 		if err := r.refresh(ctx); err != nil {

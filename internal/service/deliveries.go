@@ -69,14 +69,8 @@ func (s Deliveries) Digest(ctx context.Context, id string, limit int) (
 	g domain.DigestRecord, past []domain.PastEvent, err error,
 ) {
 	var events []domain.Event
-	if g, err = s.targets.store.Digest(ctx, id); err != nil {
-		if domain.CodeOf(err) == domain.NotFound {
-			err = domain.Errorf(domain.NotFound, "there is no such digest")
-		}
-		return g, nil, err
-	}
-	if len(g.Rules.Events) == 0 {
-		return g, nil, nil
+	if g, err = s.targets.store.Digest(ctx, id); err != nil || len(g.Rules.Events) == 0 {
+		return g, nil, notFound(err, "there is no such digest")
 	}
 	for after := g.After; after < g.Upto && len(events) < limit; {
 		page, err := s.targets.events.Page(ctx, domain.EventQuery{After: after, Limit: 1000})

@@ -45,18 +45,12 @@ func (s *Agents) UnusedJoinTokens(ctx context.Context) ([]domain.JoinToken, erro
 // JoinToken returns the state of an issued token. It returns NotFound for one that was revoked or never issued.
 func (s *Agents) JoinToken(ctx context.Context, hash string) (domain.JoinToken, error) {
 	t, err := s.store.Token(ctx, hash)
-	if domain.CodeOf(err) == domain.NotFound {
-		err = domain.WrapError(domain.NotFound, err, "this join token was revoked or never issued")
-	}
-	return t, err
+	return t, notFound(err, "this join token was revoked or never issued")
 }
 
 // RevokeJoinToken revokes an unused token. It returns NotFound when there is no unused one with that hash.
 func (s *Agents) RevokeJoinToken(ctx context.Context, hash string) error {
 	change := domain.Change{Action: domain.JoinTokenRevoked, Subject: shortHash(hash)}
 	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.RevokeToken(ctx, e, hash) })
-	if domain.CodeOf(err) == domain.NotFound {
-		return domain.WrapError(domain.NotFound, err, "this join token has already been used or revoked")
-	}
-	return err
+	return notFound(err, "this join token has already been used or revoked")
 }

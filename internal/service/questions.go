@@ -142,10 +142,7 @@ func ParseQuestionID(text string) (int64, error) {
 // Get returns a question as it is now. It returns NotFound.
 func (s *Questions) Get(ctx context.Context, id int64) (domain.Question, error) {
 	q, err := s.store.Question(ctx, id)
-	if domain.CodeOf(err) == domain.NotFound {
-		return q, domain.Errorf(domain.NotFound, "there is no such question")
-	}
-	return q.At(clock.Now()), err
+	return q.At(clock.Now()), notFound(err, "there is no such question")
 }
 
 // List returns the newest questions, newest first.

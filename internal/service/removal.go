@@ -98,10 +98,7 @@ func (s *Projects) KeepRemoval(ctx context.Context, r domain.Removal) (id string
 // when the name has been taken.
 func (s *Projects) UndoRemoval(ctx context.Context, id string) (r domain.Removal, agents int, err error) {
 	if r, err = s.store.TakeRemoval(ctx, id, clock.Now().Add(-undoLife)); err != nil {
-		if domain.CodeOf(err) == domain.NotFound {
-			err = domain.WrapError(domain.NotFound, err, "This can no longer be undone. Add the project again.")
-		}
-		return r, 0, err
+		return r, 0, notFound(err, "This can no longer be undone. Add the project again.")
 	}
 	agents, err = s.Restore(ctx, r)
 	return r, agents, err

@@ -167,9 +167,8 @@ func newProjects(o Options, audit *Audit, agents *agentTable, access *Access, cl
 func newVisits(o Options, projects *Projects, news *waiters) *Visits {
 	s := &Visits{visitTable: visitTable{
 		store: o.Store, changes: o.Changes, leader: o.Leadership, projects: projects, news: news, log: o.Log,
-	}}
+	}, observed: observations{queue: map[string]observation{}, news: make(chan struct{}, 1)}}
 	s.forget()
-	s.observed = observations{queue: map[string]observation{}, news: make(chan struct{}, 1)}
 	return s
 }
 

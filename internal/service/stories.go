@@ -126,10 +126,7 @@ func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Sto
 		return story, nil
 	}
 	name, err := s.store.StoryName(ctx, project, id)
-	if domain.CodeOf(err) == domain.NotFound {
-		err = domain.Errorf(domain.NotFound, "project '%s' has no story '%s'", project, id)
-	}
-	return domain.Story{Name: name}, err
+	return domain.Story{Name: name}, notFound(err, "project '"+project+"' has no story '"+id+"'")
 }
 
 // Recent is Get for pages that refresh themselves: readers of a story at the same time share one call. The result must
