@@ -86,7 +86,7 @@ func (f backlogRules) unit(file string) string {
 	return ""
 }
 
-func (f backlogRules) stories(unit string, files Files) ([]entry, error) {
+func (f backlogRules) stories(unit string, files Files, _ []entry) ([]entry, error) {
 	place, file, _ := strings.Cut(unit, " ")
 	content, err := contentOf(files, file)
 	if content == nil {

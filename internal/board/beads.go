@@ -163,7 +163,7 @@ func (f *beadsRules) issues(content []byte) (issues []json.RawMessage, err error
 // beadsOthers are types of issues that are no work.
 var beadsOthers = []looseText{"agent", "role", "message", "convoy"}
 
-func (f *beadsRules) stories(_ string, files Files) (entries []entry, err error) {
+func (f *beadsRules) stories(_ string, files Files, _ []entry) (entries []entry, err error) {
 	list, err := f.issues(files.Read(beadsFile))
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func (f bmadRules) unit(file string) string {
 	return ""
 }
 
-func (f bmadRules) stories(_ string, files Files) (entries []entry, err error) {
+func (f bmadRules) stories(_ string, files Files, _ []entry) (entries []entry, err error) {
 	content, err := contentOf(files, f.status)
 	if content == nil {
 		return nil, err
@@ -83,22 +83,22 @@ func (f bmadRules) stories(_ string, files Files) (entries []entry, err error) {
 		if id == "" || isNoStory(id) {
 			continue
 		}
-		entries = append(entries, entry{id, bmadStage(status), func() *record { return f.record(files, id, status) }})
+		e := entry{id: id, stage: bmadStage(status), raw: []byte(status), text: path.Join(f.texts, id+".md")}
+		e.record = func() *record {
+			r := &record{path: f.status, status: f.status, version: []byte(status)}
+			r.front, _ = json.Marshal(map[string]string{"status": status}) // texts can be encoded
+			if path.Dir(e.text) == f.texts {
+				if own := files.Read(e.text); own != nil {
+					d := splitDocument(own)
+					r.path, r.name, r.tasks, r.body = e.text, heading(d.body, 1), d.tasks(), string(d.body)
+					r.version = append(append(r.version, 0), own...)
+				}
+			}
+			return r
+		}
+		entries = append(entries, e)
 	}
 	return entries, nil
-}
-
-func (f bmadRules) record(files Files, id, status string) *record {
-	r := &record{path: f.status, status: f.status, version: []byte(status)}
-	r.front, _ = json.Marshal(map[string]string{"status": status}) // texts can be encoded
-	if file := path.Join(f.texts, id+".md"); path.Dir(file) == f.texts {
-		if own := files.Read(file); own != nil {
-			d := splitDocument(own)
-			r.path, r.name, r.tasks, r.body = file, heading(d.body, 1), d.tasks(), string(d.body)
-			r.version = append(append(r.version, 0), own...)
-		}
-	}
-	return r
 }
 
 const bmadKey = "development_status"

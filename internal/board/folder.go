@@ -84,7 +84,7 @@ func (f folderRules) unit(file string) string {
 	return ""
 }
 
-func (f folderRules) stories(unit string, files Files) ([]entry, error) {
+func (f folderRules) stories(unit string, files Files, _ []entry) ([]entry, error) {
 	place, dir, _ := strings.Cut(unit, " ")
 	exists := f.needs == nil && files.Has(dir+"/.")
 	for _, name := range append(f.needs, f.text, "tasks.md") {

@@ -16,7 +16,7 @@ type Past struct {
 	Unit func(path string) string
 	// Now returns the unit in which a story counts now, "" for none: it may have been in others beside that.
 	Now func(story string) string
-	// Stories returns the stages of the stories in a unit, by their ids.
+	// Stories returns the stages of the stories in a unit, by their ids. It must not be called concurrently.
 	Stories func(unit string, files Files) map[string]string
 }
 

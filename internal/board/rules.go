@@ -20,10 +20,11 @@ type rules struct {
 	stages []stageRule
 	// descend reports whether there are files of the board in a directory below the paths; nil: in none.
 	descend func(dir string) bool
-	// unit and stories are as in Past, but a directory that exists has a file ".". Stories may return errTorn with what is
-	// there so far; after any other error, what was there before still counts.
+	// unit and stories are as in Past, but a directory that exists has a file ".". Stories get what they returned for the
+	// unit before, if it is known, and take over what has not changed. They may return errTorn with what is there so far;
+	// after any other error, what was there before still counts.
 	unit    func(path string) string
-	stories func(unit string, files Files) ([]entry, error)
+	stories func(unit string, files Files, old []entry) ([]entry, error)
 	// whole is for a layout with one file, whose rules follow from it: after each change everything is read.
 	whole bool
 	// source, if not nil, is where the content of the files is from, which may have changed. It says whether that is
@@ -63,7 +64,11 @@ func contentOf(files Files, name string) ([]byte, error) {
 
 type entry struct {
 	id, stage string // the stage's key, "" for where it was before
-	record    func() *record
+	// The record follows from a part of the unit's file, which has a name in some layouts, and another file, "" for none.
+	// It is made again if one of them has changed; where raw is nil, always.
+	raw        []byte
+	part, text string
+	record     func() *record
 }
 
 // record is what the files say about a story.

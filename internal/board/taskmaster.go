@@ -18,17 +18,17 @@ import (
 const taskMasterFile = ".taskmaster/tasks/tasks.json"
 
 // taskMasterRules are those of Task Master, which has all tasks in one file, in lists with names: tags.
-type taskMasterRules struct{ several bool } // tags: ids begin with theirs
+type taskMasterRules struct {
+	several bool   // tags: ids begin with theirs
+	content []byte // the file, and the lists in it
+	tags    []taskMasterTag
+}
 
 // taskMasterTag is a list of tasks. The file of earlier versions is one.
 type taskMasterTag struct {
-	Tasks []json.RawMessage `json:"tasks"`
-	name  string
-	flat  bool // it is the file
+	name string
+	list jsonNode
 }
-
-// maxTasks is how many tasks are read: decoded they take much more memory than the file.
-const maxTasks = 100_000
 
 type taskMasterTask struct {
 	ID             looseText        `json:"id"`
@@ -59,8 +59,9 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 }
 
 func openTaskMaster(files *tree) (*rules, error) {
-	tags, err := taskMasterTags(files.Read(taskMasterFile))
-	f := taskMasterRules{len(tags) > 1}
+	content := files.Read(taskMasterFile)
+	tags, err := taskMasterTags(content)
+	f := taskMasterRules{len(tags) > 1, content, tags}
 	r := &rules{
 		paths: []string{path.Dir(taskMasterFile)}, stories: f.stories, move: f.move, whole: true,
 		unit: func(file string) string {
@@ -83,65 +84,80 @@ func openTaskMaster(files *tree) (*rules, error) {
 
 // taskMasterTags returns the lists of a file, ordered by their names.
 func taskMasterTags(content []byte) (tags []taskMasterTag, err error) {
-	if err := checkJSON(content); err != nil {
-		return nil, err
+	file, err := parseJSON(content, 0, 3)
+	if err != nil || file.members == nil {
+		return nil, cmp.Or(err, errJSON)
 	}
-	var lists map[string]taskMasterTag
-	if err := decodeLoosely(content, &lists); err != nil || lists == nil {
-		return nil, cmp.Or(err, errors.New("the file is no JSON object"))
+	if file.member("tasks").items != nil {
+		return []taskMasterTag{{"master", file}}, nil
 	}
-	file := taskMasterTag{name: "master", flat: true}
-	if list, is := lists["tasks"]; is && list.Tasks == nil {
-		_ = decodeLoosely(content, &file) // it is JSON
-	}
-	if file.Tasks != nil {
-		lists = map[string]taskMasterTag{file.name: file}
+	lists := map[string]jsonNode{}
+	for _, m := range file.members {
+		lists[m.name] = m.value
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(lists), compareNatural) {
-		if tag := lists[name]; tag.Tasks != nil {
-			tag.name = name
-			tags = append(tags, tag)
+		if lists[name].member("tasks").items != nil {
+			tags = append(tags, taskMasterTag{name, lists[name]})
 		}
-	}
-	count := 0
-	for _, tag := range tags {
-		count += len(tag.Tasks)
-	}
-	if count > maxTasks {
-		return nil, errors.New("the file has more than 100,000 tasks")
 	}
 	return tags, nil
 }
 
-func (f taskMasterRules) stories(_ string, files Files) (entries []entry, err error) {
+// stories decodes only those tasks that have changed: of 10,000 all would take 0.1 s.
+func (f taskMasterRules) stories(_ string, files Files, old []entry) (entries []entry, err error) {
 	content, err := contentOf(files, taskMasterFile)
 	if content == nil {
 		return nil, err
 	}
-	tags, err := taskMasterTags(content)
-	if err != nil {
-		return nil, errTorn
+	tags := f.tags
+	if len(tags) == 0 || len(content) == 0 || &content[0] != &f.content[0] { // of another content, which is elsewhere
+		if tags, err = taskMasterTags(content); err != nil {
+			return nil, errTorn
+		}
 	}
+	var places map[string]int // of old
+	next := 0                 // which of old may be the next one
 	for _, tag := range tags {
-		for _, raw := range tag.Tasks {
-			t := readTask(raw)
+		for _, at := range tag.list.member("tasks").items {
+			raw := content[at.start:at.end]
+			if next < len(old) && old[next].part == tag.name && bytes.Equal(old[next].raw, raw) {
+				e := old[next]
+				e.raw, e.record = raw, func() *record { return readTaskMasterTask(raw).record(raw) }
+				entries, next = append(entries, e), next+1
+				continue
+			}
+			t := readTaskMasterTask(raw)
+			if t == nil {
+				return nil, errTorn
+			}
 			if t.ID == "" {
 				continue
 			}
-			id := string(t.ID)
+			e := entry{id: limit(string(t.ID)), part: tag.name, raw: raw, record: func() *record { return t.record(raw) }}
 			if f.several {
-				id = tag.name + "/" + id
+				e.id = limit(tag.name + "/" + string(t.ID))
 			}
-			stage, _ := t.stage()
-			entries = append(entries, entry{limit(id), stage, func() *record { return t.record(raw) }})
+			e.stage, _ = t.stage()
+			entries = append(entries, e)
+			if places == nil {
+				places = placesOf(old)
+			}
+			if place, known := places[e.id]; known {
+				next = place + 1
+			}
 		}
 	}
 	return entries, nil
 }
 
-func readTask(raw json.RawMessage) (t taskMasterTask) {
-	_ = decodeLoosely(raw, &t) // it is JSON
-	return t
+// readTaskMasterTask returns nil if that is no JSON. What has another type than it should is left out.
+func readTaskMasterTask(raw []byte) *taskMasterTask {
+	var t taskMasterTask
+	var syntax *json.SyntaxError
+	if errors.As(json.Unmarshal(raw, &t), &syntax) {
+		return nil
+	}
+	return &t
 }
 
 // stage returns the task's stage, "" for where it was, and why it is blocked.
@@ -190,29 +206,36 @@ func (f taskMasterRules) move(id string, _ *record, content []byte, to stageRule
 		if f.several {
 			number, is = strings.CutPrefix(id, tag.name+"/")
 		}
-		at := slices.IndexFunc(tag.Tasks, func(raw json.RawMessage) bool { return string(readTask(raw).ID) == number })
-		if !is || at < 0 {
-			continue
+		if task := tag.task(content, number); is && task.members != nil {
+			return tag.move(content, task, to)
 		}
-		list := jsonValue{content, 0, len(content)}
-		if !tag.flat {
-			list = list.member(tag.name)
-		}
-		return moveTask(list, list.member("tasks").members()[at].jsonValue, to)
 	}
 	return nil, errChanged
 }
 
-func moveTask(list, task jsonValue, to stageRule) ([]byte, error) {
+func (tag taskMasterTag) move(content []byte, task jsonNode, to stageRule) ([]byte, error) {
 	now, _ := json.Marshal(time.Now().UTC().Format("2006-01-02T15:04:05.000Z")) // a text can be encoded
 	status, _ := json.Marshal(to.key)
-	edits := []textEdit{task.set("status", status), task.set("updatedAt", now)}
-	if metadata := list.member("metadata"); metadata.end > 0 && list.text[metadata.start] == '{' {
-		edits = append(edits, metadata.set("lastModified", now))
+	edits := []textEdit{task.set(content, "status", status), task.set(content, "updatedAt", now)}
+	if metadata := tag.list.member("metadata"); metadata.members != nil {
+		edits = append(edits, metadata.set(content, "lastModified", now))
 	}
-	changed := applyEdits(list.text, edits)
+	changed := applyEdits(content, edits)
 	if !json.Valid(changed) {
 		return nil, domain.Errorf(domain.Conflict, "the file can only be changed by hand")
 	}
 	return changed, nil
+}
+
+// task returns the task of the list with that id, zero if there is none.
+func (tag taskMasterTag) task(content []byte, id string) jsonNode {
+	for _, item := range tag.list.member("tasks").items {
+		task, err := parseJSON(content[:item.end], item.start, 1)
+		var text looseText
+		at := task.member("id")
+		if err == nil && at.end > 0 && json.Unmarshal(content[at.start:at.end], &text) == nil && string(text) == id {
+			return task
+		}
+	}
+	return jsonNode{}
 }

@@ -1,7 +1,9 @@
 package board
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -159,6 +161,36 @@ func TestAFileOfTasksThatIsTooMuchIsRefused(t *testing.T) {
 	}
 }
 
+// TestTasksAreThoseOfAFirstReadWhateverHasChanged, though only those that have are decoded.
+func TestTasksAreThoseOfAFirstReadWhateverHasChanged(t *testing.T) {
+	task := func(id int, status string) string {
+		return fmt.Sprintf(`{"id":%d,"title":"T%d","status":%q}`, id, id, status)
+	}
+	file := func(tasks ...string) pastFiles {
+		return pastFiles{taskMasterFile: `{"a":{"tasks":[` + strings.Join(tasks, ",") + `]},"a/b":{"tasks":[` + task(1, "done") + `]}}`}
+	}
+	f := taskMasterRules{several: true}
+	show := func(entries []entry, err error) (text string) {
+		for _, e := range entries {
+			r := e.record()
+			text += fmt.Sprintln(e.id, e.stage, r.name, r.blocked, string(r.version))
+		}
+		return text + fmt.Sprint(err)
+	}
+	one, two, three := task(1, "done"), task(2, "pending"), task(3, "blocked")
+	var old []entry
+	for _, files := range []pastFiles{
+		file(one, two, three), file(one, task(2, "review"), three), file(one, three), file(two, one, three), file(one, one, two), file(),
+		file(three, "17", two, "{}", one), file(one, `{"id":`), file(task(1, "review"), task(2, "done"), task(3, "done"), task(4, "done")),
+	} {
+		entries, err := f.stories("", files, old)
+		if got, want := show(entries, err), show(f.stories("", files, nil)); got != want {
+			t.Errorf("after other tasks\n%s\nat once\n%s", got, want)
+		}
+		old = entries
+	}
+}
+
 // FuzzJSON: the values that are found are those that a decoder finds.
 func FuzzJSON(f *testing.F) {
 	for _, text := range []string{
@@ -168,10 +200,16 @@ func FuzzJSON(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		n, err := parseJSON(text, 0, 2)
 		if !json.Valid(text) {
 			return
 		}
-		n := jsonValue{text, 0, len(text)}
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if string(text[n.start:n.end]) != string(bytes.TrimSpace(text)) {
+			t.Errorf("%q: %q", text, text[n.start:n.end])
+		}
 		var members map[string]json.RawMessage
 		if json.Unmarshal(text, &members) == nil {
 			for name, value := range members {
@@ -181,8 +219,8 @@ func FuzzJSON(f *testing.F) {
 			}
 		}
 		var items []json.RawMessage
-		if json.Unmarshal(text, &items) == nil && len(items) != len(n.members()) {
-			t.Errorf("%q: %d items", text, len(n.members()))
+		if json.Unmarshal(text, &items) == nil && len(items) != len(n.items) {
+			t.Errorf("%q: %d items", text, len(n.items))
 		}
 	})
 }

@@ -153,6 +153,9 @@ func (t *tree) modified(name string) time.Time {
 	return time.Unix(0, t.read[name].modified)
 }
 
+// isSettled reports whether any later change to a file, last changed at a time in nanoseconds, shows in its identity.
+func isSettled(changed int64, now time.Time) bool { return now.UnixNano()-changed >= int64(coarseTick) }
+
 func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity, err error) {
 	files = map[string]identity{}
 	var visit func(name string) error

@@ -24,6 +24,7 @@ type units struct {
 	sweeps bool // the first scan removes the temporary files that a killed process has left
 	files  map[string]identity
 	units  map[string]*unit
+	order  []string // the names of units, nil when they are to be sorted, which takes long
 	others []string // stages met that the rules do not have
 	stages []*stage
 	again  time.Time             // as due
@@ -128,9 +129,13 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		if !is {
 			continue
 		}
-		was := cmp.Or(s.units[name], &unit{name: name})
-		if s.units[name] = was.load(s, rules, tree); s.units[name] == nil {
+		was, known := s.units[name]
+		now := cmp.Or(was, &unit{name: name}).load(s, rules, tree, settled)
+		if s.units[name] = now; now == nil {
 			delete(s.units, name)
+		}
+		if known != (now != nil) {
+			s.order = nil
 		}
 	}
 	s.build(rules, settled)
@@ -172,7 +177,10 @@ func (s *units) build(rules *rules, settled bool) {
 	}
 	next := &index{rules: rules, units: make(map[string]string, len(s.files))}
 	lists := make([][]*file, len(stages))
-	for _, name := range slices.SortedFunc(maps.Keys(s.units), compareNatural) {
+	if s.order == nil {
+		s.order = slices.SortedFunc(maps.Keys(s.units), compareNatural)
+	}
+	for _, name := range s.order {
 		for i := range s.units[name].stories {
 			story := &s.units[name].stories[i]
 			f := story.file
@@ -234,11 +242,19 @@ func (s *units) create(string, string, string) (id string, changed fileSet, err 
 // past follows the same rules as the present, but for files that are being written.
 func (s *units) past() Past {
 	known := s.index.Load()
+	var last string // unit
+	var entries []entry
 	return Past{
 		Paths: known.rules.paths, Config: known.rules.config, Unit: known.rules.unit,
 		Now: func(story string) string { return known.units[story] },
 		Stories: func(unit string, files Files) map[string]string {
-			found, _ := known.rules.stories(unit, files) // what is there so far
+			if unit != last {
+				last, entries = unit, nil
+			}
+			found, err := known.rules.stories(unit, files, entries)
+			if err == nil {
+				entries = found
+			}
 			stages := make(map[string]string, len(found))
 			for _, e := range found {
 				if i := known.stage(e.stage); i >= 0 && stages[e.id] == "" {

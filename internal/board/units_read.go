@@ -22,7 +22,7 @@ func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
 	if unit == "" {
 		return e, 0, fs.ErrNotExist
 	}
-	entries, err := known.rules.stories(unit, tree)
+	entries, err := known.rules.stories(unit, tree, nil)
 	if err != nil && !errors.Is(err, errTorn) {
 		return e, 0, domain.WrapError(domain.Unavailable, err, "the story's file cannot be read: "+err.Error())
 	}
