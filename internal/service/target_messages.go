@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/wire"
 )
@@ -35,21 +36,23 @@ func alertsID(upto int64, at time.Time) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// lastYear is the last that JSON's times can have.
-const lastYear = 9999
+// dated returns a time of a project server's as JSON can have it: of years after 9999 the other time.
+func dated(at, instead time.Time) time.Time {
+	if at.Year() > 9999 {
+		return instead
+	}
+	return at
+}
 
 func (m messages) event(t *domain.Target, e domain.Event) domain.Message {
 	kind, d, words := e.Type.Kind(), e.Details(), domain.StageWords(m.pipelines.StageWord)
-	at := e.At
-	if at.Year() > lastYear {
-		at = e.ReceivedAt
-	}
 	path := "/projects/" + url.PathEscape(e.Project)
 	if d.StoryID != "" {
 		path += "/stories/" + url.PathEscape(d.StoryID)
 	}
 	return domain.Message{
-		ID: m.id(t, strconv.FormatInt(e.ID, 10)), Type: string(e.Type), At: at, Data: e.AppendJSON(nil),
+		ID: m.id(t, strconv.FormatInt(e.ID, 10)), Type: string(e.Type), At: dated(e.At, e.ReceivedAt),
+		Data:  e.AppendJSON(nil),
 		Title: e.Project + ": " + words.Says(e, d), Text: m.messenger.Describe(e, words),
 		Link: m.link(path), Signal: kind.Signal,
 	}
@@ -59,7 +62,7 @@ func (m messages) alert(t *domain.Target, a domain.Alert) domain.Message {
 	data, _ := json.Marshal(wire.NewAlert(a)) // texts and numbers always encode
 	return domain.Message{
 		ID:   m.id(t, a.Key(), strconv.FormatInt(a.Since.UnixMilli(), 10)),
-		Type: "alert." + string(a.Kind), At: a.Since, Data: data,
+		Type: "alert." + string(a.Kind), At: dated(a.Since, clock.Now()), Data: data,
 		Title: cmp.Or(a.Project, "Switchyard") + ": " + a.Kind.Word(),
 		Text:  oneLine(a.Text()), Link: m.link(a.Link()), Signal: a.Kind.Signal(),
 	}
@@ -157,7 +160,7 @@ func (m messages) digest(
 			lines = append(lines, fmt.Sprintf("and %d more", len(alerts)-i))
 		}
 		if len(r.Alerts) < domain.MaxAlerts {
-			r.Alerts = append(r.Alerts, domain.DigestAlert{Key: a.Key(), Text: text, Link: a.Link(), Since: a.Since})
+			r.Alerts = append(r.Alerts, domain.DigestAlert{Key: a.Key(), Text: text, Link: a.Link(), Since: dated(a.Since, now)})
 		}
 		signal = domain.SignalCaution
 	}
