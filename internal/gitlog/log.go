@@ -197,10 +197,19 @@ func (l *Log) read(ctx context.Context, next map[string][]*wire.Commit, ids []st
 	if err != nil {
 		return err
 	}
-	commits := map[string]*wire.Commit{}
+	counted, commits := map[string]*wire.Commit{}, map[string]*wire.Commit{}
+	for _, list := range l.commits {
+		for _, commit := range list {
+			counted[commit.Hash] = commit
+		}
+	}
 	for _, list := range found {
 		for _, commit := range list {
-			commits[commit.Hash] = commit
+			if known := counted[commit.Hash]; known != nil && known.Files > 0 { // to count takes git a hundred times as long
+				*commit = *known
+			} else {
+				commits[commit.Hash] = commit
+			}
 		}
 	}
 	if err := l.repository.count(ctx, commits); err != nil {
