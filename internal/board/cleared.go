@@ -26,11 +26,13 @@ func (s *scanner) whole(id string, end *string) (*string, error) {
 
 // keepCleared remembers a story's merge failure, which was cleared.
 func (s *scanner) keepCleared(id string, file *storyFile) {
+	front, _ := parseFrontMatter(splitDocument(file.content)) // it is empty where it cannot be read
+	failure := readFacts(front, nil).mergeFailure
+	if failure == "" {
+		return
+	}
 	if s.cleared == nil || len(s.cleared) >= maxCleared {
 		s.cleared = map[string]string{}
 	}
-	front, _ := parseFrontMatter(splitDocument(file.content)) // it is empty where it cannot be read
-	if failure := readFacts(front, nil).mergeFailure; failure != "" {
-		s.cleared[id] = failure
-	}
+	s.cleared[id] = failure
 }

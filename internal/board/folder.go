@@ -157,7 +157,7 @@ func (f folderRules) boxes(content []byte) (tasks []Task, doing bool) {
 		start := at
 		at, line = at+len(raw), line+1
 		text := strings.TrimRight(string(raw), "\r\n")
-		if !f.fences && fence.has(strings.Trim(text, " \t")) {
+		if !f.fences && fence.has(strings.TrimSpace(text)) {
 			continue
 		}
 		box := boxLine.FindStringSubmatchIndex(text)

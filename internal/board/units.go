@@ -35,7 +35,15 @@ type units struct {
 type index struct {
 	rules  *rules
 	stages []stageRule
-	units  map[string]string // by story
+	units  map[string]*unit // by story
+}
+
+// unit returns the name of a story's unit, "" if it is in none.
+func (x *index) unit(story string) string {
+	if u := x.units[story]; u != nil {
+		return u.name
+	}
+	return ""
 }
 
 func (s *units) due() time.Time { return s.again }
@@ -175,7 +183,7 @@ func (s *units) build(rules *rules, settled bool) {
 			ruled[fold(rule.key)] = i
 		}
 	}
-	next := &index{rules: rules, units: make(map[string]string, len(s.files))}
+	next := &index{rules: rules, units: make(map[string]*unit, len(s.files))}
 	lists := make([][]*file, len(stages))
 	if s.order == nil {
 		s.order = slices.SortedFunc(maps.Keys(s.units), compareNatural)
@@ -184,10 +192,10 @@ func (s *units) build(rules *rules, settled bool) {
 		for i := range s.units[name].stories {
 			story := &s.units[name].stories[i]
 			f := story.file
-			if next.units[f.id] != "" {
+			if next.units[f.id] != nil {
 				continue
 			}
-			next.units[f.id] = name
+			next.units[f.id] = s.units[name]
 			if story.key == "" { // where it was
 				story.key = stages[0].key
 				if f.story == nil {
@@ -246,7 +254,7 @@ func (s *units) past() Past {
 	var entries []entry
 	return Past{
 		Paths: known.rules.paths, Config: known.rules.config, Unit: known.rules.unit,
-		Now: func(story string) string { return known.units[story] },
+		Now: known.unit,
 		Stories: func(unit string, files Files) map[string]string {
 			if unit != last {
 				last, entries = unit, nil

@@ -24,7 +24,7 @@ const (
 // lock makes the lock directory of the layout's tool.
 func (s *units) lock(id string) (unlock func(), err error) {
 	known := s.index.Load()
-	if known.rules.lock == nil || known.units[id] == "" {
+	if known.rules.lock == nil || known.units[id] == nil {
 		return func() {}, nil
 	}
 	root, err := os.OpenRoot(s.dir)
@@ -33,9 +33,11 @@ func (s *units) lock(id string) (unlock func(), err error) {
 	}
 	name := known.rules.lock(id)
 	for until := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
-		err := root.MkdirAll(path.Dir(name), 0o777)
-		if err == nil {
-			err = root.Mkdir(name, 0o777)
+		err := root.Mkdir(name, 0o777)
+		if errors.Is(err, fs.ErrNotExist) { // one above is made, not the whole board
+			if err = root.Mkdir(path.Dir(name), 0o777); err == nil || errors.Is(err, fs.ErrExist) {
+				err = root.Mkdir(name, 0o777)
+			}
 		}
 		if err == nil {
 			return func() {
@@ -96,7 +98,7 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 		if r.blocked != "" {
 			return nil, domain.Errorf(domain.Invalid, "blocked: the board's own tool says so; it is to be changed there")
 		}
-		exists := func(id string) bool { return known.units[id] != "" }
+		exists := func(id string) bool { return known.units[id] != nil }
 		if err := s.notes.set(story.ID, strings.TrimSpace(*c.Blocked), exists); err != nil {
 			return nil, err
 		}
@@ -104,7 +106,7 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 	if known.rules.source != nil || c.Blocked != nil {
 		return nil, nil
 	}
-	return fileSet{known.units[story.ID]: {r.path: true, cmp.Or(r.status, r.path): true}}, nil
+	return fileSet{known.unit(story.ID): {r.path: true, cmp.Or(r.status, r.path): true}}, nil
 }
 
 func (x *index) move(tree *tree, id string, r *record, from, to int) error {

@@ -19,10 +19,10 @@ func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
 		}
 	}
 	unit := known.units[id]
-	if unit == "" {
+	if unit == nil {
 		return e, 0, fs.ErrNotExist
 	}
-	entries, err := known.rules.stories(unit, tree, nil)
+	entries, err := known.rules.stories(unit.name, tree, unit.entries)
 	if err != nil && !errors.Is(err, errTorn) {
 		return e, 0, domain.WrapError(domain.Unavailable, err, "the story's file cannot be read: "+err.Error())
 	}
