@@ -62,6 +62,14 @@ func (db questions) AddQuestion(
 	}
 	same := false
 	err = db.Tx(ctx, topics{domain.TopicQuestions}, func(ctx context.Context, tx *sql.Tx) error {
+		if q.ToolKey != "" {
+			err := Exec(ctx, tx, `UPDATE questions SET state = 'expired', ended_at_ms = expires_at_ms
+				WHERE asker = $1 AND tool_key = $2 AND state = 'open' AND expires_at_ms <= $3`,
+				q.Asker, q.ToolKey, q.AskedAt.UnixMilli())
+			if err != nil {
+				return err
+			}
+		}
 		var all, own, ended int
 		err := tx.QueryRowContext(ctx, `SELECT COUNT(CASE WHEN ended_at_ms = 0 AND expires_at_ms > $2 THEN 1 END),
 			COUNT(CASE WHEN ended_at_ms = 0 AND expires_at_ms > $2 AND asker = $1 THEN 1 END),
@@ -72,12 +80,6 @@ func (db questions) AddQuestion(
 			return err
 		}
 		if q.ToolKey != "" {
-			err := Exec(ctx, tx, `UPDATE questions SET state = 'expired', ended_at_ms = expires_at_ms
-				WHERE asker = $1 AND tool_key = $2 AND state = 'open' AND expires_at_ms <= $3`,
-				q.Asker, q.ToolKey, q.AskedAt.UnixMilli())
-			if err != nil {
-				return err
-			}
 			added, err = scanQuestion(tx.QueryRowContext(ctx, "SELECT "+questionColumns+
 				" FROM questions WHERE asker = $1 AND tool_key = $2 AND state = 'open'", q.Asker, q.ToolKey))
 			if same = err == nil; same || unlessMissing(err) != nil {

@@ -215,6 +215,9 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (found []place, err e
 		}
 	}
 	projects, err := AllRows(ctx, tx, ScanOne[string], "SELECT DISTINCT project FROM feed_cursors")
+	if err != nil {
+		return nil, err
+	}
 	for _, project := range projects {
 		if !strings.Contains(fold.Text(project), text) {
 			continue

@@ -103,6 +103,9 @@ func (db *DB) Load(
 		if _, err := tx.Exec(ctx, "LOCK TABLE stream, "+strings.Join(names, ", ")); err != nil {
 			return err
 		}
+		if err := checkEmpty(ctx, tx); err != nil { // somebody may have written since it was opened
+			return err
+		}
 		if db.indexed { // it is created in a fraction of the time that adding to it takes
 			if _, err := tx.Exec(ctx, "DROP INDEX texts_of_words, stories_of_words"); err != nil {
 				return err
