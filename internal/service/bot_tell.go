@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -64,5 +65,9 @@ func (s *sharedRunner) Tell(ctx context.Context, t domain.Telling) error {
 	if s.Leader.Leads() {
 		return s.local.Tell(ctx, t)
 	}
-	return s.ask(ctx, string(domain.EncodeJSON(t)))
+	text, err := json.Marshal(t) // its times come from a project server
+	if err != nil {
+		return err
+	}
+	return s.ask(ctx, string(text))
 }

@@ -90,8 +90,9 @@ func Stages(layout string, list []Stage) []domain.Stage {
 	return stages
 }
 
-// lastDate is the end of the year 9999 in Unix milliseconds, the last that dates can represent.
-const lastDate = 253402300799999
+// lastDate is in Unix milliseconds a day before the end of the year 9999, which in no time zone is beyond the last date
+// that JSON can have.
+const lastDate = 253402214399999
 
 // reason returns why a story is blocked or its merge failed, "" for null.
 func reason(text *string) string {
