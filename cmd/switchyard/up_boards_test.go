@@ -213,7 +213,7 @@ func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
 		t.Errorf("of directories of boards: %v: %s", err, got)
 	}
 	for args, want := range map[string]string{
-		"layouts DIR/code":            "No board in DIR/code\nswitchyard: none of the directories has a board; looked for " + board.Sought() + "\n",
+		"layouts DIR/code":            "No board in DIR/code\nswitchyard: none of the directories has a board; looked for stages, openspec, spec-kit, kiro, backlog.md, task-master, bmad (beads only with switchyard project --layout)\n",
 		"layouts DIR":                 "No board in DIR; for the directories in it: switchyard layouts DIR/*\n",
 		"layouts DIR/none":            "No board in DIR/none, which does not exist\n",
 		"up --listen=localhost:0 DIR": board.Sought() + "; for the directories in it: switchyard up DIR/*\n",

@@ -42,14 +42,6 @@ type StageTime struct {
 	Visits int // the number of visits; the median is 0 if there are none
 }
 
-// Finishes reports whether a transition from one stage to another finishes a story: it goes from the stages of work
-// (see WorkStages), or a stage before them, to a stage after them.
-func Finishes(stages []Stage, from, to string) bool {
-	_, done := WorkStages(stages)
-	index := func(name string) int { return slices.IndexFunc(stages, func(s Stage) bool { return s.Name == name }) }
-	return index(from) < done && index(to) >= done && len(stages) > 0
-}
-
 // unknownStart means that it is unknown when work on a story began.
 const unknownStart = math.MinInt64
 

@@ -22,7 +22,8 @@ func stages(names string) []domain.Stage {
 
 const usual = "1_backlog 2_current 3_qa 4_merge 5_done 6_archived"
 
-func TestFinishes(t *testing.T) {
+// TestWhatFinishesAStory: it goes from the stages of work, or one before them, to one after them.
+func TestWhatFinishesAStory(t *testing.T) {
 	for _, c := range []struct {
 		stages, from, to string
 		want             bool
@@ -40,7 +41,10 @@ func TestFinishes(t *testing.T) {
 		{"1_new 2_doing 3_shipped", "1_new", "2_doing", false},
 		{"", "4_merge", "5_done", false},
 	} {
-		if got := domain.Finishes(stages(c.stages), c.from, c.to); got != c.want {
+		now := time.Now()
+		visits := domain.NewProjectVisits(nil, []domain.VisitEnd{{Number: 1, Stage: c.from, Next: c.to, To: now.UnixMilli()}}, nil)
+		days := visits.Charts(stages(c.stages), now).Days
+		if got := days[len(days)-1].Finished == 1; got != c.want {
 			t.Errorf("%s → %s in %q: %t", c.from, c.to, c.stages, got)
 		}
 	}

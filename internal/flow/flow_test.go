@@ -180,9 +180,9 @@ func TestForecastsAreGraded(t *testing.T) {
 	}
 }
 
-// BenchmarkGrade is the grading of 90 days of 590 stories each.
 func notKept(_ int, make func() int) int { return make() }
 
+// BenchmarkGrade is the grading of 90 days of 590 stories each.
 func BenchmarkGrade(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	past := make([]int, 180)
