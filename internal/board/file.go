@@ -9,9 +9,12 @@ import (
 	"time"
 )
 
-// coarseTick is the longest tick of a file system's clock, of those without fractions of a second. A file that changes
-// twice within one has the same times after both changes.
-const coarseTick = 2 * time.Second
+// A file that changes twice within a tick of its file system's clock has the same times after both changes. Kernels
+// advance that clock at least every 10 ms; file systems without fractions of a second have ticks of up to two.
+const (
+	tick       = 20 * time.Millisecond
+	coarseTick = 2 * time.Second
+)
 
 // identity changes with a file's content.
 type identity struct {
@@ -19,6 +22,14 @@ type identity struct {
 	size     int64
 	modified int64 // in nanoseconds
 	changed  int64 // unlike modified, it cannot be set where the system has it
+}
+
+// tick returns the time within which two contents may have the same identity.
+func (i identity) tick() time.Duration {
+	if i.changed%int64(time.Second) == 0 && i.modified%int64(time.Second) == 0 {
+		return coarseTick
+	}
+	return tick
 }
 
 // tempPrefix and tempSuffix mark the names of temporary files. The leading dot keeps them off the board.

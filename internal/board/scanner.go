@@ -190,7 +190,7 @@ func (s *scanner) readStage(st *stage, ids map[string]bool) error {
 func (f *file) load(dir *os.File, stage string, now identity) {
 	f.identity = now
 	f.modified = time.Unix(0, now.modified)
-	f.stable = time.Since(time.Unix(0, now.changed)) >= coarseTick
+	f.stable = time.Since(time.Unix(0, now.changed)) >= now.tick()
 	read, err := readRegular(dir, f.id+".md", maxFile)
 	switch {
 	case err != nil:
