@@ -60,7 +60,7 @@ func (p *ProjectVisits) apply(visits []Visit) {
 			if last := p.open[v.StoryID]; last != nil && last.Number <= v.Number {
 				delete(p.open, v.StoryID)
 			}
-			p.changeTransition(v.end())
+			p.changeTransition(endOf(&v))
 			continue
 		}
 		p.stage(v.Stage)

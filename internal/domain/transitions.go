@@ -25,7 +25,7 @@ type VisitEnd struct {
 	From, To    int64  // Unix milliseconds; From is 0 if unknown
 }
 
-func (v *Visit) end() VisitEnd {
+func endOf(v *Visit) VisitEnd {
 	e := VisitEnd{Number: v.Number, Story: StoryHash([]byte(v.StoryID)), Stage: v.Stage, Next: v.Next}
 	e.To = v.To.UnixMilli()
 	if !v.From.IsZero() {

@@ -14,17 +14,19 @@ import (
 	"switchyard/internal/wire"
 )
 
-// encodedPipeline keeps a view of the board encoded: that is done once, on first use.
-type encodedPipeline struct {
+// pipelines answers with the board, of which it keeps a view encoded: that is done once, on first use.
+type pipelines struct {
+	*server
+
 	mu   sync.Mutex
 	tag  string // of what body shows
 	most int    // how many stories
 	body []byte
 }
 
-// pipeline answers with the stages and at most ?items= stories: 304 to clients that already have them, 503 while the
+// answer answers with the stages and at most ?items= stories: 304 to clients that already have them, 503 while the
 // work directory cannot be read.
-func (s *server) pipeline(w http.ResponseWriter, r *http.Request) error {
+func (p *pipelines) answer(w http.ResponseWriter, r *http.Request) error {
 	most := math.MaxInt
 	if text := r.URL.Query().Get("items"); text != "" {
 		var err error
@@ -32,11 +34,11 @@ func (s *server) pipeline(w http.ResponseWriter, r *http.Request) error {
 			return domain.Errorf(domain.Invalid, "items: must be a number from 0")
 		}
 	}
-	view := s.Board.View()
+	view := p.Board.View()
 	if view.Err != nil {
 		return board.Unavailable(view.Err)
 	}
-	tag := `"` + s.version(view) + `"`
+	tag := `"` + p.version(view) + `"`
 	header := w.Header()
 	header.Set("ETag", tag)
 	header.Set("Cache-Control", "no-cache")
@@ -44,7 +46,7 @@ func (s *server) pipeline(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	body := s.encoded(view, tag, most)
+	body := p.encoded(view, tag, most)
 	header["Content-Type"] = web.JSONType
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // the client may be gone
@@ -52,25 +54,24 @@ func (s *server) pipeline(w http.ResponseWriter, r *http.Request) error {
 }
 
 // encoded returns the encoded pipeline, which the caller must not change.
-func (s *server) encoded(view *board.View, tag string, most int) []byte {
+func (p *pipelines) encoded(view *board.View, tag string, most int) []byte {
 	stories := 0
 	for _, stage := range view.Stages {
 		stories += len(stage.Stories)
 	}
 	most = min(most, stories)
-	p := &s.encodedPipeline
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tag != tag || p.most != most {
-		p.tag, p.most, p.body = tag, most, domain.EncodeJSON(s.encode(view.Stages, most))
+		p.tag, p.most, p.body = tag, most, domain.EncodeJSON(p.encode(view.Stages, most))
 	}
 	return p.body
 }
 
 // encode returns the pipeline with the first items of its stages, at most most in all.
-func (s *server) encode(stages []board.Stage, most int) wire.Pipeline {
+func (p *pipelines) encode(stages []board.Stage, most int) wire.Pipeline {
 	encoded := wire.Pipeline{
-		Project: s.Name, Layout: s.Board.Layout(), Path: s.Board.Path(), Branch: s.branch(), Past: s.past(),
+		Project: p.Name, Layout: p.Board.Layout(), Path: p.Board.Path(), Branch: p.branch(), Past: p.past(),
 		Stages: make([]wire.Stage, len(stages)),
 	}
 	for i, stage := range stages {

@@ -55,26 +55,25 @@ type Commits interface {
 type server struct {
 	Server
 	web.Errors
-	encodedPipeline encodedPipeline
-	texts           texts
 }
 
 // Handler returns the project server's handler: first the guards, then the token check, then the route. It does without
 // a router and request ids, because feeds are read all the time.
 func (s Server) Handler() http.Handler {
-	h := &server{Server: s, Errors: web.Errors{Log: s.Log}}
+	h := &server{s, web.Errors{Log: s.Log}}
 	return web.LimitWriteTime(web.Recover(s.Log)(web.LimitBodyTime(web.Guard(s.AllowHosts)(h.routes()))))
 }
 
 // routes is the whole route table: the handlers of each path by method. GET answers HEAD as well.
 func (s *server) routes() http.Handler {
 	handler := func(h web.HandlerFunc) http.HandlerFunc { return s.Errors.Handler(web.Plain, h) }
+	pipelines, texts := &pipelines{server: s}, &texts{board: s.Board}
 	routes := map[string]map[string]http.HandlerFunc{
 		healthPath:      {"GET": func(w http.ResponseWriter, _ *http.Request) { web.Plain(w, http.StatusOK, "ok") }},
 		"/api/events":   {"GET": handler(s.events)},
 		"/api/history":  {"GET": handler(s.history)},
-		"/api/pipeline": {"GET": handler(s.pipeline)},
-		"/api/search":   {"GET": handler(s.search)},
+		"/api/pipeline": {"GET": handler(pipelines.answer)},
+		"/api/search":   {"GET": handler(texts.search)},
 		"/api/stories":  {"POST": handler(s.createStory)},
 	}
 	story := map[string]http.HandlerFunc{"GET": handler(s.story), "PATCH": handler(s.changeStory)}

@@ -27,8 +27,10 @@ const (
 	excerptBefore, excerptLength = 60, 240
 )
 
-// texts keeps the texts of the board's stories folded.
+// texts keeps the texts of a board's stories folded, and searches them.
 type texts struct {
+	board Board
+
 	mu    sync.Mutex
 	known map[string]keptText // by story
 }
@@ -36,7 +38,7 @@ type texts struct {
 type keptText struct{ version, text string }
 
 // search answers with the stories whose text contains all words of q.
-func (s *server) search(w http.ResponseWriter, r *http.Request) error {
+func (t *texts) search(w http.ResponseWriter, r *http.Request) error {
 	q := web.ParseQuery(r)
 	limit := q.Number("limit", 20, 0, domain.MaxFoundTexts)
 	if err := q.Err(); err != nil {
@@ -47,14 +49,14 @@ func (s *server) search(w http.ResponseWriter, r *http.Request) error {
 		return domain.Errorf(domain.Invalid, "q: must be 1 to %d characters, not only spaces", domain.MaxFilter)
 	}
 	words = words[:min(len(words), maxWords)]
-	view := s.Board.View()
+	view := t.board.View()
 	if view.Err != nil {
 		return board.Unavailable(view.Err)
 	}
-	found := s.find(view, words)
+	found := t.find(view, words)
 	answer := wire.FoundTexts{Total: len(found), Texts: []wire.FoundText{}}
 	for _, f := range found[:min(len(found), int(limit))] {
-		details, err := s.Board.Read(f.story.ID)
+		details, err := t.board.Read(f.story.ID)
 		if err != nil {
 			answer.Total-- // it has just gone
 			continue
@@ -75,8 +77,8 @@ type foundStory struct {
 }
 
 // find returns the stories whose text contains all the words: first those with the words one after the other.
-func (s *server) find(view *board.View, words []string) (found []foundStory) {
-	known := s.texts.read(view, s.Board)
+func (t *texts) find(view *board.View, words []string) (found []foundStory) {
+	known := t.read(view)
 	whole := strings.Join(words, " ")
 	var others []foundStory
 	for i := range view.Stages {
@@ -95,7 +97,7 @@ func (s *server) find(view *board.View, words []string) (found []foundStory) {
 }
 
 // read returns the texts of the stories on the board, and reads those that are new.
-func (t *texts) read(view *board.View, from Board) map[string]keptText {
+func (t *texts) read(view *board.View) map[string]keptText {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	until := time.Now().Add(readTime)
@@ -109,7 +111,7 @@ func (t *texts) read(view *board.View, from Board) map[string]keptText {
 				if time.Now().After(until) {
 					continue
 				}
-				details, err := from.Read(id)
+				details, err := t.board.Read(id)
 				if err != nil {
 					continue
 				}

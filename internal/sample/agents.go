@@ -25,11 +25,17 @@ var output = []string{
 	"go test ./... ok", "committing",
 }
 
+// crew are the agents, as far as they are there.
+type crew struct {
+	service *service.Service
+	yard
+}
+
 func isOurs(a domain.KnownAgent) bool { return strings.HasPrefix(a.Version, agentVersion) }
 
-func (s *Sample) known(i int) (domain.KnownAgent, bool) {
+func (c crew) known(i int) (domain.KnownAgent, bool) {
 	version := agentVersion + agentLabels[i]
-	for _, a := range s.service.Agents.All() {
+	for _, a := range c.service.Agents.All() {
 		if a.Version == version {
 			return a, true
 		}
@@ -38,15 +44,15 @@ func (s *Sample) known(i int) (domain.KnownAgent, bool) {
 }
 
 // agent returns the agent of the project with an index. It joins as every agent does.
-func (s *Sample) agent(ctx context.Context, i int) (domain.Agent, error) {
-	if a, found := s.known(i); found {
+func (c crew) agent(ctx context.Context, i int) (domain.Agent, error) {
+	if a, found := c.known(i); found {
 		return a.Agent, nil
 	}
-	token, _, err := s.service.Agents.CreateJoinToken(ctx, projects[i].name)
+	token, _, err := c.service.Agents.CreateJoinToken(ctx, projects[i].name)
 	if err != nil {
 		return domain.Agent{}, err
 	}
-	a, _, err := s.service.Agents.Join(ctx, token, &agentLabels[i], agentVersion+agentLabels[i])
+	a, _, err := c.service.Agents.Join(ctx, token, &agentLabels[i], agentVersion+agentLabels[i])
 	return a, err
 }
 
@@ -59,13 +65,13 @@ func as(ctx context.Context, a domain.Agent) context.Context {
 }
 
 // work makes the agents claim stories and report what they do.
-func (s *Sample) work(ctx context.Context) error {
+func (c crew) work(ctx context.Context) error {
 	for i := range agentLabels {
-		a, err := s.agent(ctx, i)
+		a, err := c.agent(ctx, i)
 		if err != nil {
 			return err
 		}
-		story, err := s.claim(as(ctx, a), a)
+		story, err := c.claim(as(ctx, a), a)
 		if err != nil {
 			return err
 		}
@@ -74,7 +80,7 @@ func (s *Sample) work(ctx context.Context) error {
 			n := rand.IntN(len(output))
 			state, detail = domain.AgentRunning, story+"\n"+strings.Join(output[:n+1], "\n")
 		}
-		if err := s.beat(ctx, a, state, detail); err != nil {
+		if err := c.beat(ctx, a, state, detail); err != nil {
 			return err
 		}
 	}
@@ -82,10 +88,10 @@ func (s *Sample) work(ctx context.Context) error {
 }
 
 // rest makes the agents stop.
-func (s *Sample) rest(ctx context.Context) error {
+func (c crew) rest(ctx context.Context) error {
 	for i := range agentLabels {
-		if a, found := s.known(i); found && a.Presence != domain.AgentLeft {
-			if err := s.beat(ctx, a.Agent, domain.AgentStopped, ""); err != nil {
+		if a, found := c.known(i); found && a.Presence != domain.AgentLeft {
+			if err := c.beat(ctx, a.Agent, domain.AgentStopped, ""); err != nil {
 				return err
 			}
 		}
@@ -93,19 +99,19 @@ func (s *Sample) rest(ctx context.Context) error {
 	return nil
 }
 
-func (s *Sample) beat(ctx context.Context, a domain.Agent, state domain.AgentState, detail string) error {
-	_, err := s.service.Agents.Heartbeat(ctx, a.ID, service.Heartbeat{State: &state, Detail: &detail, Assigned: a.Project})
+func (c crew) beat(ctx context.Context, a domain.Agent, state domain.AgentState, detail string) error {
+	_, err := c.service.Agents.Heartbeat(ctx, a.ID, service.Heartbeat{State: &state, Detail: &detail, Assigned: a.Project})
 	return err
 }
 
 // claim returns the story that an agent works on, "" for none. When its last one has gone on, it releases that and
 // claims another.
-func (s *Sample) claim(ctx context.Context, a domain.Agent) (string, error) {
-	if !slices.Contains(s.registered(), a.Project) { // somebody has assigned it to another one, or to none
+func (c crew) claim(ctx context.Context, a domain.Agent) (string, error) {
+	if !slices.Contains(c.registered(), a.Project) { // somebody has assigned it to another one, or to none
 		return "", nil
 	}
-	claims := s.service.Claims.ByProject()[a.Project]
-	board, _, err := s.board(a.Project)
+	claims := c.service.Claims.ByProject()[a.Project]
+	board, _, err := c.board(a.Project)
 	if err != nil {
 		return "", err
 	}
@@ -120,7 +126,7 @@ func (s *Sample) claim(ctx context.Context, a domain.Agent) (string, error) {
 		if slices.Contains(inWork, id) {
 			return id, nil
 		}
-		if err := s.service.Claims.Release(ctx, a.Project, id); err != nil {
+		if err := c.service.Claims.Release(ctx, a.Project, id); err != nil {
 			return "", err
 		}
 	}
@@ -128,7 +134,7 @@ func (s *Sample) claim(ctx context.Context, a domain.Agent) (string, error) {
 		if _, taken := claims[id]; taken {
 			continue
 		}
-		_, _, err := s.service.Claims.Claim(ctx, a.Project, service.ClaimRequest{StoryID: id})
+		_, _, err := c.service.Claims.Claim(ctx, a.Project, service.ClaimRequest{StoryID: id})
 		if code := domain.CodeOf(err); code == domain.NotFound || code == domain.Conflict { // somebody was faster
 			return "", nil
 		}
@@ -139,21 +145,21 @@ func (s *Sample) claim(ctx context.Context, a domain.Agent) (string, error) {
 
 // goOn goes on with the story that asks when its question has been answered. While somebody looks the question is
 // asked.
-func (s *Sample) goOn(ctx context.Context) error {
-	blocked, err := s.isBlocked()
+func (c crew) goOn(ctx context.Context) error {
+	blocked, err := c.isBlocked()
 	if err != nil || !blocked {
 		return err
 	}
-	q, err := s.question(ctx)
-	a, found := s.known(0)
+	q, err := c.question(ctx)
+	a, found := c.known(0)
 	if err != nil || !found {
 		return err
 	}
 	switch {
 	case q.State == domain.QuestionAnswered:
-		return s.unblock(as(ctx, a.Agent), projects[0].name, projects[0].idOf(asking))
+		return c.unblock(as(ctx, a.Agent), projects[0].name, projects[0].idOf(asking))
 	case q.State != domain.QuestionOpen && a.Presence == domain.AgentAlive:
-		_, err = s.service.Questions.Ask(as(ctx, a.Agent), domain.Question{
+		_, err = c.service.Questions.Ask(as(ctx, a.Agent), domain.Question{
 			Kind: domain.QuestionChoice, Prompt: prompt, Options: []string{"The bank that we have", "The cheapest one"},
 			Detail:  "Both work in the test. The bank costs 1.4 % and pays out the next day, the other 0.9 % and a week.",
 			Project: projects[0].name, StoryID: projects[0].idOf(asking),
@@ -163,8 +169,8 @@ func (s *Sample) goOn(ctx context.Context) error {
 }
 
 // unblock unblocks the story that has asked, and moves it on.
-func (s *Sample) unblock(ctx context.Context, project, id string) error {
-	story, err := s.service.Stories.Now(ctx, project, id)
+func (c crew) unblock(ctx context.Context, project, id string) error {
+	story, err := c.service.Stories.Now(ctx, project, id)
 	if err != nil || story.File == nil {
 		return err
 	}
@@ -173,7 +179,7 @@ func (s *Sample) unblock(ctx context.Context, project, id string) error {
 		fields["stage"] = stages[qa]
 	}
 	change, _ := json.Marshal(fields) // such values always encode
-	status, body, err := s.service.Stories.Patch(ctx, project, id, change)
+	status, body, err := c.service.Stories.Patch(ctx, project, id, change)
 	if err == nil && status/100 != 2 {
 		err = fmt.Errorf("the answered story stays blocked: %d %s", status, bytes.TrimSpace(body))
 	}
@@ -181,8 +187,8 @@ func (s *Sample) unblock(ctx context.Context, project, id string) error {
 }
 
 // question returns the newest question about the story that asks, the zero Question if there is none.
-func (s *Sample) question(ctx context.Context) (domain.Question, error) {
-	list, err := s.service.Questions.List(ctx, projects[0].name, false, 50)
+func (c crew) question(ctx context.Context) (domain.Question, error) {
+	list, err := c.service.Questions.List(ctx, projects[0].name, false, 50)
 	for _, q := range list {
 		if q.StoryID == projects[0].idOf(asking) {
 			return q, err

@@ -83,10 +83,13 @@ func (s *Sample) do(ctx context.Context, change func(context.Context) error) {
 	}
 }
 
+// yard is the directory of the projects' directories.
+type yard string
+
 // board returns the paths of a project's stories by stage, and their highest number.
-func (s *Sample) board(project string) (board [6][]string, highest int, err error) {
+func (y yard) board(project string) (board [6][]string, highest int, err error) {
 	for i, stage := range stages {
-		dir := filepath.Join(s.dir, project, stage)
+		dir := filepath.Join(string(y), project, stage)
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return board, 0, err
@@ -105,10 +108,10 @@ func (s *Sample) board(project string) (board [6][]string, highest int, err erro
 }
 
 // move moves a story of some project by one stage.
-func (s *Sample) move(context.Context) error {
-	names := s.registered()
+func (c crew) move(context.Context) error {
+	names := c.registered()
 	for _, i := range rand.Perm(len(names)) {
-		if moved, err := s.moveIn(names[i]); moved || err != nil {
+		if moved, err := c.moveIn(names[i]); moved || err != nil {
 			return err
 		}
 	}
@@ -117,8 +120,8 @@ func (s *Sample) move(context.Context) error {
 
 // moveIn moves a story of a project, one in the last stages first, so that nothing piles up. Where there is none it
 // writes a new one, for another time.
-func (s *Sample) moveIn(name string) (moved bool, err error) {
-	board, highest, err := s.board(name)
+func (y yard) moveIn(name string) (moved bool, err error) {
+	board, highest, err := y.board(name)
 	if err != nil {
 		return false, err
 	}
@@ -137,11 +140,11 @@ func (s *Sample) moveIn(name string) (moved bool, err error) {
 		if err := os.Chtimes(path, now, now); err != nil { // a later start takes it for when the story came to its stage
 			return false, err
 		}
-		return true, os.Rename(path, filepath.Join(s.dir, name, stages[stage+1], filepath.Base(path)))
+		return true, os.Rename(path, filepath.Join(string(y), name, stages[stage+1], filepath.Base(path)))
 	}
 	p := find(name)
 	written := story{name: p.stories[highest%len(p.stories)].name}
-	path := filepath.Join(s.dir, name, stages[backlog], p.id(highest+1)+".md")
+	path := filepath.Join(string(y), name, stages[backlog], p.id(highest+1)+".md")
 	return false, os.WriteFile(path, written.file(), 0o600)
 }
 
@@ -175,14 +178,14 @@ func modified(path string) time.Time {
 }
 
 // First returns the story that the reader is invited to move, with the stages from and to which.
-func (s *Sample) First() (dir, story, from, to string) {
-	return filepath.Join(s.dir, projects[0].name), projects[0].idOf(first), stages[current], stages[qa]
+func (y yard) First() (dir, story, from, to string) {
+	return filepath.Join(string(y), projects[0].name), projects[0].idOf(first), stages[current], stages[qa]
 }
 
 // isBlocked reports whether the story that asks is blocked, by its file.
-func (s *Sample) isBlocked() (bool, error) {
+func (y yard) isBlocked() (bool, error) {
 	for _, stage := range stages {
-		text, err := os.ReadFile(filepath.Join(s.dir, projects[0].name, stage, projects[0].idOf(asking)+".md"))
+		text, err := os.ReadFile(filepath.Join(string(y), projects[0].name, stage, projects[0].idOf(asking)+".md"))
 		if !errors.Is(err, fs.ErrNotExist) {
 			return strings.Contains(string(text), "\nblocked: true"), err
 		}

@@ -28,13 +28,12 @@ type Sample struct {
 	Ended context.Context
 	end   context.CancelFunc
 
-	service *service.Service
-	dir     string // of the projects' directories
-	store   State
-	log     *slog.Logger
-	failed  bool          // a failure has been logged since somebody looked again
-	seen    atomic.Int64  // when somebody looked last, in Unix nanoseconds
-	looks   chan struct{} // somebody looks again
+	crew
+	store  State
+	log    *slog.Logger
+	failed bool          // a failure has been logged since somebody looked again
+	seen   atomic.Int64  // when somebody looked last, in Unix nanoseconds
+	looks  chan struct{} // somebody looks again
 
 	mu    sync.Mutex // held while anything of the sample changes
 	state state
@@ -56,7 +55,7 @@ type state struct {
 const stateKey = "sample_yard"
 
 func Open(ctx context.Context, dir string, s *service.Service, store State, log *slog.Logger) (*Sample, error) {
-	sample := &Sample{service: s, dir: dir, store: store, log: log, looks: make(chan struct{}, 1)}
+	sample := &Sample{crew: crew{s, yard(dir)}, store: store, log: log, looks: make(chan struct{}, 1)}
 	sample.Ended, sample.end = context.WithCancel(context.WithoutCancel(ctx))
 	text, err := store.State(ctx, stateKey)
 	if err == nil && text != "" {
@@ -92,9 +91,9 @@ func Names() (names []string) {
 	return names
 }
 
-func (s *Sample) registered() []string {
+func (c crew) registered() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool {
-		_, found := s.service.Projects.Registry().Find(name)
+		_, found := c.service.Projects.Registry().Find(name)
 		return !found
 	})
 }
@@ -132,7 +131,7 @@ func (s *Sample) Registered(ctx context.Context) error {
 // makeProject writes a project's files and records its past. Made again it is the same: its past goes by when the
 // sample was born, and events that are known are not stored twice.
 func (s *Sample) makeProject(ctx context.Context, p project, dice *rand.Rand) error {
-	born, dir := s.state.Born, filepath.Join(s.dir, p.name)
+	born, dir := s.state.Born, filepath.Join(string(s.yard), p.name)
 	unfinished := dir + ".unfinished"
 	if err := os.RemoveAll(unfinished); err != nil {
 		return err
@@ -215,7 +214,7 @@ func (s *Sample) Remove(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := os.RemoveAll(s.dir); err != nil {
+	if err := os.RemoveAll(string(s.yard)); err != nil {
 		return err
 	}
 	return s.save(ctx, state{Removed: true})
