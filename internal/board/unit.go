@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// unit is what was last read of one.
+// unit is what was last read of one. Readers use its name and entries only.
 type unit struct {
 	name    string
 	entries []entry     // unless they are read again each time

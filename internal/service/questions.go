@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"switchyard/internal/clock"
@@ -33,10 +31,7 @@ type Questions struct {
 	permissionRole domain.Role
 	stored         *reloader
 
-	loading sync.Mutex // held while recent is read, so that what was read last stays
-	// recent are those that are open, or ended a short while ago, oldest first. It is replaced, never changed.
-	recent atomic.Pointer[[]domain.Question]
-	news   waiters
+	readList[domain.Question] // those that are open, or ended a short while ago, oldest first
 }
 
 const (
@@ -49,23 +44,11 @@ const (
 	questionLife, endedQuestions, questionSweep = 90 * 24 * time.Hour, 10_000, time.Minute
 )
 
-func (s *Questions) load(ctx context.Context) error {
-	s.loading.Lock()
-	defer s.loading.Unlock()
-	recent, err := s.store.RecentQuestions(ctx, clock.Now().Add(-shownEnded))
-	if err != nil {
-		return err
-	}
-	s.recent.Store(&recent)
-	s.news.wake("")
-	return nil
-}
-
 // Recent returns the questions that are open and those that ended within a minute, oldest first, with the beginnings of
 // their prompts and answers, and without details, options and tools.
 func (s *Questions) Recent() (list []domain.Question) {
 	now := clock.Now()
-	for _, q := range *s.recent.Load() {
+	for _, q := range *s.current.Load() {
 		if q = q.At(now); q.State == domain.QuestionOpen || now.Sub(q.Ended) < shownEnded {
 			list = append(list, q)
 		}

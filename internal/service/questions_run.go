@@ -44,7 +44,7 @@ func (s *Questions) Run(ctx context.Context) error {
 			continue
 		}
 		now, expired := clock.Now(), false
-		for _, q := range *s.recent.Load() {
+		for _, q := range *s.current.Load() {
 			if q.State == domain.QuestionOpen && q.At(now).State == domain.QuestionExpired {
 				err := s.store.EndQuestion(ctx, nil, q.At(now))
 				if err != nil && domain.CodeOf(err) != domain.NotFound {
@@ -91,7 +91,7 @@ func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (dom
 }
 
 func (s *Questions) known(id int64) (domain.Question, bool) {
-	recent := *s.recent.Load()
+	recent := *s.current.Load()
 	i := slices.IndexFunc(recent, func(q domain.Question) bool { return q.ID == id })
 	if i < 0 {
 		return domain.Question{}, false

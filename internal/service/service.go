@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 )
@@ -184,7 +185,10 @@ func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTabl
 		store: o.Store, audit: audit, projects: projects, agents: agents, leader: o.Leadership,
 		permissionRole: cmp.Or(o.PermissionRole, domain.RoleOperator),
 	}
-	q.recent.Store(new([]domain.Question))
+	q.read = func(ctx context.Context) ([]domain.Question, error) {
+		return o.Store.RecentQuestions(ctx, clock.Now().Add(-shownEnded))
+	}
+	q.current.Store(new([]domain.Question))
 	q.stored = newReloader(o.Changes, domain.TopicQuestions, q.load)
 	return q
 }
@@ -194,6 +198,7 @@ func newTargets(o Options, audit *Audit, events *Events, pipelines *Pipelines, f
 		store: o.Store, audit: audit, log: o.Log, events: events, pipelines: pipelines, flow: flow, leader: o.Leadership,
 		messenger: o.Messenger, publicURL: strings.TrimRight(o.PublicURL, "/"), keep: o.KeepEvents,
 	}
+	s.read = o.Store.Targets
 	s.stored = newReloader(o.Changes, domain.TopicTargets, s.load)
 	return s
 }

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"switchyard/internal/clock"
@@ -32,22 +30,7 @@ type Targets struct {
 	keep      time.Duration // of digests, 0: forever
 	stored    *reloader
 
-	// current are the targets as last read. It is replaced, never changed.
-	current atomic.Pointer[[]domain.Target]
-	loading sync.Mutex // what is read later replaces what was read earlier
-	news    waiters    // for another current
-}
-
-func (s *Targets) load(ctx context.Context) error {
-	s.loading.Lock()
-	defer s.loading.Unlock()
-	all, err := s.store.Targets(ctx)
-	if err != nil {
-		return err
-	}
-	s.current.Store(&all)
-	s.news.wake("")
-	return nil
+	readList[domain.Target]
 }
 
 // List returns the administrators' targets, ordered by name.

@@ -51,3 +51,23 @@ func (w *written[K, V]) edit(edit func(table map[K]V)) {
 		}
 	}
 }
+
+// readList is a list in memory as it was last read from the store.
+type readList[T any] struct {
+	read    func(context.Context) ([]T, error)
+	loading sync.Mutex          // what is read later replaces what was read earlier
+	current atomic.Pointer[[]T] // replaced, never changed
+	news    waiters             // for another current
+}
+
+func (l *readList[T]) load(ctx context.Context) error {
+	l.loading.Lock()
+	defer l.loading.Unlock()
+	list, err := l.read(ctx)
+	if err != nil {
+		return err
+	}
+	l.current.Store(&list)
+	l.news.wake("")
+	return nil
+}
