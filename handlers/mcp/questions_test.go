@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -101,7 +102,8 @@ func TestAnIDIsThatOfOneQuestion(t *testing.T) {
 	}
 	again := call("Bash", "rm -r /")
 	waittest.Until(t, "both are held", func() bool {
-		return strings.Contains(s.Get("/metrics").Text, "switchyard_http_requests_in_flight 3\n") // with the one that asks
+		stacks := make([]byte, 1<<20)
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "service.(*Questions).Wait(") == 2
 	})
 	asked := s.Questions.Recent()
 	if len(asked) != 1 {
