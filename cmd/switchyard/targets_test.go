@@ -32,7 +32,7 @@ func newHook(t *testing.T) *hook {
 		time.Sleep(2 * time.Millisecond)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.calls++; h.calls%97 == 0 {
+		if h.calls++; h.calls%197 == 0 {
 			w.WriteHeader(http.StatusInternalServerError)
 			return
 		}
@@ -64,6 +64,7 @@ func (h *hook) count() (all, different int, ordered bool) {
 // TestKillsSkipNoMessage: while the gateway is killed again and again, every event is told, in order. What comes twice was under
 // way at a kill, and has the same id.
 func TestKillsSkipNoMessage(t *testing.T) {
+	t.Parallel()
 	const events, kills = 400, 4
 	dir, h := t.TempDir(), newHook(t)
 	feed := &countedFeed{}

@@ -31,13 +31,24 @@ const beadsIssues = `{"schema_version":1,"data":[
 {"id":"--force","status":"open"},{"id":"bd-8","issue_type":"agent","status":"open"},17
 ]}`
 
+// TestMain puts the bd that repeats into the path.
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		bin, err := os.MkdirTemp("", "")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(bin)
+		if err := os.WriteFile(filepath.Join(bin, "bd"), []byte(fakeBD), 0o755); err != nil {
+			panic(err)
+		}
+		os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+		return m.Run()
+	}())
+}
+
 func openBeadsBoard(t *testing.T, said string) *layoutBoard {
 	t.Helper()
-	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "bd"), []byte(fakeBD), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	return openLayout(t, "beads", map[string]string{".beads/beads.db": "", "said": said})
 }
 
@@ -68,6 +79,7 @@ func TestBeadsIssuesStandWhereBDSays(t *testing.T) {
 }
 
 func TestBDIsAskedWhenItsFilesChangeButNotTooOften(t *testing.T) {
+	t.Parallel() // it waits
 	b := openBeadsBoard(t, beadsIssues)
 	start := time.Now()
 	b.write("said", strings.Replace(beadsIssues, `"open"`, `"in_progress"`, 1))
@@ -83,6 +95,7 @@ func TestBDIsAskedWhenItsFilesChangeButNotTooOften(t *testing.T) {
 
 // TestABoardOutlivesWhatBDSaysWrong and shows why.
 func TestABoardOutlivesWhatBDSaysWrong(t *testing.T) {
+	t.Parallel() // it waits
 	b := openBeadsBoard(t, beadsIssues)
 	before := b.shows()
 	for want, files := range map[string]map[string]string{

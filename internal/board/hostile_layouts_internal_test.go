@@ -152,11 +152,6 @@ func TestAHostileFileHurtsNothingElse(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("# "+secret+"\n- [ ] "+secret+"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "bd"), []byte(fakeBD), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	for _, layout := range Layouts() {
 		if _, tried := hostileLayouts[layout]; !tried {
 			t.Errorf("no hostile file of %s is tried", layout)
