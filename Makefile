@@ -45,7 +45,7 @@ test: ## all tests, in the browser too; installs what is missing
 	internal/tools/test-deps.sh
 	$(FLAGS) go test -vet=off -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
 
-test-fast: ## the tests that need no browser and no PostgreSQL
+test-fast: ## the tests that need no browser, no PostgreSQL and little time
 	$(FLAGS) go test -vet=off -short -ldflags='-s -w' -p 4 -parallel 8 ./...
 
 # SQLite, which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that took over

@@ -68,6 +68,9 @@ func refused(t *testing.T, cmd *exec.Cmd) (status int, says string) {
 // launch starts a process, which ends with the test.
 func launch(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs a process")
+	}
 	p := &process{Cmd: cmd, ended: make(chan struct{})}
 	p.Stderr = &p.stderr
 	if err := p.Start(); err != nil {

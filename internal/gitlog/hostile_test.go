@@ -73,6 +73,9 @@ func TestTheLinesOfAHugeFileAreNotCounted(t *testing.T) {
 
 // Each of these is a few hundred kilobytes in a repository.
 func TestAHostileHistoryTakesLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
 	start := time.Now().Add(-time.Hour).Unix()
 	commit := func(stream *strings.Builder, i int) {
 		fmt.Fprintf(stream, "commit refs/heads/main\ncommitter Ada <ada@example.org> %d +0000\ndata 1\nx\n", start+int64(i))

@@ -324,6 +324,9 @@ func TestRepositoriesOfEveryKind(t *testing.T) {
 
 // TestAHugeRepository has 20,000 commits, of which the newest 5,000 that touch the board count.
 func TestAHugeRepository(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
 	const commits = 9000
 	p := newBoard(t)
 	var stream strings.Builder
