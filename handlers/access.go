@@ -48,7 +48,6 @@ type access struct {
 	agents   *service.Agents
 	sessions sessions
 	logins   logins
-	proxies  proxyLogin
 	limiter  tokenLimiter
 	bodies   web.StrangerBodies
 	callers  callers
@@ -56,13 +55,11 @@ type access struct {
 }
 
 func newAccess(g Gateway) *access {
-	callers := callers{g.TrustedProxies}
-	proxies := proxyLogin{g.ProxyLogin, callers}
 	return &access{
-		Errors: web.Errors{Log: g.Log}, open: g.AdminToken == "" && g.Login == nil && !proxies.isOn(), token: g.AdminToken,
-		named: g.Service.Access, agents: g.Service.Agents,
-		sessions: newSessions(g.Service.Access, g.SessionKey, g.AdminToken), callers: callers, log: g.Log,
-		logins: newLogins(g), proxies: proxies,
+		Errors: web.Errors{Log: g.Log}, log: g.Log, token: g.AdminToken, callers: callers{&g.Proxies},
+		open:  g.AdminToken == "" && g.Login == nil && !g.Proxies.HasProxyLogin(),
+		named: g.Service.Access, agents: g.Service.Agents, logins: newLogins(g),
+		sessions: newSessions(g.Service.Access, g.SessionKey, g.AdminToken),
 	}
 }
 
@@ -188,7 +185,7 @@ func (a *access) authenticateBrowser(r *http.Request, c *caller) error {
 		return nil
 	}
 	var err error
-	if c.Actor, err = a.proxies.actor(r); err == nil {
+	if c.Actor, err = a.callers.actor(r); err == nil {
 		c.auth = web.AuthProxy
 	}
 	return err

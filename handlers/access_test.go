@@ -32,7 +32,7 @@ func newGuarded(t *testing.T, token domain.Secret, key string, trustedProxies ..
 	o := service.Options{Log: slog.New(slog.NewTextHandler(buffer, nil))}
 	h := handlers.Gateway{AdminToken: token, SessionKey: []byte(key)}
 	for _, network := range trustedProxies {
-		h.TrustedProxies = append(h.TrustedProxies, netip.MustParsePrefix(network))
+		h.Proxies.TrustedProxies = append(h.Proxies.TrustedProxies, netip.MustParsePrefix(network))
 	}
 	g := gatewaytest.New(t, o, h)
 	if _, err := g.Projects.Add(t.Context(), "hidden-project", "http://127.0.0.1:1", nil); err != nil {

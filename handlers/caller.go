@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 )
 
 var loopback4 = netip.MustParsePrefix("127.0.0.0/8")
 
-// callers finds out where requests come from. X-Forwarded-For counts only if a trusted proxy sent it: anybody can send
-// it.
-type callers struct{ trustedProxies []netip.Prefix }
+// callers finds out where requests come from, and who makes those whose user a proxy names. X-Forwarded-For and the
+// headers with users and groups count only if a trusted proxy sent them: anybody can send them.
+type callers struct{ *config.Login }
 
 // networkOf returns the range of addresses that counts as one caller: an IPv4 address, all of 127.0.0.0/8, or a /64 of
 // IPv6.
@@ -50,7 +51,7 @@ func (c callers) address(r *http.Request) netip.Addr {
 }
 
 func (c callers) trusts(from netip.Addr) bool {
-	return slices.ContainsFunc(c.trustedProxies, func(p netip.Prefix) bool { return p.Contains(from) })
+	return slices.ContainsFunc(c.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(from) })
 }
 
 // parseAddress parses an address with or without a port. The result is invalid if text is neither.
@@ -62,30 +63,15 @@ func parseAddress(text string) netip.Addr {
 	return address.Unmap().WithZone("")
 }
 
-// ProxyLogin names the headers in which trusted proxies name the caller.
-type ProxyLogin struct {
-	UserHeader   string // "" where they do not
-	GroupsHeader string // comma-separated groups, "" for none
-	Roles        domain.RoleLists
-}
-
-// proxyLogin identifies callers by the headers of trusted proxies.
-type proxyLogin struct {
-	ProxyLogin
-	callers callers
-}
-
-func (p proxyLogin) isOn() bool { return p.UserHeader != "" && len(p.callers.trustedProxies) > 0 }
-
 // clean removes the headers from requests that did not come through a trusted proxy.
-func (p proxyLogin) clean(next http.Handler) http.Handler {
-	if p.UserHeader == "" && p.GroupsHeader == "" {
+func (c callers) clean(next http.Handler) http.Handler {
+	if c.UserHeader == "" && c.GroupsHeader == "" {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !p.callers.trusts(parseAddress(r.RemoteAddr)) {
-			r.Header.Del(p.UserHeader)
-			r.Header.Del(p.GroupsHeader)
+		if !c.trusts(parseAddress(r.RemoteAddr)) {
+			r.Header.Del(c.UserHeader)
+			r.Header.Del(c.GroupsHeader)
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -93,20 +79,20 @@ func (p proxyLogin) clean(next http.Handler) http.Handler {
 
 // actor returns the caller whom a proxy names. It returns Unauthorized if there is none, and Forbidden for a user
 // without a role. More than one name counts as none: the proxy may have added its own to one that the caller sent.
-func (p proxyLogin) actor(r *http.Request) (actor domain.Actor, err error) {
-	names := r.Header.Values(p.UserHeader)
-	if !p.isOn() || len(names) != 1 || names[0] == "" {
+func (c callers) actor(r *http.Request) (actor domain.Actor, err error) {
+	names := r.Header.Values(c.UserHeader)
+	if !c.HasProxyLogin() || len(names) != 1 || names[0] == "" {
 		return actor, unauthorized()
 	}
 	var groups []string
-	for group := range strings.SplitSeq(strings.Join(r.Header.Values(p.GroupsHeader), ","), ",") {
+	for group := range strings.SplitSeq(strings.Join(r.Header.Values(c.GroupsHeader), ","), ",") {
 		if group = strings.TrimSpace(group); group != "" {
 			groups = append(groups, group)
 		}
 	}
 	actor = domain.Actor{
 		Who: domain.CutText(strings.ToValidUTF8(names[0], "\uFFFD")), Via: domain.ViaProxy, Account: "proxy " + names[0],
-		Role: p.Roles.Of(groups, names[0]),
+		Role: c.Roles.Of(groups, names[0]),
 	}
 	if actor.Role == "" {
 		return domain.Actor{}, domain.Errorf(domain.Forbidden,

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"switchyard/handlers"
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/login"
@@ -31,10 +32,10 @@ func newLoginSite(t *testing.T, change ...func(*handlers.Gateway)) *loginSite {
 	t.Helper()
 	provider := logintest.New(t)
 	s := &loginSite{provider: provider, log: &waittest.Log{}}
-	h := handlers.Gateway{Login: login.New(login.Config{
+	h := handlers.Gateway{Login: login.New(config.Login{
 		Issuer: provider.Issuer, ClientID: logintest.ClientID, ClientSecret: logintest.ClientSecret, RolesClaim: "groups",
 		Roles: domain.RoleLists{Viewers: []string{"staff"}, Operators: []string{"jo@example.com"}, Admins: []string{"platform"}},
-	})}
+	}, nil)}
 	for _, c := range change {
 		c(&h)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchyard/handlers"
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
@@ -19,9 +20,10 @@ func newProxied(t *testing.T, token domain.Secret) guarded {
 	t.Helper()
 	buffer := &waittest.Log{}
 	g := gatewaytest.New(t, service.Options{Log: slog.New(slog.NewTextHandler(buffer, nil))}, handlers.Gateway{
-		AdminToken: token, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-		ProxyLogin: handlers.ProxyLogin{
-			UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups",
+		AdminToken: token,
+		Proxies: config.Login{
+			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+			UserHeader:     "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups",
 			Roles: domain.RoleLists{Viewers: []string{"staff"}, Operators: []string{"jo@example.com"}, Admins: []string{"platform"}},
 		},
 	})
@@ -100,7 +102,7 @@ func TestTokensAndSessionsComeBeforeWhatAProxySays(t *testing.T) {
 }
 
 func TestAUserHeaderWithoutTrustedProxiesIsNothing(t *testing.T) {
-	g := gatewaytest.New(t, service.Options{}, handlers.Gateway{ProxyLogin: handlers.ProxyLogin{UserHeader: "X-Forwarded-User"}})
+	g := gatewaytest.New(t, service.Options{}, handlers.Gateway{Proxies: config.Login{UserHeader: "X-Forwarded-User"}})
 	open := guarded{Handler: g.HTTP.Handler()}
 	if answer := open.send(here, "GET", "/api/gateway", ""); answer.StatusCode != 200 {
 		t.Errorf("status %d", answer.StatusCode)

@@ -5,7 +5,6 @@ package handlers
 import (
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -13,6 +12,7 @@ import (
 	"switchyard/handlers/api"
 	"switchyard/handlers/console"
 	"switchyard/handlers/mcp"
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/login"
 	"switchyard/internal/metrics"
@@ -36,9 +36,8 @@ type Gateway struct {
 	// AdminToken is the token of the administrator, "" for none. SessionKey signs and encrypts the cookies of sessions.
 	AdminToken domain.Secret
 	SessionKey []byte
-	// TrustedProxies are trusted to say where a request comes from, and with ProxyLogin who makes it.
-	TrustedProxies []netip.Prefix
-	ProxyLogin     ProxyLogin
+	// Proxies says which proxies are trusted to say where a request comes from, and in which headers who makes it.
+	Proxies config.Login
 	// Login is the provider through which people log in, nil for none.
 	Login *login.Provider
 	// PublicURL is the address at which people reach the gateway, "" if it is not known.
@@ -73,7 +72,7 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	t := newRouteTable(access, c, g.Looked, waiting)
 	t.Use(
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,
-		access.proxies.clean, web.Guard(g.AllowHosts), t.headAsGet,
+		access.callers.clean, web.Guard(g.AllowHosts), t.headAsGet,
 	)
 	if waiting == nil {
 		t.Use(g.asOf)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
@@ -88,9 +89,9 @@ func TestASignInMayEndOnAnotherGateway(t *testing.T) {
 	var files [2]string
 	for i := range gateways {
 		files[i] = filepath.Join(t.TempDir(), "credentials.json")
-		gateways[i] = gatewaytest.New(t, service.Options{Credentials: signin.NewFile(files[i]), Provider: signin.New(signin.Config{
-			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product, Flows: flows,
-		}, nil)}, handlers.Gateway{}).Serve(t)
+		gateways[i] = gatewaytest.New(t, service.Options{Credentials: signin.NewFile(files[i]), Provider: signin.New(config.SignIn{
+			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product,
+		}, flows, nil)}, handlers.Gateway{}).Serve(t)
 	}
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	get := func(address string) *http.Response {

@@ -249,7 +249,7 @@ func (d *doctor) login(ctx context.Context) (string, error) {
 		ways = append(ways, "a trusted proxy")
 	}
 	if d.Login.Issuer != "" {
-		provider := login.New(login.Config{Issuer: d.Login.Issuer, ClientID: d.Login.ClientID})
+		provider := login.New(d.Login, nil)
 		if _, _, err := provider.Begin(ctx, "http://localhost/login/callback"); err != nil {
 			return "", err
 		}

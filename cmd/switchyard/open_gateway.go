@@ -120,36 +120,27 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		Transports: chatTransports, State: db, Identity: db.Identity, Log: log, Operators: c.Bot.Operators,
 		TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage,
 	}
-	signInOptions := signin.Config{
-		AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID,
-		Product: c.SignIn.Product, TokenFormat: signin.TokenFormat(c.SignIn.TokenFormat), Scopes: c.SignIn.Scopes,
-	}
-	loginOptions := login.Config{
-		Issuer: c.Login.Issuer, ClientID: c.Login.ClientID, ClientSecret: c.Login.ClientSecret,
-		RolesClaim: c.Login.RolesClaim, Roles: c.Login.Roles,
-	}
+	var flows signin.Flows
+	var spent login.Spent
 	if shared != nil {
 		counts.Follows = func(string) bool { return shared.member.Leads() }
-		chatOptions.Leadership, signInOptions.Flows, loginOptions.Spent = shared.member, shared.store, shared.store
+		chatOptions.Leadership, flows, spent = shared.member, shared.store, shared.store
 		chatOptions.LeaderState = func(token int64) bot.State {
 			return store.LeaderState{Tables: shared.store.Tables, Token: token}
 		}
 	}
 	chat := bot.New(chatOptions)
-	n := c.Notifications
+	private := c.Notifications.AllowPrivate
 	messenger := notify.New(notify.Options{
-		Guard: notify.Guard{Private: n.AllowPrivate, Loopback: n.AllowPrivate || c.OnLoopback()}, Version: version(),
-		Mail: notify.Mail{
-			Host: n.SMTPHost, Port: n.SMTPPort, From: n.SMTPFrom, Username: n.SMTPUsername, Password: n.SMTPPassword,
-			TLS: n.SMTPTLS,
-		},
+		Guard:   notify.Guard{Private: private, Loopback: private || c.OnLoopback()},
+		Version: version(), Mail: notify.Mail(c.Notifications),
 		Push: notify.Push{Keys: db.PushKeys, Subscriber: c.PublicURL},
 	})
 	options := service.Options{
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents,
 		PermissionRole: domain.Role(c.PermissionRole), PublicURL: c.PublicURL, Messenger: messenger,
 		JoinTokenTTL: c.JoinTokenTTL, Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat,
-		Credentials: credentials, Provider: signin.New(signInOptions, log),
+		Credentials: credentials, Provider: signin.New(c.SignIn, flows, log),
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
 	if shared != nil {
@@ -206,7 +197,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		}
 	}
 	if c.Login.Issuer != "" {
-		g.handler.Login = login.New(loginOptions)
+		g.handler.Login = login.New(c.Login, spent)
 	}
 	g.handler.Service, g.handler.Chat, g.handler.Metrics = g.service, chat, counts
 	g.addCloser(func() error { projects.Close(); messenger.Close(); return nil })
@@ -216,10 +207,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
 	return handlers.Gateway{
 		Log: log, Version: version(), Revision: revision(), AdminToken: c.AdminToken, AllowHosts: c.AllowHosts,
-		PublicURL: c.PublicURL, TrustedProxies: c.Login.TrustedProxies,
-		ProxyLogin: handlers.ProxyLogin{
-			UserHeader: c.Login.UserHeader, GroupsHeader: c.Login.GroupsHeader, Roles: c.Login.Roles,
-		},
+		PublicURL: c.PublicURL, Proxies: c.Login,
 	}
 }
 

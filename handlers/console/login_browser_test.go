@@ -6,6 +6,7 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/browsertest"
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/login"
@@ -16,10 +17,10 @@ import (
 func TestLoggingInThroughAProviderInABrowser(t *testing.T) {
 	browsertest.Parallel(t)
 	provider := logintest.New(t)
-	s := gatewaytest.NewSite(t, service.Options{}, handlers.Gateway{Login: login.New(login.Config{
+	s := gatewaytest.NewSite(t, service.Options{}, handlers.Gateway{Login: login.New(config.Login{
 		Issuer: provider.Issuer, ClientID: logintest.ClientID, ClientSecret: logintest.ClientSecret, RolesClaim: "groups",
 		Roles: domain.RoleLists{Viewers: []string{"staff"}},
-	})})
+	}, nil)})
 	provider.User(map[string]any{"sub": "1"})
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/events")

@@ -55,14 +55,14 @@ type Config struct {
 	allowUnauthenticated bool
 }
 
-// SignIn describes the identity provider. Its addresses may be "".
+// SignIn describes the identity provider and the gateway's registration there.
 type SignIn struct {
-	AuthorizeURL string
-	TokenURL     string
+	AuthorizeURL string // where browsers are sent, any query kept; "" for the page that lists what is missing
+	TokenURL     string // where codes are exchanged; without it every sign-in fails
 	ClientID     string
-	Product      string
-	TokenFormat  string   // of the code exchange: json or form
-	Scopes       []string // nil for the default ones
+	Product      string   // part of the scope user:sessions:<product>_code
+	TokenFormat  string   // of the code exchange: json, an object, or form
+	Scopes       []string // nil for the default five
 
 	Missing    []string // the keys of required settings that are not set
 	ConfigFile string   // the file to set them in, which need not exist; "" when the user has no home directory
@@ -76,8 +76,8 @@ type Bot struct {
 
 // Notifications says where messages may be sent, and by which server mail is.
 type Notifications struct {
-	AllowPrivate bool // addresses of private networks
-	SMTPHost     string
+	AllowPrivate bool   // addresses of private networks
+	SMTPHost     string // "" for none
 	SMTPPort     int
 	SMTPFrom     string
 	SMTPUsername string // "" to send without
@@ -115,12 +115,12 @@ type Login struct {
 	Issuer       string        // the provider's issuer, "" for none
 	ClientID     string        // set whenever Issuer is
 	ClientSecret domain.Secret // "" for a public client
-	RolesClaim   string
+	RolesClaim   string        // the claim with the user's groups
 	Roles        domain.RoleLists
 
 	TrustedProxies []netip.Prefix // networks whose X-Forwarded-For and headers below are trusted
 	UserHeader     string         // names the user; "" when the proxies authenticate nobody
-	GroupsHeader   string
+	GroupsHeader   string         // has groups, with commas between; "" for none
 
 	clientSecretFile string
 }

@@ -15,6 +15,7 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/botfile"
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
@@ -52,9 +53,9 @@ func NewWithBot(t testing.TB, bot *Bot) (http.Handler, string) {
 
 // SignIn returns the client of an identity provider.
 func SignIn(p *signintest.Provider, log *slog.Logger) *signin.Client {
-	return signin.New(signin.Config{
+	return signin.New(config.SignIn{
 		AuthorizeURL: p.AuthorizeURL, TokenURL: p.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product,
-	}, log)
+	}, nil, log)
 }
 
 // NamedToken makes a token.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"switchyard/internal/clock"
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 )
 
@@ -43,16 +44,16 @@ func (c claims) with(more claims, rolesClaim string) claims {
 	return c
 }
 
-func (c claims) person(config Config) Person {
+func (c claims) person(settings config.Login) Person {
 	email := c.text("email")
 	if !c.isTrue("email_verified") {
 		email = ""
 	}
-	groups := c.texts(config.RolesClaim)
-	if config.RolesClaim == "email" { // counts only when it is verified
+	groups := c.texts(settings.RolesClaim)
+	if settings.RolesClaim == "email" { // counts only when it is verified
 		groups = nil
 	}
-	return Person{ID: config.Issuer + " " + c.text("sub"), Name: c.name(email), Role: config.Roles.Of(groups, email)}
+	return Person{ID: settings.Issuer + " " + c.text("sub"), Name: c.name(email), Role: settings.Roles.Of(groups, email)}
 }
 
 // account names the account to the person who has logged in with it, who knows it by its address or name rather than by
@@ -61,14 +62,14 @@ func (c claims) account() string {
 	return printable(cmp.Or(c.text("email"), c.text("preferred_username"), c.text("name"), c.text("sub")))
 }
 
-func (c claims) refusal(config Config) string {
-	groups := c.texts(config.RolesClaim)
+func (c claims) refusal(settings config.Login) string {
+	groups := c.texts(settings.RolesClaim)
 	switch {
 	case c.text("email") != "" && !c.isTrue("email_verified"):
 		return "your e-mail address is not verified there, and none of your groups has a role here"
 	case len(groups) == 0:
 		return fmt.Sprintf("the provider names no groups of yours (claim %q), and your e-mail address has no role here",
-			config.RolesClaim)
+			settings.RolesClaim)
 	}
 	return fmt.Sprintf("neither your e-mail address nor any of your groups (%s) has a role here",
 		printable(strings.Join(groups, ", ")))

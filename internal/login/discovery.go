@@ -14,6 +14,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"switchyard/internal/clock"
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/neterr"
 )
@@ -22,7 +23,7 @@ import (
 const discoverAgain = time.Hour
 
 type endpoints struct {
-	config   Config
+	config   config.Login
 	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
 	style    oauth2.AuthStyle

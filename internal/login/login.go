@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"switchyard/internal/clock"
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 )
 
@@ -30,19 +31,10 @@ const (
 	maxCallbacks = 32
 )
 
-// Config describes the provider and who has which role.
-type Config struct {
-	Issuer       string
-	ClientID     string
-	ClientSecret domain.Secret // "" for a public client
-	RolesClaim   string        // the claim with the user's groups
-	Roles        domain.RoleLists
-	Spent        Spent // nil keeps them in memory
-}
-
 // Provider is an OpenID Connect provider. It is safe for concurrent use.
 type Provider struct {
-	config    Config
+	config    config.Login
+	spent     Spent
 	host      string // of the issuer, shown to people
 	http      *http.Client
 	discovery singleflight.Group
@@ -61,12 +53,13 @@ type Attempt struct {
 	BeganMS  int64  `json:"t"`
 }
 
-// New returns the provider that c describes. The first request to it is made when somebody logs in.
-func New(c Config) *Provider {
-	if c.Spent == nil {
-		c.Spent = &spent{}
+// New returns the provider that c describes. The first request to it is made when somebody logs in. States are kept in
+// memory if shared is nil.
+func New(c config.Login, shared Spent) *Provider {
+	if shared == nil {
+		shared = &spent{}
 	}
-	p := &Provider{config: c, http: newHTTPClient()}
+	p := &Provider{config: c, spent: shared, http: newHTTPClient()}
 	if issuer, err := url.Parse(c.Issuer); err == nil {
 		p.host = issuer.Host
 	}
@@ -99,7 +92,7 @@ func (p *Provider) Finish(ctx context.Context, a Attempt, redirectURI string, ca
 	defer cancel()
 	over := clock.Now().Sub(time.UnixMilli(a.BeganMS)) > AttemptTime
 	if !over {
-		first, err := p.config.Spent.SpendLogin(ctx, a.State)
+		first, err := p.spent.SpendLogin(ctx, a.State)
 		if err != nil {
 			return Person{}, err
 		}

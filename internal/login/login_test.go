@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/login"
 	"switchyard/internal/logintest"
@@ -21,10 +22,10 @@ const redirectURI = "http://yard.example/login/callback"
 
 func newLogin(t *testing.T) (*logintest.Provider, *login.Provider) {
 	provider := logintest.New(t)
-	return provider, login.New(login.Config{
+	return provider, login.New(config.Login{
 		Issuer: provider.Issuer, ClientID: logintest.ClientID, ClientSecret: logintest.ClientSecret, RolesClaim: "groups",
 		Roles: domain.RoleLists{Viewers: []string{"staff"}, Operators: []string{"jo@example.com"}, Admins: []string{"platform"}},
-	})
+	}, nil)
 }
 
 // begin visits the provider as a browser does, and returns the parameters of the callback.
@@ -324,7 +325,7 @@ func TestAProviderThatFailsIsSaidInWords(t *testing.T) {
 }
 
 func TestAProviderThatIsAwayMayComeLater(t *testing.T) {
-	p := login.New(login.Config{Issuer: "http://127.0.0.1:1", ClientID: "a"})
+	p := login.New(config.Login{Issuer: "http://127.0.0.1:1", ClientID: "a"}, nil)
 	_, _, err := p.Begin(t.Context(), redirectURI)
 	if domain.MessageOf(err) != "127.0.0.1:1 does not answer (connection refused). Try again in a minute, or log in with a token." {
 		t.Errorf("%v", err)

@@ -14,19 +14,13 @@ import (
 
 	"github.com/wneessen/go-mail"
 
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/neterr"
 )
 
-// Mail is the server by which mail is sent; Host is "" for none.
-type Mail struct {
-	Host     string
-	Port     int
-	From     string
-	Username string // "" to send without
-	Password domain.Secret
-	TLS      string // starttls, implicit or none
-}
+// Mail is the server by which mail is sent.
+type Mail config.Notifications
 
 func mailbox(u *url.URL) *receiver {
 	text, err := url.PathUnescape(u.Opaque)
@@ -45,12 +39,12 @@ func mailbox(u *url.URL) *receiver {
 }
 
 func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Sent {
-	if s.Host == "" || s.From == "" {
+	if s.SMTPHost == "" || s.SMTPFrom == "" {
 		return domain.Sent{Err: domain.Errorf(domain.BadGateway,
 			"mail is not set up: it needs notifications.smtp_host and notifications.smtp_from")}
 	}
 	message := mail.NewMsg(mail.WithNoDefaultUserAgent())
-	if err := errors.Join(message.From(s.From), message.To(to...)); err != nil {
+	if err := errors.Join(message.From(s.SMTPFrom), message.To(to...)); err != nil {
 		return domain.Sent{Err: domain.Errorf(domain.BadGateway, "the address of the sender or a recipient is malformed")}
 	}
 	message.Subject(m.Title)
@@ -58,20 +52,20 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
 	message.SetDateWithValue(m.At)
 	message.SetBodyString(mail.TypeTextPlain, withLink(m.Text, m.Link)+"\n")
-	options := []mail.Option{mail.WithPort(s.Port), mail.WithTimeout(attemptLimit), mail.WithoutNoop()}
+	options := []mail.Option{mail.WithPort(s.SMTPPort), mail.WithTimeout(attemptLimit), mail.WithoutNoop()}
 	auth, dial := mail.SMTPAuthAutoDiscover, (&net.Dialer{}).DialContext
-	switch s.TLS {
+	switch s.SMTPTLS {
 	case "implicit":
 		options = append(options, mail.WithSSL())
-		dial = (&tls.Dialer{Config: &tls.Config{ServerName: s.Host, MinVersion: tls.VersionTLS12}}).DialContext
+		dial = (&tls.Dialer{Config: &tls.Config{ServerName: s.SMTPHost, MinVersion: tls.VersionTLS12}}).DialContext
 	case "none":
 		options, auth = append(options, mail.WithTLSPolicy(mail.NoTLS)), mail.SMTPAuthPlainNoEnc
 	default:
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
 	}
-	if s.Username != "" {
-		options = append(options, mail.WithSMTPAuth(auth), mail.WithUsername(s.Username),
-			mail.WithPassword(s.Password.Reveal()))
+	if s.SMTPUsername != "" {
+		options = append(options, mail.WithSMTPAuth(auth), mail.WithUsername(s.SMTPUsername),
+			mail.WithPassword(s.SMTPPassword.Reveal()))
 	}
 	// The library leaves the connection open after some failures, and counts the time of each step anew.
 	options = append(options, mail.WithDialContextFunc(func(_ context.Context, network, address string) (net.Conn, error) {
@@ -81,7 +75,7 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 		}
 		return c, err
 	}))
-	client, err := mail.NewClient(s.Host, options...)
+	client, err := mail.NewClient(s.SMTPHost, options...)
 	if err == nil {
 		err = client.DialAndSendWithContext(ctx, message)
 	}
@@ -124,8 +118,8 @@ func (s Mail) failure(err error) error {
 
 // repeatsPassword reports whether a text has the password, also as a login sends it.
 func (s Mail) repeatsPassword(text string) bool {
-	password, encode := s.Password.Reveal(), base64.StdEncoding.EncodeToString
+	password, encode := s.SMTPPassword.Reveal(), base64.StdEncoding.EncodeToString
 	return password != "" && slices.ContainsFunc([]string{
-		password, encode([]byte(password)), encode([]byte("\x00" + s.Username + "\x00" + password)),
+		password, encode([]byte(password)), encode([]byte("\x00" + s.SMTPUsername + "\x00" + password)),
 	}, func(secret string) bool { return strings.Contains(text, secret) })
 }

@@ -82,7 +82,7 @@ func (s *sink) serve(c net.Conn) {
 func (s *sink) sender() *notify.Sender {
 	to := s.Addr().(*net.TCPAddr)
 	return notify.New(notify.Options{Mail: notify.Mail{
-		Host: "127.0.0.1", Port: to.Port, From: "Yard <yard@example.org>", Username: "me", Password: "pass word", TLS: "none",
+		SMTPHost: "127.0.0.1", SMTPPort: to.Port, SMTPFrom: "Yard <yard@example.org>", SMTPUsername: "me", SMTPPassword: "pass word", SMTPTLS: "none",
 	}})
 }
 
@@ -131,7 +131,7 @@ func TestWhyMailFails(t *testing.T) {
 	if sent := s.sender().Send(t.Context(), target("mailto:a@example.org"), message()); sent.Err == nil || sent.Status != 0 || !strings.Contains(domain.MessageOf(sent.Err), "mail server: ") {
 		t.Errorf("%+v", sent)
 	}
-	tls := notify.New(notify.Options{Mail: notify.Mail{Host: "127.0.0.1", Port: newSink(t).Addr().(*net.TCPAddr).Port, From: "y@example.org", TLS: "starttls"}})
+	tls := notify.New(notify.Options{Mail: notify.Mail{SMTPHost: "127.0.0.1", SMTPPort: newSink(t).Addr().(*net.TCPAddr).Port, SMTPFrom: "y@example.org", SMTPTLS: "starttls"}})
 	if sent := tls.Send(t.Context(), target("mailto:a@example.org"), message()); sent.Err == nil {
 		t.Error("mail is sent without TLS")
 	}

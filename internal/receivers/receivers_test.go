@@ -153,7 +153,7 @@ func TestAMailServerGetsMailAsItIsMeant(t *testing.T) {
 	number := 0
 	_, _ = fmt.Sscan(port, &number)
 	to := domain.Target{ID: "t", URL: "mailto:ada@example.org,bob@example.org"}
-	mail := notify.Mail{Host: host, Port: number, From: "Yard <yard@example.org>", Username: "yard", Password: "pass-word", TLS: "none"}
+	mail := notify.Mail{SMTPHost: host, SMTPPort: number, SMTPFrom: "Yard <yard@example.org>", SMTPUsername: "yard", SMTPPassword: "pass-word", SMTPTLS: "none"}
 	if sent := notify.New(notify.Options{Mail: mail}).Send(t.Context(), to, message()); sent.Err != nil {
 		t.Fatal(sent.Err)
 	}
@@ -182,7 +182,7 @@ func TestAMailServerGetsMailAsItIsMeant(t *testing.T) {
 			t.Errorf("the text lacks %q: %q", part, got.Text)
 		}
 	}
-	mail.Password = "wrong"
+	mail.SMTPPassword = "wrong"
 	if sent := notify.New(notify.Options{Mail: mail}).Send(t.Context(), to, message()); sent.Err == nil || sent.Status != 535 {
 		t.Errorf("a wrong password: %+v", sent)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
@@ -26,9 +27,9 @@ func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 	s, err := service.New(t.Context(), service.Options{
 		Store: db, Log: log,
 		Credentials: signin.NewFile(filepath.Join(t.TempDir(), "credentials.json")),
-		Provider: signin.New(signin.Config{
+		Provider: signin.New(config.SignIn{
 			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product,
-		}, log),
+		}, nil, log),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,66 +14,50 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 )
 
 // SetupPage is the gateway's page that lists missing settings. Browsers are sent there when AuthorizeURL is not set.
 const SetupPage = "/sign-in/setup"
 
-// TokenFormat is the encoding of the request to the token endpoint.
-type TokenFormat string
-
-const (
-	JSON TokenFormat = "json" // an object
-	Form TokenFormat = "form" // RFC 6749, section 4.1.3
-)
-
-// Config describes the identity provider and the gateway's registration there.
-type Config struct {
-	AuthorizeURL string // where browsers are sent, any query kept; "" for SetupPage
-	TokenURL     string // where codes are exchanged; without it every sign-in fails
-	ClientID     string
-	Product      string      // part of the scope user:sessions:<product>_code
-	TokenFormat  TokenFormat // "" for JSON
-	Scopes       []string    // nil for the default five
-	Flows        Flows       // nil keeps them in memory
-}
-
-func (c Config) scopes() []string {
-	if c.Scopes != nil {
-		return c.Scopes
+func (c *Client) scopes() []string {
+	if c.config.Scopes != nil {
+		return c.config.Scopes
 	}
-	sessions := "user:sessions:" + c.Product + "_code"
+	sessions := "user:sessions:" + c.config.Product + "_code"
 	return []string{"user:inference", "user:profile", "user:mcp_servers", sessions, "user:file_upload"}
 }
 
 // Client signs people in at one identity provider. It is safe for concurrent use.
 type Client struct {
-	config    Config
+	config    config.SignIn
+	flows     Flows
 	transport http.RoundTripper
 }
 
-func New(c Config, log *slog.Logger) *Client {
-	if c.Flows == nil {
-		c.Flows = &flows{log: log, waiting: map[string]domain.SignInFlow{}}
+// New returns the client for the identity provider that c describes. Pending flows are kept in memory if shared is nil.
+func New(c config.SignIn, shared Flows, log *slog.Logger) *Client {
+	if shared == nil {
+		shared = &flows{log: log, waiting: map[string]domain.SignInFlow{}}
 	}
-	return &Client{config: c, transport: newTransport()}
+	return &Client{config: c, flows: shared, transport: newTransport()}
 }
 
 // Begin starts a flow and returns the address to which to send the browser.
 func (c *Client) Begin(ctx context.Context, redirectURI string) (address string, err error) {
 	f := domain.SignInFlow{Verifier: domain.Secret(randomText(verifierLength)), RedirectURI: redirectURI}
 	state := randomText(stateLength)
-	if err := c.config.Flows.AddSignInFlow(ctx, state, f); err != nil {
+	if err := c.flows.AddSignInFlow(ctx, state, f); err != nil {
 		return "", err
 	}
-	return c.config.authorizeAddress(f, state), nil
+	return c.authorizeAddress(f, state), nil
 }
 
 // Redeem ends the flow with the given state and exchanges the code for tokens within 15 s. A state works once, even
 // when the exchange fails. Every error is a domain.SignInResult.
 func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credentials, error) {
-	f, err := c.config.Flows.TakeSignInFlow(ctx, state)
+	f, err := c.flows.TakeSignInFlow(ctx, state)
 	if domain.CodeOf(err) == domain.NotFound {
 		return domain.Credentials{}, failed(domain.SignInUnknownState)
 	}
@@ -84,15 +68,15 @@ func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credent
 }
 
 // authorizeAddress appends the parameters to the configured address, in a fixed order.
-func (c Config) authorizeAddress(f domain.SignInFlow, state string) string {
-	base, _, _ := strings.Cut(cmp.Or(c.AuthorizeURL, SetupPage), "#") // a fragment would swallow the query
+func (c *Client) authorizeAddress(f domain.SignInFlow, state string) string {
+	base, _, _ := strings.Cut(cmp.Or(c.config.AuthorizeURL, SetupPage), "#") // a fragment would swallow the query
 	switch {
 	case !strings.Contains(base, "?"):
 		base += "?"
 	case !strings.HasSuffix(base, "?") && !strings.HasSuffix(base, "&"):
 		base += "&"
 	}
-	return base + "code=true&client_id=" + escape(c.ClientID) + "&response_type=code" +
+	return base + "code=true&client_id=" + escape(c.config.ClientID) + "&response_type=code" +
 		"&redirect_uri=" + escape(f.RedirectURI) + "&scope=" + escape(strings.Join(c.scopes(), " ")) +
 		"&code_challenge=" + oauth2.S256ChallengeFromVerifier(f.Verifier.Reveal()) + "&code_challenge_method=S256" +
 		"&state=" + escape(state)

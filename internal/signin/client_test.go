@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
@@ -14,12 +15,12 @@ import (
 
 const redirectURI = "http://localhost:3000/callback"
 
-func config(p *signintest.Provider) signin.Config {
-	return signin.Config{AuthorizeURL: p.AuthorizeURL, TokenURL: p.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product}
+func settings(p *signintest.Provider) config.SignIn {
+	return config.SignIn{AuthorizeURL: p.AuthorizeURL, TokenURL: p.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product}
 }
 
 func newClient(p *signintest.Provider) *signin.Client {
-	return signin.New(config(p), slog.New(slog.DiscardHandler))
+	return signin.New(settings(p), nil, slog.New(slog.DiscardHandler))
 }
 
 // begin begins a sign-in and returns the address to which to send the browser.
@@ -61,7 +62,7 @@ func TestTheAuthorizeAddressHasTheParametersInOrder(t *testing.T) {
 		"https://id.test/authorize?tenant=a&":    "https://id.test/authorize?tenant=a&" + rest,
 		"https://id.test/authorize#top":          "https://id.test/authorize?" + rest,
 	} {
-		c := signin.New(signin.Config{AuthorizeURL: configured, ClientID: signintest.ClientID, Product: signintest.Product}, slog.New(slog.DiscardHandler))
+		c := signin.New(config.SignIn{AuthorizeURL: configured, ClientID: signintest.ClientID, Product: signintest.Product}, nil, slog.New(slog.DiscardHandler))
 		got := begin(t, c)
 		u, err := url.Parse(got)
 		if err != nil {
@@ -118,7 +119,7 @@ func TestAStateWorksOnceWhateverBecomesOfTheExchange(t *testing.T) {
 func TestManyWaitingFlowsAreLoggedOnceAndAllKept(t *testing.T) {
 	var log bytes.Buffer
 	p := signintest.New(t)
-	c := signin.New(config(p), slog.New(slog.NewTextHandler(&log, nil)))
+	c := signin.New(settings(p), nil, slog.New(slog.NewTextHandler(&log, nil)))
 	first := p.Approve(t, begin(t, c))
 	for range 65_535 {
 		begin(t, c)

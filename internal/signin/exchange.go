@@ -43,7 +43,7 @@ func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state 
 	}
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
-	contentType, body := c.config.tokenRequest(f, code, state)
+	contentType, body := c.tokenRequest(f, code, state)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.config.TokenURL, strings.NewReader(body))
 	if err != nil {
 		return domain.Credentials{}, failed(domain.SignInUnreachable, "its token address is not valid")
@@ -73,7 +73,7 @@ func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state 
 	if problem != "" {
 		return domain.Credentials{}, failed(domain.SignInUnreadable, problem, reported)
 	}
-	credentials.Scopes = c.config.scopes()
+	credentials.Scopes = c.scopes()
 	return credentials, nil
 }
 
@@ -82,12 +82,12 @@ func failed(outcome domain.SignInOutcome, detail ...string) error {
 	return domain.SignInResult{Outcome: outcome, Detail: joinNonEmpty(detail...)}
 }
 
-func (c Config) tokenRequest(f domain.SignInFlow, code, state string) (contentType, body string) {
+func (c *Client) tokenRequest(f domain.SignInFlow, code, state string) (contentType, body string) {
 	fields := map[string]string{
-		"grant_type": "authorization_code", "code": code, "client_id": c.ClientID, "redirect_uri": f.RedirectURI,
+		"grant_type": "authorization_code", "code": code, "client_id": c.config.ClientID, "redirect_uri": f.RedirectURI,
 		"code_verifier": f.Verifier.Reveal(),
 	}
-	if c.TokenFormat == Form {
+	if c.config.TokenFormat == "form" { // RFC 6749, section 4.1.3
 		form := url.Values{}
 		for name, value := range fields {
 			form.Set(name, value)

@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
@@ -52,16 +53,16 @@ func TestTheProviderAcceptsTheExchange(t *testing.T) {
 
 func TestAStandardProviderAcceptsTheExchange(t *testing.T) {
 	p := signintest.New(t, signintest.Standard)
-	c := config(p)
-	c.TokenFormat, c.Scopes = signin.Form, strings.Fields(signintest.StandardScope)
-	got, err := signIn(t, p, signin.New(c, slog.New(slog.DiscardHandler)))
+	c := settings(p)
+	c.TokenFormat, c.Scopes = "form", strings.Fields(signintest.StandardScope)
+	got, err := signIn(t, p, signin.New(c, nil, slog.New(slog.DiscardHandler)))
 	if err != nil || got.AccessToken.Reveal() != signintest.AccessToken || strings.Join(got.Scopes, " ") != signintest.StandardScope {
 		t.Errorf("credentials = %+v, %v", got, err)
 	}
 }
 
 func TestWithoutATokenAddressTheExchangeSaysSo(t *testing.T) {
-	c := signin.New(signin.Config{ClientID: "c", Product: "p"}, slog.New(slog.DiscardHandler))
+	c := signin.New(config.SignIn{ClientID: "c", Product: "p"}, nil, slog.New(slog.DiscardHandler))
 	address := begin(t, c)
 	if !strings.HasPrefix(address, "/sign-in/setup?code=true&client_id=c&") {
 		t.Errorf("the address is %s", address)
@@ -260,7 +261,7 @@ func TestAProviderThatCannotBeReachedIsNamedWithoutSecrets(t *testing.T) {
 		"http://[::1/token?key=canary-query":           "not valid",
 		"ftp://" + closed + "/token?key=canary-query":  "unsupported protocol",
 	} {
-		c := signin.New(signin.Config{AuthorizeURL: "http://id.test/", TokenURL: address, ClientID: "c", Product: "p"}, slog.New(slog.DiscardHandler))
+		c := signin.New(config.SignIn{AuthorizeURL: "http://id.test/", TokenURL: address, ClientID: "c", Product: "p"}, nil, slog.New(slog.DiscardHandler))
 		_, state := queryOf(t, begin(t, c))
 		_, err := c.Redeem(t.Context(), "canary-code", state)
 		wantOutcome(t, err, domain.SignInUnreachable)
@@ -306,7 +307,7 @@ func TestNoWholeAnswerWithinFifteenSecondsIsNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := signin.New(signin.Config{AuthorizeURL: "http://id.test/", TokenURL: "http://id.test/token", ClientID: "c", Product: "p"}, slog.New(slog.DiscardHandler))
+				c := signin.New(config.SignIn{AuthorizeURL: "http://id.test/", TokenURL: "http://id.test/token", ClientID: "c", Product: "p"}, nil, slog.New(slog.DiscardHandler))
 				var providers sync.WaitGroup
 				transport := signin.NewTransport()
 				transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
