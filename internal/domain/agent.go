@@ -74,15 +74,22 @@ func CheckAgentLabel(label string) error {
 }
 
 func checkName(field, text string, most int) error {
-	switch {
-	case text == "":
+	if text == "" {
 		return Errorf(Invalid, "%s: must not be empty", field)
+	}
+	err := checkText(field, text, most)
+	if err == nil && !strings.ContainsFunc(text, visible) {
+		return Errorf(Invalid, "%s: must have a visible character", field)
+	}
+	return err
+}
+
+func checkText(field, text string, most int) error {
+	switch {
 	case utf8.RuneCountInString(text) > most:
 		return Errorf(Invalid, "%s: must be at most %d characters", field, most)
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return Errorf(Invalid, "%s: must not contain control characters", field)
-	case !strings.ContainsFunc(text, visible):
-		return Errorf(Invalid, "%s: must have a visible character", field)
 	}
 	return nil
 }
@@ -93,13 +100,7 @@ const MaxAgentVersion = 100
 // CheckAgentVersion returns an Invalid error unless version has at most MaxAgentVersion characters, none of them
 // control characters.
 func CheckAgentVersion(version string) error {
-	switch {
-	case utf8.RuneCountInString(version) > MaxAgentVersion:
-		return Errorf(Invalid, "version: must be at most %d characters", MaxAgentVersion)
-	case strings.ContainsFunc(version, unicode.IsControl):
-		return Errorf(Invalid, "version: must not contain control characters")
-	}
-	return nil
+	return checkText("version", version, MaxAgentVersion)
 }
 
 // JoinToken is an issued one-time token. The token itself is not stored.

@@ -155,10 +155,9 @@ func (g *DigestRecord) Began(zone *time.Location) time.Time {
 	if g.Rules.Quiet == nil {
 		return at
 	}
-	from, _ := clockMinutes(g.Rules.Quiet.From)
-	began := atClock(at, from, 0)
+	began := atClock(at, g.Rules.Quiet.From, 0)
 	if !began.Before(at) {
-		began = atClock(at, from, -1)
+		began = atClock(at, g.Rules.Quiet.From, -1)
 	}
 	return began
 }

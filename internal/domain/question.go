@@ -83,16 +83,15 @@ type Answer struct {
 }
 
 const (
-	MaxPrompt, MaxDetail         = 4000, 64 << 10 // characters; bytes, of a tool's input as well
-	MinOptions, MaxOptions       = 2, 9
-	MaxOption                    = 1000 // characters
-	QuestionLife                 = time.Hour
-	MaxQuestionLife              = 24 * time.Hour
-	MaxOpenQuestions             = 100    // of one asker
-	MaxAllOpenQuestions          = 5000   // of all
-	MaxEndedQuestions            = 300    // of one asker within a minute
-	MaxAnswer                    = 16_000 // characters
-	permissionOptionsDescription = "a permission is answered by allow or deny"
+	MaxPrompt, MaxDetail   = 4000, 64 << 10 // characters; bytes, of a tool's input as well
+	MinOptions, MaxOptions = 2, 9
+	MaxOption              = 1000 // characters
+	QuestionLife           = time.Hour
+	MaxQuestionLife        = 24 * time.Hour
+	MaxOpenQuestions       = 100    // of one asker
+	MaxAllOpenQuestions    = 5000   // of all
+	MaxEndedQuestions      = 300    // of one asker within a minute
+	MaxAnswer              = 16_000 // characters
 )
 
 // Check returns an Invalid error that names the field that is out of its limits, and fills in a permission's options.
@@ -106,7 +105,7 @@ func (q *Question) Check() error {
 	switch q.Kind {
 	case QuestionPermission:
 		if len(q.Options) > 0 && !slices.Equal(q.Options, []string{Allow, Deny}) {
-			return Errorf(Invalid, "options: "+permissionOptionsDescription)
+			return Errorf(Invalid, "options: a permission is answered by allow or deny")
 		}
 		q.Options = []string{Allow, Deny}
 	case QuestionChoice:

@@ -147,16 +147,16 @@ func (r *TargetRules) LastDigest(t time.Time) time.Time {
 		return t.Add(-time.Duration(t.Minute())*time.Minute - time.Duration(t.Second())*time.Second -
 			time.Duration(t.Nanosecond()))
 	}
-	at, _ := clockMinutes(r.DigestAt)
-	due := atClock(t, at, 0)
+	due := atClock(t, r.DigestAt, 0)
 	if due.After(t) {
-		due = atClock(t, at, -1)
+		due = atClock(t, r.DigestAt, -1)
 	}
 	return due
 }
 
-// atClock returns when it is so many minutes after midnight on t's day, or so many days later.
-func atClock(t time.Time, minutes, days int) time.Time {
+// atClock returns when it is HH:MM on t's day, or so many days later.
+func atClock(t time.Time, clock string, days int) time.Time {
+	minutes, _ := clockMinutes(clock)
 	return time.Date(t.Year(), t.Month(), t.Day()+days, minutes/60, minutes%60, 0, 0, t.Location())
 }
 
@@ -185,10 +185,9 @@ func (r *TargetRules) TellsAt(t time.Time) time.Time {
 	if !r.IsQuiet(t) {
 		return t
 	}
-	to, _ := clockMinutes(r.Quiet.To)
-	end := atClock(t, to, 0)
+	end := atClock(t, r.Quiet.To, 0)
 	if !end.After(t) {
-		end = atClock(t, to, 1)
+		end = atClock(t, r.Quiet.To, 1)
 	}
 	return end
 }
@@ -210,8 +209,5 @@ func (r *TargetRules) WantsProject(name string) bool {
 
 // CheckTargetName returns Invalid unless a target may have the name.
 func CheckTargetName(name string) error {
-	if err := CheckProjectName(strings.TrimSpace(name)); err != nil {
-		return Errorf(Invalid, "name: %s", strings.TrimPrefix(MessageOf(err), "name: "))
-	}
-	return nil
+	return CheckProjectName(strings.TrimSpace(name))
 }
