@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slack-go/slack/slackutilsx"
+
 	"switchyard/internal/domain"
 )
 
@@ -182,9 +184,9 @@ func slack(u *url.URL) *receiver {
 	}
 	to := (&url.URL{Scheme: "https", Host: "hooks.slack.com"}).JoinPath("services", parts[0], parts[1], parts[2])
 	return posts(to, 3000, func(m domain.Message) map[string]any {
-		text := slackEscaper.Replace(m.Text)
+		text := slackutilsx.EscapeMessage(m.Text)
 		if m.Link != "" {
-			text += "\n<" + slackEscaper.Replace(m.Link) + ">"
+			text += "\n<" + slackutilsx.EscapeMessage(m.Link) + ">"
 		}
 		return map[string]any{
 			"text": text, "mrkdwn": false, "parse": "none", "link_names": false, "unfurl_links": false, "unfurl_media": false,

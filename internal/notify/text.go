@@ -59,9 +59,6 @@ func markdown(text string) string {
 	return b.String()
 }
 
-// slackEscaper escapes the characters that Slack's mentions and links consist of.
-var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-
 func withLink(text, link string) string {
 	if link == "" {
 		return text

@@ -141,8 +141,8 @@ func (t *chat) Receive(ctx context.Context, answer bot.Answer) error {
 			if !ok {
 				continue
 			}
-			if _, err := t.post(ctx, m.channel, m.thread, reply); errors.Is(err, bot.ErrRefused) {
-				t.log.WarnContext(ctx, "bot: reply refused", "channel", m.channel, "error", err)
+			if _, err := t.post(ctx, m.Room, m.thread, reply); errors.Is(err, bot.ErrRefused) {
+				t.log.WarnContext(ctx, "bot: reply refused", "channel", m.Room, "error", err)
 			} else if err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ const (
 // mention is a question from a channel, with its text as Slack writes it.
 type mention struct {
 	bot.Question
-	channel, thread string
+	thread string
 }
 
 // ServeWebhook answers an event or a slash command of Slack, each once.
@@ -128,7 +128,7 @@ func (t *chat) event(w http.ResponseWriter, r *http.Request, body []byte) {
 	if e.Thread != "" {
 		question.About = messageID(e.Channel, e.Thread)
 	}
-	if err := t.accept(r.Context(), call.EventID, mention{question, e.Channel, e.Thread}); err != nil {
+	if err := t.accept(r.Context(), call.EventID, mention{question, e.Thread}); err != nil {
 		t.log.ErrorContext(r.Context(), "bot: event not accepted", "error", err)
 		bot.PlainText(w, http.StatusServiceUnavailable, "try again later")
 		return
