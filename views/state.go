@@ -42,13 +42,9 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 // storyState returns the state of a story, given the sorted ids of the stuck ones; SignalNone and "" if it has no
 // trouble.
 func storyState(item domain.Item, stuck []string) (Signal, string) {
-	switch {
-	case item.Blocked != "":
-		last, _ := lastLine(item.Blocked)
-		return SignalStop, "Blocked: " + last
-	case item.MergeFailure != "":
-		last, _ := lastLine(item.MergeFailure)
-		return SignalCaution, "Merge failed: " + last
+	if kind, reason := item.Trouble(); kind != "" {
+		last, _ := lastLine(reason)
+		return signal(kind.Signal()), upper(kind.Word()) + ": " + last
 	}
 	if _, isStuck := slices.BinarySearch(stuck, item.StoryID); isStuck {
 		return SignalCaution, "Stuck"

@@ -89,18 +89,14 @@ func (p *WaitingProps) Use(stories []domain.WaitingStory, owners *domain.Owners,
 
 // alert is the key of what needs attention about the story, "" if nothing does.
 func (l waitingLine) alert() string {
-	a := domain.Alert{Project: l.Project, Story: l.Item}
-	switch {
-	case l.Item.Blocked != "":
-		a.Kind = domain.AlertBlocked
-	case l.Item.MergeFailure != "":
-		a.Kind = domain.AlertMerge
-	case l.Age > l.Limit:
-		a.Kind = domain.AlertStuck
-	default:
+	kind, _ := l.Item.Trouble()
+	if kind == "" && l.Age > l.Limit {
+		kind = domain.AlertStuck
+	}
+	if kind == "" {
 		return ""
 	}
-	return a.Key()
+	return domain.Alert{Kind: kind, Project: l.Project, Story: l.Item}.Key()
 }
 
 // choice is what the box that chooses the story is called.

@@ -102,7 +102,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 			for j := range stage.Items {
 				item := &stage.Items[j]
 				_, isStuck := slices.BinarySearch(snapshot.Alerts.Stuck[p.Project], item.StoryID)
-				if in.Trouble && !(isStuck || i < open && (item.Blocked != "" || item.MergeFailure != "")) {
+				if trouble, _ := item.Trouble(); in.Trouble && !isStuck && (i >= open || trouble == "") {
 					continue
 				}
 				line := itemJSON{

@@ -1,8 +1,8 @@
 package bot
 
 import (
-	"cmp"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -200,23 +200,17 @@ func (l links) told(t domain.Telling) Message {
 }
 
 func (l links) toldStory(s domain.ToldStory) Line {
-	signal, trouble := domain.SignalNone, ""
-	switch {
-	case s.Blocked != "":
-		signal, trouble = domain.SignalStop, "blocked"
-	case s.MergeFailure != "":
-		signal, trouble = domain.SignalCaution, "merge failed"
-	}
-	d := domain.EventDetails{StoryID: s.StoryID, StoryName: s.StoryName, Reason: cmp.Or(s.Blocked, s.MergeFailure)}
+	kind, why := s.Trouble()
+	d := domain.EventDetails{StoryID: s.StoryID, StoryName: s.StoryName, Reason: why}
 	stage := Short(s.Stage, MaxName)
 	if s.Since.UnixMilli() > 0 {
 		stage += " for " + roughly(clock.Now().Sub(s.Since))
 	}
 	line := columns(Line{Bold(s.Project)}, l.title(s.Project, d), Line{Plain(stage)})
-	if trouble != "" {
-		line = append(columns(line, Line{Plain(trouble)}), reason(d)...)
+	if kind == "" {
+		return line
 	}
-	return append(sign(signal), line...)
+	return slices.Concat(sign(kind.Signal()), columns(line, Line{Plain(kind.Word())}), reason(d))
 }
 
 func roughly(d time.Duration) string {

@@ -115,11 +115,10 @@ func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Ti
 		for j := range stage.Items {
 			item := &stage.Items[j]
 			a := Alert{Project: p.Project, Story: item, Stage: stage.Name, StageTitle: title}
+			a.Kind, a.Reason = item.Trouble()
 			switch {
-			case item.Blocked != "":
-				a.Kind, a.Reason, a.Since = AlertBlocked, item.Blocked, item.TroubleSince()
-			case item.MergeFailure != "":
-				a.Kind, a.Reason, a.Since = AlertMerge, item.MergeFailure, item.TroubleSince()
+			case a.Kind != "":
+				a.Since = item.TroubleSince()
 			case isWork:
 				a.Kind, a.Since = AlertStuck, item.Since.Add(most)
 				if !a.Since.Before(now) {

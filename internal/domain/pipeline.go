@@ -20,13 +20,25 @@ type Item struct {
 	Version          string    // changes with the story's record and stage, "" if its server sends none
 }
 
+// Trouble returns the kind of alert that the story is by itself, "" for none, and the reason. That it is blocked counts
+// before a failed merge.
+func (i *Item) Trouble() (kind AlertKind, reason string) {
+	switch {
+	case i.Blocked != "":
+		return AlertBlocked, i.Blocked
+	case i.MergeFailure != "":
+		return AlertMerge, i.MergeFailure
+	}
+	return "", ""
+}
+
 // TroubleSince returns when the story was blocked, or else when its merge failed; if that is unknown, or nothing is
 // wrong, when it entered its stage. It is the time that lists show.
 func (i *Item) TroubleSince() time.Time {
-	switch {
-	case i.Blocked != "":
+	switch kind, _ := i.Trouble(); kind {
+	case AlertBlocked:
 		return cmp.Or(i.BlockedSince, i.Since)
-	case i.MergeFailure != "":
+	case AlertMerge:
 		return cmp.Or(i.MergeFailedSince, i.Since)
 	}
 	return i.Since
@@ -118,12 +130,11 @@ func Summarize(stages []Stage) PipelineSummary {
 			s.Working += len(items)
 		}
 		for j := range items {
-			item := &items[j]
-			switch {
+			switch kind, _ := items[j].Trouble(); {
 			case i >= s.Open:
-			case item.Blocked != "":
+			case kind == AlertBlocked:
 				s.Blocked++
-			case item.MergeFailure != "":
+			case kind == AlertMerge:
 				s.Failed++
 			}
 		}
