@@ -94,20 +94,17 @@ func (r repository) boardCommits(
 // would with git's --since, since a clock may have been wrong; maxOld of them in a row do.
 func (r repository) since(ctx context.Context, head string, since time.Time) (hashes []string, err error) {
 	old := 0
-	err = r.stream(ctx, nil, func(out *bufio.Reader) error {
-		for old < maxOld && len(hashes) < maxCommits {
-			line, err := readRecord(out, '\n')
-			if line == nil || err != nil {
-				return err
-			}
-			date, hash, _ := strings.Cut(string(line), " ")
-			if seconds, _ := strconv.ParseInt(date, 10, 64); seconds < since.Unix() {
-				old++
-				continue
-			}
+	err = r.records(ctx, nil, '\n', func(line []byte) error {
+		date, hash, _ := strings.Cut(string(line), " ")
+		if seconds, _ := strconv.ParseInt(date, 10, 64); seconds < since.Unix() {
+			old++
+		} else {
 			hashes, old = append(hashes, hash), 0
 		}
-		return errEnough
+		if old == maxOld || len(hashes) == maxCommits {
+			return errEnough
+		}
+		return nil
 	}, "rev-list", "--timestamp", "--no-merges", head)
 	return hashes, withoutExit(err, len(hashes) > 0)
 }
@@ -135,18 +132,13 @@ func blob(mode, id string) string {
 func (r repository) files(ctx context.Context, head string, paths []string) (files map[string]string, err error) {
 	files = map[string]string{}
 	read := 0
-	err = r.stream(ctx, nil, func(out *bufio.Reader) error {
-		for read < maxChanges {
-			entry, err := readRecord(out, 0)
-			if entry == nil || err != nil {
-				return err
-			}
-			// mode type id, a tab, path
-			about, path, _ := strings.Cut(string(entry), "\t")
-			read += weight(path)
-			if fields := strings.Fields(about); len(fields) == 3 {
-				files[path] = blob(fields[0], fields[2])
-			}
+	err = r.records(ctx, nil, 0, func(entry []byte) error {
+		about, path, _ := strings.Cut(string(entry), "\t") // mode type id, a tab, path
+		if fields := strings.Fields(about); len(fields) == 3 {
+			files[path] = blob(fields[0], fields[2])
+		}
+		if read += weight(path); read >= maxChanges {
+			return errEnough
 		}
 		return nil
 	}, append([]string{"ls-tree", "-r", "-z", head, "--"}, paths...)...)

@@ -37,27 +37,36 @@ func (r repository) history(ctx context.Context, ids *words, revisions ...string
 		"log", "-z", "--no-color", "--encoding=UTF-8", "--max-count=" + strconv.Itoa(maxCommits),
 		recordFormat,
 	}, revisions...)
-	err = r.stream(ctx, nil, func(out *bufio.Reader) error {
-		for {
-			record, err := readRecord(out, 0)
-			if err != nil {
-				return err
-			}
-			if record == nil {
-				return nil
-			}
-			commit, message := parseRecord(record)
-			if commit == nil {
-				continue
-			}
-			for _, id := range ids.in(message) {
-				if list := found[id]; len(list) < perStory {
-					found[id] = append(list, commit)
-				}
+	err = r.records(ctx, nil, 0, func(record []byte) error {
+		commit, message := parseRecord(record)
+		if commit == nil {
+			return nil
+		}
+		for _, id := range ids.in(message) {
+			if list := found[id]; len(list) < perStory {
+				found[id] = append(list, commit)
 			}
 		}
+		return nil
 	}, append(args, "--")...)
 	return found, err
+}
+
+// records runs git as stream does and passes its output on record by record, each valid until the next.
+func (r repository) records(
+	ctx context.Context, input io.Reader, delimiter byte, each func(record []byte) error, args ...string,
+) error {
+	return r.stream(ctx, input, func(out *bufio.Reader) error {
+		for {
+			record, err := readRecord(out, delimiter)
+			if record == nil || err != nil {
+				return err
+			}
+			if err := each(record); err != nil {
+				return err
+			}
+		}
+	}, args...)
 }
 
 // readRecord reads up to the next delimiter, which it drops, and skips what exceeds maxRecord. It returns nil at the
@@ -108,18 +117,13 @@ func (r repository) count(ctx context.Context, commits map[string]*wire.Commit) 
 	}
 	input := strings.Join(slices.Collect(maps.Keys(commits)), "\n") + "\n"
 	var current *wire.Commit
-	return r.stream(ctx, strings.NewReader(input), func(out *bufio.Reader) error {
-		for {
-			line, err := readRecord(out, '\n')
-			if line == nil || err != nil {
-				return err
-			}
-			if hash, isHash := bytes.CutPrefix(line, []byte{0}); isHash {
-				current = commits[string(hash)]
-			} else if current != nil {
-				addLines(current, line)
-			}
+	return r.records(ctx, strings.NewReader(input), '\n', func(line []byte) error {
+		if hash, isHash := bytes.CutPrefix(line, []byte{0}); isHash {
+			current = commits[string(hash)]
+		} else if current != nil {
+			addLines(current, line)
 		}
+		return nil
 	}, "log", "--stdin", "--no-walk=unsorted", "--first-parent", "-m", "--no-color", "--no-ext-diff", "--no-textconv",
 		"-M", "--ignore-submodules=all", "--numstat", "--format=%x00%H")
 }
