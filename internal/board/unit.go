@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -40,7 +39,14 @@ func (u *unit) load(s *units, rules *rules, tree *tree, settled bool) *unit {
 	switch {
 	case errors.Is(err, errTorn) && len(u.stories) > 0 &&
 		(u.torn.IsZero() || now.Sub(u.torn) < grace || len(entries) == 0):
-		return u.broken(now)
+		next := *u // what was there counts for as long as nothing else does
+		if next.torn.IsZero() {
+			next.torn = now
+		}
+		if due := next.torn.Add(grace); now.Before(due) && (s.again.IsZero() || due.Before(s.again)) {
+			s.again = due
+		}
+		return &next
 	case err != nil && !errors.Is(err, errTorn):
 		next := *u
 		if next.fault = err.Error(); next.fault != u.fault {
@@ -82,24 +88,6 @@ func placesOf(entries []entry) map[string]int {
 		places[entries[i].id] = i
 	}
 	return places
-}
-
-// broken returns the unit while its files are being written, or stay broken.
-func (u *unit) broken(now time.Time) *unit {
-	next := *u
-	if next.torn.IsZero() {
-		next.torn = now
-	}
-	state := torn
-	if now.Sub(next.torn) >= grace { // what was there counts for as long as nothing else does
-		state = whole
-	}
-	next.stories = slices.Clone(u.stories)
-	for i, story := range next.stories {
-		f := *story.file
-		f.facts.state, next.stories[i].file = state, &f
-	}
-	return &next
 }
 
 func (e *entry) read(tree *tree, now time.Time) unitStory {

@@ -73,6 +73,7 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		return nil, err
 	}
 	defer tree.close()
+	s.again = time.Time{}
 	var rules *rules
 	if known := s.index.Load(); known != nil {
 		rules = known.rules
@@ -130,7 +131,9 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		}
 	}
 	for name, u := range s.units {
-		dirty[name] = dirty[name] || !u.torn.IsZero() || !u.stable && changed == nil
+		if !u.torn.IsZero() || !u.stable && changed == nil {
+			dirty[name] = true
+		}
 	}
 	delete(dirty, "")
 	for name, is := range dirty {
@@ -189,13 +192,14 @@ func (s *units) build(rules *rules, settled bool) {
 		s.order = slices.SortedFunc(maps.Keys(s.units), compareNatural)
 	}
 	for _, name := range s.order {
-		for i := range s.units[name].stories {
-			story := &s.units[name].stories[i]
+		u := s.units[name]
+		for i := range u.stories {
+			story := &u.stories[i]
 			f := story.file
 			if next.units[f.id] != nil {
 				continue
 			}
-			next.units[f.id] = s.units[name]
+			next.units[f.id] = u
 			if story.key == "" { // where it was
 				story.key = stages[0].key
 				if f.story == nil {
