@@ -43,7 +43,7 @@ func backupCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.LoadSome(cmd.Flags(), os.Getenv, "gateway.data", "gateway.database")
 			if err != nil {
-				return asUsage(err)
+				return err
 			}
 			keeps := cmd.Flags().Changed("keep")
 			if keeps && keep < 1 {

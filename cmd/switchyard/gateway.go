@@ -32,7 +32,7 @@ func gatewayCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {
-				return asUsage(err)
+				return err
 			}
 			log := newStartLog(cmd.ErrOrStderr(), c)
 			defer log.ended()

@@ -27,7 +27,7 @@ func healthCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadSome(cmd.Flags(), os.Getenv, "gateway.listen")
 			if err != nil {
-				return asUsage(err)
+				return err
 			}
 			return checkHealth(cmd.Context(), localURL(c.Listen)+"/healthz")
 		},

@@ -57,13 +57,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	began := false
-	for _, command := range root.Commands() {
-		runE := command.RunE
-		command.RunE = func(cmd *cobra.Command, args []string) error {
-			began = true
-			return runE(cmd, args)
-		}
-	}
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { began = cmd.HasParent() }
 	err := usagef("missing command; 'switchyard help' lists them")
 	if len(args) > 0 {
 		err = root.ExecuteContext(ctx)
@@ -72,7 +66,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitClean
 	}
 	fmt.Fprintln(stderr, "switchyard: "+strings.Join(strings.Fields(err.Error()), " "))
-	if _, usage := errors.AsType[usageError](err); usage || !began {
+	_, usage := errors.AsType[usageError](err)
+	_, flag := errors.AsType[config.FlagError](err)
+	if usage || flag || !began {
 		return exitUsage
 	}
 	return exitFailure
@@ -82,13 +78,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-func asUsage(err error) error {
-	if _, ok := errors.AsType[config.FlagError](err); ok {
-		return usageError{err}
-	}
-	return err
-}
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{

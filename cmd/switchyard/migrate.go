@@ -28,7 +28,7 @@ func migrateCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadSome(cmd.Flags(), os.Getenv, "gateway.data")
 			if err != nil {
-				return asUsage(err)
+				return err
 			}
 			dir := c.Data
 			if _, err = config.ParseDatabase(to); err == nil {

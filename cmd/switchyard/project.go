@@ -31,7 +31,7 @@ func projectCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadProject(cmd.Flags(), os.Getenv)
 			if err != nil {
-				return asUsage(err)
+				return err
 			}
 			if layout != "" && !slices.Contains(board.Layouts(), layout) {
 				return usagef("--layout: must be one of %s", strings.Join(board.Layouts(), ", "))

@@ -46,7 +46,7 @@ func upCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {
-				return asUsage(err)
+				return err
 			}
 			dirs, command := args, []string(nil)
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
