@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"cmp"
-	"log/slog"
 	"net/http"
 
 	"switchyard/internal/domain"
@@ -51,12 +50,11 @@ type access struct {
 	limiter  tokenLimiter
 	bodies   web.StrangerBodies
 	callers  callers
-	log      *slog.Logger
 }
 
 func newAccess(g Gateway) *access {
 	return &access{
-		Errors: web.Errors{Log: g.Log}, log: g.Log, token: g.AdminToken, callers: callers{&g.Proxies},
+		Errors: web.Errors{Log: g.Log}, token: g.AdminToken, callers: callers{&g.Proxies},
 		open:  g.AdminToken == "" && g.Login == nil && !g.Proxies.HasProxyLogin(),
 		named: g.Service.Access, agents: g.Service.Agents, logins: newLogins(g),
 		sessions: newSessions(g.Service.Access, g.SessionKey, g.AdminToken),
@@ -245,7 +243,7 @@ func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token domain
 	if err := a.countWrong(w, r); err != nil {
 		return err
 	}
-	a.log.WarnContext(r.Context(), "wrong token", "from", a.callers.networkOf(r), "id", web.RequestID(r.Context()))
+	a.Log.WarnContext(r.Context(), "wrong token", "from", a.callers.networkOf(r), "id", web.RequestID(r.Context()))
 	return unauthorized()
 }
 

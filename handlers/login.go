@@ -96,7 +96,7 @@ func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next strin
 }
 
 func (l logins) log(a *access, r *http.Request, err error) error {
-	a.log.WarnContext(r.Context(), "login failed", "error", err, "from", a.callers.networkOf(r), "id",
+	a.Log.WarnContext(r.Context(), "login failed", "error", err, "from", a.callers.networkOf(r), "id",
 		web.RequestID(r.Context()))
 	return err
 }

@@ -23,13 +23,6 @@ type routeTable struct {
 	waiting web.HandlerFunc // answers until there is a service; nil once there is
 }
 
-func newRouteTable(a *access, c *console.Console, looked func(), waiting web.HandlerFunc) *routeTable {
-	return &routeTable{
-		Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}, looked: looked,
-		waiting: waiting,
-	}
-}
-
 // route is a row of the table.
 type route struct {
 	method, path   string
@@ -153,16 +146,6 @@ func (t *routeTable) addFallbacks() {
 			return
 		}
 		notAllowed.ServeHTTP(w, r)
-	})
-}
-
-// headAsGet answers HEAD with the GET route if there is no HEAD route.
-func (t *routeTable) headAsGet(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead && t.pattern(http.MethodHead, r) == "" {
-			chi.RouteContext(r.Context()).RouteMethod = http.MethodGet
-		}
-		next.ServeHTTP(w, r)
 	})
 }
 

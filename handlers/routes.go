@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
 	"switchyard/handlers/api"
 	"switchyard/handlers/console"
@@ -69,10 +70,13 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	access := newAccess(g)
 	c := console.New(g.Service, access, g.Sample, deriveFrom(g.SessionKey)("sign a notice"), g.Log)
 	c.Version = g.Version
-	t := newRouteTable(access, c, g.Looked, waiting)
+	t := &routeTable{
+		Router: chi.NewRouter(), access: access, console: c, open: map[string]bool{}, api: map[string]bool{},
+		looked: g.Looked, waiting: waiting,
+	}
 	t.Use(
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,
-		access.callers.clean, web.Guard(g.AllowHosts), t.headAsGet,
+		access.callers.clean, web.Guard(g.AllowHosts), middleware.GetHead,
 	)
 	if waiting == nil {
 		t.Use(g.asOf)

@@ -26,17 +26,13 @@ const wallCookieAge = 400 * 24 * 60 * 60
 // see the wall. A token in the address becomes the cookie. It returns errWallRevoked if there is a token that is not in
 // force, and no other login.
 func (a *access) authenticateWall(w http.ResponseWriter, r *http.Request, c *caller) error {
-	name := a.sessions.name + "_wall"
-	if web.CameByHTTPS(r) {
-		name = secureName(name)
-	}
 	shown := r.URL.Query().Get(web.WallToken)
-	if cookie, err := r.Cookie(name); shown == "" && err == nil {
-		shown = cookie.Value
+	cookie := sessionCookie(a.sessions.name+"_wall", web.CameByHTTPS(r), shown, wallCookieAge)
+	if sent, err := r.Cookie(cookie.Name); shown == "" && err == nil {
+		shown, cookie.Value = sent.Value, sent.Value
 	}
 	if shown != "" && !a.open {
 		if who := a.named.AnyToken(r.Context(), domain.Secret(shown)); who != nil && who.Role == domain.RoleWall {
-			cookie := sessionCookie(a.sessions.name+"_wall", web.CameByHTTPS(r), shown, wallCookieAge)
 			http.SetCookie(w, cookie)
 			c.Identity, c.auth = *who, web.AuthToken
 			return nil

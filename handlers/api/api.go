@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"switchyard/internal/metrics"
 	"switchyard/internal/service"
 	"switchyard/internal/web"
 )
@@ -14,22 +15,16 @@ import (
 type API struct {
 	web.Errors
 	service *service.Service
-	metrics Metrics
+	metrics *metrics.Counts
 	held    *web.HeldCalls
 	base    func(*http.Request) string // the gateway's address for people
 }
 
-// Metrics counts open streams.
-type Metrics interface {
-	// StreamOpened counts a stream until the function that it returns is called.
-	StreamOpened() (closed func())
-}
-
 // New returns the handlers over s. Causes of failures go to log; base returns the gateway's address for people.
 func New(
-	s *service.Service, log *slog.Logger, metrics Metrics, held *web.HeldCalls, base func(*http.Request) string,
+	s *service.Service, log *slog.Logger, counts *metrics.Counts, held *web.HeldCalls, base func(*http.Request) string,
 ) *API {
-	return &API{Errors: web.Errors{Log: log}, service: s, metrics: metrics, held: held, base: base}
+	return &API{Errors: web.Errors{Log: log}, service: s, metrics: counts, held: held, base: base}
 }
 
 // answer writes a service call's result as JSON, unless the call failed.
