@@ -71,12 +71,9 @@ func (p *ProjectVisits) LastMove() time.Time {
 
 // changeTransition adds the transition that ended a visit, in place of an earlier one of the same visit.
 func (p *ProjectVisits) changeTransition(e VisitEnd) {
-	for i := len(p.transitions) - 1; i >= 0; i-- {
-		if known := p.transitions[i]; known.number == e.Number && known.story == e.Story {
-			p.transitions = slices.Delete(p.transitions, i, i+1)
-			break
-		}
-	}
+	p.transitions = slices.DeleteFunc(p.transitions, func(t transition) bool {
+		return t.number == e.Number && t.story == e.Story
+	})
 	p.addTransition(e)
 }
 
