@@ -221,9 +221,5 @@ func split(text string) []word {
 
 // join joins words into one name: names may contain spaces.
 func join(words []word) string {
-	var texts []string
-	for _, w := range words {
-		texts = append(texts, w.text)
-	}
-	return strings.Join(texts, " ")
+	return strings.Join(domain.Each(words, func(w word) string { return w.text }), " ")
 }

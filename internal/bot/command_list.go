@@ -46,11 +46,9 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 	if !p.Reachable {
 		sign, text = "■ ", "unreachable, "+Short(p.Error, MaxReason)
 	} else if len(p.Stages) > 0 {
-		var stages []string
-		for _, stage := range p.Stages {
-			stages = append(stages, fmt.Sprintf("%s %d", stageTitle(stage.Title()), len(stage.Items)))
-		}
-		text = strings.Join(stages, ", ")
+		text = strings.Join(domain.Each(p.Stages, func(s domain.Stage) string {
+			return fmt.Sprintf("%s %d", stageTitle(s.Title()), len(s.Items))
+		}), ", ")
 	}
 	line := Line{Plain(sign), Bold(p.Project)}
 	if active {

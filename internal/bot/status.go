@@ -37,9 +37,7 @@ func (s *Supervisor) Status() domain.BotStatus {
 	}
 	rooms := b.chat.Rooms()
 	slices.SortStableFunc(rooms, func(a, b Room) int { return cmp.Compare(a.Name, b.Name) })
-	for _, room := range rooms {
-		status.Rooms = append(status.Rooms, room.Name)
-	}
+	status.Rooms = domain.Each(rooms, func(r Room) string { return r.Name })
 	if status.State == domain.BotConnected {
 		status.Detail = mutedDetail(rooms)
 		if len(rooms) == 0 {
@@ -58,10 +56,9 @@ func mutedDetail(rooms []Room) string {
 	if len(muted) == 0 {
 		return ""
 	}
-	var names []string
-	for _, room := range muted[:min(len(muted), maxMuted)] {
-		names = append(names, room.Name+" (since "+room.MutedSince.UTC().Format("2 Jan 15:04")+" UTC)")
-	}
+	names := domain.Each(muted[:min(len(muted), maxMuted)], func(r Room) string {
+		return r.Name + " (since " + r.MutedSince.UTC().Format("2 Jan 15:04") + " UTC)"
+	})
 	detail := "The bot may not post in " + strings.Join(names, ", ")
 	if hidden := len(muted) - len(names); hidden > 0 {
 		detail += fmt.Sprintf(" and %s", domain.Count(hidden, "other room", "other rooms"))

@@ -101,10 +101,7 @@ func CheckTransport(t BotTransport) error {
 	if t.Network().Name != "" {
 		return nil
 	}
-	var known []string
-	for _, n := range BotNetworks {
-		known = append(known, string(n.Transport))
-	}
+	known := Each(BotNetworks, func(n BotNetwork) string { return string(n.Transport) })
 	return Errorf(Invalid, "transport: must be %s", strings.Join(known, " or "))
 }
 

@@ -269,10 +269,7 @@ func (p Past) credit(events []*PastEvent) (untold []int) {
 	if len(p.Latest) == 0 {
 		return nil
 	}
-	details := make([]EventDetails, len(events))
-	for i, e := range events {
-		details[i] = e.Details()
-	}
+	details := Each(events, func(e *PastEvent) EventDetails { return e.Details() })
 	for i, m := range slices.Backward(p.Latest) { // of two that fit, the newer has the event: an older one is not listed
 		at, nearest := -1, sameMove
 		for j, d := range details {

@@ -31,11 +31,7 @@ func mailbox(u *url.URL) *receiver {
 	if err != nil || len(list) > 20 {
 		return nil
 	}
-	r := &receiver{limit: 20_000}
-	for _, a := range list {
-		r.mail = append(r.mail, a.Address)
-	}
-	return r
+	return &receiver{limit: 20_000, mail: domain.Each(list, func(a *netmail.Address) string { return a.Address })}
 }
 
 func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Sent {
