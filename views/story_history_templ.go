@@ -271,7 +271,7 @@ func storyCommits(commits []domain.Commit, now time.Time) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ago(c.At, now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ago(time.UnixMilli(c.AtMS), now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -201,9 +201,13 @@ type Task struct {
 }
 
 type Commit struct {
-	Hash, Author, Subject string
-	At                    time.Time
-	Files, Added, Removed int
+	Hash    string `json:"hash"`
+	Author  string `json:"author"`
+	AtMS    int64  `json:"at_ms"`
+	Subject string `json:"subject"`
+	Files   int    `json:"files"`
+	Added   int    `json:"added"`
+	Removed int    `json:"removed"`
 }
 
 type StoryRef struct {

@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/board"
 	"switchyard/internal/gitlog"
 	"switchyard/internal/waittest"
-	"switchyard/internal/wire"
+	"switchyard/internal/domain"
 )
 
 // project is a work tree with a work directory in it, and the log of its commits.
@@ -137,7 +137,7 @@ func TestCommitsAreThoseThatMentionTheStory(t *testing.T) {
 	p.expect("8_card", "Other work")
 	p.expect("9_none", "")
 	got := p.log.Commits("7_login")[0]
-	want := wire.Commit{Hash: hash, Author: "Ada", AtMS: 1_700_000_003_000, Subject: "Ready", Files: 1, Added: 2}
+	want := domain.Commit{Hash: hash, Author: "Ada", AtMS: 1_700_000_003_000, Subject: "Ready", Files: 1, Added: 2}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

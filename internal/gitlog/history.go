@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/wire"
 )
 
 const (
@@ -30,9 +29,9 @@ const recordFormat = "--format=%H%n%an%n%ct%n%s%n%B"
 // history reads the commits of a range, newest first, and returns for each id the commits whose messages contain it as
 // a word, at most perStory each.
 func (r repository) history(ctx context.Context, ids *words, revisions ...string) (
-	found map[string][]*wire.Commit, err error,
+	found map[string][]*domain.Commit, err error,
 ) {
-	found = map[string][]*wire.Commit{}
+	found = map[string][]*domain.Commit{}
 	args := append([]string{
 		"log", "-z", "--no-color", "--encoding=UTF-8", "--max-count=" + strconv.Itoa(maxCommits),
 		recordFormat,
@@ -90,7 +89,7 @@ func readRecord(out *bufio.Reader, delimiter byte) ([]byte, error) {
 
 // parseRecord parses a commit printed as recordFormat. It returns nil for a malformed one. The message shares the
 // memory of the record; the commit does not.
-func parseRecord(record []byte) (commit *wire.Commit, message []byte) {
+func parseRecord(record []byte) (commit *domain.Commit, message []byte) {
 	fields := bytes.SplitN(record, []byte("\n"), 5)
 	if len(fields) < 5 {
 		return nil, nil
@@ -99,7 +98,7 @@ func parseRecord(record []byte) (commit *wire.Commit, message []byte) {
 	if err != nil {
 		return nil, nil
 	}
-	return &wire.Commit{
+	return &domain.Commit{
 		Hash: string(fields[0]), Author: limit(fields[1]), AtMS: max(0, seconds*1000), Subject: limit(fields[3]),
 	}, fields[4]
 }
@@ -111,12 +110,12 @@ func limit(text []byte) string {
 
 // count fills in what each of the commits, by their hashes, changes, a merge against its first parent. The numbers stay
 // zero when git fails.
-func (r repository) count(ctx context.Context, commits map[string]*wire.Commit) error {
+func (r repository) count(ctx context.Context, commits map[string]*domain.Commit) error {
 	if len(commits) == 0 {
 		return nil
 	}
 	input := strings.Join(slices.Collect(maps.Keys(commits)), "\n") + "\n"
-	var current *wire.Commit
+	var current *domain.Commit
 	return r.records(ctx, strings.NewReader(input), '\n', func(line []byte) error {
 		if hash, isHash := bytes.CutPrefix(line, []byte{0}); isHash {
 			current = commits[string(hash)]
@@ -129,7 +128,7 @@ func (r repository) count(ctx context.Context, commits map[string]*wire.Commit) 
 }
 
 // addLines counts a line of --numstat: lines added, lines removed, path. The first two are hyphens for a binary file.
-func addLines(c *wire.Commit, line []byte) {
+func addLines(c *domain.Commit, line []byte) {
 	fields := bytes.SplitN(line, []byte("\t"), 3)
 	if len(fields) < 3 {
 		return

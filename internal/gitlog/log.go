@@ -51,7 +51,7 @@ type Log struct {
 	days    int // of which the moves are read
 
 	mu      sync.RWMutex
-	commits map[string][]*wire.Commit // by story, newest first; nil while there is no work tree
+	commits map[string][]*domain.Commit // by story, newest first; nil while there is no work tree
 	branch  string
 	moves   atomic.Pointer[Moves]
 
@@ -171,7 +171,7 @@ func (l *Log) update(ctx context.Context, view *board.View) error {
 	next := maps.Clone(l.commits)
 	switch goesOn := head == l.head || l.repository.contains(ctx, head, l.head); {
 	case !goesOn || next == nil || len(l.searched) > 2*len(ids)+1000:
-		next, l.searched = map[string][]*wire.Commit{}, map[string]bool{}
+		next, l.searched = map[string][]*domain.Commit{}, map[string]bool{}
 	case head != l.head:
 		if err := l.read(ctx, next, slices.Collect(maps.Keys(l.searched)), head, "^"+l.head); err != nil {
 			return err
@@ -192,12 +192,12 @@ func (l *Log) update(ctx context.Context, view *board.View) error {
 }
 
 // read adds the commits of revisions that mention any of ids to next.
-func (l *Log) read(ctx context.Context, next map[string][]*wire.Commit, ids []string, revisions ...string) error {
+func (l *Log) read(ctx context.Context, next map[string][]*domain.Commit, ids []string, revisions ...string) error {
 	found, err := l.repository.history(ctx, newWords(ids), revisions...)
 	if err != nil {
 		return err
 	}
-	counted, commits := map[string]*wire.Commit{}, map[string]*wire.Commit{}
+	counted, commits := map[string]*domain.Commit{}, map[string]*domain.Commit{}
 	for _, list := range l.commits {
 		for _, commit := range list {
 			counted[commit.Hash] = commit
@@ -217,13 +217,13 @@ func (l *Log) read(ctx context.Context, next map[string][]*wire.Commit, ids []st
 	}
 	for id, list := range found {
 		list = append(list, next[id]...)
-		slices.SortStableFunc(list, func(a, b *wire.Commit) int { return cmp.Compare(b.AtMS, a.AtMS) })
+		slices.SortStableFunc(list, func(a, b *domain.Commit) int { return cmp.Compare(b.AtMS, a.AtMS) })
 		next[id] = list[:min(len(list), perStory)]
 	}
 	return nil
 }
 
-func (l *Log) publish(commits map[string][]*wire.Commit) {
+func (l *Log) publish(commits map[string][]*domain.Commit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.commits, l.branch = commits, ""

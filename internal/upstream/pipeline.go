@@ -182,6 +182,7 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
 		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut,
 		Criteria: s.Criteria, Writable: s.Writable, Label: domain.CutText(s.Label), Branch: text(s.Branch),
+		Commits: s.Commits,
 	}
 	for _, t := range s.Tasks[:min(len(s.Tasks), domain.MaxTasks)] {
 		file.Tasks = append(file.Tasks, domain.Task{
@@ -198,15 +199,9 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 		file.FrontMatter, file.FrontMatterError = json.RawMessage("{}"), "the project server sent front matter that "+
 			"cannot be shown"
 	}
-	if s.Commits != nil {
-		file.Commits = make([]domain.Commit, 0, len(s.Commits))
-	}
-	for _, c := range s.Commits {
-		file.Commits = append(file.Commits, domain.Commit{
-			Hash: domain.CutText(c.Hash), Author: domain.CutText(c.Author), Subject: domain.CutText(c.Subject),
-			At:    wire.Time(&c.AtMS),
-			Files: c.Files, Added: c.Added, Removed: c.Removed,
-		})
+	for i := range file.Commits {
+		c := &file.Commits[i]
+		c.Hash, c.Author, c.Subject = domain.CutText(c.Hash), domain.CutText(c.Author), domain.CutText(c.Subject)
 	}
 	return domain.Story{
 		ID: id, Name: domain.CutText(s.StoryName), Stage: text(s.Stage), Since: wire.Time(s.SinceMS),

@@ -158,22 +158,8 @@ func NewStory(s domain.Story) Story {
 	encoded.FrontMatter, encoded.FrontMatterError = f.FrontMatter, OrNull(f.FrontMatterError)
 	encoded.Criteria, encoded.Writable = f.Criteria, f.Writable
 	encoded.Label, encoded.Branch, encoded.Tasks = f.Label, OrNull(f.Branch), append(encoded.Tasks, f.Tasks...)
-	if f.Commits != nil {
-		encoded.Commits = domain.Each(f.Commits, func(c domain.Commit) Commit {
-			return Commit{c.Hash, c.Author, c.At.UnixMilli(), c.Subject, c.Files, c.Added, c.Removed}
-		})
-	}
+	encoded.Commits = f.Commits
 	return encoded
-}
-
-type Commit struct {
-	Hash    string `json:"hash"`
-	Author  string `json:"author"`
-	AtMS    int64  `json:"at_ms"`
-	Subject string `json:"subject"`
-	Files   int    `json:"files"`
-	Added   int    `json:"added"`
-	Removed int    `json:"removed"`
 }
 
 // History is a part of a project server's response at /api/history.
@@ -197,7 +183,7 @@ type Move struct {
 const MaxCommits = 50
 
 // Commits are a story's commits, null without git.
-type Commits []Commit
+type Commits []domain.Commit
 
 // UnmarshalJSON reads the first MaxCommits of a list, so that a longer one costs no more.
 func (c *Commits) UnmarshalJSON(list []byte) error {
@@ -210,7 +196,7 @@ func (c *Commits) UnmarshalJSON(list []byte) error {
 	}
 	*c = Commits{}
 	for decoder.More() && len(*c) < MaxCommits {
-		var commit Commit
+		var commit domain.Commit
 		if err := decoder.Decode(&commit); err != nil {
 			return err
 		}
