@@ -55,6 +55,7 @@ var layers = []string{
 	"internal/keyed",
 	"internal/wire",
 	"internal/domain",
+	"internal/jsonscan",
 	"internal/clock",
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"switchyard/internal/jsonscan"
 )
 
 // jsonNode is a value in a text: where it is, and what is in it.
@@ -51,7 +53,7 @@ func parseValue(text []byte, at, depth int, left *int) (n jsonNode, err error) {
 	n.start = afterSpace(text, at)
 	open := byteAt(text, n.start)
 	if depth == 0 || open != '{' && open != '[' {
-		n.end = valueEnd(text, n.start)
+		n.end = jsonscan.ValueEnd(text, n.start)
 		if n.end == n.start {
 			err = errJSON
 		}
@@ -69,7 +71,7 @@ func parseValue(text []byte, at, depth int, left *int) (n jsonNode, err error) {
 	for {
 		m := jsonMember{at: afterSpace(text, at)}
 		if open == '{' {
-			end := valueEnd(text, m.at)
+			end := jsonscan.ValueEnd(text, m.at)
 			if json.Unmarshal(text[m.at:end], &m.name) != nil {
 				return n, errJSON
 			}
@@ -112,57 +114,6 @@ func afterSpace(text []byte, at int) int {
 		at++
 	}
 	return at
-}
-
-// valueEnd returns where the value that begins at a position ends, that position if there is none.
-func valueEnd(text []byte, start int) int {
-	depth := 0
-	for at := start; at < len(text); at++ {
-		switch text[at] {
-		case '"':
-			if at = stringEnd(text, at); at == len(text) {
-				return start
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth < 0 { // of what is around a number or a word
-				return at
-			}
-		case ',', ':', ' ', '\n', '\r', '\t':
-			if depth == 0 {
-				return at
-			}
-			continue
-		default:
-			continue
-		}
-		if depth == 0 {
-			return at + 1
-		}
-	}
-	if depth > 0 {
-		return start
-	}
-	return len(text)
-}
-
-// stringEnd returns where the quote that ends a string is, the length of the text if there is none.
-func stringEnd(text []byte, start int) int {
-	for at := start + 1; ; at++ {
-		next := bytes.IndexByte(text[at:], '"')
-		if next < 0 {
-			return len(text)
-		}
-		at += next
-		before := at
-		for text[before-1] == '\\' {
-			before--
-		}
-		if (at-before)%2 == 0 {
-			return at
-		}
-	}
 }
 
 // member returns a member's value, the last one where there are several, zero if there is none.

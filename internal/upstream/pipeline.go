@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 	"switchyard/internal/wire"
 )
 
@@ -67,19 +68,16 @@ func notAPipeline(cause error) error {
 
 // nestsTooDeep reports whether JSON nests more than maxDepth levels.
 func nestsTooDeep(text []byte) bool {
-	depth, quoted := 0, false
+	depth := 0
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
+		switch text[i] {
+		case '"':
+			i = jsonscan.StringEnd(text, i)
+		case '{', '[':
 			if depth++; depth > maxDepth {
 				return true
 			}
-		case c == '}' || c == ']':
+		case '}', ']':
 			depth--
 		}
 	}

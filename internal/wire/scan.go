@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"iter"
+
+	"switchyard/internal/jsonscan"
 )
 
 // What follows reads text that is known to be valid JSON: it was decoded before.
@@ -27,46 +29,14 @@ func entries(text []byte) iter.Seq2[[]byte, []byte] {
 			}
 			var key []byte
 			if isObject {
-				end := valueEnd(rest)
+				end := jsonscan.ValueEnd(rest, 0)
 				key, rest = rest[:end], bytes.TrimLeft(rest[end:], blanks+":")
 			}
-			end := valueEnd(rest)
+			end := jsonscan.ValueEnd(rest, 0)
 			if !yield(key, rest[:end:end]) {
 				return
 			}
 			rest = rest[end:]
 		}
 	}
-}
-
-// valueEnd returns where the value ends with which text begins.
-func valueEnd(text []byte) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-			continue
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-			continue
-		case c == '{' || c == '[':
-			depth++
-			continue
-		case c == '}' || c == ']':
-			if depth == 0 {
-				return i // of a number or word in it
-			}
-			depth--
-		case depth == 0 && (c == ',' || c == ':' || c <= ' '):
-			return i
-		default:
-			continue
-		}
-		if depth == 0 && !quoted {
-			return i + 1
-		}
-	}
-	return len(text)
 }
