@@ -32,7 +32,7 @@ func alertsOf(pipelines []domain.ProjectPipeline, limit time.Duration) domain.Al
 	for i := range pipelines {
 		p := &pipelines[i]
 		if !p.Reachable && p.Error != domain.NoAnswerYet {
-			all = append(all, domain.Alert{Kind: domain.AlertUnreachable, Project: p.Project, Reason: p.Error, Since: p.FailedSince})
+			all = append(all, domain.Alert{Kind: domain.AlertUnreachable, Project: p.Project, Reason: p.Error})
 		} else if p.Reachable {
 			limited := *p
 			limited.Limits = slices.Repeat([]time.Duration{limit}, len(p.Stages))

@@ -61,8 +61,8 @@ func reactionValue(asked domain.Question, reaction string) (value string, ok boo
 		return domain.Allow, true
 	case reaction == "👎" && asked.Kind == domain.QuestionPermission:
 		return domain.Deny, true
-	case len(reaction) == 1 && reaction[0] >= '1' && int(reaction[0]-'0') <= len(asked.Options):
-		return asked.Options[reaction[0]-'1'], true
+	case len(reaction) == 1:
+		return asked.Option(reaction)
 	}
 	return "", false
 }

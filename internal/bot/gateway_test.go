@@ -151,7 +151,7 @@ func (g *fakeGateway) List(ctx context.Context) domain.Alerts {
 	for i := range pipelines {
 		p := &pipelines[i]
 		if !p.Reachable {
-			found = append(found, domain.Alert{Kind: domain.AlertUnreachable, Project: p.Project, Reason: p.Error, Since: p.FailedSince})
+			found = append(found, domain.Alert{Kind: domain.AlertUnreachable, Project: p.Project, Reason: p.Error})
 			continue
 		}
 		inIt, _ := domain.FindAlerts(p, time.Now())

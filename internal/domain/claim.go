@@ -197,12 +197,9 @@ func (o *Owners) Of(project, id string) Owner {
 	a, found := o.words[key]
 	if !found && strings.ContainsFunc(id, func(r rune) bool { return !inWord(r) }) { // it is more than one word
 		i := slices.IndexFunc(o.agents, func(a Agent) bool { return a.Project == project && Mentions(a.Detail, id) })
-		if found = i >= 0; found {
+		if i >= 0 {
 			a = o.agents[i]
 		}
-	}
-	if !found {
-		return Owner{}
 	}
 	return Owner{Name: a.Label, AgentID: a.ID, Output: a.Detail}
 }

@@ -90,13 +90,12 @@ type ProjectPipeline struct {
 	Stages     []Stage
 	Summarized *PipelineSummary // of Stages, made once for all readers; may be nil
 	// Limits are how long stories may be in each stage of work, from Summary().From on, before they count as stuck.
-	Limits      []time.Duration
-	Text        func() json.RawMessage // Stages as the project server sent them, but with their times; nil without any
-	EventsOnly  bool                   // as in PipelineAnswer, like Note
-	Note        string
-	Error       string    // a description of why it is unreachable
-	LastSeen    time.Time // the time of the last good response, zero if there was none
-	FailedSince time.Time // when it became unreachable
+	Limits     []time.Duration
+	Text       func() json.RawMessage // Stages as the project server sent them, but with their times; nil without any
+	EventsOnly bool                   // as in PipelineAnswer, like Note
+	Note       string
+	Error      string    // a description of why it is unreachable
+	LastSeen   time.Time // the time of the last good response, zero if there was none
 }
 
 // limit returns how long a story may be in the stage of work with this index.

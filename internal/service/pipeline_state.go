@@ -94,7 +94,7 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 	case shown.Reachable:
 		shown.Stale = state.isStale(age)
 	case state.err != nil:
-		shown.Error, shown.FailedSince = domain.MessageOf(state.err), state.failed
+		shown.Error = domain.MessageOf(state.err)
 	default:
 		shown.Error = domain.NoAnswerYet
 	}
