@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -11,11 +10,9 @@ import (
 
 // commands answers questions, the same on every chat network.
 type commands struct {
-	gateway   Gateway
-	state     State
-	operators []string
-	links     links
-	log       *slog.Logger
+	Options
+	gateway Gateway
+	links   links
 }
 
 type command struct {
@@ -149,12 +146,12 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 
 // asOperator returns a context for what the sender changes, or the refusal if it may change nothing.
 func (c *commands) asOperator(ctx context.Context, q Question, command string) (context.Context, Message) {
-	if !slices.Contains(c.operators, q.Sender) {
-		c.log.InfoContext(ctx, "bot: command refused", "command", command, "sender", q.Sender)
+	if !slices.Contains(c.Operators, q.Sender) {
+		c.Log.InfoContext(ctx, "bot: command refused", "command", command, "sender", q.Sender)
 		return ctx, say("Sorry, only operators may use %s. An administrator can add your user id, %s, to %s.",
 			Code(command), Code(q.Sender), Code("bot.operators"))
 	}
-	c.log.InfoContext(ctx, "bot: command", "command", command, "sender", q.Sender)
+	c.Log.InfoContext(ctx, "bot: command", "command", command, "sender", q.Sender)
 	return domain.WithActor(ctx, &domain.Actor{
 		Who: Short(q.Sender, MaxName), Via: domain.ViaBot, Role: domain.RoleOperator,
 		Account: "chat " + q.Sender, Channel: domain.ChannelBot,
@@ -182,7 +179,7 @@ func (c *commands) failed(ctx context.Context, err error) Message {
 		return say("Failed: it took too long. Try again in a moment.")
 	}
 	if domain.CodeOf(err) == domain.Internal {
-		c.log.ErrorContext(ctx, "bot: command failed", "error", err)
+		c.Log.ErrorContext(ctx, "bot: command failed", "error", err)
 	}
 	return say("Failed: %s", domain.MessageOf(err))
 }

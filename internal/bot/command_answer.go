@@ -15,9 +15,9 @@ type answering struct{ *commands }
 
 // about returns the open or just ended question that a message asks, false if it asks none.
 func (c answering) about(ctx context.Context, message string) (asked domain.Question, ok bool) {
-	known, err := loadPosted(ctx, c.state)
+	known, err := loadPosted(ctx, c.State)
 	if err != nil {
-		c.log.ErrorContext(ctx, "bot: which question a message asks", "error", err)
+		c.Log.ErrorContext(ctx, "bot: which question a message asks", "error", err)
 		return asked, false
 	}
 	i := slices.IndexFunc(known.Messages, func(m postedMessage) bool { return m.ID == message })
@@ -35,7 +35,7 @@ func (c answering) answerThread(ctx context.Context, q Question, asked domain.Qu
 		text, recognized = reactionValue(asked, q.Reaction)
 	} else if _, _, isAnswer := asked.ParseAnswer(text); !q.Addressed {
 		// People talk in threads: what is no answer, or comes from somebody who may not answer, is not for the bot.
-		recognized = isAnswer && slices.Contains(c.operators, q.Sender) &&
+		recognized = isAnswer && slices.Contains(c.Operators, q.Sender) &&
 			(asked.State == domain.QuestionOpen || asked.Kind != domain.QuestionText)
 	}
 	if !recognized {

@@ -66,7 +66,7 @@ func (c filtering) isFilter(words []word) bool {
 
 // filter changes what a room gets.
 func (c filtering) filter(ctx context.Context, room string, words []word) Message {
-	all, err := loadRules(ctx, c.state)
+	all, err := loadRules(ctx, c.State)
 	if err != nil {
 		return c.failed(ctx, err)
 	}
@@ -87,7 +87,7 @@ func (c filtering) filter(ctx context.Context, room string, words []word) Messag
 	default:
 		all[room] = rules
 	}
-	if err := Save(ctx, c.state, rulesKey, all); err != nil {
+	if err := Save(ctx, c.State, rulesKey, all); err != nil {
 		return c.failed(ctx, err)
 	}
 	return answer

@@ -148,9 +148,7 @@ func (s *Supervisor) newBot(ctx context.Context, gateway Gateway, turn turn) (*b
 	if _, asked := chat.(Webhook); !turn.leads && !asked {
 		return nil, status
 	}
-	commands := commands{
-		gateway: gateway, state: o.State, operators: o.Operators, log: o.Log, links: links(o.PublicURL),
-	}
+	commands := commands{o, gateway, links(o.PublicURL)}
 	b := &bot{Options: o, chat: chat, gateway: gateway, answer: commands.answer, posts: turn.leads, life: ctx}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
 	return b, status
