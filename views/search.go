@@ -25,27 +25,20 @@ type SearchProps struct {
 	Text     string
 	Searched bool   // false if there was nothing to search for
 	Failure  string // why the search failed, "" if it did not
-	Stories  []domain.StoryRef
-	Projects []string
-	Agents   []domain.Agent
-	Texts    []domain.TextRef
-	Total    domain.FoundTotal
-	OnBoard  int                                // how many of the stories are on a board now
-	Only     bool                               // without stories that are on no board
-	Meant    string                             // the nearest name if nothing was found, "" for none
-	States   map[string]*domain.ProjectPipeline // of the projects
-	Silent   int                                // how many projects did not say what is in their texts
-	Stuck    map[string][]string                // as domain.Alerts.Stuck
-	Kind     FoundKind
-	Page     int // of one kind; from 1
-	Now      time.Time
+	domain.Found
+	Only   bool                               // without stories that are on no board
+	States map[string]*domain.ProjectPipeline // of the projects
+	Stuck  map[string][]string                // as domain.Alerts.Stuck
+	Kind   FoundKind
+	Page   int // of one kind; from 1
+	Now    time.Time
 }
 
 // SearchRows is how many results of one kind are on a page, and how many stories and texts are shown before the others.
 const SearchRows, firstStories, firstTexts = 50, 10, 5
 
-// Use shows those results that belong on the page: the first of all kinds, or a page of one kind.
-func (p *SearchProps) Use(stories []domain.StoryRef, texts []domain.TextRef, projects []string, agents []domain.Agent) {
+// Show sets the results, and leaves those that belong on the page: the first of all kinds, or a page of one kind.
+func (p *SearchProps) Show(found domain.Found) {
 	shown := func(kind FoundKind, found, first int) int {
 		switch p.Kind {
 		case FoundAll:
@@ -55,10 +48,11 @@ func (p *SearchProps) Use(stories []domain.StoryRef, texts []domain.TextRef, pro
 		}
 		return 0
 	}
-	p.Stories = stories[:shown(FoundStories, len(stories), firstStories)]
-	p.Texts = texts[:shown(FoundTexts, len(texts), firstTexts)]
-	p.Projects = projects[:shown(FoundProjects, len(projects), firstTexts)]
-	p.Agents = agents[:shown(FoundAgents, len(agents), firstTexts)]
+	p.Found = found
+	p.Stories = p.Stories[:shown(FoundStories, len(p.Stories), firstStories)]
+	p.Texts = p.Texts[:shown(FoundTexts, len(p.Texts), firstTexts)]
+	p.Projects = p.Projects[:shown(FoundProjects, len(p.Projects), firstTexts)]
+	p.Agents = p.Agents[:shown(FoundAgents, len(p.Agents), firstTexts)]
 }
 
 // First returns the address of the best result, "" if nothing was found.

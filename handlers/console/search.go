@@ -36,8 +36,7 @@ func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		p.Use(found.Stories, found.Texts, found.Projects, found.Agents)
-		p.Total, p.Silent, p.OnBoard, p.Meant = found.Total, found.Silent, found.OnBoard, found.Meant
+		p.Show(found)
 		snapshot := c.service.Overview.Snapshot(r.Context())
 		p.Stuck, p.States = snapshot.Alerts.Stuck, map[string]*domain.ProjectPipeline{}
 		for _, name := range p.Projects {

@@ -232,6 +232,21 @@ type TextRef struct {
 	Whole   bool // it has the words one after the other
 }
 
+// Found is the result of a search, each list with the best match first.
+type Found struct {
+	Stories  []StoryRef
+	Projects []string
+	Agents   []Agent
+	Texts    []TextRef
+	Total    FoundTotal
+	// OnBoard is how many of the stories are on a board now.
+	OnBoard int
+	// Silent is how many projects did not say in time what is in their texts, or were not asked because there are so many.
+	Silent int
+	// Meant is the nearest name if nothing was found, "" if none is near.
+	Meant string
+}
+
 // FoundTotal is how many results a search has in all.
 type FoundTotal struct{ Stories, Projects, Agents, Texts int }
 

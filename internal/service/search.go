@@ -32,21 +32,6 @@ type SearchQuery struct {
 	OnBoard bool
 }
 
-// Found is the result of a search, each list with the best match first.
-type Found struct {
-	Stories  []domain.StoryRef
-	Projects []string
-	Agents   []domain.Agent
-	Texts    []domain.TextRef
-	Total    domain.FoundTotal
-	// OnBoard is how many of the stories are on a board now.
-	OnBoard int
-	// Silent is how many projects did not say in time what is in their texts, or were not asked because there are so many.
-	Silent int
-	// Meant is the nearest name if nothing was found, "" if none is near.
-	Meant string
-}
-
 // Search finds stories, projects and agents by parts of their names, and stories by their texts, ignoring case and
 // accents.
 type Search struct {
@@ -59,7 +44,7 @@ type Search struct {
 }
 
 // Find returns what matches all words. It returns Invalid for a text that has no words or is too long.
-func (s *Search) Find(ctx context.Context, q SearchQuery) (found Found, err error) {
+func (s *Search) Find(ctx context.Context, q SearchQuery) (found domain.Found, err error) {
 	words := strings.Fields(fold.Text(q.Text))
 	if len(words) == 0 || utf8.RuneCountInString(q.Text) > MaxSearch {
 		return found, domain.Errorf(domain.Invalid, "q: must be 1 to %d characters, not only spaces", MaxSearch)
@@ -146,7 +131,9 @@ const (
 )
 
 // findTexts asks projects that respond for stories whose texts contain the words, at most limit in all.
-func (s *Search) findTexts(ctx context.Context, boards *Boards, words []string, limit int) (found Found, err error) {
+func (s *Search) findTexts(
+	ctx context.Context, boards *Boards, words []string, limit int,
+) (found domain.Found, err error) {
 	bounded, cancel := context.WithTimeout(ctx, textTime)
 	defer cancel()
 	type answer struct {
