@@ -32,7 +32,7 @@ type PaletteOption struct {
 	Name   string
 	Note   string // the second line
 	Words  []string
-	Signal Signal
+	Signal Signal           // "" for none
 	Key    string           // after g, does the same from everywhere
 	Ref    *domain.StoryRef // the story that it is about: Tab offers what can be done with it
 
@@ -47,7 +47,7 @@ func (o PaletteOption) does() bool { return o.URL != "" || o.Post != "" || o.Fil
 
 func PaletteStory(s domain.StoryRef, stuck, words []string) PaletteOption {
 	signal, trouble, _ := foundState(s, stuck)
-	o := storyOption("Open", s, words)
+	o := PaletteOf("Open", s, words)
 	o.URL, o.Signal = StoryURL(s.Project, s.ID), signal
 	if trouble != "" {
 		o.Note += " · " + trouble
@@ -55,26 +55,27 @@ func PaletteStory(s domain.StoryRef, stuck, words []string) PaletteOption {
 	return o
 }
 
-func storyOption(verb string, s domain.StoryRef, words []string) PaletteOption {
+// PaletteOf is an option about a story that does nothing yet.
+func PaletteOf(verb string, s domain.StoryRef, words []string) PaletteOption {
 	name := storyName(domain.Story{ID: s.ID, Name: s.Name})
 	return PaletteOption{
 		Verb: verb, Number: number(s.ID, name), Name: domain.Cut(name, 200), Words: words, Ref: &s,
-		Note: domain.Cut(s.Project, 80) + " · " + foundStage(s), Signal: SignalNone,
+		Note: domain.Cut(s.Project, 80) + " · " + foundStage(s),
 	}
 }
 
 // PaletteText is the option that opens a story whose text has the words.
 func PaletteText(t domain.TextRef, words []string) PaletteOption {
-	o := storyOption("Open", t.StoryRef, words)
+	o := PaletteOf("Open", t.StoryRef, words)
 	o.URL, o.Note, o.Signal = StoryURL(t.Project, t.ID), domain.Cut(t.Excerpt, 160)+" · "+o.Note, "signal-text"
 	return o
 }
 
-// PaletteAct is the option that changes a story by the form of its page.
-func PaletteAct(
+// paletteAct is the option that changes a story by the form of its page.
+func paletteAct(
 	verb string, s domain.StoryRef, version string, fields map[string]string, words []string,
 ) PaletteOption {
-	o := storyOption(verb, s, words)
+	o := PaletteOf(verb, s, words)
 	o.Post, o.Form = StoryURL(s.Project, s.ID), fields
 	fields["version"] = version
 	return o
@@ -84,9 +85,8 @@ func PaletteMove(s domain.Story, stages []domain.Stage, to int, usual []domain.S
 ) PaletteOption {
 	ref := domain.StoryRef{Project: s.Project, ID: s.ID, Name: s.Name, Stage: s.Stage}
 	ref.StageTitle = domain.StageWord(stages, s.Stage)
-	o := PaletteAct("Move to", ref, s.File.Version, map[string]string{
-		"do": "move", "stage": stages[to].Name, "was": s.Stage,
-	}, words)
+	fields := map[string]string{"do": "move", "stage": stages[to].Name, "was": s.Stage}
+	o := paletteAct("Move to", ref, s.File.Version, fields, words)
 	o.Number, o.Name = "", stages[to].Title()
 	from := slices.IndexFunc(stages, func(stage domain.Stage) bool { return stage.Name == s.Stage })
 	if from < 0 {
@@ -115,11 +115,14 @@ func PaletteMove(s domain.Story, stages []domain.Stage, to int, usual []domain.S
 	return o
 }
 
+// ReasonFirst is why a block cannot be made yet.
+const ReasonFirst = "Type the reason."
+
 func PaletteBlock(s domain.StoryRef, version, was, reason string) PaletteOption {
-	o := PaletteAct("Block", s, version, map[string]string{"do": "block", "reason": reason, "was": was}, nil)
+	o := paletteAct("Block", s, version, map[string]string{"do": "block", "reason": reason, "was": was}, nil)
 	o.Signal = SignalStop
 	if reason == "" {
-		o.Post, o.Why, o.Note = "", "Type the reason.", "Type the reason."
+		o.Post, o.Why, o.Note = "", ReasonFirst, ReasonFirst
 	} else {
 		o.Note = "because: " + domain.Cut(reason, 120)
 	}
@@ -127,7 +130,7 @@ func PaletteBlock(s domain.StoryRef, version, was, reason string) PaletteOption 
 }
 
 func PaletteUnblock(s domain.StoryRef, version, was string, words []string) PaletteOption {
-	o := PaletteAct("Unblock", s, version, map[string]string{"do": "unblock", "was": was}, words)
+	o := paletteAct("Unblock", s, version, map[string]string{"do": "unblock", "was": was}, words)
 	o.Signal = SignalStop
 	if was == "" {
 		return o.Cannot("It is not blocked.")
@@ -139,22 +142,15 @@ func PaletteUnblock(s domain.StoryRef, version, was string, words []string) Pale
 
 // Cannot returns the option as one that only says why it cannot be done.
 func (o PaletteOption) Cannot(why string) PaletteOption {
-	o.Why, o.Note, o.URL, o.Post, o.Fill, o.Signal = why, why, "", "", "", SignalNone
+	o.Why, o.Note, o.URL, o.Post, o.Fill, o.Signal = why, why, "", "", "", ""
 	return o
 }
 
-func PaletteFill(verb, name, note, text string) PaletteOption {
-	o := PaletteOption{Verb: verb, Name: name, Note: note, Fill: text, Signal: SignalNone}
-	if verb == "Block" {
-		o.Signal = SignalStop
+// AlertStory is the story of an alert that has one.
+func AlertStory(a domain.Alert) domain.StoryRef {
+	return domain.StoryRef{
+		Project: a.Project, ID: a.Story.StoryID, Name: a.Story.StoryName, Stage: a.Stage, StageTitle: a.StageTitle,
 	}
-	return o
-}
-
-func PaletteChoose(verb, word string, s domain.StoryRef, words []string) PaletteOption {
-	o := storyOption(verb, s, words)
-	o.Fill = word
-	return o
 }
 
 func PaletteAlert(a domain.Alert, next string, words []string, now time.Time) PaletteOption {
@@ -164,10 +160,8 @@ func PaletteAlert(a domain.Alert, next string, words []string, now time.Time) Pa
 	}
 	if a.Story != nil {
 		o.Number = number(a.Story.StoryID, cmp.Or(a.Story.StoryName, a.Story.StoryID))
-		o.Ref = &domain.StoryRef{
-			Project: a.Project, ID: a.Story.StoryID, Name: a.Story.StoryName, Stage: a.Stage,
-			StageTitle: a.StageTitle,
-		}
+		ref := AlertStory(a)
+		o.Ref = &ref
 	}
 	if at := a.ShownSince(); !at.IsZero() {
 		o.Note += " · for " + ageAt(now, at)
@@ -209,23 +203,10 @@ func PaletteAssign(a domain.KnownAgent, project string, words []string) PaletteO
 
 // PaletteOpen is the option that opens a page.
 func PaletteOpen(name, note, url string, words []string) PaletteOption {
-	return PaletteOption{Verb: "Open", Name: domain.Cut(name, 200), Note: note, URL: url, Words: words, Signal: SignalNone}
+	return PaletteOption{Verb: "Open", Name: domain.Cut(name, 200), Note: note, URL: url, Words: words}
 }
 
-// PalettePage is the option that opens one of Pages.
-func PalettePage(p PageLink, words []string) PaletteOption {
-	o := PaletteOpen(string(p.Page), p.Note, p.URL, words)
-	o.Key = p.Key
-	return o
-}
-
-// PaletteMeant is the option that searches for the names that are nearest to a text.
-func PaletteMeant(text string) PaletteOption {
-	return PaletteOpen("results for “"+text+"”", "Did you mean this?", SearchProps{Text: text}.address(FoundAll, 1), nil)
-}
-
-// PaletteAll is the option that opens all results of a search.
-func PaletteAll(text string, total int) PaletteOption {
-	url := SearchProps{Text: text}.address(FoundAll, 1)
-	return PaletteOpen("all "+domain.Count(total, "result", "results")+" for “"+text+"”", "as a page", url, nil)
+// PaletteSearch is the option that opens all results of a search for a text; before begins its name.
+func PaletteSearch(before, text, note string) PaletteOption {
+	return PaletteOpen(before+" for “"+text+"”", note, SearchProps{Text: text}.address(FoundAll, 1), nil)
 }

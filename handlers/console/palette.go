@@ -161,10 +161,10 @@ func (p *palette) find(ctx context.Context, text string) error {
 	p.add("Go to", "", p.pages(words)...)
 	p.add("Do", "", p.switches(words)...)
 	if total := found.Total.All(); total > 0 {
-		p.add("Search", "", views.PaletteAll(text, total))
+		p.add("Search", "", views.PaletteSearch("all "+domain.Count(total, "result", "results"), text, "as a page"))
 	}
 	if found.Meant != "" {
-		p.add("Nothing has this name", "", views.PaletteMeant(found.Meant))
+		p.add("Nothing has this name", "", views.PaletteSearch("results", found.Meant, "Did you mean this?"))
 	}
 	return nil
 }
@@ -181,7 +181,9 @@ func (p *palette) pages(words []string) (list []views.PaletteOption) {
 	for _, page := range views.Pages {
 		shown := len(words) == 0 && page.In == views.InNavigation
 		if !shown && p.may(page.Needs) && has(words, string(page.Page)) {
-			list = append(list, views.PalettePage(page, words))
+			o := views.PaletteOpen(string(page.Page), page.Note, page.URL, words)
+			o.Key = page.Key
+			list = append(list, o)
 		}
 	}
 	return list

@@ -37,15 +37,17 @@ func (p *palette) storyVerb(ctx context.Context, verb string, words []string) er
 		marks, reason := strings.Fields(fold.Text(text)), strings.Join(words[n:], " ")
 		var others []views.PaletteOption
 		for _, s := range found.Stories[1:min(len(found.Stories), paletteStories)] {
+			var o views.PaletteOption
 			switch verb {
 			case "move":
-				others = append(others, views.PaletteChoose("Move to", "move", s, marks))
+				o = views.PaletteOf("Move to", s, marks)
+				o.Fill = "move"
 			case "block":
-				others = append(others, views.PaletteBlock(s, s.Item.Version, s.Item.Blocked, reason))
+				o = views.PaletteBlock(s, s.Item.Version, s.Item.Blocked, reason)
 			default:
-				others = append(others, views.PaletteUnblock(s, s.Item.Version, s.Item.Blocked, marks))
+				o = views.PaletteUnblock(s, s.Item.Version, s.Item.Blocked, marks)
 			}
-			others[len(others)-1] = p.operators(others[len(others)-1])
+			others = append(others, p.operators(o))
 		}
 		p.add("Other stories", "", others...)
 		return nil
@@ -54,11 +56,8 @@ func (p *palette) storyVerb(ctx context.Context, verb string, words []string) er
 		var list []views.PaletteOption
 		for _, a := range p.s.Alerts.Items {
 			if a.Kind == domain.AlertBlocked && a.Story != nil && len(list) < paletteStories {
-				ref := domain.StoryRef{
-					Project: a.Project, ID: a.Story.StoryID, Name: a.Story.StoryName, Stage: a.Stage,
-					StageTitle: a.StageTitle,
-				}
-				list = append(list, p.operators(views.PaletteUnblock(ref, a.Story.Version, a.Story.Blocked, nil)))
+				unblock := views.PaletteUnblock(views.AlertStory(a), a.Story.Version, a.Story.Blocked, nil)
+				list = append(list, p.operators(unblock))
 			}
 		}
 		p.add("Blocked stories", "", list...)
@@ -87,7 +86,7 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 		case o.Why == "" && o.Post != "" && !s.File.Writable:
 			o = o.Cannot("Its project server does not allow changes.")
 		}
-		if o.Why != "" && o.Why != reasonFirst {
+		if o.Why != "" && o.Why != views.ReasonFirst {
 			unable = append(unable, o)
 		} else {
 			able = append(able, o)
@@ -102,12 +101,14 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	case s.File == nil:
 		put(shown.Cannot("Nothing can be changed: its project server does not show it."))
 	case verb == "":
-		put(views.PaletteFill("Move to", "…", ref.StageTitle+" now", "move "))
-		put(views.PaletteFill("Block", "… with a reason", s.Project, "block "))
+		put(views.PaletteOption{Verb: "Move to", Name: "…", Note: ref.StageTitle + " now", Fill: "move "})
+		put(views.PaletteOption{
+			Verb: "Block", Name: "… with a reason", Note: s.Project, Fill: "block ", Signal: views.SignalStop,
+		})
 		if s.Blocked != "" {
 			put(views.PaletteUnblock(ref, s.File.Version, s.Blocked, nil))
 		}
-		put(views.PaletteFill("Assign", "an agent …", s.Project, "assign "))
+		put(views.PaletteOption{Verb: "Assign", Name: "an agent …", Note: s.Project, Fill: "assign "})
 	case verb == "move":
 		for _, o := range p.moves(found, words) {
 			put(o)
@@ -124,9 +125,6 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	p.add("Not possible here", "", unable...)
 	return nil
 }
-
-// reasonFirst is why a block cannot be made yet.
-const reasonFirst = "Type the reason."
 
 // moves are the moves to the stages whose names have the words, the next stage first.
 func (p *palette) moves(found service.StorySnapshot, words []string) (list []views.PaletteOption) {
