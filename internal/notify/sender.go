@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -112,23 +113,22 @@ func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (s
 		return s.mail.send(ctx, r.mail, m)
 	}
 	requests := r.requests(&t, m, clock.Now())
-	sent.Parts = min(t.Progress.Parts, len(requests))
-	for _, request := range requests[sent.Parts:] {
-		if sent.Status, sent.RetryAfter, sent.Err = s.post(ctx, t.URL, request); sent.Err != nil {
-			return sent
+	accepted := min(t.Progress.Parts, len(requests))
+	for _, request := range requests[accepted:] {
+		if sent = s.post(ctx, t.URL, request); sent.Err != nil {
+			break
 		}
-		sent.Parts++
+		accepted++
 	}
+	sent.Parts = accepted
 	return sent
 }
 
 // post sends one request for the target of an address. It uses the transport itself: a client would follow redirects.
-func (s *Sender) post(ctx context.Context, address domain.Secret, r request) (
-	status int, retryAfter time.Duration, err error,
-) {
+func (s *Sender) post(ctx context.Context, address domain.Secret, r request) domain.Sent {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(r.body))
 	if err != nil {
-		return 0, 0, domain.Errorf(domain.BadGateway, "the address cannot be used")
+		return domain.Sent{Err: domain.Errorf(domain.BadGateway, "the address cannot be used")}
 	}
 	request.Header = r.header
 	request.Header.Set("User-Agent", s.agent)
@@ -139,26 +139,24 @@ func (s *Sender) post(ctx context.Context, address domain.Secret, r request) (
 	}
 	response, err := s.transport.RoundTrip(request)
 	if err != nil {
-		return 0, 0, failure(err)
+		return domain.Sent{Err: failure(err)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // the rest is not read
-	switch status = response.StatusCode; {
+	status := response.StatusCode
+	switch {
+	case status >= 200 && status < 300 && err != nil:
+		return domain.Sent{Err: failure(err)}
 	case status >= 200 && status < 300:
-		if err != nil {
-			return 0, 0, failure(err)
-		}
-		return status, 0, nil
+		return domain.Sent{Status: status}
 	case status >= 300 && status < 400:
 		err = domain.Errorf(domain.BadGateway, "%d: redirects are not followed", status)
 	default:
 		says := excerpt(body, address, request.Header)
 		err = domain.Errorf(domain.BadGateway, "%d %s%s", status, http.StatusText(status), says)
 	}
-	if retryAfter = pause(response.Header.Get("Retry-After")); retryAfter == 0 {
-		retryAfter = pauseIn(body)
-	}
-	return status, retryAfter, err
+	retryAfter := cmp.Or(pause(response.Header.Get("Retry-After")), pauseIn(body))
+	return domain.Sent{Status: status, RetryAfter: retryAfter, Err: err}
 }
 
 func failure(err error) error {
