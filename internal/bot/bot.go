@@ -70,16 +70,16 @@ type State interface {
 	RecordBotRequest(ctx context.Context, id string) (first bool, err error)
 }
 
-// Load reads what Save has stored under a key; without anything, value stays as it is.
-func Load(ctx context.Context, state State, key string, value any) error {
+// Load returns what Save has stored under a key, over what value has already; without anything, value itself.
+func Load[T any](ctx context.Context, state State, key string, value T) (T, error) {
 	text, err := state.State(ctx, key)
 	if err != nil || text == "" {
-		return err
+		return value, err
 	}
-	if err := json.Unmarshal([]byte(text), value); err != nil {
-		return domain.WrapError(domain.Internal, err, "what the bot has stored cannot be read")
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return value, domain.WrapError(domain.Internal, err, "what the bot has stored cannot be read")
 	}
-	return nil
+	return value, nil
 }
 
 // Save stores a value under a key, even while the bot is stopping: what was posted must not be forgotten.

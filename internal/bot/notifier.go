@@ -121,7 +121,7 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 func (n *notifier) messages(ctx context.Context, b *batch) (
 	count int, message func(number int, room string) (Message, bool), err error,
 ) {
-	rules, err := loadRules(ctx, n.State)
+	rules, err := Load(ctx, n.State, rulesKey, roomRules{})
 	if err != nil {
 		return 0, nil, err
 	}
@@ -196,11 +196,10 @@ type batch struct {
 // again from its first event. It also stores the outbox: a bot that cannot store its position must not post, or it
 // would repeat itself forever.
 func (n *notifier) load(ctx context.Context) error {
-	n.outbox = outbox{Cursor: n.gateway.Events.LastID()}
-	if err := Load(ctx, n.State, outboxKey, &n.outbox); err != nil {
+	var err error
+	if n.outbox, err = Load(ctx, n.State, outboxKey, outbox{Cursor: n.gateway.Events.LastID()}); err != nil {
 		return err
 	}
-	var err error
 	if n.database, err = n.Identity(ctx); err != nil {
 		return err
 	}

@@ -33,14 +33,9 @@ type postedMessage struct {
 	ID       string `json:"id"` // "" if the room refused it
 }
 
-func loadPosted(ctx context.Context, state State) (p posted, err error) {
-	err = Load(ctx, state, postedKey, &p)
-	return p, err
-}
-
 // ask posts open questions to every room until ctx ends or a message cannot be sent.
 func (b *bot) ask(ctx context.Context) error {
-	known, err := loadPosted(ctx, b.State)
+	known, err := Load(ctx, b.State, postedKey, posted{})
 	if err != nil {
 		return err
 	}
@@ -83,7 +78,7 @@ func (b *bot) askOpen(ctx context.Context, database string, known *posted) error
 				return err
 			}
 		}
-		rules, err := loadRules(ctx, b.State)
+		rules, err := Load(ctx, b.State, rulesKey, roomRules{})
 		if err != nil {
 			return err
 		}

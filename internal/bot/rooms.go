@@ -15,12 +15,6 @@ const rulesKey = "bot.rooms"
 // everything.
 type roomRules map[string]domain.TargetRules
 
-func loadRules(ctx context.Context, state State) (rules roomRules, err error) {
-	rules = roomRules{}
-	err = Load(ctx, state, rulesKey, &rules)
-	return rules, err
-}
-
 func (r roomRules) wants(room string, e domain.Event) bool {
 	rules, limited := r[room]
 	return !limited || len(rules.Events) == 0 && rules.WantsProject(e.Project) || rules.WantsEvent(e.Project, e.Type)
@@ -66,7 +60,7 @@ func (c filtering) isFilter(words []word) bool {
 
 // filter changes what a room gets.
 func (c filtering) filter(ctx context.Context, room string, words []word) Message {
-	all, err := loadRules(ctx, c.State)
+	all, err := Load(ctx, c.State, rulesKey, roomRules{})
 	if err != nil {
 		return c.failed(ctx, err)
 	}

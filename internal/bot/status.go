@@ -82,8 +82,7 @@ func (s *Supervisor) Posted(ctx context.Context) (id int64, err error) {
 
 // Cursor returns the id up to which the bot has posted the stream, whether it runs or not.
 func (s *Supervisor) Cursor(ctx context.Context) (id int64, err error) {
-	o := outbox{Cursor: math.MaxInt64}
-	err = Load(ctx, s.options.State, outboxKey, &o)
+	o, err := Load(ctx, s.options.State, outboxKey, outbox{Cursor: math.MaxInt64})
 	return o.Cursor, err
 }
 

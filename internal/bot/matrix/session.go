@@ -71,8 +71,7 @@ type session struct {
 func (s *session) now() *savedSession { return s.saved.Load() }
 
 func (s *session) load(ctx context.Context) error {
-	saved := newSession()
-	err := bot.Load(ctx, s.state, s.key, &saved)
+	saved, err := bot.Load(ctx, s.state, s.key, newSession())
 	s.saved.Store(&saved)
 	return err
 }
