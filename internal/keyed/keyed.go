@@ -1,4 +1,5 @@
-// Package keyed limits how much is done at once for each of many callers or projects.
+// Package keyed has what is kept for each of many callers, projects or topics: how much is done at once for it, and who
+// waits for it to change.
 package keyed
 
 import (

@@ -54,7 +54,7 @@ const goneLife = 7 * 24 * time.Hour
 // for long, until ctx ends. The leader does that.
 func (s *Claims) Run(ctx context.Context) error {
 	for {
-		changed := s.table.news.changed("")
+		changed := s.table.news.Changed("")
 		if s.leader.Leads() {
 			if err := s.endFinished(ctx); err != nil && domain.CodeOf(err) != domain.Unavailable {
 				return supervise.UnlessEnded(ctx, err)

@@ -8,6 +8,7 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+	"switchyard/internal/keyed"
 )
 
 type claimStore interface {
@@ -31,8 +32,8 @@ type claimStore interface {
 type claimTable struct {
 	written[domain.StoryKey, domain.Claim]
 	store  claimStore
-	agents *agentTable // claims show their labels
-	news   *waiters
+	agents *agentTable    // claims show their labels
+	news   *keyed.Waiters // of stories that may be free now: by project, "" for those of any
 }
 
 type claimsByStory = map[domain.StoryKey]domain.Claim
@@ -41,7 +42,7 @@ type claimsByStory = map[domain.StoryKey]domain.Claim
 func (t *claimTable) wake(before, now claimsByStory) {
 	for key := range before {
 		if _, claimed := now[key]; !claimed {
-			t.news.wake(key.Project)
+			t.news.Wake(key.Project, "")
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (s *Claims) Claim(
 	late, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
 	for ctx.Err() == nil {
-		changed := s.table.news.changed(project)
+		changed := s.table.news.Changed(project)
 		id, err := s.claim(context.WithoutCancel(ctx), project, r)
 		if id != "" && err == nil {
 			s.stories.recent.Forget(storyKey(project, id))

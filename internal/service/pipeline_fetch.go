@@ -8,6 +8,7 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+	"switchyard/internal/keyed"
 	"switchyard/internal/supervise"
 )
 
@@ -33,7 +34,7 @@ type fetcher struct {
 	visits   *Visits
 	log      *slog.Logger
 	queue    fetchQueue
-	news     *waiters
+	news     *keyed.Waiters
 	deriving chan struct{} // of as many as derive at a time
 
 	mu       sync.Mutex
@@ -188,7 +189,7 @@ func (s *fetcher) finish(state *pipelineState, task *pipelineTask, after result,
 	if state.known != after.known || (state.err == nil) != (after.err == nil) ||
 		domain.MessageOf(state.err) != domain.MessageOf(after.err) {
 		s.changes++
-		s.news.wake(state.project.Name)
+		s.news.Wake(state.project.Name, "")
 	}
 	s.logReachability(state, after.err)
 	if after.err != nil && state.err == nil {

@@ -66,7 +66,7 @@ func (s *Questions) Open() (n int) {
 }
 
 // Changed returns a channel that is closed when a question may have changed. Call it before reading.
-func (s *Questions) Changed() <-chan struct{} { return s.news.changed("") }
+func (s *Questions) Changed() <-chan struct{} { return s.news.Changed("") }
 
 // Ask asks a question for the actor of ctx; life is how long it is open, 0 for the usual time. An agent asks for its
 // own project. It returns Invalid, NotFound for an unknown project, Forbidden, and RateLimited when too many are open,

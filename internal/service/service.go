@@ -13,6 +13,7 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+	"switchyard/internal/keyed"
 	"switchyard/internal/supervise"
 )
 
@@ -53,7 +54,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Leadership == nil {
 		o.Leadership = alone{}
 	}
-	audit, news, table := &Audit{store: o.Store, log: o.Log}, &waiters{}, newAgentTable(o)
+	audit, news, table := &Audit{store: o.Store, log: o.Log}, &keyed.Waiters{}, newAgentTable(o)
 	claims, access := newClaimTable(o, table, news), newAccess(o, audit)
 	projects := newProjects(o, audit, table, access, claims)
 	visits := newVisits(o, projects, news)
@@ -148,7 +149,7 @@ func newAcknowledgements(o Options, audit *Audit) *acknowledgements {
 	return s
 }
 
-func newClaimTable(o Options, agents *agentTable, news *waiters) *claimTable {
+func newClaimTable(o Options, agents *agentTable, news *keyed.Waiters) *claimTable {
 	t := &claimTable{store: o.Store, agents: agents, news: news}
 	t.read, t.key, t.edited = o.Store.Claims, domain.Claim.Key, t.wake
 	t.current.Store(&claimsByStory{})
@@ -165,7 +166,7 @@ func newProjects(o Options, audit *Audit, agents *agentTable, access *Access, cl
 	return s
 }
 
-func newVisits(o Options, projects *Projects, news *waiters) *Visits {
+func newVisits(o Options, projects *Projects, news *keyed.Waiters) *Visits {
 	s := &Visits{visitTable: visitTable{
 		store: o.Store, changes: o.Changes, leader: o.Leadership, projects: projects, news: news, log: o.Log,
 	}, observed: observations{queue: map[string]observation{}, news: make(chan struct{}, 1)}}
@@ -173,7 +174,7 @@ func newVisits(o Options, projects *Projects, news *waiters) *Visits {
 	return s
 }
 
-func newPipelines(o Options, projects *Projects, visits *Visits, news *waiters) *Pipelines {
+func newPipelines(o Options, projects *Projects, visits *Visits, news *keyed.Waiters) *Pipelines {
 	return &Pipelines{fetcher: fetcher{
 		projects: projects, servers: o.Projects, visits: visits, log: o.Log, queue: fetchQueue{log: o.Log}, news: news,
 		deriving: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), registry: &domain.Registry{},

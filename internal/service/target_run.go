@@ -61,7 +61,7 @@ func deliver(ctx context.Context, s *Targets, token int64) error {
 	tick := time.NewTicker(targetTick)
 	defer tick.Stop()
 	for {
-		changed, happened := s.news.changed(""), s.events.Changed()
+		changed, happened := s.news.Changed(""), s.events.Changed()
 		next, err := d.step(ctx)
 		if ctx.Err() != nil {
 			return d.finish()

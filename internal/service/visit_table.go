@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/keyed"
 )
 
 type visitStore interface {
@@ -50,7 +51,7 @@ type visitTable struct {
 	position   int64    // up to which a gateway that does not lead has read changes, 0 before the first time
 	wanted     []string // to be read
 	reading    bool
-	news       *waiters // wakes those who wait for a board that another gateway follows
+	news       *keyed.Waiters // wakes those who wait for a board that another gateway follows
 }
 
 type visitState struct {
@@ -139,7 +140,7 @@ func (s *visitTable) apply(changed []domain.Visit) {
 	for _, v := range changed {
 		state := s.state(v.Project)
 		if !touched[state] {
-			s.news.wake(v.Project)
+			s.news.Wake(v.Project, "")
 		}
 		touched[state] = true
 		if state.known != nil || state.read != nil {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+
+	"switchyard/internal/keyed"
 )
 
 // written is a table in memory that is written through to the store.
@@ -57,7 +59,7 @@ type readList[T any] struct {
 	read    func(context.Context) ([]T, error)
 	loading sync.Mutex          // what is read later replaces what was read earlier
 	current atomic.Pointer[[]T] // replaced, never changed
-	news    waiters             // for another current
+	news    keyed.Waiters       // for another current
 }
 
 func (l *readList[T]) load(ctx context.Context) error {
@@ -68,6 +70,6 @@ func (l *readList[T]) load(ctx context.Context) error {
 		return err
 	}
 	l.current.Store(&list)
-	l.news.wake("")
+	l.news.Wake("")
 	return nil
 }

@@ -21,7 +21,7 @@ type Lease struct {
 }
 
 // Released returns a channel that is closed when a gateway joins, leaves, or releases the lease.
-func (l *Lease) Released() <-chan struct{} { return l.listener.changed(domain.TopicLease) }
+func (l *Lease) Released() <-chan struct{} { return l.listener.Changed(string(domain.TopicLease)) }
 
 // Renew does not wait for writes under the lease, which lock only its key.
 func (l *Lease) Renew(

@@ -2,12 +2,12 @@ package postgres
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/keyed"
 	"switchyard/internal/store"
 	"switchyard/internal/supervise"
 )
@@ -29,41 +29,8 @@ const (
 
 // listener receives the notifications of a topic that has changed. Gateways then read the changes from the database.
 type listener struct {
-	pool *pgxpool.Pool
-
-	mu      sync.Mutex
-	waiting map[domain.Topic]chan struct{}
-}
-
-func newListener(pool *pgxpool.Pool) *listener {
-	return &listener{pool: pool, waiting: map[domain.Topic]chan struct{}{}}
-}
-
-func (l *listener) changed(topic domain.Topic) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiting[topic] == nil {
-		l.waiting[topic] = make(chan struct{})
-	}
-	return l.waiting[topic]
-}
-
-func (l *listener) wake(topic domain.Topic) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if waiting := l.waiting[topic]; waiting != nil {
-		close(waiting)
-		delete(l.waiting, topic)
-	}
-}
-
-func (l *listener) wakeAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for topic, waiting := range l.waiting {
-		close(waiting)
-		delete(l.waiting, topic)
-	}
+	keyed.Waiters // by topic
+	pool          *pgxpool.Pool
 }
 
 // run passes notifications on until ctx ends. It listens again whenever the connection is lost.
@@ -85,14 +52,14 @@ func (l *listener) listen(ctx context.Context) error {
 	if _, err := connection.Exec(ctx, "LISTEN "+channel); err != nil {
 		return err
 	}
-	l.wakeAll() // notifications may have been missed
+	l.WakeAll() // notifications may have been missed
 	for {
 		waiting, cancel := context.WithTimeout(ctx, checkEvery)
 		notification, err := connection.WaitForNotification(waiting)
 		cancel()
 		switch {
 		case err == nil:
-			l.wake(domain.Topic(notification.Payload))
+			l.Wake(notification.Payload)
 		case ctx.Err() != nil || waiting.Err() == nil || connection.IsClosed():
 			return err
 		default:

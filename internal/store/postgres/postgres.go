@@ -70,7 +70,7 @@ func open(ctx context.Context, url string, seen func(statement string, args []an
 	db.clock.Read(asked, time.Now(), now)
 	db.tables, db.slow = openTables(db.pool), openTables(db.pool)
 	db.slow.SetMaxOpenConns(maxSearches)
-	db.listener = newListener(db.pool)
+	db.listener = &listener{pool: db.pool}
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.tables, Read: db.tables, Searches: db.slow, SearchLimit: store.SearchLimit,
 		Snapshot: sql.LevelRepeatableRead, Dialect: dialect, Code: code, Transact: db.transact, Notify: notify,
@@ -116,7 +116,7 @@ func (db *DB) Run(ctx context.Context) error { return db.listener.run(ctx) }
 // Changed returns a channel that is closed when a gateway has changed the topic, or when a notification may have been
 // missed. Call it before reading the topic. There are no notifications unless Run is running, nor behind a PgBouncer in
 // transaction mode.
-func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.listener.changed(topic) }
+func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.listener.Changed(string(topic)) }
 
 // Clock returns the clock of the database. It is read with each renewal of a lease.
 func (db *DB) Clock() *clock.Clock { return &db.clock }
