@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,7 @@ type Overview struct {
 	events    *Events
 	flow      *Flow
 
-	open atomic.Pointer[openAlerts]
+	open atomic.Pointer[domain.Alerts] // of the last snapshot
 
 	mu        sync.Mutex
 	last      *Snapshot // nil before the first
@@ -77,13 +78,7 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	o.last.Owners = o.claims.Owners(o.last.Agents)
 	o.takenAt, o.lastEvent, o.acknowledged = takenAt, lastEvent, acknowledged
 	o.age = min(max(snapshotAge, snapshotShare*(boards.took+time.Since(began))), maxSnapshotAge)
-	open := openAlerts{alerts.Open, domain.SignalCaution}
-	for _, alert := range alerts.Items[:min(alerts.Open, len(alerts.Items))] {
-		if alert.Kind.Signal() == domain.SignalStop {
-			open.worst = domain.SignalStop
-		}
-	}
-	o.open.Store(&open)
+	o.open.Store(&alerts)
 	return o.last
 }
 
@@ -106,18 +101,18 @@ func (o *Overview) Run(ctx context.Context) error {
 	}
 }
 
-type openAlerts struct {
-	number int
-	worst  domain.Signal
-}
-
 // OpenAlerts returns the number of alerts in the last snapshot that nobody has acknowledged, and the worst of their
 // signals. It never waits.
 func (o *Overview) OpenAlerts() (int, domain.Signal) {
-	if open := o.open.Load(); open != nil && open.number > 0 {
-		return open.number, open.worst
+	alerts := o.open.Load()
+	if alerts == nil || alerts.Open == 0 {
+		return 0, domain.SignalNone
 	}
-	return 0, domain.SignalNone
+	open := alerts.Items[:min(alerts.Open, len(alerts.Items))]
+	if slices.ContainsFunc(open, func(a domain.Alert) bool { return a.Kind.Signal() == domain.SignalStop }) {
+		return alerts.Open, domain.SignalStop
+	}
+	return alerts.Open, domain.SignalCaution
 }
 
 type ProjectSnapshot struct {

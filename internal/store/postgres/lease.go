@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -47,12 +48,7 @@ func (l *Lease) Renew(
 		return lease, nil, err
 	}
 	l.clock.Read(asked, time.Now(), now)
-	for i := range others {
-		if others[i].ID == g.ID {
-			return lease, append(others[:i], others[i+1:]...), nil
-		}
-	}
-	return lease, others, nil
+	return lease, slices.DeleteFunc(others, func(other cluster.Gateway) bool { return other.ID == g.ID }), nil
 }
 
 // TakeOver waits for writes under the last token. It removes lapsed gateways, so that none is live again when the
@@ -110,16 +106,4 @@ func (l *Lease) Gateways(ctx context.Context) (live []cluster.Gateway, leader st
 	batch.Queue("SELECT gateway FROM lease").QueryRow(func(row pgx.Row) error { return row.Scan(&leader) })
 	err = l.pool.SendBatch(ctx, &batch).Close()
 	return live, leader, err
-}
-
-// fencing refuses writes under the tokens of former leaders.
-type fencing struct {
-	// Refused, unless nil, is called when a write is refused because another gateway leads. Set it before the first write.
-	Refused func(token int64)
-}
-
-func (f *fencing) refuse(token int64) {
-	if f.Refused != nil {
-		f.Refused(token)
-	}
 }

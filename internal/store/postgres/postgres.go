@@ -24,7 +24,8 @@ type DB struct {
 	bot
 	signIn
 	pace
-	fencing
+	// Refused, unless nil, is called when a write is refused because another gateway leads. Set it before the first write.
+	Refused  func(token int64)
 	pool     *pgxpool.Pool
 	leader   *pgxpool.Pool // for the lease and for appending events
 	tables   *sql.DB       // over pool
@@ -74,7 +75,11 @@ func open(ctx context.Context, url string, seen func(statement string, args []an
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.tables, Read: db.tables, Searches: db.slow, SearchLimit: store.SearchLimit,
 		Snapshot: sql.LevelRepeatableRead, Dialect: dialect, Code: code, Transact: db.transact, Notify: notify,
-		Refused: db.refuse,
+		Refused: func(token int64) {
+			if db.Refused != nil {
+				db.Refused(token)
+			}
+		},
 	})
 	return db, nil
 }

@@ -13,7 +13,7 @@ import (
 func AskAll(t testing.TB, db *store.Tables) {
 	t.Helper()
 	ctx := t.Context()
-	check := func(err error) {
+	check := func(_ any, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -31,45 +31,32 @@ func AskAll(t testing.TB, db *store.Tables) {
 					{ByTime: true, From: 5, To: 90, BeforeAt: 60, Before: 7},
 				} {
 					q.Project, q.Type, q.Text, q.Limit = project, kind, text, 10
-					_, err := db.Events(ctx, q)
-					check(err)
+					check(db.Events(ctx, q))
 				}
 			}
 		}
 	}
-	_, err := db.StoryEvents(ctx, "alpha", "7_story", 10)
-	check(err)
-	_, err = db.StoryName(ctx, "alpha", "7_story")
-	check(err)
+	check(db.StoryEvents(ctx, "alpha", "7_story", 10))
+	check(db.StoryName(ctx, "alpha", "7_story"))
 	for _, words := range [][]string{{"story"}, {"story", "1"}, {"st"}} {
-		_, err = db.FindStories(ctx, words, 10)
-		check(err)
+		check(db.FindStories(ctx, words, 10))
 	}
-	_, err = db.LastEventID(ctx)
-	check(err)
-	_, err = db.OldestEvent(ctx)
-	check(err)
-	_, err = db.FeedCursors(ctx, "alpha")
-	check(err)
-	_, err = db.EventProjects(ctx)
-	check(err)
+	check(db.LastEventID(ctx))
+	check(db.OldestEvent(ctx))
+	check(db.FeedCursors(ctx, "alpha"))
+	check(db.EventProjects(ctx))
 	now := time.Now()
-	_, _, err = db.ObserveVisits(ctx, 0, domain.Observation{
+	_, _, err := db.ObserveVisits(ctx, 0, domain.Observation{
 		Project: "alpha", Asked: now, Now: now,
 		Seen: []domain.Sighting{
 			{StoryID: "1_story", Stage: "2_current"}, {StoryID: "9", StoryName: "Nine", Stage: "3_qa"},
 		},
 	})
-	check(err)
-	_, err = db.ProjectVisits(ctx, []string{"alpha", "beta"}, now)
-	check(err)
-	_, err = db.StoryVisits(ctx, "alpha", "1_story", 10)
-	check(err)
-	check(db.FlowVisits(ctx, "alpha", func(domain.FlowVisit) {}))
-	_, err = db.FlowStories(ctx, []int64{1, 2})
-	check(err)
-	_, err = db.VisitedProjects(ctx)
-	check(err)
-	_, err = db.RemoveVisits(ctx, 0, "alpha", time.UnixMilli(1), 1000, 10)
-	check(err)
+	check(nil, err)
+	check(db.ProjectVisits(ctx, []string{"alpha", "beta"}, now))
+	check(db.StoryVisits(ctx, "alpha", "1_story", 10))
+	check(nil, db.FlowVisits(ctx, "alpha", func(domain.FlowVisit) {}))
+	check(db.FlowStories(ctx, []int64{1, 2}))
+	check(db.VisitedProjects(ctx))
+	check(db.RemoveVisits(ctx, 0, "alpha", time.UnixMilli(1), 1000, 10))
 }
