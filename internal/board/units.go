@@ -123,9 +123,7 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		if err != nil {
 			return nil, err
 		}
-		for name := range dirty {
-			dirty[name] = fresh
-		}
+		clear(dirty) // all files are of one unit
 		if fresh {
 			dirty[rules.unit(rules.paths[0]+"/x")] = true
 		}
@@ -136,10 +134,7 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 		}
 	}
 	delete(dirty, "")
-	for name, is := range dirty {
-		if !is {
-			continue
-		}
+	for name := range dirty {
 		was, known := s.units[name]
 		now := cmp.Or(was, &unit{name: name}).load(s, rules, tree, settled)
 		if s.units[name] = now; now == nil {

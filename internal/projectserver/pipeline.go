@@ -83,20 +83,12 @@ func (p *pipelines) encode(stages []board.Stage, most int) wire.Pipeline {
 			items[j] = wire.Item{
 				StoryID: story.ID, StoryName: story.Name, Blocked: wire.OrNull(story.Blocked),
 				MergeFailure: wire.OrNull(story.MergeFailure), SinceMS: unixMS(story.Since),
-				Criteria: criteria(story.Criteria), Version: story.Version,
+				Criteria: wire.OrNull(story.Criteria), Version: story.Version,
 			}
 		}
 		encoded.Stages[i] = wire.Stage{Name: stage.Name, Label: stage.Label, Fixed: stage.Fixed, Items: items}
 	}
 	return encoded
-}
-
-// criteria returns nil, which is null in JSON, for none.
-func criteria(c domain.Criteria) *domain.Criteria {
-	if c.Total == 0 {
-		return nil
-	}
-	return &c
 }
 
 func unixMS(t time.Time) int64 { return max(0, t.UnixMilli()) }

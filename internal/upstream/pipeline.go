@@ -180,12 +180,10 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
 		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut,
 		Criteria: s.Criteria, Writable: s.Writable, Label: domain.CutText(s.Label), Branch: text(s.Branch),
-		Commits: s.Commits,
+		Commits: s.Commits, Tasks: s.Tasks[:min(len(s.Tasks), domain.MaxTasks)],
 	}
-	for _, t := range s.Tasks[:min(len(s.Tasks), domain.MaxTasks)] {
-		file.Tasks = append(file.Tasks, domain.Task{
-			Line: t.Line, Text: domain.CutText(t.Text), Done: t.Done, Optional: t.Optional,
-		})
+	for i := range file.Tasks {
+		file.Tasks[i].Text = domain.CutText(file.Tasks[i].Text)
 	}
 	if len(file.Body) > maxStoryBody {
 		file.Body, file.BodyCut = domain.CutBytes(file.Body, maxStoryBody), true
