@@ -90,6 +90,7 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 // routes is the whole route table: who may use a route, its address, its handler, and for the API the form of a
 // refusal; pages redirect to the login. GET routes answer HEAD as well, unless they are getOnly.
 func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web.HeldCalls) {
+	s := g.Service
 	t.plain(public, "GET /healthz", a.Healthz, withoutService)
 	t.plain(public, "GET /readyz", a.Readyz)
 	t.plain(viewer, "GET /metrics", g.metrics)
@@ -99,7 +100,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.plain(operator, "POST /gateway/tokens", a.CreateJoinToken)
 	t.plain(viewer, "GET /gateway/agents", a.ListAgents)
 	t.plain(public, "POST /gateway/agents", a.JoinAgent)
-	t.plain(agentOrAdmin, "DELETE /gateway/agents/{id}", a.RemoveAgent)
+	t.plain(agentOrAdmin, "DELETE /gateway/agents/{id}", api.Remove(s.Agents.Remove))
 	t.plain(agent, "POST /gateway/agents/{id}/heartbeat", a.Heartbeat)
 	t.plain(agent, "POST /gateway/agents/{id}/token", a.IssueAgentToken)
 	t.plain(operator, "POST /gateway/agents/{id}/assign", a.AssignAgent)
@@ -127,10 +128,10 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.plain(admin, "GET /api/gateway/targets", a.ListTargets)
 	t.plain(admin, "POST /api/gateway/targets", a.CreateTarget)
 	t.plain(admin, "PUT /api/gateway/targets/{id}", a.ChangeTarget)
-	t.plain(admin, "DELETE /api/gateway/targets/{id}", a.RemoveTarget)
-	t.okFalse(admin, "POST /api/gateway/targets/{id}/test", a.TestTarget)
+	t.plain(admin, "DELETE /api/gateway/targets/{id}", api.Remove(s.Targets.Remove))
+	t.okFalse(admin, "POST /api/gateway/targets/{id}/test", api.Do(s.Targets.Test))
 	t.plain(admin, "POST /api/gateway/targets/{id}/secret", a.NewTargetSecret)
-	t.plain(admin, "POST /api/gateway/targets/{id}/resend", a.ResendToTarget)
+	t.plain(admin, "POST /api/gateway/targets/{id}/resend", api.Do(s.Targets.Resend))
 	t.plain(admin, "GET /api/gateway/targets/{id}/deliveries", a.ListDeliveries)
 	t.plain(viewer, "GET /api/gateway/attention", a.ListAlerts)
 	t.okFalse(operator, "POST /api/gateway/attention/acknowledge", a.AcknowledgeAlert)
@@ -145,9 +146,9 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 
 	t.plain(admin, "GET /api/gateway/tokens", a.ListNamedTokens)
 	t.plain(admin, "POST /api/gateway/tokens", a.CreateNamedToken)
-	t.plain(admin, "DELETE /api/gateway/tokens/{id}", a.RevokeNamedToken)
+	t.plain(admin, "DELETE /api/gateway/tokens/{id}", api.Remove(s.Access.RevokeToken))
 	t.plain(admin, "GET /api/gateway/sessions", a.ListSessions)
-	t.plain(admin, "DELETE /api/gateway/sessions/{id}", a.EndSession)
+	t.plain(admin, "DELETE /api/gateway/sessions/{id}", api.Remove(s.Access.EndSession))
 	t.plain(admin, "GET /api/gateway/audit", a.ListAudit)
 
 	t.plain(viewer, "GET /api/events", a.Feed)
@@ -198,7 +199,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.form(operator, "POST "+views.TellURL, c.Tell)
 	t.plain(viewer, "GET /api/gateway/push", a.PushKey)
 	t.plain(viewer, "POST /api/gateway/push", a.AddDevice)
-	t.plain(viewer, "DELETE /api/gateway/push/{id}", a.RemoveDevice)
+	t.plain(viewer, "DELETE /api/gateway/push/{id}", api.Remove(s.Push.Remove))
 	t.page(viewer, "GET "+views.ManifestURL, c.Manifest)
 	t.page(viewer, "GET "+views.WorkerURL, c.PushWorker)
 	t.page(viewer, "GET "+views.NotificationsURL, c.Notifications)

@@ -64,11 +64,6 @@ func (a *API) ListNamedTokens(w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, http.StatusOK, map[string]any{"tokens": tokens}, nil)
 }
 
-// RevokeNamedToken revokes a named token and ends the sessions that were begun with it.
-func (a *API) RevokeNamedToken(w http.ResponseWriter, r *http.Request) error {
-	return noContent(w, a.service.Access.RevokeToken(r.Context(), web.PathParam(r, "id")))
-}
-
 type sessionJSON struct {
 	ID        string      `json:"id"`
 	Who       string      `json:"who"`
@@ -84,9 +79,4 @@ func (a *API) ListSessions(w http.ResponseWriter, _ *http.Request) error {
 		return sessionJSON{s.ID, s.Who, s.Via, s.Role, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli()}
 	})
 	return answer(w, http.StatusOK, map[string]any{"sessions": sessions}, nil)
-}
-
-// EndSession ends a session; its cookie is no longer valid.
-func (a *API) EndSession(w http.ResponseWriter, r *http.Request) error {
-	return noContent(w, a.service.Access.EndSession(r.Context(), web.PathParam(r, "id")))
 }

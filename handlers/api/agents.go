@@ -79,11 +79,6 @@ func (a *API) IssueAgentToken(w http.ResponseWriter, r *http.Request) error {
 	}{secret.Reveal(), token.Project}, err)
 }
 
-// RemoveAgent removes an agent; its secret is no longer valid.
-func (a *API) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
-	return noContent(w, a.service.Agents.Remove(r.Context(), web.PathParam(r, "id")))
-}
-
 func (a *API) ListAgents(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, domain.Each(a.service.Agents.Alive(), encodeAgent), nil)
 }

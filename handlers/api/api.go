@@ -3,6 +3,7 @@
 package api
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 
@@ -11,7 +12,8 @@ import (
 	"switchyard/internal/web"
 )
 
-// API holds the handlers; each file has those of one noun.
+// API holds the handlers; each file has those of one noun. Those that only name something by its id are made by Remove
+// and Do.
 type API struct {
 	web.Errors
 	service *service.Service
@@ -25,6 +27,20 @@ func New(
 	s *service.Service, log *slog.Logger, counts *metrics.Counts, held *web.HeldCalls, base func(*http.Request) string,
 ) *API {
 	return &API{Errors: web.Errors{Log: log}, service: s, metrics: counts, held: held, base: base}
+}
+
+// Remove answers 204 once remove has removed what the path's id names.
+func Remove(remove func(ctx context.Context, id string) error) web.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return noContent(w, remove(r.Context(), web.PathParam(r, "id")))
+	}
+}
+
+// Do answers {"ok":true} once do has been done with what the path's id names.
+func Do(do func(ctx context.Context, id string) error) web.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return ok(w, do(r.Context(), web.PathParam(r, "id")))
+	}
 }
 
 // answer writes a service call's result as JSON, unless the call failed.

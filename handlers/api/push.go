@@ -35,8 +35,3 @@ func (a *API) AddDevice(w http.ResponseWriter, r *http.Request) error {
 	t, err := a.service.Push.Add(r.Context(), name, device, rules)
 	return answer(w, http.StatusCreated, a.encodeTarget(t, ""), err)
 }
-
-// RemoveDevice ends what is pushed to one of the caller's browsers.
-func (a *API) RemoveDevice(w http.ResponseWriter, r *http.Request) error {
-	return noContent(w, a.service.Push.Remove(r.Context(), web.PathParam(r, "id")))
-}

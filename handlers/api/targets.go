@@ -97,25 +97,10 @@ func eventsAndAlerts(b *web.Body) (rules domain.TargetRules) {
 	return rules
 }
 
-// RemoveTarget removes a target with all that waits for it.
-func (a *API) RemoveTarget(w http.ResponseWriter, r *http.Request) error {
-	return noContent(w, a.service.Targets.Remove(r.Context(), web.PathParam(r, "id")))
-}
-
-// TestTarget sends a test message to a target.
-func (a *API) TestTarget(w http.ResponseWriter, r *http.Request) error {
-	return ok(w, a.service.Targets.Test(r.Context(), web.PathParam(r, "id")))
-}
-
 // NewTargetSecret gives a webhook another secret.
 func (a *API) NewTargetSecret(w http.ResponseWriter, r *http.Request) error {
 	secret, err := a.service.Targets.NewSecret(r.Context(), web.PathParam(r, "id"))
 	return answer(w, http.StatusOK, map[string]any{"secret": secret.Reveal()}, err)
-}
-
-// ResendToTarget sends the last ten messages of a target again.
-func (a *API) ResendToTarget(w http.ResponseWriter, r *http.Request) error {
-	return ok(w, a.service.Targets.Resend(r.Context(), web.PathParam(r, "id")))
 }
 
 type deliveryJSON struct {
