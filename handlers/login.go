@@ -87,11 +87,10 @@ func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next strin
 	}
 	mine := attempts[i]
 	a.logins.forget(w, r, mine)
-	person, err := a.logins.provider.Finish(r.Context(), mine.Attempt, a.logins.redirectURI(r), callback)
+	actor, err := a.logins.provider.Finish(r.Context(), mine.Attempt, a.logins.redirectURI(r), callback)
 	if err != nil {
 		return mine.Next, a.logins.log(a, r, err)
 	}
-	actor := domain.Actor{Who: person.Name, Via: domain.ViaLogin, Role: person.Role, Account: "login " + person.ID}
 	return mine.Next, a.beginSession(w, r, service.Identity{Actor: actor})
 }
 

@@ -19,12 +19,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-type Person struct {
-	ID   string // of the provider, unique there
-	Name string // a verified e-mail address, else a name that is unique at the provider
-	Role domain.Role
-}
-
 // maxName is where names are cut, in characters.
 const maxName = 200
 
@@ -44,7 +38,8 @@ func (c claims) with(more claims, rolesClaim string) claims {
 	return c
 }
 
-func (c claims) person(settings config.Login) Person {
+// actor returns who has logged in: by a verified e-mail address, else by a name that is unique at the provider.
+func (c claims) actor(settings config.Login) domain.Actor {
 	email := c.text("email")
 	if !c.isTrue("email_verified") {
 		email = ""
@@ -53,7 +48,10 @@ func (c claims) person(settings config.Login) Person {
 	if settings.RolesClaim == "email" { // counts only when it is verified
 		groups = nil
 	}
-	return Person{ID: settings.Issuer + " " + c.text("sub"), Name: c.name(email), Role: settings.Roles.Of(groups, email)}
+	return domain.Actor{
+		Who: c.name(email), Via: domain.ViaLogin, Role: settings.Roles.Of(groups, email),
+		Account: "login " + settings.Issuer + " " + c.text("sub"),
+	}
 }
 
 // account names the account to the person who has logged in with it, who knows it by its address or name rather than by

@@ -87,38 +87,40 @@ func (p *Provider) Begin(ctx context.Context, redirectURI string) (address strin
 // Finish completes a login, once, with the parameters of its callback, and returns who has logged in. It returns
 // Invalid for a callback that does not confirm this attempt, BadGateway when the provider fails or its tokens cannot be
 // trusted, and Forbidden for a user without a role.
-func (p *Provider) Finish(ctx context.Context, a Attempt, redirectURI string, callback url.Values) (Person, error) {
+func (p *Provider) Finish(
+	ctx context.Context, a Attempt, redirectURI string, callback url.Values,
+) (domain.Actor, error) {
 	ctx, cancel := context.WithTimeout(ctx, callbackLimit)
 	defer cancel()
 	over := clock.Now().Sub(time.UnixMilli(a.BeganMS)) > AttemptTime
 	if !over {
 		first, err := p.spent.SpendLogin(ctx, a.State)
 		if err != nil {
-			return Person{}, err
+			return domain.Actor{}, err
 		}
 		over = !first
 	}
 	if over {
-		return Person{}, domain.Errorf(domain.Invalid, "This login has already been completed, or took too long.")
+		return domain.Actor{}, domain.Errorf(domain.Invalid, "This login has already been completed, or took too long.")
 	}
 	switch {
 	case callback.Get("error") != "":
-		return Person{}, p.refused(callback)
+		return domain.Actor{}, p.refused(callback)
 	case callback.Get("code") == "":
-		return Person{}, domain.Errorf(domain.Invalid, "%s has not confirmed this login.", p.host)
+		return domain.Actor{}, domain.Errorf(domain.Invalid, "%s has not confirmed this login.", p.host)
 	}
 	ctx, leave := p.enter(ctx)
 	defer leave()
 	claims, err := p.redeem(p.withHTTP(ctx), a, redirectURI, callback.Get("code"))
 	if err != nil {
-		return Person{}, err
+		return domain.Actor{}, err
 	}
-	person := claims.person(p.config)
-	if person.Role == "" {
-		return Person{}, domain.Errorf(domain.Forbidden, "You are logged in at %s as %s, but may not use this gateway: %s. "+
-			"Ask its administrator to let you in.", p.host, claims.account(), claims.refusal(p.config))
+	actor := claims.actor(p.config)
+	if actor.Role == "" {
+		return domain.Actor{}, domain.Errorf(domain.Forbidden, "You are logged in at %s as %s, but may not use this "+
+			"gateway: %s. Ask its administrator to let you in.", p.host, claims.account(), claims.refusal(p.config))
 	}
-	return person, nil
+	return actor, nil
 }
 
 // enter counts a callback until leave is called. The oldest of too many ends.

@@ -48,7 +48,7 @@ func begin(t *testing.T, p *login.Provider) (login.Attempt, url.Values) {
 	return attempt, back.Query()
 }
 
-func logIn(t *testing.T, p *login.Provider) (login.Person, error) {
+func logIn(t *testing.T, p *login.Provider) (domain.Actor, error) {
 	t.Helper()
 	attempt, callback := begin(t, p)
 	return p.Finish(t.Context(), attempt, redirectURI, callback)
@@ -68,17 +68,17 @@ func TestTheRoleIsThatOfTheGroupsOrTheVerifiedAddress(t *testing.T) {
 	provider, p := newLogin(t)
 	for _, c := range []struct {
 		claims map[string]any
-		want   login.Person
+		want   domain.Actor
 	}{
-		{map[string]any{"email": "jo@example.com", "email_verified": true}, login.Person{Name: "jo@example.com", Role: domain.RoleOperator}},
-		{map[string]any{"email": "Jo@Example.com", "email_verified": "true"}, login.Person{Name: "Jo@Example.com", Role: domain.RoleOperator}},
-		{map[string]any{"email": "jo@example.com", "email_verified": true, "groups": []string{"platform"}}, login.Person{Name: "jo@example.com", Role: domain.RoleAdmin}},
-		{map[string]any{"groups": "staff", "preferred_username": "admin"}, login.Person{Name: "admin (4711)", Role: domain.RoleViewer}},
-		{map[string]any{"groups": []any{1, nil, "staff"}, "email": "boss@example.com"}, login.Person{Name: "4711", Role: domain.RoleViewer}},
+		{map[string]any{"email": "jo@example.com", "email_verified": true}, domain.Actor{Who: "jo@example.com", Role: domain.RoleOperator}},
+		{map[string]any{"email": "Jo@Example.com", "email_verified": "true"}, domain.Actor{Who: "Jo@Example.com", Role: domain.RoleOperator}},
+		{map[string]any{"email": "jo@example.com", "email_verified": true, "groups": []string{"platform"}}, domain.Actor{Who: "jo@example.com", Role: domain.RoleAdmin}},
+		{map[string]any{"groups": "staff", "preferred_username": "admin"}, domain.Actor{Who: "admin (4711)", Role: domain.RoleViewer}},
+		{map[string]any{"groups": []any{1, nil, "staff"}, "email": "boss@example.com"}, domain.Actor{Who: "4711", Role: domain.RoleViewer}},
 	} {
 		c.claims["sub"] = "4711"
 		provider.User(c.claims)
-		c.want.ID = provider.Issuer + " 4711"
+		c.want.Via, c.want.Account = domain.ViaLogin, "login "+provider.Issuer+" 4711"
 		if got, err := logIn(t, p); err != nil || got != c.want {
 			t.Errorf("%v: %+v, %v; want %+v", c.claims, got, err, c.want)
 		}
@@ -116,7 +116,7 @@ func TestGroupsThatOnlyTheUserInfoHasCount(t *testing.T) {
 	provider, p := newLogin(t)
 	provider.User(map[string]any{"sub": "4711"})
 	provider.UserInfo(map[string]any{"groups": []string{"platform"}, "email": "kit@example.com", "email_verified": true})
-	if got, err := logIn(t, p); err != nil || got != (login.Person{ID: provider.Issuer + " 4711", Name: "kit@example.com", Role: domain.RoleAdmin}) {
+	if got, err := logIn(t, p); err != nil || got != (domain.Actor{Who: "kit@example.com", Via: domain.ViaLogin, Role: domain.RoleAdmin, Account: "login " + provider.Issuer + " 4711"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	provider.UserInfo(map[string]any{"sub": "4712", "groups": []string{"platform"}})
