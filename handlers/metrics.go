@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"runtime"
 	"slices"
 
 	"switchyard/internal/domain"
@@ -13,7 +14,8 @@ func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Vary", "Accept-Encoding")
 	g.Metrics.Handler(registry, func(show metrics.Show) {
-		show.Build(g.Version, g.Revision)
+		show("switchyard_build_info", "Always 1; the labels are the version, revision and Go version.", 1,
+			"version", g.Version, "revision", g.Revision, "goversion", runtime.Version())
 		show("switchyard_projects", "Projects registered.", float64(len(registry.Projects)))
 		show("switchyard_stream_last_event_id", "The id of the newest event of the merged stream.",
 			float64(g.Service.Events.LastID()))

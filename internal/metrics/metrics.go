@@ -4,7 +4,6 @@ package metrics
 import (
 	"net/http"
 	"regexp"
-	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -211,12 +210,6 @@ func (s Scrape) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), prometheus.GaugeValue, value,
 			values...)
 	})
-}
-
-// Build shows the program's version, its commit if known, and Go's version.
-func (show Show) Build(version, revision string) {
-	show("switchyard_build_info", "Always 1; the labels are the version, revision and Go version.", 1,
-		"version", version, "revision", revision, "goversion", runtime.Version())
 }
 
 func Bool(b bool) float64 {
