@@ -21,9 +21,19 @@ type namedTokenJSON struct {
 
 // CreateNamedToken issues a named token. The token is shown only in this answer.
 func (a *API) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
-	t, expiresIn, err := newTokenFields(web.DecodeJSON(w, r, web.MaxBody))
-	if err != nil {
+	b := web.DecodeJSON(w, r, web.MaxBody)
+	t := domain.NamedToken{Name: b.Text("name"), Role: domain.Role(b.Text("role"))}
+	expires := b.OptionalText("expires_in")
+	if err := b.Err(); err != nil {
 		return err
+	}
+	var expiresIn *time.Duration
+	if expires != nil {
+		life, err := time.ParseDuration(*expires)
+		if err != nil {
+			return domain.Errorf(domain.Invalid, "expires_in: must be a duration, such as 720h")
+		}
+		expiresIn = &life
 	}
 	token, secret, err := a.service.Access.CreateToken(r.Context(), t, expiresIn)
 	var link *string
@@ -38,19 +48,6 @@ func (a *API) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
 		URL       *string     `json:"url,omitempty"` // of a wall display
 		ExpiresMS *int64      `json:"expires_at_ms"`
 	}{token.ID, token.Name, token.Role, secret.Reveal(), link, wire.TimeOrNull(token.ExpiresAt)}, err)
-}
-
-func newTokenFields(b *web.Body) (t domain.NamedToken, expiresIn *time.Duration, err error) {
-	t.Name, t.Role = b.Text("name"), domain.Role(b.Text("role"))
-	expires := b.OptionalText("expires_in")
-	if b.Err() != nil || expires == nil {
-		return t, nil, b.Err()
-	}
-	life, err := time.ParseDuration(*expires)
-	if err != nil {
-		return t, nil, domain.Errorf(domain.Invalid, "expires_in: must be a duration, such as 720h")
-	}
-	return t, &life, nil
 }
 
 // ListNamedTokens lists the named tokens that have not been revoked.

@@ -47,13 +47,13 @@ func (s *Server) addStories() {
 		arguments: `"project":{"type":"string","description":"all projects by default"},"stage":{"type":"string",` +
 			`"description":"2_current, or current"},` +
 			`"trouble":{"type":"boolean","description":"only those that are blocked, failed to merge, or are stuck"}`,
-	}, func(ctx context.Context, in storyFilter) (any, error) { return s.listStories(ctx, in) })
+	}, s.listStories)
 	add(s, tool{
 		name: "get_story", needs: domain.RoleViewer, required: []string{"project", "story_id"},
 		description: "Everything about a story: its text, state, version, commits, newest events, and how long it stayed " +
 			"in each stage.",
 		arguments: storyArguments,
-	}, func(ctx context.Context, in storyKey) (any, error) { return s.getStory(ctx, in) })
+	}, s.getStory)
 	add(s, tool{
 		name: "update_story", needs: domain.RoleOperator, agents: true, required: []string{"project", "story_id"},
 		nullable: []string{"blocked"},

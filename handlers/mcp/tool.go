@@ -28,7 +28,7 @@ type tool struct {
 
 // add adds a tool. run gets the context of the HTTP request; its result is encoded as one JSON object, unless it is
 // already a tool result.
-func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, error)) {
+func add[In, Out any](s *Server, t tool, run func(ctx context.Context, in In) (Out, error)) {
 	schema := fmt.Sprintf(`{"type":"object","properties":{%s},"additionalProperties":false`, t.arguments)
 	if len(t.required) > 0 {
 		schema += `,"required":` + string(domain.EncodeJSON(t.required))
@@ -53,7 +53,7 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 		if err != nil {
 			return nil, nil, s.explain(r, err)
 		}
-		if result, ok := out.(*sdk.CallToolResult); ok {
+		if result, ok := any(out).(*sdk.CallToolResult); ok {
 			return result, nil, nil
 		}
 		text := domain.EncodeJSON(out)

@@ -116,7 +116,7 @@ func (d *document) keyValue(prefix string, node *unstable.Node) error {
 	switch {
 	case value.Kind == unstable.InlineTable:
 		return d.inlineTable(key, at, unstable.Table, value)
-	case value.Kind == unstable.Array && key == "projects":
+	case value.Kind == unstable.Array && (key == "projects" || first.Valid() && first.Kind == unstable.InlineTable):
 		for element := value.Children(); element.Next(); {
 			if element.Node().Kind != unstable.InlineTable {
 				return at.fail(errors.New("must be tables"))
@@ -126,8 +126,6 @@ func (d *document) keyValue(prefix string, node *unstable.Node) error {
 			}
 		}
 		return nil
-	case value.Kind == unstable.Array && first.Valid() && first.Kind == unstable.InlineTable:
-		return d.inlineTable(key, at, unstable.ArrayTable, first)
 	}
 	return d.leaf(key, at, value)
 }
