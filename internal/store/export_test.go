@@ -1,3 +1,3 @@
 package store
 
-func init() { roundRead, maxFound = 60, 150 }
+func init() { roundRead, maxFound, newestStories = 60, 150, 20 }

@@ -43,6 +43,9 @@ var (
 	roundRead = 2000
 	// maxFound is how many events may be found by an index of texts. If there are more, some are found soon in order.
 	maxFound = 30_000
+	// newestStories is how many stories are searched in order: they may have all that is asked for, and words that are too
+	// short for the index are searched nowhere else.
+	newestStories = 2000
 )
 
 func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
@@ -80,10 +83,18 @@ func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
 	return p.readAll(ctx, tx, found)
 }
 
+// round is how many events are read at once: all that are asked for, where all that are read match.
+func (p *pageReader) round() int {
+	if p.query.Text == "" && !p.query.Finished {
+		return p.query.Limit + 1
+	}
+	return roundRead
+}
+
 // readOn reads events in order until the page is full or there are no others.
 func (p *pageReader) readOn(ctx context.Context, tx *sql.Tx) error {
 	for {
-		if done, err := p.read(ctx, tx, roundRead); err != nil || done {
+		if done, err := p.read(ctx, tx, p.round()); err != nil || done {
 			return err
 		}
 	}
@@ -102,10 +113,7 @@ func (p *pageReader) readAll(ctx context.Context, tx *sql.Tx, found []place) err
 
 // searchProject reads the events of one project by time: its index has their times, but is not in their order.
 func (p *pageReader) searchProject(ctx context.Context, tx *sql.Tx) error {
-	limit := roundRead
-	if p.query.Text == "" && !p.query.Finished {
-		limit = p.query.Limit + 1
-	}
+	limit := p.round()
 	for {
 		from, args := p.ofProject()
 		found, err := p.places(ctx, tx, from+" ORDER BY events.timestamp_ms DESC, events.id DESC", args, limit)

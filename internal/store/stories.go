@@ -31,23 +31,14 @@ func (db stories) StoryName(ctx context.Context, project, id string) (string, er
 		"SELECT story_name FROM stories WHERE project = $1 AND story_id = $2", project, Key(id))
 }
 
-// maxShortSearch is how many of the newest stories are searched for words that are too short for the index.
-const maxShortSearch = 2000
-
 // FindStories returns the newest limit stories in the stream whose id or name contains all the folded words, newest
 // first. If all words are too short for the index, it searches only the newest stories. It returns Unavailable when
 // that takes too long.
 func (db stories) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
-	from, args, size := "SELECT id FROM stories", []any{int64(math.MaxInt64), 0}, maxShortSearch
-	if long := slices.DeleteFunc(slices.Clone(words), tooShort); len(long) > 0 {
-		var more []any
-		from, more = db.engine.Dialect.Containing("stories", 3, long...)
-		args, size = append(args, more...), 2*limit // some have only had the words in an earlier name
-	}
-	statement := "SELECT stories.id, project, story_id, story_name FROM (" + from + `) AS found CROSS JOIN stories
-		WHERE stories.id = found.id AND found.id < $1 ORDER BY found.id DESC LIMIT $2`
+	long := slices.DeleteFunc(slices.Clone(words), tooShort)
+	from, args, size := "SELECT id FROM stories", []any{int64(math.MaxInt64), 0}, newestStories
 	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		for ; ; size *= 4 {
+		for {
 			before, read := int64(0), 0
 			args[1] = size
 			err := EachRow(ctx, tx, func(row Row) (s domain.StoryRef, err error) {
@@ -60,9 +51,16 @@ func (db stories) FindStories(ctx context.Context, words []string, limit int) (f
 					found = append(found, s)
 				}
 				return len(found) < limit
-			}, statement, args...)
-			if err != nil || len(found) == limit || read < size || len(args) == 2 {
+			}, "SELECT stories.id, project, story_id, story_name FROM ("+from+`) AS found CROSS JOIN stories
+				WHERE stories.id = found.id AND found.id < $1 ORDER BY found.id DESC LIMIT $2`, args...)
+			switch {
+			case err != nil || len(found) == limit || read < size || len(long) == 0:
 				return err
+			case len(args) == 2: // the index has those that are older
+				indexed, texts := db.engine.Dialect.Containing("stories", 3, long...)
+				from, args, size = indexed, append(args, texts...), 2*limit // some have only had the words in an earlier name
+			default:
+				size *= 4
 			}
 			args[0] = before
 		}
