@@ -126,7 +126,7 @@ func (s *visitTable) keep(projects []string, found map[string]*domain.ProjectVis
 	}
 }
 
-// follow takes inwhat the leader has changed. Run by a reloader.
+// follow takes in what the leader has changed. Run by a reloader.
 func (s *visitTable) follow(ctx context.Context) error {
 	s.mu.Lock()
 	s.turn()
