@@ -53,7 +53,12 @@ func load() map[string]File {
 		file := newFile(path.Base(name), content)
 		all[name], all[file.Path] = file, file
 	}
-	add(Console, consoleScript())
+	var console bytes.Buffer
+	for _, name := range consoleScripts {
+		console.Write(read(name))
+		console.WriteString(";\n")
+	}
+	add(Console, console.Bytes())
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && !slices.Contains(consoleScripts, name) {
 			add(name, read(name))
@@ -64,15 +69,6 @@ func load() map[string]File {
 		panic(err) // the embedded tree is part of the program
 	}
 	return all
-}
-
-func consoleScript() []byte {
-	var b bytes.Buffer
-	for _, name := range consoleScripts {
-		b.Write(read(name))
-		b.WriteString(";\n")
-	}
-	return b.Bytes()
 }
 
 func read(name string) []byte {
