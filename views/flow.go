@@ -3,7 +3,6 @@ package views
 import (
 	"fmt"
 	"math"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -29,30 +28,23 @@ func (p FlowProps) path() string {
 	return FlowURL
 }
 
-// FlowAddress returns the address of the page, or of its CSV, for a query. A zone of "" is the reader's.
-func FlowAddress(path string, q domain.FlowQuery, zone string) string {
-	values := url.Values{}
-	for _, name := range q.Projects {
-		values.Add("project", name)
-	}
-	set := func(name string, n, usual int) {
-		if n != usual {
-			values.Set(name, strconv.Itoa(n))
+// address returns the address of the page, or of its CSV, for the query.
+func (p FlowProps) address(path string) string {
+	unless := func(usual, n int) string {
+		if n == usual {
+			return ""
 		}
+		return strconv.Itoa(n)
 	}
-	set("days", q.Days, domain.FlowDays)
-	set("ahead", q.Ahead, domain.FlowAhead)
-	set("items", q.Items, 0)
-	if zone != "" {
-		values.Set("tz", zone)
+	q := p.Query
+	pairs := []string{
+		"ahead", unless(domain.FlowAhead, q.Ahead), "days", unless(domain.FlowDays, q.Days), "items", unless(0, q.Items),
 	}
-	if len(values) == 0 {
-		return path
+	for _, name := range q.Projects {
+		pairs = append(pairs, "project", name)
 	}
-	return path + "?" + values.Encode()
+	return withQuery(path, append(pairs, "tz", zoneName(p.Now))...)
 }
-
-func (p FlowProps) address(path string) string { return FlowAddress(path, p.Query, zoneName(p.Now)) }
 
 func (p FlowProps) withDays(days int) string {
 	p.Query.Days = days

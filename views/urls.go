@@ -3,6 +3,7 @@ package views
 import (
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // Addresses of the console's pages and of the forms on them.
@@ -102,9 +103,15 @@ func TokenURL(hash string) string { return AgentsURL + "/tokens/" + url.PathEsca
 
 func RevokeTokenURL(hash string) string { return TokenURL(hash) + "/revoke" }
 
+// LoginOf returns the address of a login that leads to next, which may be "".
+func LoginOf(login, next string) string { return withQuery(login, "next", next) }
+
 // withQuery appends the parameters that are not empty, in the given order: key, value, key, value, …
 func withQuery(path string, pairs ...string) string {
 	separator := "?"
+	if strings.Contains(path, "?") {
+		separator = "&"
+	}
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
 			path += separator + pairs[i] + "=" + url.QueryEscape(pairs[i+1])

@@ -6,9 +6,7 @@ package views
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -139,13 +137,7 @@ type Part struct {
 }
 
 // address returns the address that answers whether the part has changed since this version.
-func (p Part) address(version string) string {
-	separator := "?"
-	if strings.Contains(p.URL, "?") {
-		separator = "&"
-	}
-	return p.URL + separator + "v=" + url.QueryEscape(version)
-}
+func (p Part) address(version string) string { return withQuery(p.URL, "v", version) }
 
 // stageTitle is what people read for a stage.
 func stageTitle(ctx context.Context, project, stage string) string {

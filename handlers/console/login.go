@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 
 	"switchyard/internal/domain"
@@ -61,8 +60,8 @@ func (c *Console) LogOut(w http.ResponseWriter, r *http.Request) error {
 
 func (c *Console) askForToken(w http.ResponseWriter, r *http.Request, status int, p views.LoginProps) error {
 	w.Header().Set("Cache-Control", "no-store")
-	if p.Link, p.Provider = c.sessions.LoginLink(r); p.Link != "" && p.Next != "" {
-		p.Link += "?next=" + url.QueryEscape(p.Next)
+	if p.Link, p.Provider = c.sessions.LoginLink(r); p.Link != "" {
+		p.Link = views.LoginOf(p.Link, p.Next)
 	}
 	return c.render(w, r, view{frame: views.Frame{Title: "Log in", Bare: true}, page: views.Login(p), status: status})
 }
@@ -78,17 +77,13 @@ func (c *Console) LogInFirst(w http.ResponseWriter, r *http.Request) error {
 		return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{})
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Location", loginAddress(r.URL))
+	next := r.URL.RequestURI()
+	if next == views.OverviewURL {
+		next = ""
+	}
+	w.Header().Set("Location", views.LoginOf(views.LoginURL, next))
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
-}
-
-func loginAddress(u *url.URL) string {
-	next := u.RequestURI()
-	if next == views.OverviewURL {
-		return views.LoginURL
-	}
-	return views.LoginURL + "?next=" + url.QueryEscape(next)
 }
 
 // afterLogin returns where a login leads: next, if that is on this site and not the login itself.
