@@ -2,7 +2,6 @@ package views
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -201,8 +200,7 @@ func criteriaPaths(c *domain.Criteria) (done, open string) {
 	total := max(1, c.Total)
 	finished := min(max(0, c.Done), total)
 	bar := func(from, to float64) string {
-		number := func(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
-		return "M" + number(from) + " 0H" + number(to) + "V6H" + number(from) + "z"
+		return "M" + pixels(from) + " 0H" + pixels(to) + "V6H" + pixels(from) + "z"
 	}
 	if total > most {
 		at := width * float64(finished) / float64(total)

@@ -22,12 +22,13 @@ type List struct {
 	All    int
 }
 
-// newList returns the page of a list, or the nearest one that exists, and which of the matching rows are on it.
-func newList(url, filter string, page, rows, all, found int) (l List, from, to int) {
-	l = List{url: url, rows: rows, Filter: filter, All: all, Found: found, Pages: max(1, (found+rows-1)/rows)}
+// newList returns the page of a list, or the nearest one that exists, and those of the matching rows that are on it.
+func newList[T any](url, filter string, page, rows, all int, found []T) (l List, on []T) {
+	n := len(found)
+	l = List{url: url, rows: rows, Filter: filter, All: all, Found: n, Pages: max(1, (n+rows-1)/rows)}
 	l.Page = min(max(1, page), l.Pages)
-	from = (l.Page - 1) * rows
-	return l, from, min(from+rows, found)
+	from := (l.Page - 1) * rows
+	return l, found[from:min(from+rows, n)]
 }
 
 // filters returns the attributes of a form that filters what the part with this id shows, as the reader types. Its page
@@ -85,9 +86,9 @@ func NewProjectList(o *TrackOrder, filter string, show Show, sort string, page i
 	} else {
 		sort = ""
 	}
-	list, from, to := newList(ProjectsURL, filter, page, projectRows, len(o.tracks), len(found))
+	list, on := newList(ProjectsURL, filter, page, projectRows, len(o.tracks), found)
 	list.order, list.show = sort, show
-	return list, found[from:to]
+	return list, on
 }
 
 // NewAgentList returns a page of the list with its agents, those first that need somebody: those with the filter in
@@ -110,6 +111,5 @@ func NewAgentList(
 			found = append(found, a)
 		}
 	}
-	list, from, to := newList(AgentsURL, filter, page, agentRows, len(agents), len(found))
-	return list, found[from:to]
+	return newList(AgentsURL, filter, page, agentRows, len(agents), found)
 }

@@ -16,14 +16,10 @@ func NewChat(s domain.BotStatus) Chat { return Chat{Ready: s.State != domain.Bot
 
 // In says where the rooms are: "in #yard and #payments".
 func (c Chat) In() string {
-	const most = 3
-	names := make([]string, 0, most+1)
-	for i, room := range c.Rooms {
-		if i == most {
-			names = append(names, domain.Count(len(c.Rooms)-most, "other room", "other rooms"))
-			break
-		}
-		names = append(names, domain.Cut(room, 40))
+	shown, rest := split(c.Rooms, 3)
+	names := domain.Each(shown, func(room string) string { return domain.Cut(room, 40) })
+	if len(rest) > 0 {
+		names = append(names, domain.Count(len(rest), "other room", "other rooms"))
 	}
 	switch n := len(names); n {
 	case 0:

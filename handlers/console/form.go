@@ -61,15 +61,8 @@ func fieldError(err error) views.FieldError {
 
 // first sorts those of a list that are so before the others.
 func first[T any](list []T, is func(T) bool) {
-	slices.SortStableFunc(list, func(a, b T) int {
-		switch {
-		case is(a) == is(b):
-			return 0
-		case is(a):
-			return -1
-		}
-		return 1
-	})
+	rank := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(list, func(a, b T) int { return rank[is(a)] - rank[is(b)] })
 }
 
 func seeOther(w http.ResponseWriter, r *http.Request, address string) error {
