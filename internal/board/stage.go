@@ -1,7 +1,6 @@
 package board
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
+
+	"switchyard/internal/domain"
 )
 
 // stageName matches the name of a stage's directory: digits, "_", a word in any script, which may contain hyphens.
@@ -71,14 +71,7 @@ func isStage(entry fs.DirEntry) bool { return entry.IsDir() && stageName.MatchSt
 
 // compareNumbered orders names by the number that they begin with, of any length, then byte by byte.
 // Names without a number come last.
-func compareNumbered(a, b string) int {
-	x, y := number(a), number(b)
-	if (x == "") != (y == "") {
-		return cmp.Compare(len(y), len(x))
-	}
-	x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
-}
+func compareNumbered(a, b string) int { return domain.CompareNumbered(a, b, number(a), number(b)) }
 
 // number returns the digits with which a name begins. Many names are sorted: a set of characters takes ten times as
 // long (BenchmarkLayouts).

@@ -49,8 +49,11 @@ func NextStories(items []Item, most int, free func(*Item) bool) (ids []string) {
 	return ids
 }
 
-func compareStories(a, b string) int {
-	x, y := firstNumber(a), firstNumber(b)
+func compareStories(a, b string) int { return CompareNumbered(a, b, firstNumber(a), firstNumber(b)) }
+
+// CompareNumbered orders texts by their numbers x and y, digits of any length, then byte by byte. One without a number,
+// which is "", comes last.
+func CompareNumbered(a, b, x, y string) int {
 	if x == "" || y == "" {
 		return cmp.Or(cmp.Compare(len(y), len(x)), cmp.Compare(a, b))
 	}
