@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"switchyard/internal/domain"
@@ -20,9 +18,7 @@ type Claims struct {
 	pipelines *Pipelines
 	leader    Leadership
 
-	mu    sync.Mutex
-	texts map[string]claimedBoard       // by project
-	gone  map[domain.StoryKey]time.Time // since when claimed stories are on no board; Run's own
+	gone map[domain.StoryKey]time.Time // since when claimed stories are on no board; Run's own
 }
 
 type ClaimRequest struct {
@@ -62,37 +58,19 @@ func (s *Claims) ByProject() map[string]map[string]domain.Claim {
 	return claims
 }
 
-type claimedBoard struct {
-	plain, text json.RawMessage
-	claims      map[string]domain.Claim
-}
-
-// Texts returns the texts of pipelines with the claims of their stories. It keeps the last ones: to make one takes as
-// long as reading a board.
+// Texts returns the texts of pipelines with the claims of their stories.
 func (s *Claims) Texts(pipelines []domain.ProjectPipeline) []json.RawMessage {
-	texts := make([]json.RawMessage, len(pipelines))
-	claims, next := s.ByProject(), map[string]claimedBoard{}
-	s.mu.Lock()
-	last := s.texts
-	s.mu.Unlock()
+	texts, claims := make([]json.RawMessage, len(pipelines)), s.ByProject()
 	for i := range pipelines {
 		p := &pipelines[i]
 		if p.Text == nil {
 			continue
 		}
-		mine := claims[p.Project]
-		if texts[i] = p.Text(); len(mine) == 0 || len(texts[i]) == 0 {
-			continue
+		texts[i] = p.Text()
+		if mine := claims[p.Project]; len(mine) > 0 {
+			texts[i] = wire.WithClaims(texts[i], p.Stages, mine)
 		}
-		board, known := last[p.Project]
-		if !known || &board.plain[0] != &texts[i][0] || !maps.Equal(board.claims, mine) {
-			board = claimedBoard{texts[i], wire.WithClaims(texts[i], p.Stages, mine), mine}
-		}
-		next[p.Project], texts[i] = board, board.text
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.texts = next
 	return texts
 }
 
