@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -62,14 +63,21 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// newStream returns a stream that begins and selects what the request says. Last-Event-ID takes precedence over the
+// position in the address, which browsers send unchanged when they reconnect.
 func (a *API) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
-	q, err := a.streamQuery(r)
-	if err == nil {
-		err = q.Check()
+	query := web.ParseQuery(r)
+	q := domain.EventQuery{
+		Limit: streamPage, Bytes: streamBytes, Project: query.Get("project"), Type: domain.EventType(query.Get("type")),
+		After: query.Number("after", a.service.Events.LastID(), 0, math.MaxInt64),
 	}
-	if err == nil {
-		err = a.service.Events.Available()
+	if id := r.Header.Get("Last-Event-ID"); id != "" && query.Err() == nil {
+		var err error
+		if q.After, err = strconv.ParseInt(id, 10, 64); err != nil || q.After < 0 {
+			return nil, domain.Errorf(domain.Invalid, "Last-Event-ID: must be an id of this stream")
+		}
 	}
+	err := cmp.Or(query.Err(), q.Check(), a.service.Events.Available())
 	return &stream{a, web.StreamWriter(w), http.NewResponseController(w), q}, err
 }
 
@@ -135,23 +143,6 @@ func (s *stream) sendPage(ctx context.Context) (more, open bool, err error) {
 		s.query.After = max(s.query.After, last) // every selected event up to there was sent
 	}
 	return page.More, true, nil
-}
-
-// streamQuery returns where the stream begins and what it selects. Last-Event-ID takes precedence over the position in
-// the address, which browsers send unchanged when they reconnect.
-func (a *API) streamQuery(r *http.Request) (domain.EventQuery, error) {
-	query := web.ParseQuery(r)
-	q := domain.EventQuery{
-		Limit: streamPage, Bytes: streamBytes, Project: query.Get("project"), Type: domain.EventType(query.Get("type")),
-		After: query.Number("after", a.service.Events.LastID(), 0, math.MaxInt64),
-	}
-	if id := r.Header.Get("Last-Event-ID"); id != "" && query.Err() == nil {
-		var err error
-		if q.After, err = strconv.ParseInt(id, 10, 64); err != nil || q.After < 0 {
-			return q, domain.Errorf(domain.Invalid, "Last-Event-ID: must be an id of this stream")
-		}
-	}
-	return q, query.Err()
 }
 
 // sendEvents sends events as server-sent events. A record has no line breaks. It returns false when the client is gone.

@@ -34,11 +34,7 @@ func (a *API) ListTargets(w http.ResponseWriter, r *http.Request) error {
 // CreateTarget adds a target. A webhook's secret is shown only in this answer.
 func (a *API) CreateTarget(w http.ResponseWriter, r *http.Request) error {
 	b := web.DecodeJSON(w, r, web.MaxBody)
-	t, err := targetFields(b)
-	t.URL = domain.Secret(b.Text("url"))
-	if err == nil {
-		err = b.Err()
-	}
+	t, err := targetFields(b, b.Text)
 	if err != nil {
 		return err
 	}
@@ -49,11 +45,7 @@ func (a *API) CreateTarget(w http.ResponseWriter, r *http.Request) error {
 // ChangeTarget replaces what a target gets; without url it keeps its address.
 func (a *API) ChangeTarget(w http.ResponseWriter, r *http.Request) error {
 	b := web.DecodeJSON(w, r, web.MaxBody)
-	t, err := targetFields(b)
-	t.URL = domain.Secret(wire.Text(b.OptionalText("url")))
-	if err == nil {
-		err = b.Err()
-	}
+	t, err := targetFields(b, func(name string) string { return wire.Text(b.OptionalText(name)) })
 	if err != nil {
 		return err
 	}
@@ -61,8 +53,8 @@ func (a *API) ChangeTarget(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, a.encodeTarget(t, secret), err)
 }
 
-// targetFields reads all of a target but its address. What is absent has its default.
-func targetFields(b *web.Body) (t domain.Target, err error) {
+// targetFields reads a target, its address with url. What else is absent has its default.
+func targetFields(b *web.Body, url func(name string) string) (t domain.Target, err error) {
 	t.Name = b.Text("name")
 	t.Rules = eventsAndAlerts(b)
 	text := func(name, absent string) string {
@@ -80,6 +72,7 @@ func targetFields(b *web.Body) (t domain.Target, err error) {
 	if raw, given := b.Raw("quiet"); given && json.Unmarshal(raw, &t.Rules.Quiet) != nil {
 		return t, domain.Errorf(domain.Invalid, "quiet: must be null or an object with from, to and perhaps days")
 	}
+	t.URL = domain.Secret(url("url"))
 	return t, b.Err()
 }
 
