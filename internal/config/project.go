@@ -52,28 +52,26 @@ func token(g given) (domain.Secret, error) {
 // LoadProject reads the configuration from flags (to which AddProjectFlags was applied) and the environment. An error
 // is one line that names the flag (it is a FlagError then) or the variable.
 func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, error) {
-	text := func(flag string) string { return flags.Lookup(flag).Value.String() }
-	c := &Project{Name: strings.TrimSpace(text("name"))}
+	c := &Project{Name: strings.TrimSpace(flags.Lookup("name").Value.String())}
 	if err := domain.CheckProjectName(c.Name); err != nil {
 		return nil, FlagError{fmt.Errorf("--%w", err)} // the error begins with "name: "
 	}
-	var err error
-	if c.Work, err = parsePath(text("work")); err != nil {
-		return nil, FlagError{fmt.Errorf("--work: %w", err)}
-	}
-	if c.Listen, err = parseAddress(text("listen")); err != nil {
-		return nil, FlagError{fmt.Errorf("--listen: %w", err)}
-	}
-	if hosts, _ := flags.GetStringArray("allow-host"); len(hosts) > 0 { // it fails only for an unknown flag
-		if err := each(&c.AllowHosts, parseHost).set(hosts); err != nil {
-			return nil, FlagError{fmt.Errorf("--allow-host: %w", err)}
+	for _, s := range []setting{
+		{flag: "work", setter: one(&c.Work, parsePath)},
+		{flag: "listen", setter: one(&c.Listen, parseAddress)},
+		{flag: "allow-host", setter: each(&c.AllowHosts, parseHost)},
+		{flag: "allow-writes", setter: on(&c.AllowWrites)},
+	} {
+		g := fromFlag(flags, s.flag)
+		if err := s.set(g.values); err != nil {
+			return nil, g.fail(err)
 		}
 	}
-	c.AllowWrites, _ = flags.GetBool("allow-writes") // as above
 	if err := c.readToken(flags, getenv); err != nil {
 		return nil, err
 	}
-	if open, _ := flags.GetBool("allow-unauthenticated"); c.Token == "" && !open && !onLoopback(c.Listen) {
+	open, _ := flags.GetBool("allow-unauthenticated") // it fails only for an unknown flag
+	if c.Token == "" && !open && !onLoopback(c.Listen) {
 		return nil, FlagError{fmt.Errorf("--listen: %s can be reached from other machines; set --token-file or "+
 			"--allow-unauthenticated", c.Listen)}
 	}
