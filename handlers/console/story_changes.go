@@ -42,6 +42,20 @@ const (
 	doRelease  = "release"
 )
 
+// storyActs are what can be done, but for ticking a box.
+var storyActs = map[string]struct {
+	field  string // of the project server's format
+	clears bool   // the field, which otherwise gets the value
+	said   string // when it is done
+	back   string // undoes it
+}{
+	doMove:    {field: "stage", back: doMove},
+	doBlock:   {field: "blocked", said: "Blocked.", back: doBlock},
+	doUnblock: {"blocked", true, "No longer blocked.", doBlock},
+	doRetry:   {"merge_failure", true, "The failed merge is cleared, so the merge will be tried again.", doFail},
+	doFail:    {"merge_failure", false, "The failure is back: the merge is not tried again.", doRetry},
+}
+
 // undoField is the form field that holds the storyChange of an Undo.
 const undoField = "undo"
 
@@ -81,19 +95,13 @@ func (s storyChange) body() []byte {
 	if s.TakeOver {
 		fields["take_over"] = true
 	}
-	switch s.Do {
-	case doMove:
-		fields["stage"] = s.Value
-	case doBlock:
-		fields["blocked"] = s.Value
-	case doUnblock:
-		fields["blocked"] = nil
-	case doRetry:
-		fields["merge_failure"] = nil
-	case doFail:
-		fields["merge_failure"] = s.Value
-	case doTick:
+	switch act := storyActs[s.Do]; {
+	case s.Do == doTick:
 		fields["task"] = map[string]any{"line": s.Line, "done": s.Value == "true"}
+	case act.clears:
+		fields[act.field] = nil
+	default:
+		fields[act.field] = s.Value
 	}
 	body, _ := json.Marshal(fields) // strings always encode
 	return body
@@ -105,34 +113,20 @@ func (s storyChange) said(stage string) string {
 	switch s.Do {
 	case doMove:
 		return "Moved to " + stage + "."
-	case doBlock:
-		return "Blocked."
-	case doUnblock:
-		return "No longer blocked."
-	case doRetry:
-		return "The failed merge is cleared, so the merge will be tried again."
-	case doFail:
-		return "The failure is back: the merge is not tried again."
 	case doTick:
 		return views.Ticked(s.Was, s.Value == "true")
 	}
-	return ""
+	return storyActs[s.Do].said
 }
 
 // undo returns the change that reverses s at a version, if there is one.
 func (s storyChange) undo(version string) (back storyChange, ok bool) {
-	back = storyChange{Version: version, Do: s.Do, Value: s.Was, Was: s.Value}
+	back = storyChange{Version: version, Do: storyActs[s.Do].back, Value: s.Was, Was: s.Value}
 	switch {
 	case s.Do == doTick:
-		back.Line, back.Value, back.Was = s.Line, strconv.FormatBool(s.Value != "true"), s.Was
+		back.Do, back.Line, back.Value, back.Was = doTick, s.Line, strconv.FormatBool(s.Value != "true"), s.Was
 	case s.Do == doBlock && s.Was == "":
 		back.Do = doUnblock
-	case s.Do == doUnblock:
-		back.Do = doBlock
-	case s.Do == doRetry:
-		back.Do = doFail
-	case s.Do == doFail:
-		back.Do = doRetry
 	}
 	return back, back.Value != "" || back.Do == doUnblock || back.Do == doRetry
 }
