@@ -170,7 +170,6 @@ func (c *Console) DoTarget(w http.ResponseWriter, r *http.Request) error {
 	case "test":
 		notice.Text = "A test message to " + t.Name + " was accepted."
 		if err = targets.Test(ctx, id); domain.CodeOf(err) == domain.BadGateway {
-			c.LogCause(r, err)
 			notice = views.Notice{
 				Text:   "The test message to " + t.Name + " was not accepted: " + views.Sentence(domain.MessageOf(err)),
 				Signal: views.SignalStop,
@@ -215,7 +214,6 @@ func (c *Console) TestTarget(w http.ResponseWriter, r *http.Request, fields url.
 	case err == nil:
 		form.Tested.Text = fmt.Sprintf("A test arrived: %d after %d ms", sent.Status, sent.Took.Milliseconds())
 	case domain.CodeOf(err) == domain.BadGateway:
-		c.LogCause(r, err)
 		why := views.Sentence(domain.MessageOf(err))
 		form.Tested = views.Notice{Text: "No test arrived: " + why, Signal: views.SignalStop}
 		err = nil
