@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"time"
 	"unicode/utf8"
 )
@@ -82,12 +83,7 @@ const MaxFilter = 200
 
 // Check returns an Invalid error for a filter that is too long.
 func (q EventQuery) Check() error {
-	for name, text := range map[string]string{"project": q.Project, "type": string(q.Type), "q": q.Text} {
-		if err := CheckFilter(name, text); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(CheckFilter("project", q.Project), CheckFilter("type", string(q.Type)), CheckFilter("q", q.Text))
 }
 
 // CheckFilter returns an Invalid error that names the parameter if its text is too long.
