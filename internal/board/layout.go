@@ -69,15 +69,8 @@ func Layouts() []string {
 
 // Sought says which layouts a directory is searched for. The others are only used when they are asked for.
 func Sought() string {
-	names, asked := []string{domain.LayoutStages}, []string{}
-	for _, kind := range kinds {
-		if kind.files != nil {
-			names = append(names, kind.name)
-		} else {
-			asked = append(asked, kind.name)
-		}
-	}
-	return strings.Join(names, ", ") + " (" + strings.Join(asked, ", ") + " only with switchyard project --layout)"
+	names := slices.DeleteFunc(Layouts(), func(name string) bool { return name == domain.LayoutBeads })
+	return strings.Join(names, ", ") + " (" + domain.LayoutBeads + " only with switchyard project --layout)"
 }
 
 // Find returns the boards in a directory, or those that the directory is a part of; with a layout only that one. It is
