@@ -20,6 +20,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 	"switchyard/internal/gatewaytest"
+	"switchyard/internal/gitlog"
 	"switchyard/internal/projectserver"
 	"switchyard/internal/waittest"
 )
@@ -79,7 +80,10 @@ func (s *storySite) serve(t testing.TB, layout string, allowWrites bool, files m
 	var running sync.WaitGroup
 	running.Go(func() { _ = work.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
-	s.project = httptest.NewServer(projectserver.Server{Name: "webshop", Board: work, Feed: ring, Log: log}.Handler())
+	commits := gitlog.New(gitlog.Options{Board: work, Log: log})
+	s.project = httptest.NewServer(projectserver.Server{
+		Name: "webshop", Board: work, Feed: ring, Commits: commits, Log: log,
+	}.Handler())
 	t.Cleanup(s.project.Close)
 	client := gatewaytest.NewProjectClient(t)
 	s.consoleSite = newConsoleSiteWith(t, client)

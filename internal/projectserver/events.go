@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"switchyard/internal/feed"
-	"switchyard/internal/gitlog"
 	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
@@ -46,7 +45,7 @@ func (s *server) await(r *http.Request, q web.FeedQuery) *feed.Snapshot {
 	timeout := time.NewTimer(q.Wait)
 	defer timeout.Stop()
 	var branch <-chan time.Time
-	if q.Pipeline != "" && s.Commits != nil {
+	if q.Pipeline != "" {
 		ticker := time.NewTicker(branchPoll)
 		defer ticker.Stop()
 		branch = ticker.C
@@ -83,10 +82,7 @@ func (s *server) history(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	known := &gitlog.Moves{ID: "none", Complete: true}
-	if s.Commits != nil {
-		known = s.Commits.Moves()
-	}
+	known := s.Commits.Moves()
 	rest := known.List[min(after, int64(len(known.List))):]
 	rest = rest[:min(limit, int64(len(rest)))]
 	web.WriteJSON(w, http.StatusOK, wire.History{

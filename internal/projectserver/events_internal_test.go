@@ -11,6 +11,7 @@ import (
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
 	"switchyard/internal/feed"
+	"switchyard/internal/gitlog"
 	"switchyard/internal/web"
 )
 
@@ -33,7 +34,7 @@ func fullServer() *server {
 	for i := range feed.Capacity {
 		ring.Record(feed.Notification{Type: domain.StageTransition, StoryID: fmt.Sprint(i), Name: "Story of some length", FromStage: "2_current", ToStage: "3_qa"})
 	}
-	return &server{Server: Server{Board: still{}, Feed: ring}, Errors: web.Errors{Log: slog.New(slog.DiscardHandler)}}
+	return &server{Server: Server{Board: still{}, Feed: ring, Commits: gitlog.New(gitlog.Options{})}, Errors: web.Errors{Log: slog.New(slog.DiscardHandler)}}
 }
 
 // feedQueries are a whole feed, a part, and nothing new.

@@ -24,6 +24,11 @@ func (c committed) Commits(string) wire.Commits { return nil }
 func (c committed) Moves() *gitlog.Moves        { return c.moves }
 func (c committed) Branch() string              { return "main" }
 
+// noRepository is what the log of a directory without git knows.
+type noRepository struct{ committed }
+
+func (noRepository) Branch() string { return "" }
+
 func TestTheHistoryIsServedInParts(t *testing.T) {
 	known := &gitlog.Moves{ID: "x", Complete: true}
 	for i := range 1500 {

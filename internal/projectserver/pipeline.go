@@ -71,7 +71,7 @@ func (p *pipelines) encoded(view *board.View, tag string, most int) []byte {
 // encode returns the pipeline with the first items of its stages, at most most in all.
 func (p *pipelines) encode(stages []board.Stage, most int) wire.Pipeline {
 	encoded := wire.Pipeline{
-		Project: p.Name, Layout: p.Board.Layout(), Path: p.Board.Path(), Branch: p.branch(), Past: p.past(),
+		Project: p.Name, Layout: p.Board.Layout(), Path: p.Board.Path(), Branch: p.Commits.Branch(), Past: p.past(),
 		Stages: make([]wire.Stage, len(stages)),
 	}
 	for i, stage := range stages {

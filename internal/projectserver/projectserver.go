@@ -24,7 +24,7 @@ type Server struct {
 	Name  string
 	Board Board
 	Feed  *feed.Ring
-	// Commits finds the commits that mention a story; nil if there is no repository.
+	// Commits finds the commits that mention a story, also where there is no repository.
 	Commits Commits
 	// Token is required of callers, "" for none.
 	Token domain.Secret
@@ -101,20 +101,10 @@ func (s *server) routes() http.Handler {
 	})
 }
 
-// branch returns the name of the work tree's branch, "" for none.
-func (s *server) branch() string {
-	if s.Commits == nil {
-		return ""
-	}
-	return s.Commits.Branch()
-}
-
 // past says how much of the board's past has been read, nil once it is known.
 func (s *server) past() *domain.Reading {
-	if s.Commits != nil {
-		if known := s.Commits.Moves(); !known.Complete && known.Of > 0 {
-			return &known.Reading
-		}
+	if known := s.Commits.Moves(); !known.Complete && known.Of > 0 {
+		return &known.Reading
 	}
 	return nil
 }
@@ -125,7 +115,7 @@ func (s *server) version(view *board.View) string {
 	if past := s.past(); past != nil {
 		version += fmt.Sprintf("-%d", past.Read)
 	}
-	if branch := s.branch(); branch != "" {
+	if branch := s.Commits.Branch(); branch != "" {
 		version += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(branch)))
 	}
 	return version

@@ -42,9 +42,7 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 	if d.FrontMatterErr != nil {
 		story.FrontMatterError = wire.OrNull(d.FrontMatterErr.Error())
 	}
-	if s.Commits != nil {
-		story.Commits, story.Branch = s.Commits.Commits(d.ID), wire.OrNull(s.branch())
-	}
+	story.Commits, story.Branch = s.Commits.Commits(d.ID), wire.OrNull(s.Commits.Branch())
 	web.WriteJSON(w, status, story)
 	return nil
 }
