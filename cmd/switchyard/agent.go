@@ -152,11 +152,11 @@ func (j joinToken) get(ctx context.Context, cmd *cobra.Command, log *slog.Logger
 		}
 		return askForToken(ctx, cmd.InOrStdin(), cmd.ErrOrStderr())
 	}
-	token, warning, err := config.ReadTokenFile(j.file, os.Getenv)
+	token, warnings, err := config.ReadTokenFile(j.file, os.Getenv)
 	if err != nil {
 		return "", fmt.Errorf("--token-file: %w", err)
 	}
-	if warning != "" {
+	for _, warning := range warnings {
 		log.Warn(warning)
 	}
 	return token, nil

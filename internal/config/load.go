@@ -85,7 +85,7 @@ const adminTokenFile = "gateway.admin_token_file"
 func (c *Config) load(flags *pflag.FlagSet, getenv func(string) string, keys []string) (
 	last map[string]given, err error,
 ) {
-	last, err = c.read(c.settings(), flags, getenv, keys)
+	last, err = c.read(flags, getenv, keys)
 	if err == nil && wanted(keys, adminTokenFile) {
 		c.AdminToken, err = c.readSecret(adminTokenVariable, c.adminTokenFile, adminTokenFile, last, getenv)
 	}
@@ -106,14 +106,12 @@ func wanted(keys []string, key string) bool {
 
 // read sets the settings with the given keys, or all when there are none, from defaults, file, environment and flags.
 // It returns by key the source that won.
-func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(string) string, keys []string) (
-	map[string]given, error,
-) {
+func (c *Config) read(flags *pflag.FlagSet, getenv func(string) string, keys []string) (map[string]given, error) {
 	path, from, err := filePath(flags, getenv)
 	if err != nil {
 		return nil, err
 	}
-	file := &document{}
+	file, settings := &document{}, c.settings()
 	if path != "" {
 		file, err = readFile(path, settings)
 		if _, ok := errors.AsType[*fs.PathError](err); ok && from != nil {

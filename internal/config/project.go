@@ -89,12 +89,8 @@ func (c *Project) readToken(flags *pflag.FlagSet, getenv func(string) string) (e
 		if err != nil {
 			return inFile.fail(err)
 		}
-		var warning string
-		if c.Token, warning, err = ReadTokenFile(path, getenv); err != nil {
+		if c.Token, c.Warnings, err = ReadTokenFile(path, getenv); err != nil {
 			return fmt.Errorf("--token-file: %w", err)
-		}
-		if warning != "" {
-			c.Warnings = append(c.Warnings, warning)
 		}
 		return nil
 	case !flags.Changed("token"):

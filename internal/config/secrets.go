@@ -26,10 +26,9 @@ func (c *Config) readSecret(
 		last[key] = given{variable, nil}
 		secret, err = parseToken(value)
 	} else if path != "" {
-		var warning string
-		if secret, warning, err = ReadTokenFile(path, getenv); warning != "" {
-			c.Warnings = append(c.Warnings, warning)
-		}
+		var warnings []string
+		secret, warnings, err = ReadTokenFile(path, getenv)
+		c.Warnings = append(c.Warnings, warnings...)
 	}
 	if err != nil {
 		err = last[key].fail(err)
@@ -37,25 +36,25 @@ func (c *Config) readSecret(
 	return secret, err
 }
 
-// ReadTokenFile returns the token in the file at path, and a warning when other users can read that file, else "". An
-// error names the file.
-func ReadTokenFile(path string, getenv func(string) string) (token domain.Secret, warning string, err error) {
+// ReadTokenFile returns the token in the file at path, and a warning when other users can read that file. An error
+// names the file.
+func ReadTokenFile(path string, getenv func(string) string) (token domain.Secret, warnings []string, err error) {
 	data, info, err := files.ReadInfo(path)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	if token, err = parseToken(string(data)); err != nil {
-		return "", "", fmt.Errorf("%s: %w", path, err)
+		return "", nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return token, readableByOthers("token", path, info, getenv), nil
 }
 
-// readableByOthers returns a warning if other users can read the file of a secret, else "".
-func readableByOthers(what, path string, info fs.FileInfo, getenv func(string) string) string {
+// readableByOthers returns a warning if other users can read the file of a secret.
+func readableByOthers(what, path string, info fs.FileInfo, getenv func(string) string) []string {
 	if !files.OthersMay(info, 0o4) || isServiceCredential(path, getenv) {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("other users can read the %s in %s; protect it with chmod 600", what, path)
+	return []string{fmt.Sprintf("other users can read the %s in %s; protect it with chmod 600", what, path)}
 }
 
 const mailPasswordVariable = "SWITCHYARD_NOTIFICATIONS_SMTP_PASSWORD"
@@ -80,9 +79,7 @@ func (c *Config) readMail(last map[string]given, getenv func(string) string) err
 	if n.SMTPPassword = domain.Secret(strings.TrimRight(line, "\r")); n.SMTPPassword == "" {
 		return from.fail(fmt.Errorf("%s: holds no password", n.smtpPasswordFile))
 	}
-	if warning := readableByOthers("password", n.smtpPasswordFile, info, getenv); warning != "" {
-		c.Warnings = append(c.Warnings, warning)
-	}
+	c.Warnings = append(c.Warnings, readableByOthers("password", n.smtpPasswordFile, info, getenv)...)
 	return nil
 }
 
