@@ -3,6 +3,7 @@
 package flow
 
 import (
+	"maps"
 	"math"
 	"math/cmplx"
 	"slices"
@@ -76,27 +77,17 @@ func newDaily(sample []int) daily {
 	for _, n := range sample {
 		counts[n]++
 	}
-	var d daily
-	for n := range counts {
-		d.values = append(d.values, n)
-	}
-	slices.Sort(d.values) // the same sums on every machine
+	d := daily{values: slices.Sorted(maps.Keys(counts))} // in order: the same sums on every machine
 	for _, n := range d.values {
 		d.of = append(d.of, float64(counts[n])/float64(len(sample)))
 	}
 	return d
 }
 
-// plus returns the distribution after one more day. All from most on is counted as most; 0 is no limit.
+// plus returns the distribution after one more day. All from most on is counted as most.
 func (c chances) plus(d daily, most int) chances {
-	last := c.first + len(c.of) - 1 + d.values[len(d.values)-1]
-	if most > 0 {
-		last = min(last, most)
-	}
-	next := chances{first: c.first + d.values[0]}
-	if most > 0 {
-		next.first = min(next.first, most)
-	}
+	last := min(c.first+len(c.of)-1+d.values[len(d.values)-1], most)
+	next := chances{first: min(c.first+d.values[0], most)}
 	next.of = make([]float64, last-next.first+1)
 	for k, value := range d.values {
 		p, at := d.of[k], c.first+value-next.first
