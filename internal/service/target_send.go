@@ -84,19 +84,13 @@ func (d *deliverer) scan(ctx context.Context) error {
 }
 
 // fill reads on until there is an event that concerns the target, or no other one.
-func (d *deliverer) fill(ctx context.Context, r *running) error {
+func (d *deliverer) fill(ctx context.Context, r *running) (err error) {
 	for range targetPages {
 		if len(r.events) > 0 || !r.pending {
 			return nil
 		}
-		page, err := d.page(ctx, r)
-		if err != nil {
+		if r.events, err = d.page(ctx, r); err != nil {
 			return err
-		}
-		for _, e := range page {
-			if r.Rules.WantsEvent(e.Project, e.Type) {
-				r.events = append(r.events, e)
-			}
 		}
 		if len(r.events) == 0 {
 			r.Progress.Position = r.read
@@ -105,8 +99,8 @@ func (d *deliverer) fill(ctx context.Context, r *running) error {
 	return nil
 }
 
-// page reads the next events for a target, whether they concern it or not. If some before them are no longer kept, the
-// target is told so, once until it has caught up.
+// page reads on for a target, and returns those of the next events that concern it. If some before them are no longer
+// kept, the target is told so, once until it has caught up.
 func (d *deliverer) page(ctx context.Context, r *running) ([]domain.Event, error) {
 	if len(r.Rules.Events) == 0 {
 		r.read, r.pending = d.scanned, false
@@ -131,7 +125,8 @@ func (d *deliverer) page(ctx context.Context, r *running) ([]domain.Event, error
 		d.saves = append(d.saves, save)
 	}
 	r.read = page.Events[len(page.Events)-1].ID
-	return page.Events, nil
+	others := func(e domain.Event) bool { return !r.Rules.WantsEvent(e.Project, e.Type) }
+	return slices.DeleteFunc(page.Events, others), nil
 }
 
 // send begins to send the next message of a target, if there is one and it is time. It returns after what time to call
