@@ -21,7 +21,7 @@ func (nodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
 	to.Register(ast.KindHTMLBlock, htmlBlock)
 	to.Register(ast.KindCodeBlock, codeBlock)
 	to.Register(ast.KindFencedCodeBlock, codeBlock)
-	to.Register(ast.KindAutoLink, autoLink)
+	to.Register(ast.KindAutoLink, link)
 	to.Register(ast.KindLink, link)
 	to.Register(ast.KindImage, link)
 	to.Register(east.KindTaskCheckBox, checkBox)
@@ -73,51 +73,46 @@ func writeLines(w util.BufWriter, source []byte, lines *text.Segments) {
 	}
 }
 
-func autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	bare := n.(*ast.AutoLink)
-	address := bare.URL(source)
-	if bare.AutoLinkType == ast.AutoLinkEmail {
-		address = append([]byte("mailto:"), address...)
-	}
-	if entering {
-		openLink(w, n, address, nil)
-		_, _ = w.Write(util.EscapeHTML(bare.Label(source)))
-	} else {
-		closeLink(w, n, address)
-	}
-	return ast.WalkContinue, nil
-}
-
 // link renders a link, or a picture as a link to it. One within another, or to another scheme, is its text alone.
-func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	address, title := target(n)
+func link(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	address, title := target(n, source)
+	leads := leadsOut(address) && !isWithinLink(n, source)
 	if !entering {
-		closeLink(w, n, address)
+		if leads {
+			_, _ = w.WriteString("</a>")
+		}
 		return ast.WalkContinue, nil
 	}
-	openLink(w, n, address, title)
-	if n.Kind() == ast.KindImage && !n.HasChildren() {
+	if leads {
+		openLink(w, util.URLEscape(address, n.Kind() != ast.KindAutoLink), title)
+	}
+	if bare, ok := n.(*ast.AutoLink); ok {
+		_, _ = w.Write(util.EscapeHTML(bare.Label(source)))
+	} else if n.Kind() == ast.KindImage && !n.HasChildren() {
 		_, _ = w.WriteString("picture")
 	}
 	return ast.WalkContinue, nil
 }
 
-func target(n ast.Node) (address, title []byte) {
+// target returns where a link leads, nil for a node that is none.
+func target(n ast.Node, source []byte) (address, title []byte) {
 	switch n := n.(type) {
 	case *ast.Link:
 		return n.Destination, n.Title
 	case *ast.Image:
 		return n.Destination, n.Title
+	case *ast.AutoLink:
+		if n.AutoLinkType == ast.AutoLinkEmail {
+			return append([]byte("mailto:"), n.URL(source)...), nil
+		}
+		return n.URL(source), nil
 	}
 	return nil, nil
 }
 
-func openLink(w util.BufWriter, n ast.Node, address, title []byte) {
-	if !isLink(n, address) {
-		return
-	}
+func openLink(w util.BufWriter, escaped, title []byte) {
 	_, _ = w.WriteString(`<a href="`)
-	_, _ = w.Write(util.EscapeHTML(util.URLEscape(address, n.Kind() != ast.KindAutoLink)))
+	_, _ = w.Write(util.EscapeHTML(escaped))
 	_, _ = w.WriteString(`"`)
 	if title != nil {
 		_, _ = w.WriteString(` title="`)
@@ -128,22 +123,13 @@ func openLink(w util.BufWriter, n ast.Node, address, title []byte) {
 	_, _ = w.WriteString(` rel="noopener nofollow">`)
 }
 
-func closeLink(w util.BufWriter, n ast.Node, address []byte) {
-	if isLink(n, address) {
-		_, _ = w.WriteString("</a>")
-	}
-}
-
-func isLink(n ast.Node, address []byte) bool {
-	if !leadsOut(address) {
-		return false
-	}
+func isWithinLink(n ast.Node, source []byte) bool {
 	for outer := n.Parent(); outer.Type() == ast.TypeInline; outer = outer.Parent() {
-		if address, _ := target(outer); address != nil && leadsOut(address) {
-			return false
+		if address, _ := target(outer, source); address != nil && leadsOut(address) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 func leadsOut(address []byte) bool {
