@@ -189,9 +189,8 @@ func journey(p StoryProps) []step {
 		} else if been {
 			words = append(words, duration(long))
 		}
-		if isLive, visited := live[stage]; visited && !isLive {
-			st.git = true
-		}
+		isLive, visited := live[stage]
+		st.git = visited && !isLive
 		if blocked[stage] >= minBlocked {
 			words = append(words, "blocked for "+duration(blocked[stage]))
 		}
