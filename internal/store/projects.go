@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"switchyard/internal/domain"
@@ -86,21 +87,14 @@ func (db projects) SetActive(ctx context.Context, e *domain.AuditEntry, name str
 const setActive = "INSERT INTO state (key, value) SELECT $1, name FROM projects WHERE name = $2" +
 	" ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
-type storedRemoval struct {
-	Name   string   `json:"name"`
-	URL    string   `json:"url"`
-	Token  string   `json:"token"`
-	Active bool     `json:"active"`
-	Agents []string `json:"agents"`
-}
-
 // KeepRemoval stores a removal that was made at now, so that it can be undone. Only the last most of them are kept.
 func (db projects) KeepRemoval(ctx context.Context, id string, r domain.Removal, now time.Time, most int) error {
-	text := domain.EncodeJSON(storedRemoval{
-		r.Project.Name, r.Project.URL, r.Project.Token.Reveal(), r.Active, r.Agents,
+	text := encoded(map[string]any{
+		"name": r.Project.Name, "url": r.Project.URL, "token": r.Project.Token.Reveal(),
+		"active": r.Active, "agents": r.Agents,
 	})
 	return db.Tx(ctx, nil,
-		Do("INSERT INTO removals (id, removal, at_ms) VALUES ($1, $2, $3)", id, string(text), now.UnixMilli()),
+		Do("INSERT INTO removals (id, removal, at_ms) VALUES ($1, $2, $3)", id, text, now.UnixMilli()),
 		Do("DELETE FROM removals WHERE id NOT IN (SELECT id FROM removals ORDER BY at_ms DESC, id LIMIT $1)", most))
 }
 
@@ -112,10 +106,7 @@ func (db projects) TakeRemoval(ctx context.Context, id string, oldest time.Time)
 	if err != nil {
 		return r, err
 	}
-	var stored storedRemoval
-	if err := json.Unmarshal([]byte(text), &stored); err != nil {
-		return r, err
-	}
-	project := domain.Project{Name: stored.Name, URL: stored.URL, Token: domain.Secret(stored.Token)}
-	return domain.Removal{Project: project, Active: stored.Active, Agents: stored.Agents}, nil
+	// The stored object has the fields of both.
+	err = errors.Join(json.Unmarshal([]byte(text), &r), json.Unmarshal([]byte(text), &r.Project))
+	return r, err
 }

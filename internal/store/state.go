@@ -93,23 +93,21 @@ func (db access) once(ctx context.Context, kind, id string, life time.Duration) 
 // pushKeysName is the key under which the state holds the keys for push services.
 const pushKeysName = "push_keys"
 
-type storedPushKeys struct{ Public, Private string }
-
 // PushKeys returns the keys by which push services know the gateway, creating them if there are none.
 func (db targets) PushKeys(ctx context.Context) (domain.PushKeys, error) {
 	private, err := ecdh.P256().GenerateKey(rand.Reader)
 	if err != nil {
 		return domain.PushKeys{}, err
 	}
-	made := encoded(storedPushKeys{
-		base64.RawURLEncoding.EncodeToString(private.PublicKey().Bytes()),
-		base64.RawURLEncoding.EncodeToString(private.Bytes()),
+	made := encoded(map[string]string{
+		"Public":  base64.RawURLEncoding.EncodeToString(private.PublicKey().Bytes()),
+		"Private": base64.RawURLEncoding.EncodeToString(private.Bytes()),
 	})
 	var text string
 	if err := db.Tx(ctx, nil, KeepState(pushKeysName, made, &text)); err != nil {
 		return domain.PushKeys{}, err
 	}
-	var keys storedPushKeys
+	var keys domain.PushKeys
 	err = json.Unmarshal([]byte(text), &keys)
-	return domain.PushKeys{Public: keys.Public, Private: domain.Secret(keys.Private)}, err
+	return keys, err
 }

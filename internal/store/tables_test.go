@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -244,6 +245,23 @@ func TestWhatThereIsToSayOfADatabase(t *testing.T) {
 		}
 		if since, err := db.WriteFailure(); !since.IsZero() || err != nil {
 			t.Errorf("failing since %v: %v", since, err)
+		}
+	})
+}
+
+func TestARemovalIsTakenAsItWasKeptOnce(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		kept := domain.Removal{
+			Project: domain.Project{Name: "alpha", URL: "http://alpha", Token: "secret"}, Active: true, Agents: []string{"a", "b"},
+		}
+		if err := db.KeepRemoval(t.Context(), "id", kept, time.UnixMilli(1000), 10); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.TakeRemoval(t.Context(), "id", time.UnixMilli(0)); err != nil || !reflect.DeepEqual(got, kept) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if _, err := db.TakeRemoval(t.Context(), "id", time.UnixMilli(0)); domain.CodeOf(err) != domain.NotFound {
+			t.Errorf("the second time: %v", err)
 		}
 	})
 }
