@@ -180,7 +180,7 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
 		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut,
 		Criteria: s.Criteria, Writable: s.Writable, Label: domain.CutText(s.Label), Branch: text(s.Branch),
-		Commits: s.Commits, Tasks: s.Tasks[:min(len(s.Tasks), domain.MaxTasks)],
+		Commits: s.Commits, Tasks: s.Tasks,
 	}
 	for i := range file.Tasks {
 		file.Tasks[i].Text = domain.CutText(file.Tasks[i].Text)

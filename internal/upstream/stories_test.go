@@ -105,6 +105,7 @@ func TestAStoryIsReadWithinBounds(t *testing.T) {
 		"a long name":         {`{"story_id":"7","story_name":"` + strings.Repeat("x", 5000) + `"}`, "", func(s domain.Story) bool { return len(s.Name) == 1000 }},
 		"a long reason":       {`{"story_id":"7","blocked":"` + strings.Repeat("x", 70<<10) + `"}`, "", func(s domain.Story) bool { return len(s.Blocked) == 64<<10 }},
 		"a long body":         {`{"story_id":"7","body":"` + strings.Repeat("ä", 200<<10) + `"}`, "", func(s domain.Story) bool { return s.File.BodyCut && len(s.File.Body) <= 256<<10 }},
+		"millions of tasks":   {`{"story_id":"7","tasks":[` + strings.Repeat("{},", 2_000_000) + `{}]}`, "", func(s domain.Story) bool { return len(s.File.Tasks) == domain.MaxTasks }},
 		"millions of commits": {`{"story_id":"7","commits":[` + strings.Repeat("{},", 2_000_000) + `{}]}`, "", func(s domain.Story) bool { return len(s.File.Commits) == 50 }},
 		"deep front matter":   {`{"story_id":"7","front_matter":{"a":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}}`, "", func(s domain.Story) bool { return s.File.FrontMatterError != "" }},
 		"another story":       {`{"story_id":"8"}`, domain.BadGateway, nil},

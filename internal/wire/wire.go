@@ -123,9 +123,9 @@ type Story struct {
 	Commits          Commits          `json:"commits"`
 	Writable         bool             `json:"writable"`
 	// Label is the stage's, Branch the one that is checked out.
-	Label  string        `json:"label,omitempty"`
-	Branch *string       `json:"branch"`
-	Tasks  []domain.Task `json:"tasks"`
+	Label  string  `json:"label,omitempty"`
+	Branch *string `json:"branch"`
+	Tasks  Tasks   `json:"tasks"`
 }
 
 // Claim says who works on a story.
@@ -148,7 +148,7 @@ func NewStory(s domain.Story) Story {
 	encoded := Story{
 		Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: OrNull(s.Stage), SinceMS: TimeOrNull(s.Since),
 		Blocked: OrNull(s.Blocked), BlockedSinceMS: TimeOrNull(s.BlockedSince), MergeFailure: OrNull(s.MergeFailure),
-		FrontMatter: json.RawMessage("{}"), Tasks: []domain.Task{},
+		FrontMatter: json.RawMessage("{}"), Tasks: Tasks{},
 	}
 	f := s.File
 	if f == nil {
@@ -185,24 +185,37 @@ const MaxCommits = 50
 // Commits are a story's commits, null without git.
 type Commits []domain.Commit
 
-// UnmarshalJSON reads the first MaxCommits of a list, so that a longer one costs no more.
-func (c *Commits) UnmarshalJSON(list []byte) error {
+func (c *Commits) UnmarshalJSON(list []byte) (err error) {
+	*c, err = first[domain.Commit](list, MaxCommits)
+	return err
+}
+
+// Tasks are those in a story's file.
+type Tasks []domain.Task
+
+func (t *Tasks) UnmarshalJSON(list []byte) (err error) {
+	*t, err = first[domain.Task](list, domain.MaxTasks)
+	return err
+}
+
+// first reads the first elements of a list, nil for null, so that a longer one costs no more.
+func first[T any](list []byte, most int) ([]T, error) {
 	decoder := json.NewDecoder(bytes.NewReader(list))
 	switch start, err := decoder.Token(); {
 	case err != nil || start == nil:
-		return err
+		return nil, err
 	case start != json.Delim('['):
-		return errors.New("commits are not a list")
+		return nil, errors.New("is not a list")
 	}
-	*c = Commits{}
-	for decoder.More() && len(*c) < MaxCommits {
-		var commit domain.Commit
-		if err := decoder.Decode(&commit); err != nil {
-			return err
+	elements := []T{}
+	for decoder.More() && len(elements) < most {
+		var element T
+		if err := decoder.Decode(&element); err != nil {
+			return nil, err
 		}
-		*c = append(*c, commit)
+		elements = append(elements, element)
 	}
-	return nil
+	return elements, nil
 }
 
 // Visit is the time that a story spent in a stage.
