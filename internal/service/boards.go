@@ -81,16 +81,12 @@ func (b *Boards) search(stories *ranking[domain.StoryRef]) {
 			if !matches {
 				continue
 			}
-			if key := cmp.Or(story.name(), story.id()); !stories.takes(rank, key) {
-				stories.total++
-			} else {
-				item := &p.Stages[story.stage].Items[story.index]
-				stories.add(rank, key, domain.StoryRef{
-					Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: p.Stages[story.stage].Name,
-					StageTitle: p.Stages[story.stage].Title(),
-					Item:       item, Finished: int(story.stage) >= done,
-				})
-			}
+			stage := &p.Stages[story.stage]
+			item := &stage.Items[story.index]
+			stories.add(rank, cmp.Or(story.name(), story.id()), domain.StoryRef{
+				Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: stage.Name, StageTitle: stage.Title(),
+				Item: item, Finished: int(story.stage) >= done,
+			})
 		}
 	}
 }

@@ -13,7 +13,6 @@ type ranking[T any] struct {
 	limit int
 	total int
 	found []ranked[T] // the best among them, in any order
-	worst *ranked[T]  // of the best limit at the last look; nil while there are fewer
 }
 
 type ranked[T any] struct {
@@ -47,18 +46,10 @@ func (r *ranking[T]) rank(first, second string) (rank int, matches bool) {
 	return 4, true
 }
 
-// takes reports whether a match of this rank could be among the best.
-func (r *ranking[T]) takes(rank int, key string) bool {
-	return r.limit > 0 && (r.worst == nil || compareRanked(*r.worst, rank, key) > 0)
-}
-
-// add counts a match, and keeps it if it may be among the best. Within a rank the shorter key wins, then the lesser
-// key, then the earlier match.
+// add counts a match, and keeps it if it is among the best. Within a rank the shorter key wins, then the lesser key,
+// then the earlier match.
 func (r *ranking[T]) add(rank int, key string, value T) {
 	r.total++
-	if !r.takes(rank, key) {
-		return
-	}
 	r.found = append(r.found, ranked[T]{rank, key, value})
 	if len(r.found) >= 2*r.limit {
 		r.cut()
@@ -67,16 +58,10 @@ func (r *ranking[T]) add(rank int, key string, value T) {
 
 // cut leaves the best matches, in order.
 func (r *ranking[T]) cut() {
-	slices.SortStableFunc(r.found, func(a, b ranked[T]) int { return compareRanked(a, b.rank, b.key) })
-	if len(r.found) >= r.limit && r.limit > 0 {
-		r.found = r.found[:r.limit]
-		worst := r.found[r.limit-1]
-		r.worst = &worst
-	}
-}
-
-func compareRanked[T any](m ranked[T], rank int, key string) int {
-	return cmp.Or(cmp.Compare(m.rank, rank), cmp.Compare(len(m.key), len(key)), cmp.Compare(m.key, key))
+	slices.SortStableFunc(r.found, func(a, b ranked[T]) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(len(a.key), len(b.key)), cmp.Compare(a.key, b.key))
+	})
+	r.found = r.found[:min(len(r.found), r.limit)]
 }
 
 func (r *ranking[T]) best() []T {
