@@ -14,6 +14,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
+	"switchyard/internal/waittest"
 	"switchyard/internal/wire"
 )
 
@@ -38,7 +39,7 @@ func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleS
 	if !ok {
 		stories = noStories{}
 	}
-	o := service.Options{Projects: projects, Stories: stories, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	o := service.Options{Projects: projects, Stories: stories, Log: logOf(t)}
 	return &consoleSite{Site: gatewaytest.NewSite(t, o, handlers.Gateway{})}
 }
 
@@ -46,7 +47,7 @@ func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleS
 func newConsoleSiteWithBot(t testing.TB, bot *gatewaytest.Bot) *consoleSite {
 	t.Helper()
 	b := &boards{pipelines: map[string][]domain.Stage{}}
-	o := service.Options{Projects: b, Stories: b, Bot: bot, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	o := service.Options{Projects: b, Stories: b, Bot: bot, Log: logOf(t)}
 	return &consoleSite{gatewaytest.NewSite(t, o, handlers.Gateway{}), b}
 }
 
@@ -204,4 +205,15 @@ func (b *boards) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.asked
+}
+
+// logOf is a gateway's log, shown if the test fails. A fetch may end, and be logged, after the test.
+func logOf(t testing.TB) *slog.Logger {
+	log := &waittest.Log{}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(log)
+		}
+	})
+	return slog.New(slog.NewTextHandler(log, nil))
 }
