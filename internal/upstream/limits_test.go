@@ -252,6 +252,18 @@ func TestFeedOfTinyPartsTakesLittleMemory(t *testing.T) {
 	}
 }
 
+func TestFoundTextsOfTinyPartsTakeLittleMemory(t *testing.T) {
+	project := serve(t, body(`{"texts":[`+strings.Repeat(`{},`, 2_500_000)+`{}]}`))
+	client := newClient(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := client.FindTexts(t.Context(), project, "refund", 20)
+	runtime.ReadMemStats(&after)
+	if grown := (after.TotalAlloc - before.TotalAlloc) >> 20; grown > 64 || domain.CodeOf(err) != domain.BadGateway {
+		t.Errorf("%d MiB allocated, %v", grown, err)
+	}
+}
+
 // BenchmarkFeedOfTinyParts measures the time for the most expensive answer.
 func BenchmarkFeedOfTinyParts(b *testing.B) {
 	text := []byte(`[` + strings.Repeat(`{"timestamp_ms":1},`, 190_000) + `{"timestamp_ms":1}]`)
