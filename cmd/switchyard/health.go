@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"time"
 
@@ -46,7 +47,13 @@ func localURL(address string) string {
 	case err == nil && ip.IsUnspecified():
 		host = "::1"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return httpURL(host, port)
+}
+
+// httpURL is a URL of a host, which may be an address of IPv6 with a zone.
+func httpURL(host, port string) string {
+	address := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}
+	return address.String()
 }
 
 func checkHealth(ctx context.Context, address string) error {

@@ -113,7 +113,7 @@ func baseURL(address string, listeners []net.Listener) string {
 	if ip, ipErr := netip.ParseAddr(host); err != nil || host == "" || ipErr == nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return fmt.Sprintf("http://%s", net.JoinHostPort(host, strconv.Itoa(portOf(listeners[0]))))
+	return httpURL(host, strconv.Itoa(portOf(listeners[0])))
 }
 
 // stoppedAt is the cause of a context that ends later than the process was asked to stop.

@@ -62,6 +62,12 @@ func TestOtherAddresses(t *testing.T) {
 	}
 }
 
+func TestAZoneIsEscapedInURLs(t *testing.T) {
+	if got := localURL("[fe80::1%eth0]:3000"); got != "http://[fe80::1%25eth0]:3000" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // server runs serve with handler and returns its address, and a function that stops it and returns how long that took.
 func server(t *testing.T, handler http.HandlerFunc) (address string, stop func() time.Duration) {
 	t.Helper()
