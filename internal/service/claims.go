@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"switchyard/internal/domain"
@@ -18,7 +20,9 @@ type Claims struct {
 	pipelines *Pipelines
 	leader    Leadership
 
-	gone map[domain.StoryKey]time.Time // since when claimed stories are on no board; Run's own
+	mu    sync.Mutex
+	texts map[string]claimedBoard       // by project
+	gone  map[domain.StoryKey]time.Time // since when claimed stories are on no board; Run's own
 }
 
 type ClaimRequest struct {
@@ -58,19 +62,37 @@ func (s *Claims) ByProject() map[string]map[string]domain.Claim {
 	return claims
 }
 
-// Texts returns the texts of pipelines with the claims of their stories.
+type claimedBoard struct {
+	plain, text json.RawMessage
+	claims      map[string]domain.Claim
+}
+
+// Texts returns the texts of pipelines with the claims of their stories. It keeps the last ones: to make one takes as
+// long as reading a board.
 func (s *Claims) Texts(pipelines []domain.ProjectPipeline) []json.RawMessage {
-	texts, claims := make([]json.RawMessage, len(pipelines)), s.ByProject()
+	texts := make([]json.RawMessage, len(pipelines))
+	claims, next := s.ByProject(), map[string]claimedBoard{}
+	s.mu.Lock()
+	last := s.texts
+	s.mu.Unlock()
 	for i := range pipelines {
 		p := &pipelines[i]
 		if p.Text == nil {
 			continue
 		}
-		texts[i] = p.Text()
-		if mine := claims[p.Project]; len(mine) > 0 {
-			texts[i] = wire.WithClaims(texts[i], p.Stages, mine)
+		mine := claims[p.Project]
+		if texts[i] = p.Text(); len(mine) == 0 || len(texts[i]) == 0 {
+			continue
 		}
+		board, known := last[p.Project]
+		if !known || &board.plain[0] != &texts[i][0] || !maps.Equal(board.claims, mine) {
+			board = claimedBoard{texts[i], wire.WithClaims(texts[i], p.Stages, mine), mine}
+		}
+		next[p.Project], texts[i] = board, board.text
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.texts = next
 	return texts
 }
 
