@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"switchyard/internal/board"
+	"switchyard/internal/domain"
 	"switchyard/internal/gitlog"
 	"switchyard/internal/waittest"
-	"switchyard/internal/domain"
 )
 
 // project is a work tree with a work directory in it, and the log of its commits.
