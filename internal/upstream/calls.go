@@ -183,8 +183,7 @@ func (c *Client) FindTexts(
 	query := "q=" + url.QueryEscape(words) + "&limit=" + strconv.Itoa(limit)
 	err = c.do(ctx, p, call{path: "/api/search", query: query}, func(a answer) error {
 		var answer wire.FoundTexts
-		if bytes.Count(a.body, []byte("{")) > maxParts || nestsTooDeep(a.body) ||
-			json.Unmarshal(a.body, &answer) != nil || len(answer.Texts) > limit {
+		if nestsTooDeep(a.body) || json.Unmarshal(a.body, &answer) != nil || len(answer.Texts) > limit {
 			return errNoTexts
 		}
 		for _, t := range answer.Texts {

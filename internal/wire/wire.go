@@ -232,8 +232,17 @@ func NewVisit(v domain.Visit) Visit {
 
 // FoundTexts is a project server's response at /api/search.
 type FoundTexts struct {
-	Total int         `json:"total"`
-	Texts []FoundText `json:"texts"` // the best first
+	Total int   `json:"total"`
+	Texts Texts `json:"texts"` // the best first
+}
+
+// Texts are those that a search has found.
+type Texts []FoundText
+
+// UnmarshalJSON reads one more than may be asked for, so that a list that is too long can be told.
+func (t *Texts) UnmarshalJSON(list []byte) (err error) {
+	*t, err = first[FoundText](list, domain.MaxFoundTexts+1)
+	return err
 }
 
 // FoundText is a story whose text contains what was searched for.
