@@ -3,7 +3,6 @@ package console
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/gorilla/securecookie"
@@ -57,12 +56,6 @@ func fieldError(err error) views.FieldError {
 		return views.FieldError{Message: views.Sentence(message)}
 	}
 	return views.FieldError{}
-}
-
-// first sorts those of a list that are so before the others.
-func first[T any](list []T, is func(T) bool) {
-	rank := map[bool]int{true: 0, false: 1}
-	slices.SortStableFunc(list, func(a, b T) int { return rank[is(a)] - rank[is(b)] })
 }
 
 func seeOther(w http.ResponseWriter, r *http.Request, address string) error {

@@ -119,7 +119,7 @@ func (c *Console) targetRows(r *http.Request, p *views.NotificationsProps) error
 		}
 		p.Targets = append(p.Targets, row)
 	}
-	first(p.Targets, func(t views.TargetRow) bool { return t.Failing() })
+	domain.SortFirst(p.Targets, func(t views.TargetRow) bool { return t.Failing() })
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (p *palette) storyVerb(ctx context.Context, verb string, words []string) er
 		if len(found.Stories) == 0 {
 			continue
 		}
-		first(found.Stories, func(s domain.StoryRef) bool { return s.Project == p.project })
+		domain.SortFirst(found.Stories, func(s domain.StoryRef) bool { return s.Project == p.project })
 		p.project, p.story = found.Stories[0].Project, found.Stories[0].ID
 		if err := p.storyActs(ctx, verb, words[n:]); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -63,6 +64,12 @@ func Each[T, V any](list []T, of func(T) V) []V {
 		values[i] = of(one)
 	}
 	return values
+}
+
+// SortFirst sorts those of a list that are so before the others, and keeps the order otherwise.
+func SortFirst[T any](list []T, is func(T) bool) {
+	place := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(list, func(a, b T) int { return place[is(a)] - place[is(b)] })
 }
 
 // EncodeJSON encodes v without escaping <, > and &, which is safe given nosniff and the media type. It panics when v

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -177,8 +176,7 @@ func (s *Search) findTexts(
 		found.Texts = append(found.Texts, a.texts...)
 		found.Total.Texts += a.total
 	}
-	place := map[bool]int{true: 0, false: 1}
-	slices.SortStableFunc(found.Texts, func(a, b domain.TextRef) int { return place[a.Whole] - place[b.Whole] })
+	domain.SortFirst(found.Texts, func(t domain.TextRef) bool { return t.Whole })
 	found.Texts = found.Texts[:min(len(found.Texts), limit)]
 	return found, nil
 }
