@@ -1,6 +1,7 @@
 package board
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -117,7 +118,7 @@ func TestATaskIsMovedAsBacklogItselfDoes(t *testing.T) {
 
 func TestALockedTaskWaits(t *testing.T) {
 	b := openLayout(t, "backlog.md", backlogFiles())
-	unlock, err := b.layout.lock("BACK-10")
+	unlock, err := b.layout.lock(context.Background(), "BACK-10")
 	if err != nil {
 		t.Fatal(err)
 	}

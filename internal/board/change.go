@@ -1,6 +1,7 @@
 package board
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"math/big"
@@ -38,7 +39,7 @@ var errChanged = domain.Errorf(domain.Conflict, "the story has changed meanwhile
 // like one made by hand, before Change returns. It returns ErrReadOnly, NotFound for an id that is not on the board,
 // Invalid for an invalid stage or reason, and Conflict when the version is not the file's, when the stage has a file of
 // that name, or when the front matter can only be changed by hand.
-func (b *Board) Change(id string, c Change) (*Details, error) {
+func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, error) {
 	if !b.allowWrites {
 		return nil, ErrReadOnly
 	}
@@ -50,7 +51,7 @@ func (b *Board) Change(id string, c Change) (*Details, error) {
 	if c.Task != nil && (c.Stage != nil || c.Blocked != nil || c.MergeFailure != nil) {
 		return nil, domain.Errorf(domain.Invalid, "task: cannot be changed together with something else")
 	}
-	unlock, err := b.layout.lock(id)
+	unlock, err := b.layout.lock(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (s *scanner) create(name, body, stage string) (id string, changed fileSet, 
 }
 
 // lock does nothing: the files are replaced atomically, and no tool has a lock for them.
-func (s *scanner) lock(string) (unlock func(), err error) { return func() {}, nil }
+func (s *scanner) lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }
 
 func (s *scanner) change(story Story, stage string, c Change) (changed fileSet, err error) {
 	work, id := s.dir, story.ID

@@ -4,6 +4,7 @@ package board
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,7 +53,7 @@ func (d *fixture) files() string {
 func (d *fixture) change(id string, c Change) *Details {
 	d.t.Helper()
 	c.Version = d.read(id).Version
-	details, err := d.Board.Change(id, c)
+	details, err := d.Board.Change(context.Background(), id, c)
 	d.must(err)
 	return details
 }
@@ -164,7 +165,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 		"a large file":          {"large", Change{Version: d.read("large").Version, Blocked: ptr("x")}, domain.Conflict},
 	} {
 		before := d.files()
-		if _, err := d.Board.Change(test.id, test.change); domain.CodeOf(err) != test.code {
+		if _, err := d.Board.Change(context.Background(), test.id, test.change); domain.CodeOf(err) != test.code {
 			t.Errorf("%s: %v", name, err)
 		}
 		if after := d.files(); after != before {
@@ -180,7 +181,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 		}
 	}
 	d.allowWrites = false
-	if _, err := d.Board.Change("x", Change{Version: old}); domain.CodeOf(err) != domain.Forbidden {
+	if _, err := d.Board.Change(context.Background(), "x", Change{Version: old}); domain.CodeOf(err) != domain.Forbidden {
 		t.Errorf("writes are not allowed: %v", err)
 	}
 	if _, err := d.Create("x", "", ""); domain.CodeOf(err) != domain.Forbidden {
@@ -192,11 +193,11 @@ func TestAStoryThatMovedByHandIsNotChanged(t *testing.T) {
 	d := newWritable(t, map[string]string{"1_a/x.md": "text", "2_b/y.md": ""})
 	version := d.read("x").Version
 	d.move("1_a/x.md", "2_b/x.md")
-	if _, err := d.Board.Change("x", Change{Version: version, Stage: ptr("1_a")}); domain.CodeOf(err) != domain.Conflict {
+	if _, err := d.Board.Change(context.Background(), "x", Change{Version: version, Stage: ptr("1_a")}); domain.CodeOf(err) != domain.Conflict {
 		t.Errorf("after a move: %v", err)
 	}
 	d.remove("2_b/x.md")
-	if _, err := d.Board.Change("x", Change{Version: version}); domain.CodeOf(err) != domain.NotFound {
+	if _, err := d.Board.Change(context.Background(), "x", Change{Version: version}); domain.CodeOf(err) != domain.NotFound {
 		t.Errorf("after a removal: %v", err)
 	}
 }
@@ -254,7 +255,7 @@ func TestOneOfManyChangesOfAVersionSucceeds(t *testing.T) {
 		won := 0
 		for writer := range 10 {
 			all.Go(func() {
-				_, err := d.Board.Change("x", Change{Version: version, Blocked: ptr(fmt.Sprintf("reason %d %d", round, writer))})
+				_, err := d.Board.Change(context.Background(), "x", Change{Version: version, Blocked: ptr(fmt.Sprintf("reason %d %d", round, writer))})
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -302,11 +303,11 @@ func TestWhatAFullOrClosedDiskLeaves(t *testing.T) {
 	version := d.read("x").Version
 	withoutPrivileges(t, d.dir)
 	d.must(os.Chmod(d.path("1_a"), 0o555))
-	_, err := d.Board.Change("x", Change{Version: version, Blocked: ptr("key")})
+	_, err := d.Board.Change(context.Background(), "x", Change{Version: version, Blocked: ptr("key")})
 	if domain.CodeOf(err) != domain.Internal || domain.MessageOf(err) != "the story could not be written: permission denied" {
 		t.Errorf("%v", err)
 	}
-	if _, err := d.Board.Change("x", Change{Version: version, Blocked: ptr("key"), Stage: ptr("2_b")}); domain.CodeOf(err) != domain.Internal {
+	if _, err := d.Board.Change(context.Background(), "x", Change{Version: version, Blocked: ptr("key"), Stage: ptr("2_b")}); domain.CodeOf(err) != domain.Internal {
 		t.Errorf("%v", err)
 	}
 	d.must(os.Chmod(d.path("1_a"), 0o755))
@@ -333,7 +334,7 @@ func TestWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := Change{Version: now.Version, Blocked: ptr(strings.Repeat(fmt.Sprintf("%d ", i%10), 400)), Stage: ptr([]string{"1_a", "2_b"}[i/2%2])}
-		if _, err := board.Change("x", c); err != nil {
+		if _, err := board.Change(context.Background(), "x", c); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Println("changed")

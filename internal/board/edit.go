@@ -30,7 +30,7 @@ func edit(content []byte, settings []setting) ([]byte, error) {
 	newline := lineEnd(content)
 	if !d.closed {
 		d = document{
-			before: slices.Concat(d.before, []byte("---"+newline)),
+			before: []byte("---" + newline),
 			body:   slices.Concat([]byte("---"+newline), d.body),
 		}
 	} else {

@@ -16,11 +16,11 @@ func TestOnlyTheTouchedKeysOfFrontMatterChange(t *testing.T) {
 		settings []setting
 		want     string // "" for errNotEditable
 	}{
-		"no front matter":            {"# Title\ntext", block, "---\nblocked: true\nblocked_reason: \"a: b\"\n---\n# Title\ntext"},
-		"nothing at all":             {"", block, "---\nblocked: true\nblocked_reason: \"a: b\"\n---\n"},
-		"no front matter, CRLF, BOM": {"\ufeff# Title\r\ntext\r\n", []setting{{"a", "1"}}, "\ufeff---\r\na: 1\r\n---\r\n# Title\r\ntext\r\n"},
-		"empty front matter":         {"---\n---\ntext\n", []setting{{"a", "1"}}, "---\na: 1\n---\ntext\n"},
-		"only a comment":             {"---\n# c\n---\ntext\n", []setting{{"a", "1"}}, "---\n# c\na: 1\n---\ntext\n"},
+		"no front matter":       {"# Title\ntext", block, "---\nblocked: true\nblocked_reason: \"a: b\"\n---\n# Title\ntext"},
+		"nothing at all":        {"", block, "---\nblocked: true\nblocked_reason: \"a: b\"\n---\n"},
+		"no front matter, CRLF": {"# Title\r\ntext\r\n", []setting{{"a", "1"}}, "---\r\na: 1\r\n---\r\n# Title\r\ntext\r\n"},
+		"empty front matter":    {"---\n---\ntext\n", []setting{{"a", "1"}}, "---\na: 1\n---\ntext\n"},
+		"only a comment":        {"---\n# c\n---\ntext\n", []setting{{"a", "1"}}, "---\n# c\na: 1\n---\ntext\n"},
 		"new keys": {
 			"--- \r\nname: x # name\r\n\r\n# end\r\n---\t\r\ntext\r\n\r\n", block,
 			"--- \r\nname: x # name\r\nblocked: true\r\nblocked_reason: \"a: b\"\r\n\r\n# end\r\n---\t\r\ntext\r\n\r\n",

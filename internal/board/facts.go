@@ -38,7 +38,7 @@ const (
 )
 
 func parse(content []byte) facts {
-	if len(bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\ufeff")))) == 0 {
+	if len(bytes.TrimSpace(content)) == 0 {
 		return facts{state: torn}
 	}
 	d := splitDocument(content)

@@ -24,7 +24,7 @@ func TestWhatAFileSays(t *testing.T) {
 		"list as name":                {"---\nname: [a]\n---\n", facts{}},
 		"name by alias":               {"---\nother: &n Log in\nname: *n\n---\n", facts{name: "Log in"}},
 		"other keys of any kind":      {"---\nname: x\ndepends: {a: [1, 2]}\nretry_count: 3\n---\n", facts{name: "x"}},
-		"windows line ends and BOM":   {"\ufeff---\r\nname: x\r\n---\r\n# y\r\n", facts{name: "x"}},
+		"windows line ends":           {"---\r\nname: x\r\n---\r\n# y\r\n", facts{name: "x"}},
 		"white space after the marks": {"--- \nname: x\n---\t\n", facts{name: "x"}},
 		"no line end at the end":      {"---\nname: x\n---", facts{name: "x"}},
 		"empty front matter":          {"---\n---\n# Heading\n", facts{name: "Heading"}},

@@ -6,7 +6,14 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
+	"switchyard/internal/domain"
 )
 
 // A file that changes twice within a tick of its file system's clock has the same times after both changes. Kernels
@@ -30,6 +37,29 @@ func (i identity) tick() time.Duration {
 		return coarseTick
 	}
 	return tick
+}
+
+// errForeign says that a file is read, but not written: it would not be the same text for the others who read it.
+var errForeign = domain.Errorf(domain.Conflict, "the file is not UTF-8: it can only be changed by hand")
+
+// newStoryFile returns a file whose text is UTF-8 without a byte order mark, whatever raw is.
+func newStoryFile(raw []byte, f storyFile) *storyFile {
+	f.raw, f.content = raw, decoded(raw)
+	f.foreign = !bytes.HasSuffix(raw, f.content) || len(f.content) == 0 && len(raw) > 0
+	return &f
+}
+
+// decoded returns a file's text as UTF-8: read by its byte order mark, which is left out, and with U+FFFD for bytes
+// that are none.
+func decoded(raw []byte) []byte {
+	if text := bytes.TrimPrefix(raw, []byte("\ufeff")); utf8.Valid(text) {
+		return text
+	}
+	text, _, err := transform.Bytes(unicode.BOMOverride(unicode.UTF8.NewDecoder()), raw)
+	if err != nil { // no decoder fails on any text
+		return bytes.ToValidUTF8(raw, []byte("\ufffd"))
+	}
+	return text
 }
 
 // tempPrefix and tempSuffix mark the names of temporary files. The leading dot keeps them off the board.
@@ -82,11 +112,15 @@ func sweepTemp(dir string) error {
 // longer the one that was read, and overwrites no other file. If the process is killed meanwhile, the file has
 // either the old content or the new, in one of the two directories.
 func put(dir, target *os.File, name string, file *storyFile, content []byte) error {
+	if file.foreign {
+		return errForeign
+	}
 	moves, edited := target != dir, !bytes.Equal(content, file.content)
 	temp := ""
 	if edited {
 		var err error
-		if temp, err = writeTemp(target, content, file); err != nil {
+		mark := file.raw[:len(file.raw)-len(file.content)]
+		if temp, err = writeTemp(target, slices.Concat(mark, content), file); err != nil {
 			return err
 		}
 	}
@@ -97,16 +131,41 @@ func put(dir, target *os.File, name string, file *storyFile, content []byte) err
 	if err == nil && moves {
 		err = renameNew(dir, name, target, name)
 	}
-	if err == nil && edited {
-		if err = replaceAt(target, temp, name); err != nil && moves {
+	switch {
+	case err == nil && edited:
+		if err = replace(target, temp, name, file); err != nil && moves {
 			err = errors.Join(err, renameNew(target, name, dir, name))
 		}
-	}
-	if err != nil && edited {
-		return errors.Join(err, removeAt(target, temp))
+	case edited:
+		err = errors.Join(err, removeAt(target, temp))
 	}
 	if err == nil && (moves || edited) {
 		err = errors.Join(syncDir(target), syncDir(dir))
 	}
 	return err
+}
+
+// replace gives the file's name to temp, and leaves no temp behind. Where the system can exchange names, another file
+// that has come under the name since it was looked at is given back.
+func replace(dir *os.File, temp, name string, file *storyFile) error {
+	ours, err := identify(dir, temp)
+	if err != nil {
+		return errors.Join(err, removeAt(dir, temp))
+	}
+	switch err = exchangeAt(dir, temp, name); {
+	case errors.Is(err, errors.ErrUnsupported):
+		if err = replaceAt(dir, temp, name); err == nil {
+			return nil
+		}
+	case err == nil:
+		was, readErr := readRegular(dir, temp, file.identity.size+1)
+		if readErr == nil && bytes.Equal(was.raw, file.raw) {
+			break
+		}
+		err = errors.Join(errChanged, exchangeAt(dir, temp, name))
+		if back, _ := identify(dir, temp); back.inode != ours.inode { // another one has replaced ours meanwhile
+			err = errors.Join(err, exchangeAt(dir, temp, name))
+		}
+	}
+	return errors.Join(err, removeAt(dir, temp))
 }

@@ -49,10 +49,9 @@ func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
 			content = content[:read]
 		}
 	}
-	return &storyFile{
-		content: content, identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777), owner: int(info.Uid),
-		group: int(info.Gid),
-	}, nil
+	return newStoryFile(content, storyFile{
+		identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777), owner: int(info.Uid), group: int(info.Gid),
+	}), nil
 }
 
 // openStage opens a stage's directory, which must not be a symbolic link.

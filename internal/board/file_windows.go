@@ -43,7 +43,7 @@ func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
 	}
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, most))
-	return &storyFile{content: content, identity: identityOf(info), mode: info.Mode().Perm()}, err
+	return newStoryFile(content, storyFile{identity: identityOf(info), mode: info.Mode().Perm()}), err
 }
 
 func openStage(path string) (*os.File, error) {
@@ -66,6 +66,8 @@ func removeAt(dir *os.File, name string) error { return os.Remove(filepath.Join(
 func replaceAt(dir *os.File, name, newName string) error {
 	return os.Rename(filepath.Join(dir.Name(), name), filepath.Join(dir.Name(), newName))
 }
+
+func exchangeAt(*os.File, string, string) error { return errors.ErrUnsupported }
 
 func renameNew(from *os.File, name string, to *os.File, newName string) error {
 	old, err := windows.UTF16PtrFromString(filepath.Join(from.Name(), name))

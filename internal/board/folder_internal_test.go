@@ -1,6 +1,7 @@
 package board
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -129,7 +130,7 @@ func (b *layoutBoard) change(id string, c Change) error {
 	if c.Version == "" {
 		c.Version = d.Version
 	}
-	after, err := b.Change(id, c)
+	after, err := b.Change(context.Background(), id, c)
 	if err == nil {
 		if again, err := b.Read(id); err != nil || again.Version != after.Version {
 			b.t.Errorf("after the change: %v, %v", again, err)

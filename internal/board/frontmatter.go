@@ -21,7 +21,7 @@ const (
 
 // document is a file's content, split at the lines around its front matter. The pieces share the content's memory.
 type document struct {
-	before []byte // a byte order mark and the opening "---" line; without front matter only the byte order mark
+	before []byte // the opening "---" line
 	head   []byte // the YAML
 	body   []byte // what follows the closing "---" line
 	opened bool   // there is an opening line
@@ -40,11 +40,9 @@ func splitDocument(content []byte) document {
 
 // split splits content at the "---" lines around its front matter. Unless it has both lines, all of it is body.
 func split(content []byte) document {
-	text := bytes.TrimPrefix(content, []byte("\ufeff"))
-	mark := content[:len(content)-len(text)]
-	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	first, rest, _ := bytes.Cut(content, []byte("\n"))
 	if !isMark(first) {
-		return document{before: mark, body: text}
+		return document{body: content}
 	}
 	for at := 0; at < len(rest); {
 		line, _, found := bytes.Cut(rest[at:], []byte("\n"))
@@ -60,7 +58,7 @@ func split(content []byte) document {
 		}
 		at = next
 	}
-	return document{before: mark, body: text, opened: true}
+	return document{body: content, opened: true}
 }
 
 func isMark(line []byte) bool { return string(bytes.TrimRight(line, " \t\r")) == "---" }

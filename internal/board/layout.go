@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"context"
 	"io/fs"
 	"os"
 	"path"
@@ -26,8 +27,8 @@ type layout interface {
 	touch(changed fileSet, path string) bool
 	// read reads a story that the last scan found in a stage. Its error is fs.ErrNotExist when it is not there.
 	read(story Story, stage string) (*Details, error)
-	// lock waits until no other tool writes the story. It is called without the board's mutex.
-	lock(id string) (unlock func(), err error)
+	// lock waits until no other tool writes the story, or ctx ends. It is called without the board's mutex.
+	lock(ctx context.Context, id string) (unlock func(), err error)
 	// change makes the change, or says why not, and returns the files that it affects. Its error is fs.ErrNotExist
 	// when the story is not there.
 	change(story Story, stage string, c Change) (changed fileSet, err error)

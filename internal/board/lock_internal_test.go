@@ -3,12 +3,17 @@
 package board
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // TestALockThatCannotBeMadeIsNoLockOfAnotherTool: it is said at once, and nothing is made in a board that is gone.
@@ -26,7 +31,7 @@ func TestALockThatCannotBeMadeIsNoLockOfAnotherTool(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if _, err := b.layout.lock("B-1"); err == nil || errors.Is(err, fs.ErrExist) {
+		if _, err := b.layout.lock(context.Background(), "B-1"); err == nil || errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if took := time.Since(began); took >= lockWait {
@@ -35,6 +40,43 @@ func TestALockThatCannotBeMadeIsNoLockOfAnotherTool(t *testing.T) {
 		if _, err := os.Stat(filepath.Dir(locks)); name == "gone" && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the board was made again: %v", err)
 		}
+	}
+}
+
+// TestALockThatIsNotEmptyIsNeverTakenOver: the wait for it ends after a while, or with its caller, and leaves nothing.
+func TestALockThatIsNotEmptyIsNeverTakenOver(t *testing.T) {
+	b := openQuietly(t, "backlog.md", map[string]string{
+		"backlog/config.yml": "statuses: [To Do, Done]\n", "backlog/tasks/b-1.md": "---\nid: B-1\nstatus: Done\n---\n",
+		"backlog/.locks/task-b-1/kept": "",
+	})
+	lock, old := filepath.Join(b.dir, "backlog/.locks/task-b-1"), time.Now().Add(-time.Hour)
+	if err := os.Chtimes(lock, old, old); err != nil {
+		t.Fatal(err)
+	}
+	descriptors := func() int {
+		open, _ := os.ReadDir("/dev/fd")
+		return len(open)
+	}
+	before := descriptors()
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for ctx, want := range map[context.Context]time.Duration{t.Context(): lockWait, left: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			_, err := b.layout.lock(ctx, "B-1")
+			if domain.CodeOf(err) != domain.Conflict || !strings.Contains(err.Error(), "locked") {
+				t.Error(err)
+			}
+			if took := time.Since(began); took != want {
+				t.Errorf("it waited %v, want %v", took, want)
+			}
+		})
+	}
+	if now := descriptors(); now > before {
+		t.Errorf("%d descriptors are left", now-before)
+	}
+	if _, err := os.Stat(filepath.Join(lock, "kept")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -44,3 +44,8 @@ var pastOfStages = Past{
 		return map[string]string{strings.TrimSuffix(name, ".md"): stage}
 	},
 }
+
+// decodedFiles are read as those of today are.
+type decodedFiles struct{ Files }
+
+func (f decodedFiles) Read(path string) []byte { return decoded(f.Files.Read(path)) }

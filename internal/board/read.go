@@ -34,10 +34,13 @@ type Details struct {
 	Body           string          // the Markdown after it without blank lines at either end, cut at maxBody
 	BodyCut        bool
 	Tasks          []Task // in the file at Path
+	ReadOnly       string // why nothing is written to its file, "" if it can be
 }
 
 type storyFile struct {
-	content  []byte // up to maxFile
+	raw      []byte // up to maxFile
+	content  []byte // that as UTF-8 without a byte order mark
+	foreign  bool   // raw is another encoding, so that nothing is written to it
 	identity identity
 	mode     fs.FileMode
 	owner    int
@@ -68,6 +71,9 @@ func newDetails(story Story, stage string, file *storyFile) *Details {
 		FrontMatter: appendJSON(nil, &front.Node), FrontMatterErr: err, Tasks: d.tasks(),
 	}
 	details.Version, details.Criteria = file.version(stage), countTasks(details.Tasks)
+	if file.foreign {
+		details.ReadOnly = errForeign.Message
+	}
 	if err == nil && len(bytes.TrimSpace(file.content)) > 0 {
 		f := readFacts(front, d.body)
 		details.Name, details.Blocked, details.MergeFailure = cmp.Or(f.name, story.ID), f.blocked, f.mergeFailure
@@ -91,7 +97,7 @@ func (f *storyFile) version(stage string) string {
 	if f.tooLarge() {
 		fmt.Fprintf(hash, "%v\x00", f.identity)
 	}
-	hash.Write(f.content)
+	hash.Write(f.raw)
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 

@@ -3,6 +3,7 @@
 package board
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -10,3 +11,5 @@ import (
 
 // renameNoReplace is for Linux only.
 func renameNoReplace(*os.File, string, *os.File, string) error { return unix.ENOSYS }
+
+func exchangeAt(*os.File, string, string) error { return errors.ErrUnsupported }

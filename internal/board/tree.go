@@ -25,8 +25,10 @@ type tree struct {
 	newest  int64               // the last change of these, in nanoseconds
 	last    string              // the file that Read was last asked for, and what is in it
 	text    []byte
-	content []byte   // of each file, if not nil
-	temps   []string // files that we have left
+	content []byte // of each file, if not nil
+	// kept, if not nil, has the files that were read: a change is made to what was read of each.
+	kept  map[string]*storyFile
+	temps []string // files that we have left
 }
 
 func openTree(dir string) (*tree, error) {
@@ -98,6 +100,9 @@ func (t *tree) Read(name string) []byte {
 }
 
 func (t *tree) file(name string) (*storyFile, error) {
+	if file := t.kept[name]; file != nil {
+		return file, nil
+	}
 	dir, err := t.open(path.Dir(name))
 	if err != nil {
 		return nil, err
@@ -105,6 +110,9 @@ func (t *tree) file(name string) (*storyFile, error) {
 	file, err := readRegular(dir, path.Base(name), maxSize(name))
 	if err == nil {
 		t.read[name], t.newest = file.identity, max(t.newest, file.identity.changed)
+	}
+	if err == nil && t.kept != nil {
+		t.kept[name] = file
 	}
 	return file, err
 }

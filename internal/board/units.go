@@ -258,7 +258,7 @@ func (s *units) past() Past {
 			if unit != last {
 				last, entries = unit, nil
 			}
-			found, err := known.rules.stories(unit, files, entries)
+			found, err := known.rules.stories(unit, decodedFiles{files}, entries)
 			if err == nil {
 				entries = found
 			}

@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -21,8 +22,9 @@ const (
 	lockAge  = 10 * time.Second
 )
 
-// lock makes the lock directory of the layout's tool.
-func (s *units) lock(id string) (unlock func(), err error) {
+// lock makes the lock directory of the layout's tool. One that was left behind is taken over, but never with what is in
+// it.
+func (s *units) lock(ctx context.Context, id string) (unlock func(), err error) {
 	known := s.index.Load()
 	if known.rules.lock == nil || known.units[id] == nil {
 		return func() {}, nil
@@ -32,7 +34,9 @@ func (s *units) lock(id string) (unlock func(), err error) {
 		return nil, writeError(err)
 	}
 	name := known.rules.lock(id)
-	for until := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
+	waited, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	for {
 		err := root.Mkdir(name, 0o777)
 		if errors.Is(err, fs.ErrNotExist) { // one above is made, not the whole board
 			if err = root.Mkdir(path.Dir(name), 0o777); err == nil || errors.Is(err, fs.ErrExist) {
@@ -40,21 +44,27 @@ func (s *units) lock(id string) (unlock func(), err error) {
 			}
 		}
 		if err == nil {
+			ours, _ := root.Lstat(name)
 			return func() {
-				_ = root.Remove(name) // it may have been taken over
+				if now, err := root.Lstat(name); err == nil && os.SameFile(ours, now) { // else it was taken over
+					_ = root.Remove(name)
+				}
 				root.Close()
 			}, nil
 		}
-		if info, found := root.Lstat(name); found == nil && time.Since(info.ModTime()) > lockAge {
-			_ = root.Remove(name)
+		info, gone := root.Lstat(name)
+		if gone == nil && info.IsDir() && time.Since(info.ModTime()) > lockAge && root.Remove(name) == nil {
 			continue
 		}
-		if !errors.Is(err, fs.ErrExist) || time.Now().After(until) {
+		if !errors.Is(err, fs.ErrExist) {
 			root.Close()
-			if errors.Is(err, fs.ErrExist) {
-				err = domain.Errorf(domain.Conflict, "the story is locked by another tool")
-			}
 			return nil, writeError(err)
+		}
+		select {
+		case <-waited.Done():
+			root.Close()
+			return nil, domain.Errorf(domain.Conflict, "the story is locked by another tool")
+		case <-time.After(lockPoll):
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
 	known := s.index.Load()
+	tree.kept = map[string]*storyFile{}
 	if known.rules.source != nil {
 		if tree.content, _, _, err = known.rules.source(false); err != nil {
 			return e, 0, err
@@ -54,6 +55,9 @@ func (s *units) read(story Story, stage string) (*Details, error) {
 	details := &Details{Story: story, Stage: stage, Path: r.path, FrontMatter: r.front, Tasks: r.tasks}
 	if rule >= 0 {
 		details.Label = cmp.Or(known.stages[rule].label, known.stages[rule].key)
+	}
+	if file := tree.kept[cmp.Or(r.status, r.path)]; file != nil && file.foreign {
+		details.ReadOnly = errForeign.Message
 	}
 	if r.front == nil {
 		details.FrontMatter = json.RawMessage("{}")

@@ -164,7 +164,7 @@ func compareMoves(t *testing.T, dir string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err = b.Change(id, board.Change{Version: d.Version, Stage: &stage.Name}); err != nil {
+			if d, err = b.Change(t.Context(), id, board.Change{Version: d.Version, Stage: &stage.Name}); err != nil {
 				t.Fatalf("%s to %s: %v", id, stage.Label, err)
 			}
 			want, got := content(t, dir, d.Path), content(t, ours, d.Path)

@@ -117,7 +117,7 @@ func (w writer) change(id string, c board.Change) {
 				return
 			}
 			c.Version = d.Version
-			d, err = w.board.Change(id, c)
+			d, err = w.board.Change(w.t.Context(), id, c)
 		}
 		if err == nil {
 			w.stages[id] = d.Stage

@@ -3,6 +3,7 @@
 package projectserver
 
 import (
+	"context"
 	"fmt"
 	"hash/crc32"
 	"log/slog"
@@ -39,7 +40,7 @@ type Board interface {
 	Path() string
 	Read(id string) (*board.Details, error)
 	Writable() bool
-	Change(id string, c board.Change) (*board.Details, error)
+	Change(ctx context.Context, id string, c board.Change) (*board.Details, error)
 	Create(name, body, stage string) (*board.Details, error)
 }
 

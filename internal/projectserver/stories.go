@@ -32,7 +32,8 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 	story := wire.Story{
 		Project: s.Name, StoryID: d.ID, StoryName: d.Name, Stage: &d.Stage, SinceMS: new(unixMS(d.Since)),
 		Blocked: wire.OrNull(d.Blocked), MergeFailure: wire.OrNull(d.MergeFailure), Path: &d.Path, Version: &d.Version,
-		FrontMatter: d.FrontMatter, Body: &d.Body, BodyCut: d.BodyCut, Writable: s.Board.Writable(),
+		FrontMatter: d.FrontMatter, Body: &d.Body, BodyCut: d.BodyCut,
+		Writable: s.Board.Writable() && d.ReadOnly == "",
 		Criteria: wire.OrNull(d.Criteria), Label: d.Label,
 		Tasks: domain.Each(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
 	}
@@ -55,7 +56,7 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	details, err := s.Board.Change(storyID(r), change)
+	details, err := s.Board.Change(r.Context(), storyID(r), change)
 	return s.answer(w, http.StatusOK, details, err)
 }
 
