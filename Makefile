@@ -5,7 +5,7 @@ TOOL := go tool -modfile=internal/tools/tools.mod
 GENERATED := git ls-files 'views/*_templ.go' 'static/*.css' | xargs sha256sum
 export BROWSERSLIST_IGNORE_OLD_DATA := 1 # the browsers we need are named, not looked up
 
-.PHONY: help build run dev generate test test-fast race fuzz stress bench screenshots check release release-test clean
+.PHONY: help build run dev generate test test-fast race fuzz stress bench screenshots check fresh-test release release-test clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -39,17 +39,16 @@ node_modules: package-lock.json
 # vet, staticcheck, tests and what they build ask for the packages in one way, so that each is compiled once.
 FLAGS := CGO_ENABLED=0 GOFLAGS=-tags=nopgxregisterdefaulttypes
 
-# Many tests wait for a process, a deadline or the browser: -p and -parallel let more of them wait at a time than there are
-# processors. Without tables for debuggers the programs are linked in two thirds of the time; make check vets.
+# A line for each package as it ends, what failed, and how many passed.
+GOTESTSUM = $$($(TOOL) -n gotestsum) --format pkgname --format-hide-empty-pkg --hide-summary=skipped --post-run-command internal/tools/tests-ended.sh
+
 test: ## all tests, in the browser too; installs what is missing
 	internal/tools/test-deps.sh
-	$(FLAGS) go test -vet=off -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m ./...
+	CI=true $(FLAGS) $(GOTESTSUM) $(RERUN) --packages ./... -- -vet=off -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m
 
 test-fast: ## the tests that need no browser, no PostgreSQL and little time
-	$(FLAGS) go test -vet=off -short -ldflags='-s -w' -p 4 -parallel 8 ./...
+	$(FLAGS) $(GOTESTSUM) -- -vet=off -short -ldflags='-s -w' -p 4 -parallel 8 ./...
 
-# SQLite, which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that took over
-# half of the time.
 race: ## test-fast of the packages whose goroutines share memory, with the race detector; installs what is missing
 	internal/tools/test-deps.sh
 	CGO_ENABLED=1 go test -race -tags=nopgxregisterdefaulttypes '-gcflags=modernc.org/...=-race=false -d=checkptr=0' \
@@ -85,6 +84,9 @@ check: ## formatting, generated files, vet, other systems, staticcheck, dead cod
 
 release: ## archives, packages, checksums and an SBOM of VERSION for six platforms, below dist/
 	internal/tools/release.sh "$(VERSION)"
+
+fresh-test: ## make test in a clean root by a user who is not root, as after a first clone; needs root
+	internal/tools/fresh-test.sh
 
 release-test: ## makes releases and installs, starts, upgrades, removes and purges them in a clean root; installs what it needs
 	internal/tools/release-test.sh

@@ -153,7 +153,7 @@ func codingAgent(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v: make test or internal/tools/test-deps.sh installs it", err)
+		waittest.Missing(t, err)
 	}
 	return path
 }

@@ -110,6 +110,9 @@ func TestTheSystemdUnitsAreSoundAndHardened(t *testing.T) {
 			if err != nil {
 				return
 			}
+			if _, err := os.Stat("/run/systemd"); err != nil { // without it, as in a container, systemd-analyze verifies nothing
+				return
+			}
 			path := filepath.Join(t.TempDir(), strings.ReplaceAll(name, "@", "@alpha"))
 			if name == "switchyard.service" { // with what is added to it where there are several gateways
 				addition := filepath.Join(path+".d", "database.conf")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -89,10 +88,7 @@ func TestTheCommandCannotReadItsAgentsEnvironment(t *testing.T) {
 	const spy = `cat /proc/$PPID/environ > "$0.parent" 2> "$0.error"; env > "$0.own"; touch "$0.done"; sleep 1000`
 	cmd := switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder-1", "--", "sh", "-c", spy, "DIR/spy")
 	if os.Getuid() == 0 {
-		setpriv, err := exec.LookPath("setpriv")
-		if err != nil {
-			t.Fatal(err)
-		}
+		setpriv := waittest.Program(t, "setpriv")
 		cmd.Path, cmd.Args = setpriv, append([]string{"setpriv", "--bounding-set=-all", "--inh-caps=-all"}, cmd.Args...)
 	}
 	cmd.Env = append(cmd.Env, "SWITCHYARD_TOKEN="+s.token(), "SWITCHYARD_LOGIN_CLIENT_SECRET=canary", "SWITCHYARD_DATABASE=postgres://me:canary@db/", "CI=true")

@@ -26,6 +26,7 @@ func TestThreeAgentsWorkOnABoard(t *testing.T) {
 			count = 12
 		}
 		c := newClaimed(t, on, count)
+		waittest.Program(t, "jq")
 		script, err := filepath.Abs("../../contrib/work-on-stories.sh")
 		if err != nil {
 			t.Fatal(err)
@@ -130,6 +131,7 @@ func (c *claimed) answer(story, prompt, answer string) {
 func TestAKilledAgentGoesOnWithItsStory(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
 		c := newClaimed(t, on, 2)
+		waittest.Program(t, "jq")
 		script, err := filepath.Abs("../../contrib/work-on-stories.sh")
 		if err != nil {
 			t.Fatal(err)

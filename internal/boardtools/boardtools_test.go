@@ -15,6 +15,7 @@ import (
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
 	"switchyard/internal/feed"
+	"switchyard/internal/waittest"
 )
 
 // trees is a directory with boards of the tools' users, which are compared as well.
@@ -53,11 +54,11 @@ func tool(t *testing.T, dir, name string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v: make test or internal/tools/test-deps.sh installs it", err)
+		waittest.Missing(t, err)
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+filepath.Dir(dir), "OPENSPEC_TELEMETRY=0", "DO_NOT_TRACK=1")
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(path)+":"+os.Getenv("PATH"), "HOME="+filepath.Dir(dir), "OPENSPEC_TELEMETRY=0", "DO_NOT_TRACK=1")
 	return cmd
 }
 

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"switchyard/internal/waittest"
 )
 
 const (
@@ -88,7 +90,7 @@ func axe(t testing.TB) string {
 	}
 	source, err := os.ReadFile(filepath.Join(root, "internal/browsertest/node_modules/axe-core/axe.min.js"))
 	if err != nil {
-		t.Fatalf("axe-core is missing (%v): run make test, which installs it", err)
+		waittest.Missing(t, err)
 	}
 	return string(source)
 }

@@ -87,5 +87,5 @@ func executable() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("no browser: install chromium, or name one in CHROMIUM")
+	return "", fmt.Errorf("no browser (chromium, or the one that CHROMIUM names)")
 }

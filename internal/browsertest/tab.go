@@ -13,6 +13,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+
+	"switchyard/internal/waittest"
 )
 
 const (
@@ -44,6 +46,9 @@ func Needed(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs a browser")
+	}
+	if _, err := executable(); err != nil {
+		waittest.Missing(t, err)
 	}
 }
 

@@ -216,6 +216,7 @@ func TestAReadOnlyDirectoryLeavesTheOldFile(t *testing.T) {
 	path := filepath.Join(dir, "file")
 	put(t, path, "old", 0o644)
 	os.Chmod(dir, 0o555)
+	t.Cleanup(func() { os.Chmod(dir, 0o755) }) // so that it can be removed
 	cmd := helper(t, "write", path)
 	if os.Geteuid() == 0 { // root writes anywhere
 		program := filepath.Join(filepath.Dir(dir), "test")
@@ -304,11 +305,13 @@ func TestAKilledHolderFreesTheLock(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	unlock, err := files.TryLock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock()
+	waittest.Until(t, "the lock is free", func() bool {
+		unlock, err := files.TryLock(path)
+		if err == nil {
+			unlock()
+		}
+		return err == nil
+	})
 }
 
 func TestLockedWritersLoseNothing(t *testing.T) {

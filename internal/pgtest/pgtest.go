@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"switchyard/internal/waittest"
 )
 
 // Server is a running PostgreSQL.
@@ -68,6 +70,9 @@ func skipShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs PostgreSQL")
+	}
+	if _, err := binaries(); err != nil {
+		waittest.Missing(t, err)
 	}
 }
 
@@ -251,7 +256,7 @@ func binaries() (string, error) {
 	}
 	path, err := exec.LookPath("postgres")
 	if err != nil {
-		return "", fmt.Errorf("PostgreSQL is missing: run make test, which installs it (%w)", err)
+		return "", fmt.Errorf("PostgreSQL: %w", err)
 	}
 	return filepath.Dir(path), nil
 }

@@ -32,7 +32,7 @@ func program(t *testing.T, path string) string {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		t.Fatalf("%v: make test or internal/tools/test-deps.sh installs it", err)
+		waittest.Missing(t, err)
 	}
 	return path
 }

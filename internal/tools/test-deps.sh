@@ -1,51 +1,50 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Go (axe-core; the tools of boards; coding agents; a browser; PostgreSQL; a C compiler for the race detector) where that is
-# missing and can be installed; says what to install where it cannot.
+# Installs what the tests need beyond Go, git, make and Node (a browser, PostgreSQL, jq, a C compiler for the race detector; axe-core, the
+# tools of boards, coding agents, a mail server) where that is missing and can be installed. Where it cannot, one line says what to
+# install, before anything else is done.
 set -euo pipefail
-
-pages=$(dirname "$0")/../browsertest
-if ! cmp -s "$pages/package-lock.json" "$pages/node_modules/installed"; then
-  npm ci --prefix "$pages" --silent --no-audit --no-fund
-  cp "$pages/package-lock.json" "$pages/node_modules/installed"
-fi
-
-# npm ci refuses where the registry does not have the tools' programs for other systems.
-for tools in "$(dirname "$0")"/../{boardtools,codingagents}; do
-  if ! cmp -s "$tools/package-lock.json" "$tools/node_modules/installed"; then
-    npm install --prefix "$tools" --no-save --silent --no-audit --no-fund
-    cp "$tools/package-lock.json" "$tools/node_modules/installed"
-  fi
-done
-
-receivers=$(dirname "$0")/../receivers
-if ! cmp -s "$receivers/package-lock.json" "$receivers/node_modules/installed"; then
-  npm ci --prefix "$receivers" --silent --no-audit --no-fund
-  cp "$receivers/package-lock.json" "$receivers/node_modules/installed"
-fi
-mailpit=v1.33.1
-if ! grep -qsx "$mailpit" "$receivers/bin/installed"; then
-  GOBIN=$(cd "$receivers" && pwd)/bin go install "github.com/axllent/mailpit@$mailpit"
-  echo "$mailpit" >"$receivers/bin/installed"
-fi
+cd "$(dirname "$0")/.."
 
 missing=()
 browser=
 for name in chromium chromium-browser google-chrome; do
   if command -v "$name" >/dev/null; then browser=$name; break; fi
 done
-[ -n "$browser" ] || missing+=(chromium)
+[ -n "$browser" ] || [ -n "${CHROMIUM-}" ] || missing+=(chromium)
 compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || command -v postgres >/dev/null || missing+=(postgresql)
 command -v gcc >/dev/null || command -v clang >/dev/null || missing+=(gcc libc6-dev)
-[ ${#missing[@]} -gt 0 ] || exit 0
+for tool in curl git jq npm setpriv; do
+  command -v $tool >/dev/null || missing+=("${tool/setpriv/util-linux}")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  root=()
+  [ "$(id -u)" = 0 ] || root=(sudo -n)
+  if ! command -v apt-get >/dev/null || ! "${root[@]}" true 2>/dev/null; then
+    echo "The tests need: ${missing[*]}. Please install them (Debian, Ubuntu: apt-get install ${missing[*]})." >&2
+    exit 1
+  fi
+  echo "Installing for the tests: ${missing[*]}" >&2
+  "${root[@]}" apt-get update -qq
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
 
-root=()
-if [ "$(id -u)" != 0 ]; then
-  if ! sudo -n true 2>/dev/null; then root=(unavailable); else root=(sudo -n); fi
+# npm ci refuses where the registry does not have the tools' programs for other systems.
+for tools in browsertest:ci receivers:ci boardtools:install codingagents:install; do
+  how=${tools#*:} tools=${tools%:*}
+  if ! cmp -s "$tools/package-lock.json" "$tools/node_modules/installed"; then
+    npm "$how" --prefix "$tools" --no-save --loglevel=error --no-audit --no-fund >&2
+    # OpenSpec's tool needs a newer Node than Debian's.
+    if [ "$tools" = boardtools ] && ! node -e 'process.exit(process.versions.node.localeCompare("20.19", "en", {numeric: true}) < 0)'; then
+      system=$(node -p '`${process.platform}-${process.arch}`')
+      npm install --prefix "$tools" --no-save --no-package-lock --loglevel=error --no-audit --no-fund "node-$system@22.23.5" >&2
+      ln -sf "../node-$system/bin/node" "$tools/node_modules/.bin/node"
+    fi
+    cp "$tools/package-lock.json" "$tools/node_modules/installed"
+  fi
+done
+
+mailpit=v1.33.1
+if ! grep -qsx "$mailpit" receivers/bin/installed; then
+  GOBIN=$PWD/receivers/bin go install "github.com/axllent/mailpit@$mailpit"
+  echo "$mailpit" >receivers/bin/installed
 fi
-if [ "${root[*]}" = unavailable ] || ! command -v apt-get >/dev/null; then
-  echo "The tests need: ${missing[*]}. Please install them (Debian, Ubuntu: apt-get install ${missing[*]})." >&2
-  exit 1
-fi
-echo "Installing for the tests: ${missing[*]}" >&2
-"${root[@]}" apt-get update -qq
-DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
