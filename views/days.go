@@ -86,13 +86,15 @@ func dayTitle(day, now time.Time) (name, date string) {
 	return day.Format("Monday"), date
 }
 
+func isFinish(e domain.PastEvent) bool { return e.Finished }
+
 // eventTotals are the numbers of a day's events; cut means that there are older ones of it.
 func eventTotals(events []domain.PastEvent, cut bool) string {
 	if cut {
 		return "the newest " + thousands(len(events))
 	}
 	text := thousands(len(events)) + countWord(len(events), " event", " events")
-	if n := howMany(events, domain.PastEvent.IsFinish); n > 0 {
+	if n := howMany(events, isFinish); n > 0 {
 		text += ", " + thousands(n) + " finished"
 	}
 	return text

@@ -127,7 +127,7 @@ func (p DigestProps) projects() (list []projectDay) {
 	for _, e := range p.Events {
 		day := of(e.Project)
 		day.events = append(day.events, e)
-		if e.IsFinish() {
+		if e.Finished {
 			day.finished = append(day.finished, e)
 		}
 	}
@@ -162,4 +162,4 @@ func (d projectDay) says() string {
 }
 
 // finished is how many stories were finished.
-func (p DigestProps) finished() int { return howMany(p.Events, domain.PastEvent.IsFinish) }
+func (p DigestProps) finished() int { return howMany(p.Events, isFinish) }

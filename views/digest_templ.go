@@ -548,7 +548,7 @@ func Digest(p DigestProps) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = digestMark(e.Event).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = digestMark(e).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -779,7 +779,7 @@ func Digest(p DigestProps) templ.Component {
 	})
 }
 
-func digestMark(e domain.Event) templ.Component {
+func digestMark(e domain.PastEvent) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -801,7 +801,7 @@ func digestMark(e domain.Event) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		switch {
-		case e.IsFinish():
+		case e.Finished:
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 79, "<circle class=\"finished\" cx=\"0\" cy=\"14\" r=\"5.5\"></circle>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -200,7 +200,7 @@ func logRun(run logEntry, l eventList) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		finished := slices.ContainsFunc(run.events, domain.PastEvent.IsFinish)
+		finished := slices.ContainsFunc(run.events, isFinish)
 		var templ_7745c5c3_Var8 = []any{"what", templ.KV("finished", finished)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var8...)
 		if templ_7745c5c3_Err != nil {
@@ -329,7 +329,7 @@ func logLine(past domain.PastEvent, l eventList) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		var templ_7745c5c3_Var15 = []any{"mark signal", string(signal(kind.Signal)), templ.KV("finished", e.IsFinish())}
+		var templ_7745c5c3_Var15 = []any{"mark signal", string(signal(kind.Signal)), templ.KV("finished", past.Finished)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var15...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -473,7 +473,7 @@ func logLine(past domain.PastEvent, l eventList) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		var templ_7745c5c3_Var23 = []any{"what", string(signal(kind.Signal)), templ.KV("finished", e.IsFinish())}
+		var templ_7745c5c3_Var23 = []any{"what", string(signal(kind.Signal)), templ.KV("finished", past.Finished)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var23...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -70,7 +70,7 @@ func ToldFrom(now time.Time) time.Time {
 	return hour.Add(-(ToldHours - 1) * time.Hour)
 }
 
-func (t *EventsTold) CountWindow(events []domain.Event, more bool) {
+func (t *EventsTold) CountWindow(events []domain.Event, more bool, finishes func(domain.Event) bool) {
 	projects, kinds := map[string]*projectCount{}, map[domain.EventType]int{}
 	for _, e := range events {
 		p := projects[e.Project]
@@ -83,7 +83,7 @@ func (t *EventsTold) CountWindow(events []domain.Event, more bool) {
 		case s != domain.SignalNone:
 			p.trouble++
 			p.worst = worse(p.worst, s)
-		case e.IsFinish():
+		case finishes(e):
 			p.finished++
 			kinds[Finished]++
 		case e.Type == domain.StageTransition:

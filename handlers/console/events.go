@@ -128,7 +128,7 @@ func (c *Console) tell(r *http.Request, p views.EventsProps) (told views.EventsT
 	}
 	told.CountHours(recent, p.Now)
 	if p.Filter.From == 0 && p.Filter.To == 0 && p.Filter.Type == "" {
-		told.CountWindow(recent, more)
+		told.CountWindow(recent, more, c.service.Pipelines.Finishes)
 		return told, nil
 	}
 	q.Type, q.Finished = "", false
@@ -136,7 +136,7 @@ func (c *Console) tell(r *http.Request, p views.EventsProps) (told views.EventsT
 		q.From, q.To = p.Filter.From, p.Filter.To
 	}
 	events, more, err := c.service.Events.Newest(r.Context(), q, eventsTold)
-	told.CountWindow(events, more)
+	told.CountWindow(events, more, c.service.Pipelines.Finishes)
 	return told, c.bearUnavailable(err)
 }
 

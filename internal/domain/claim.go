@@ -85,8 +85,9 @@ type StoryChange struct {
 // PastEvent is an event of a story's history. By and Via are "" for what nobody has done through the gateway.
 type PastEvent struct {
 	Event
-	By  string
-	Via Channel
+	By       string
+	Via      Channel
+	Finished bool // it has finished its story
 }
 
 // MarshalJSON encodes the event in the API's form, with by and via, which are null where they are "".

@@ -60,15 +60,6 @@ func (r Record) Details() EventDetails {
 	return d
 }
 
-// IsFinish reports whether a story came from work into a stage whose word says that it is done.
-func (r Record) IsFinish() bool {
-	if r.Type != StageTransition {
-		return false
-	}
-	d := r.Details()
-	return namedDone([]Stage{{Name: d.ToStage}}) == 0 && namedDone([]Stage{{Name: d.FromStage}}) < 0
-}
-
 // Texts returns the strings in the record, except keys, in the order of their keys.
 func (r Record) Texts() []string {
 	var texts []string

@@ -74,8 +74,9 @@ type EventQuery struct {
 	Bytes    int       // of records, after which the page ends; 0 for the maximum
 	Project  string    // only this project's, "" for all
 	Type     EventType // only this type, "" for all
-	Finished bool      // only what finished a story
-	Text     string    // only events whose record or project contains this text, ignoring case; "" for all
+	Finished bool      // only what finished a story, as Finishes says
+	Finishes func(Event) bool
+	Text     string // only events whose record or project contains this text, ignoring case; "" for all
 }
 
 // MaxFilter is the longest text in a filter, in characters.

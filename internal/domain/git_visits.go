@@ -234,6 +234,7 @@ func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []Pa
 			}
 		}
 	}
+	course := NewCourse(board.Board.Layout, board.Stages)
 	own := make([]*PastEvent, len(events))
 	for i := range events {
 		own[i] = &events[i]
@@ -243,7 +244,7 @@ func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []Pa
 			d := EventDetails{StoryID: m.StoryID, StoryName: names[m.StoryID], FromStage: m.From, ToStage: m.To}
 			text, _ := json.Marshal(d) // texts and numbers always encode
 			e := Event{ID: int64(i - len(p.Latest)), Project: board.Project, Record: Record{StageTransition, m.At, text}}
-			events = append(events, PastEvent{e, m.Author, ChannelGit})
+			events = append(events, PastEvent{e, m.Author, ChannelGit, course.FinishedBy(e)})
 		}
 	}
 	slices.SortStableFunc(events, func(a, b PastEvent) int { return a.At.Compare(b.At) })

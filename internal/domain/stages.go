@@ -54,14 +54,6 @@ func DoneStage(stages []Stage) int {
 	return len(stages) - 1
 }
 
-// IsDoneStage reports whether stories are finished in the stage of this name; without stages its word decides.
-func IsDoneStage(stages []Stage, name string) bool {
-	if done := DoneStage(stages); done >= 0 {
-		return stages[done].Name == name
-	}
-	return namedDone([]Stage{{Name: name}}) == 0
-}
-
 func namedDone(stages []Stage) int {
 	return slices.IndexFunc(stages, func(s Stage) bool {
 		return slices.Contains(doneWords, strings.ToLower(stageWord(s.Name)))

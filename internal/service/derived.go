@@ -18,6 +18,7 @@ type derived struct {
 	version  uint64                 // of the visits
 	until    time.Time              // when it must be derived again although nothing has changed
 	stages   []domain.Stage         // of answer, with the times that are known
+	course   domain.Course          // of these
 	text     func() json.RawMessage // of stages, made once when somebody reads it
 	summary  domain.PipelineSummary
 	limits   []time.Duration // how long stories may be in each stage of work
@@ -58,6 +59,7 @@ func derive(
 	default:
 		next.charts = last.charts
 	}
+	next.course = domain.NewCourse(answer.Board.Layout, next.stages)
 	next.summary = domain.Summarize(next.stages)
 	if known {
 		next.summary.Moved = visits.LastMove()

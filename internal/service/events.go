@@ -27,6 +27,7 @@ type Events struct {
 	store   eventStore
 	log     *slog.Logger
 	visits  *Visits
+	boards  *Pipelines
 	news    leaderNews
 	tail    newestTail
 	reached reached
@@ -56,6 +57,7 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 	if err := s.Available(); err != nil {
 		return domain.EventPage{}, err
 	}
+	q.Finishes = s.boards.Finishes
 	if page, ok := s.tail.Load().find(q); ok && !q.ByTime {
 		return page, nil
 	}
@@ -130,12 +132,21 @@ const maxChanges = 5000
 // time only the newest may be known.
 func (s *Events) Caused(ctx context.Context, events []domain.Event) ([]domain.PastEvent, error) {
 	if len(events) == 0 || s.Available() != nil {
-		return domain.History(events, nil), nil
+		return s.past(events, nil), nil
 	}
 	received := func(a, b domain.Event) int { return a.ReceivedAt.Compare(b.ReceivedAt) }
 	from, to := slices.MinFunc(events, received).ReceivedAt, slices.MaxFunc(events, received).ReceivedAt
 	changes, err := s.store.ChangesBetween(ctx, from.Add(-domain.ChangeSeen), to.Add(time.Second), maxChanges)
-	return domain.History(events, changes), err
+	return s.past(events, changes), err
+}
+
+// past says of events who has caused them, and which of them have finished a story.
+func (s *Events) past(events []domain.Event, changes []domain.StoryChange) []domain.PastEvent {
+	past := domain.History(events, changes)
+	for i := range past {
+		past[i].Finished = s.boards.Finishes(past[i].Event)
+	}
+	return past
 }
 
 // pendingRead is a queued read. Its caller waits for stored.

@@ -66,7 +66,7 @@ func (c *flowCount) add(p flowBoard) {
 		return
 	}
 	places := newFlowPlaces(p)
-	for i := places.from; i < places.work; i++ {
+	for i := places.From; i < places.To; i++ {
 		at := slices.Index(c.work, p.Stages[i].Name)
 		if at < 0 {
 			at, c.work = len(c.work), append(c.work, p.Stages[i].Name)
@@ -75,7 +75,7 @@ func (c *flowCount) add(p flowBoard) {
 		places.columns = append(places.columns, at)
 	}
 	started := map[int64]int64{} // those in work
-	for _, stage := range p.Stages[places.from:places.work] {
+	for _, stage := range p.Stages[places.From:places.To] {
 		for i := range stage.Items {
 			started[p.known.open[stage.Items[i].StoryID]] = 0
 		}
@@ -90,7 +90,7 @@ func (c *flowCount) add(p flowBoard) {
 		c.reach(story)
 		for _, v := range rest[:n] {
 			if place := places.of[v.stage]; place >= 0 {
-				c.stay(stageCount{p.known.names[v.stage], places.isWork(place)}, v)
+				c.stay(stageCount{p.known.names[v.stage], places.IsWork(place)}, v)
 			}
 		}
 		if _, inWork := started[rest[0].story]; inWork {
@@ -182,10 +182,10 @@ func (c *flowCount) stay(stage stageCount, v flowVisit) {
 func (c *flowCount) addOpen(p flowBoard, places flowPlaces, started map[int64]int64) {
 	for i := range p.Stages {
 		stage := &p.Stages[i]
-		if i < places.done {
+		if i < places.Done {
 			c.items += len(stage.Items)
 		}
-		if !places.isWork(i) {
+		if !places.IsWork(i) {
 			continue
 		}
 		for at := range stage.Items {

@@ -77,13 +77,12 @@ func newFlowBoard(p *domain.ProjectPipeline, known *flowProject) flowBoard {
 	return flowBoard{&board, known}
 }
 
-// flowPlaces says where the stages of visits are on the board: indexes, -1 for an unknown stage.
+// flowPlaces says where the stages of visits are on the board.
 type flowPlaces struct {
-	of                        []int
-	waiting, from, work, done int // work is the end of the stages of work, which begin with from
-	openSpec                  bool
-	columns                   []int // where the stages of work are among those of all boards
-	reached                   []reach
+	domain.Course
+	of      []int
+	columns []int // where the stages of work are among those of all boards
+	reached []reach
 }
 
 // reach is when a story came further than before: into a stage of work, by its column.
@@ -93,29 +92,11 @@ type reach struct {
 }
 
 func newFlowPlaces(p flowBoard) flowPlaces {
-	places := flowPlaces{
-		waiting: domain.WaitingStage(p.Stages), done: domain.DoneStage(p.Stages),
-		openSpec: p.Board.Layout == domain.LayoutOpenSpec, of: make([]int, len(p.known.names)),
-	}
-	places.from, places.work = domain.WorkStages(p.Stages)
-	for i, name := range p.known.names {
-		places.of[i] = slices.IndexFunc(p.Stages, func(s domain.Stage) bool { return s.Name == name })
-		if places.of[i] < 0 && name != "" {
-			places.of[i] = domain.FormerPlace(p.Stages, name)
-		}
+	places := flowPlaces{Course: domain.NewCourse(p.Board.Layout, p.Stages)}
+	for _, name := range p.known.names {
+		places.of = append(places.of, places.At(name))
 	}
 	return places
-}
-
-func (p flowPlaces) isWork(place int) bool { return place >= p.from && place < p.work }
-
-// finishes reports whether a move from one place to another finishes a story, which may be finished already. The
-// archive of OpenSpec does so for one that came with all its boxes ticked, too, as those of a squashed branch do.
-func (p flowPlaces) finishes(from, to int, already bool) bool {
-	if p.openSpec && to > p.done {
-		return from >= 0 && from < p.done || from == p.done && !already
-	}
-	return from >= 0 && from < p.done && to == p.done
 }
 
 // storyFlow is what the visits of a story tell, in Unix milliseconds; 0 is unknown or not.
@@ -131,11 +112,11 @@ func (p *flowPlaces) follow(visits []flowVisit) (s storyFlow) {
 	p.reached = p.reached[:0]
 	moved := func(at int64, from, to int) {
 		s.firstMove = cmp.Or(s.firstMove, at)
-		if to > p.waiting && s.started == 0 {
+		if to > p.Waiting && s.started == 0 {
 			s.started = at
 		}
-		if p.isWork(to) {
-			column := p.columns[to-p.from]
+		if p.IsWork(to) {
+			column := p.columns[to-p.From]
 			if s.arrived == 0 {
 				s.arrived = at
 			}
@@ -146,9 +127,9 @@ func (p *flowPlaces) follow(visits []flowVisit) (s storyFlow) {
 			}
 		}
 		switch {
-		case p.finishes(from, to, s.finished > 0):
+		case p.Finishes(from, to, s.finished > 0):
 			s.finished = at
-		case to >= 0 && to < p.done:
+		case to >= 0 && to < p.Done:
 			s.finished = 0
 		}
 	}
@@ -157,7 +138,7 @@ func (p *flowPlaces) follow(visits []flowVisit) (s storyFlow) {
 		if v.git && v.from > 0 && (i == 0 || visits[i-1].to != v.from) {
 			moved(v.from, -1, place)
 		}
-		if place >= 0 && place < p.done {
+		if place >= 0 && place < p.Done {
 			s.finished = 0
 		}
 		if v.next > 0 {
@@ -170,6 +151,6 @@ func (p *flowPlaces) follow(visits []flowVisit) (s storyFlow) {
 	}
 	s.reached = p.reached
 	last := visits[len(visits)-1]
-	s.working = last.to == 0 && p.isWork(p.of[last.stage])
+	s.working = last.to == 0 && p.IsWork(p.of[last.stage])
 	return s
 }

@@ -90,6 +90,9 @@ func (s *Pipelines) known(project string) *derived {
 	return s.states[i].known
 }
 
+// Finishes reports whether an event has finished its story, by the board that was last read.
+func (s *Pipelines) Finishes(e domain.Event) bool { return s.known(e.Project).course.FinishedBy(e) }
+
 // Past returns what git knew of a project when its board was last read.
 func (s *Pipelines) Past(project string) domain.Past { return s.known(project).charts.Past }
 

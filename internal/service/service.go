@@ -60,7 +60,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	visits := newVisits(o, projects, news)
 	pipelines := newPipelines(o, projects, visits, news)
 	events := &Events{
-		store: o.Store, log: o.Log, visits: visits, observe: o.Observe,
+		store: o.Store, log: o.Log, visits: visits, boards: pipelines, observe: o.Observe,
 		news: leaderNews{store: o.Store, leader: o.Leadership, unreachable: pipelines.unreachable},
 	}
 	last, err := o.Store.LastEventID(ctx)

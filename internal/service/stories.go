@@ -97,7 +97,7 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	if err != nil {
 		return err
 	}
-	story.History = domain.History(events, changes)
+	story.History = s.events.past(events, changes)
 	if story.Claim, err = s.claims.now(ctx, story.Project, story.ID); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (t *tail) find(q domain.EventQuery) (page domain.EventPage, ok bool) {
 		return page, false
 	}
 	found := func(e domain.Event) (done bool) {
-		if q.Project != "" && e.Project != q.Project || q.Type != "" && e.Type != q.Type || q.Finished && !e.IsFinish() {
+		if q.Project != "" && e.Project != q.Project || q.Type != "" && e.Type != q.Type || q.Finished && !q.Finishes(e) {
 			return false
 		}
 		if len(page.Events) == q.Limit {

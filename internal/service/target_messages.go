@@ -98,7 +98,7 @@ func (m messages) countOf(e domain.Event) string {
 	if e.Type != domain.StageTransition {
 		return string(e.Type)
 	}
-	if domain.IsDoneStage(m.pipelines.known(e.Project).stages, e.Details().ToStage) {
+	if m.pipelines.Finishes(e) {
 		return finishedCount
 	}
 	return movedCount

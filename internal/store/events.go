@@ -117,7 +117,7 @@ func (p *pageReader) between() (condition string, args []any) {
 // add adds an event if it matches. It returns false if the page is full.
 func (p *pageReader) add(e domain.Event) (more bool) {
 	q := p.query
-	if q.Type != "" && e.Type != q.Type || q.Finished && !e.IsFinish() || q.Text != "" && !hasText(e, q.Text) {
+	if q.Type != "" && e.Type != q.Type || q.Finished && !q.Finishes(e) || q.Text != "" && !hasText(e, q.Text) {
 		return true
 	}
 	enough := maxPage
