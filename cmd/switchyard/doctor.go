@@ -32,10 +32,14 @@ func doctorCommand() *cobra.Command {
 		Short: "Check what a gateway needs: addresses, clock, disk, permissions, database, login, bot, targets",
 		Long: "Check what a gateway with this configuration needs, before it is started or while it runs. Each check is a\n" +
 			"line on standard output; what is not set up is good. The exit status is 1 if anything is bad. Nothing is\n" +
-			"changed, and no secret is shown.",
+			"changed, and no secret is shown. For root the settings of the installed service stand where there are no others.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return checkUp(cmd.Context(), cmd.Flags(), cmd.OutOrStdout())
+			environment := os.Getenv
+			if os.Geteuid() == 0 && !cmd.Flags().Changed("data") {
+				environment = asService(environment, "/")
+			}
+			return checkUp(cmd.Context(), cmd.Flags(), environment, cmd.OutOrStdout())
 		},
 	}
 	config.AddFlags(cmd.Flags())
@@ -62,13 +66,13 @@ var checks = []struct {
 
 // checkUp prints a line for each check, and returns an error if any found something bad. If the gateway would not start
 // with its configuration, the line of its addresses says so; the other checks need only what they look at.
-func checkUp(ctx context.Context, flags *pflag.FlagSet, out io.Writer) error {
-	whole, mistake := config.Load(flags, os.Getenv)
+func checkUp(ctx context.Context, flags *pflag.FlagSet, getenv func(string) string, out io.Writer) error {
+	whole, mistake := config.Load(flags, getenv)
 	bad := 0
 	for _, check := range checks {
 		c, err, says := whole, error(nil), ""
 		if mistake != nil {
-			c, err = config.LoadSome(flags, os.Getenv, check.settings...)
+			c, err = config.LoadSome(flags, getenv, check.settings...)
 		}
 		if mistake != nil && check.word == "addresses" {
 			err = fmt.Errorf("the gateway does not start: %w", mistake)

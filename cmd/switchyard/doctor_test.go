@@ -208,3 +208,30 @@ func TestTheDoctorLooksAtASharedDatabase(t *testing.T) {
 		}
 	}
 }
+
+// TestTheDoctorLooksAtTheInstalledService: for root, where nothing else names a data directory, with systemd or without.
+func TestTheDoctorLooksAtTheInstalledService(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	unit := filepath.Join(root, "usr/lib/systemd/system/switchyard.service")
+	if err := os.MkdirAll(filepath.Dir(unit), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(unit, []byte(contrib(t, "contrib/switchyard.service")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	none := func(string) string { return "" }
+	if got := asService(none, root)("SWITCHYARD_DATA"); got != "/var/lib/switchyard" {
+		t.Errorf("the data directory is %q", got)
+	}
+	if got := asService(none, root)("XDG_CONFIG_HOME"); got != "/etc" {
+		t.Errorf("the configuration is below %q", got)
+	}
+	if got := asService(none, t.TempDir())("SWITCHYARD_DATA"); got != "" {
+		t.Errorf("without a service: %q", got)
+	}
+	own := func(key string) string { return map[string]string{"SWITCHYARD_DATA": "/srv"}[key] }
+	if got := asService(own, root)("SWITCHYARD_BOT_CONFIG"); got != "" {
+		t.Errorf("another gateway gets the service's %q", got)
+	}
+}

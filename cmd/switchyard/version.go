@@ -11,7 +11,7 @@ import (
 )
 
 // nextVersion is the release that is being worked on.
-const nextVersion = "0.2.0"
+const nextVersion = "0.3.0"
 
 // The linker sets these: the release that this program is, "" for none, and the commit that it was built from.
 var release, commit string

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 [ "$(id -u)" = 0 ] || { echo "make release-test needs root, for debootstrap and chroot" >&2; exit 1; }
 missing=()
-for tool in lintian rpm debootstrap zip unzip curl; do command -v $tool >/dev/null || missing+=($tool); done
+for tool in lintian rpm debootstrap zip unzip curl jq; do command -v $tool >/dev/null || missing+=($tool); done
 if [ ${#missing[@]} -gt 0 ]; then
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
@@ -23,7 +23,7 @@ fail() { echo "release-test: $*" >&2; exit 1; }
 step() { echo "- $*"; }
 
 step "the same bytes under another umask, time zone and directory"
-old=0.1.9 new=0.2.0
+old=0.2.0 new=0.3.0
 commit=$(git rev-parse HEAD)
 git clone -q . "$work/elsewhere"
 git -C "$work/elsewhere" checkout -q "$commit"
@@ -45,11 +45,17 @@ step "archives"
 tar -C "$work/once" -xf "$dist/switchyard_${new}_linux_$(go env GOARCH).tar.gz"
 unpacked="$work/once/switchyard_${new}_linux_$(go env GOARCH)"
 grep -q "^switchyard $new (${commit:0:12})" <<<"$("$unpacked/switchyard" version)" || fail "$("$unpacked/switchyard" version)"
-for file in LICENSE NOTICE README.md completions/switchyard.bash man/switchyard.1.gz; do [ -s "$unpacked/$file" ] || fail "the archive lacks $file"; done
+for file in LICENSE NOTICE README.md contrib/work-on-stories.sh completions/switchyard.bash man/switchyard.1.gz; do [ -s "$unpacked/$file" ] || fail "the archive lacks $file"; done
 windows=$(unzip -qql "$dist/switchyard_${new}_windows_amd64.zip")
 grep -q 'switchyard\.exe$' <<<"$windows" || fail "the archive for Windows lacks the program"
 ! grep -q '/man/' <<<"$windows" || fail "the archive for Windows has man pages"
-grep -q '"bomFormat": *"CycloneDX"' "$dist/switchyard_${new}_sbom.cdx.json" || fail "no SBOM"
+sbom=$dist/switchyard_${new}_sbom.cdx.json
+[ "$(jq -r .bomFormat "$sbom")" = CycloneDX ] || fail "no SBOM"
+for system in linux darwin windows; do # the modules of every archive's program are in it
+  GOOS=$system CGO_ENABLED=0 go list -deps -tags nethttpomithttp2,nopgxregisterdefaulttypes -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./cmd/switchyard
+done | sort -u >"$work/modules"
+jq -r '.components[].name' "$sbom" | sort -u | comm -23 "$work/modules" - >"$work/lacking"
+[ ! -s "$work/lacking" ] || fail "the SBOM lacks $(tr '\n' ' ' <"$work/lacking")"
 grep -q . "$dist/switchyard_${new}_notes.md" || fail "no notes"
 
 step "lintian and rpm"
@@ -57,7 +63,7 @@ lintian --fail-on error "$dist"/*_amd64.deb "$dist"/*_arm64.deb
 for package in "$dist"/*.rpm; do
   files=$(rpm -qpl "$package")
   for file in /usr/bin/switchyard /usr/lib/systemd/system/switchyard.service /usr/lib/systemd/system/switchyard-project@.service \
-    /etc/switchyard/switchyard.toml /usr/share/man/man1/switchyard.1.gz; do
+    /etc/switchyard/switchyard.toml /usr/share/man/man1/switchyard.1.gz /usr/share/switchyard/work-on-stories.sh; do
     grep -qx "$file" <<<"$files" || fail "$package lacks $file"
   done
   [ "$(rpm -qp --configfiles "$package")" = /etc/switchyard/switchyard.toml ] || fail "$package: $(rpm -qp --configfiles "$package")"
@@ -103,6 +109,9 @@ checkup() { # as docs/install.md does
   chroot --userspec=switchyard:switchyard "$root" /usr/bin/env -i "${settings[@]}" SWITCHYARD_LISTEN=127.0.0.1:$port switchyard doctor >"$work/log" ||
     { cat "$work/log" >&2; fail "the doctor finds something bad"; }
 }
+checkup
+chroot "$root" env SWITCHYARD_LISTEN=127.0.0.1:$port switchyard doctor >"$work/log" || { cat "$work/log" >&2; fail "the doctor as root finds something bad"; }
+grep -q "^disk .* free for /var/lib/switchyard$" "$work/log" || fail "as root the doctor looks elsewhere: $(cat "$work/log")"
 checkup
 grep -q "^addresses .* has this gateway" "$work/log" || fail "$(cat "$work/log")"
 stop

@@ -2,10 +2,10 @@
 # release.sh VERSION makes a release below dist/. Anybody gets the same bytes from the same commit with the Go of contrib/Dockerfile:
 # times are the commit's, and neither umask, time zone, directory nor host name matter.
 set -euo pipefail
-version=${1:?usage: make release VERSION=0.2.0}
-[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || { echo "VERSION must be like 0.2.0 or 0.2.0-rc.1, not $version" >&2; exit 1; }
+version=${1:?usage: make release VERSION=0.3.0}
+[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || { echo "VERSION must be like 0.3.0 or 0.3.0-rc.1, not $version" >&2; exit 1; }
 cd "$(dirname "$0")/../.."
-for tool in gzip zip tar git; do command -v $tool >/dev/null || { echo "make release needs $tool" >&2; exit 1; }; done
+for tool in gzip zip tar git jq; do command -v $tool >/dev/null || { echo "make release needs $tool" >&2; exit 1; }; done
 umask 022
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 commit=$(git rev-parse HEAD)
@@ -39,10 +39,11 @@ archive() { # SYSTEM ARCHITECTURE BINARY
   local name=switchyard_${version}_$1_$2 suffix=''
   local dir=$work/$name
   [ "$1" != windows ] || suffix=.exe
-  mkdir -p "$dir/completions"
+  mkdir -p "$dir/completions" "$dir/contrib"
   install -m 0755 "$3" "$dir/switchyard$suffix"
   install -m 0644 LICENSE NOTICE README.md switchyard.example.toml "$dir"
   install -m 0644 "$work"/completions/* "$dir/completions"
+  install -m 0755 contrib/work-on-stories.sh "$dir/contrib"
   if [ "$1" = windows ]; then
     stamp "$dir"
     (cd "$work" && find "$name" -type f | sort | zip -qX9 "$dist/$name.zip" -@)
@@ -67,6 +68,7 @@ package() { # ARCHITECTURE BINARY
   install -D -m 0644 "$work/completions/switchyard.bash" "$share/bash-completion/completions/switchyard"
   install -D -m 0644 "$work/completions/switchyard.zsh" "$share/zsh/site-functions/_switchyard"
   install -D -m 0644 "$work/completions/switchyard.fish" "$share/fish/vendor_completions.d/switchyard.fish"
+  install -D -m 0755 -t "$share/switchyard" contrib/work-on-stories.sh
   install -D -m 0644 -t "$share/doc/switchyard" README.md NOTICE switchyard.example.toml
   cat >"$share/doc/switchyard/copyright" <<'END'
 Switchyard is licensed under the Apache License 2.0: on Debian, its text is in /usr/share/common-licenses/Apache-2.0.
@@ -89,11 +91,14 @@ for system in linux darwin windows; do
     build $system $architecture "$work/binary"
     archive $system $architecture "$work/binary"
     [ $system != linux ] || package $architecture "$work/binary"
-    [ $system/$architecture != linux/amd64 ] ||
-      tool cyclonedx-gomod bin -json -noserial -notimestamp -version "$version" -output "$dist/switchyard_${version}_sbom.cdx.json" "$work/binary" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+    tool cyclonedx-gomod bin -json -noserial -notimestamp -version "$version" -output "$work/sbom-$system-$architecture.json" "$work/binary" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
     echo "$system/$architecture"
   done
 done
+# One SBOM for all programs: the modules that any of them has.
+jq -s '.[0] + {components: (map(.components) | add | unique_by(."bom-ref")),
+  dependencies: (map(.dependencies) | add | group_by(.ref) | map({ref: .[0].ref, dependsOn: (map(.dependsOn // []) | add | unique)}))}' \
+  "$work"/sbom-*.json >"$dist/switchyard_${version}_sbom.cdx.json"
 (cd "$dist" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
 
 # What needs a key or a registry.
