@@ -110,6 +110,44 @@ func TestMatrixObeysACommandOnce(t *testing.T) {
 	})
 }
 
+// TestMatrixReadsWhatASyncLeftOut: of more messages than a sync has, each command is obeyed once, and what is too old is named.
+func TestMatrixReadsWhatASyncLeftOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, h := joined(t)
+		talk := func(n int) {
+			for range n {
+				h.Say("!ops", bottest.Stranger, "so")
+			}
+		}
+		h.Do(func() { // within one sync
+			h.SayWithin("!ops", bottest.Operator, "switch alpha")
+			for range 60 {
+				h.SayWithin("!ops", bottest.Stranger, "so")
+			}
+		})
+		if got := roomPosts(t, h, "!ops", 1); !strings.Contains(got[0].Body, "now alpha") {
+			t.Errorf("posts %+v", got)
+		}
+		p.kill()
+		h.Say("!ops", bottest.Operator, "switch beta two")
+		talk(60)
+		h.Say("!ops", bottest.Operator, "help")
+		p.start()
+		if got := roomPosts(t, h, "!ops", 3); len(got) != 3 || !strings.Contains(got[1].Body, "now beta two") {
+			t.Errorf("posts %+v", got)
+		}
+		p.kill()
+		h.Say("!ops", bottest.Operator, "switch alpha")
+		talk(1100)
+		h.Say("!ops", bottest.Operator, "help")
+		p.start()
+		if got := roomPosts(t, h, "!ops", 4); len(got) != 4 || p.gateway.Registry().Active != "beta two" || !strings.Contains(p.logs.String(), "older messages were not read") {
+			t.Errorf("active %q, posts %+v, log\n%s", p.gateway.Registry().Active, got, p.logs)
+		}
+	})
+}
+
 // In a new or restored database the ids of events begin again.
 func TestMatrixPostsEverythingFromAnotherDatabase(t *testing.T) {
 	t.Parallel()

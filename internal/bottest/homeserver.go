@@ -161,6 +161,11 @@ func (h *Homeserver) Say(id, user, text string) {
 	h.Event(id, user, "m.room.message", map[string]any{"msgtype": "m.text", "body": text})
 }
 
+// SayWithin is Say for a function that Do calls: all that it says comes at once.
+func (h *Homeserver) SayWithin(id, user, text string) {
+	h.append(id, user, "m.room.message", map[string]any{"msgtype": "m.text", "body": text})
+}
+
 // Event adds an event by user to a room.
 func (h *Homeserver) Event(id, user, kind string, content map[string]any) {
 	h.mu.Lock()
@@ -173,8 +178,9 @@ func (h *Homeserver) Posts(id string) []Post {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var posts []Post
-	for _, event := range h.room(id).messages {
-		if event["sender"] != BotUser {
+	for _, u := range h.updates {
+		event := u.event
+		if u.room != id || event["type"] != "m.room.message" || event["sender"] != BotUser {
 			continue
 		}
 		content := event["content"].(map[string]any)

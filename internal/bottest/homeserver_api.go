@@ -165,7 +165,7 @@ func (h *Homeserver) inRoom(
 		}
 		reply(w, content)
 	case method == http.MethodGet && rest == "messages":
-		room.page(h.t, w, r.URL.Query())
+		h.page(h.t, w, id, r.URL.Query())
 	case method == http.MethodPut && len(parts) == 4 && strings.HasPrefix(rest, "send/m.room.message/") && parts[3] != "":
 		key := device + " " + id + " " + parts[3]
 		event := h.sent[key]

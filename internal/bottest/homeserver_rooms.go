@@ -1,6 +1,8 @@
 package bottest
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -23,7 +25,6 @@ type room struct {
 	muted     bool // the bot must not post
 	members   map[string]bool
 	state     map[string]map[string]any // type of a state event → its content
-	messages  []map[string]any          // events of the type m.room.message, oldest first
 }
 
 // update is part of a sync: an event in a joined room, or a change of the bot's membership.
@@ -63,17 +64,15 @@ func (r *rooms) append(id, user, kind string, content map[string]any) string {
 	event := map[string]any{
 		"type": kind, "event_id": r.nextEvent(), "sender": user, "content": content, "unsigned": map[string]any{"age": 1},
 	}
-	if kind == "m.room.message" {
-		r.room(id).messages = append(r.room(id).messages, event)
-	}
 	r.tell(update{room: id, event: event})
 	return event["event_id"].(string)
 }
 
 func (r *rooms) nextEvent() string { return fmt.Sprintf("$e%d", len(r.updates)) }
 
-// since returns the response to a sync: the current membership of each room, and the events of the joined ones.
-func (r *rooms) since(since int) map[string]any {
+// since returns the response to a sync: the current membership of each room, and the newest events of the joined ones,
+// at most limit of each.
+func (r *rooms) since(since, limit int) map[string]any {
 	join, invite, leave := map[string]any{}, map[string]any{}, map[string]any{}
 	for _, u := range r.updates[since:] {
 		if u.membership != "" || r.room(u.room).members[BotUser] {
@@ -89,13 +88,22 @@ func (r *rooms) since(since int) map[string]any {
 			}}}
 		case u.membership == "" && r.room(u.room).members[BotUser]:
 			delete(leave, u.room)
-			events := []any{}
+			timeline := map[string]any{"events": []any{}}
 			if known, ok := join[u.room].(map[string]any); ok {
-				events = known["timeline"].(map[string]any)["events"].([]any)
+				timeline = known["timeline"].(map[string]any)
 			}
+			events := append(timeline["events"].([]any), u.event)
+			if len(events) > limit {
+				events, timeline["limited"] = events[1:], true
+			}
+			if len(events) == limit {
+				first, _ := events[0].(map[string]any)["event_id"].(string)
+				timeline["prev_batch"] = "s" + strings.TrimPrefix(first, "$e")
+			}
+			timeline["events"] = events
 			join[u.room] = map[string]any{
 				"summary":  map[string]any{"m.joined_member_count": len(r.room(u.room).members)},
-				"timeline": map[string]any{"events": append(events, u.event)},
+				"timeline": timeline,
 			}
 		}
 	}
@@ -115,25 +123,40 @@ func (r *rooms) joined() []string {
 	return joined
 }
 
-// messages returns a page of a room's messages, newest first.
-func (r *room) page(t testing.TB, w http.ResponseWriter, query url.Values) {
+// page returns a page of a room's events, newest first, from one position of syncs back to another.
+func (r *rooms) page(t testing.TB, w http.ResponseWriter, id string, query url.Values) {
 	limit, err := strconv.Atoi(query.Get("limit"))
-	if err != nil || query.Get("dir") != "b" {
+	var filter struct{ Types, Senders []string }
+	if err != nil || query.Get("dir") != "b" || json.Unmarshal([]byte(query.Get("filter")), &filter) != nil {
 		t.Errorf("messages %v", query)
 	}
-	end := len(r.messages)
-	if from := query.Get("from"); from != "" {
-		if end, err = strconv.Atoi(strings.TrimPrefix(from, "t")); err != nil {
-			refuse(w, 400, "M_INVALID_PARAM")
-			return
+	position := func(name string, missing int) int {
+		text := query.Get(name)
+		if text == "" {
+			return missing
+		}
+		at, wrong := strconv.Atoi(strings.TrimPrefix(text, "s"))
+		err = errors.Join(err, wrong)
+		return at
+	}
+	at, to := position("from", len(r.updates)), position("to", 0)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "M_INVALID_PARAM")
+		return
+	}
+	chunk, answer := []any{}, map[string]any{"start": query.Get("from")}
+	for ; at > to && len(chunk) < limit; at-- {
+		u := r.updates[at-1]
+		kind, _ := u.event["type"].(string)
+		sender, _ := u.event["sender"].(string)
+		if u.room == id && u.membership == "" && slices.Contains(filter.Types, kind) &&
+			(filter.Senders == nil || slices.Contains(filter.Senders, sender)) {
+			chunk = append(chunk, u.event)
 		}
 	}
-	first := max(0, end-limit)
-	chunk := slices.Clone(r.messages[first:end])
-	slices.Reverse(chunk)
-	answer := map[string]any{"chunk": chunk, "start": fmt.Sprintf("t%d", end)}
-	if first > 0 {
-		answer["end"] = fmt.Sprintf("t%d", first)
+	if at > to {
+		answer["end"] = fmt.Sprintf("s%d", at)
 	}
+	answer["chunk"] = chunk
 	reply(w, answer)
 }

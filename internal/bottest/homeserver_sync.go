@@ -10,8 +10,11 @@ import (
 
 func (h *Homeserver) sync(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	if filter := query.Get("filter"); !json.Valid([]byte(filter)) {
-		h.t.Errorf("filter %q", filter)
+	var filter struct {
+		Room struct{ Timeline struct{ Limit int } }
+	}
+	if json.Unmarshal([]byte(query.Get("filter")), &filter) != nil || filter.Room.Timeline.Limit == 0 {
+		h.t.Errorf("filter %q", query.Get("filter"))
 	}
 	timeout, err := strconv.Atoi(query.Get("timeout"))
 	if err != nil {
@@ -39,7 +42,7 @@ func (h *Homeserver) sync(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 		changed, news := h.changed, len(h.updates) > since
 		if news || timeout == 0 {
-			reply(w, h.since(since))
+			reply(w, h.since(since, filter.Room.Timeline.Limit))
 			h.mu.Unlock()
 			return
 		}

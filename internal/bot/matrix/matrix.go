@@ -102,9 +102,10 @@ func (c *chat) Posted(ctx context.Context, room, key string) (bool, error) {
 const (
 	// requestEnds is how long a homeserver may still work on a request whose client process was killed.
 	requestEnds = 2 * time.Second
-	// At most historyPages pages of a room's messages are searched, each of historyPage messages.
-	historyPages = 5
-	historyPage  = 100
+	// maxPosted is how many of the bot's messages in a room are searched for one.
+	maxPosted = 500
+	// historyPage is how many messages are read at once.
+	historyPage = 100
 )
 
 // account makes calls to the homeserver within the session, and logs in where that is needed.
@@ -223,31 +224,54 @@ func (a *account) postedKeys(ctx context.Context, room string) (map[string]bool,
 	keys := map[string]bool{}
 	sender, _ := json.Marshal(user) // a string always encodes
 	filter := `{"types":["m.room.message"],"senders":[` + string(sender) + `]}`
+	_, err := a.history(ctx, room, filter, "", "", maxPosted, func(e roomEvent) bool {
+		var content struct {
+			Key string `json:"switchyard.key"`
+		}
+		// A homeserver may ignore the filter.
+		if e.Sender == user && json.Unmarshal(e.Content, &content) == nil && content.Key != "" {
+			keys[content.Key] = true
+		}
+		return true
+	})
+	if asRefusal(err).isRefusedByRoom() {
+		err = nil
+	}
+	return keys, err
+}
+
+// history calls each with at most limit of a room's events, newest first, until that returns false: those between two
+// positions, from the newest one without from and to the oldest one without to. It reports whether there are others.
+func (a *account) history(
+	ctx context.Context, room, filter, from, to string, limit int, each func(roomEvent) bool,
+) (more bool, err error) {
 	query := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(historyPage)}, "filter": {filter}}
-	for range historyPages {
+	for name, position := range map[string]string{"from": from, "to": to} {
+		if position != "" {
+			query.Set(name, position)
+		}
+	}
+	read := 0
+	for range 2 * limit / historyPage { // a page may be empty, since some homeservers filter it last
 		var page struct {
 			Chunk []roomEvent `json:"chunk"`
 			End   string      `json:"end"`
 		}
-		err := a.get(ctx, roomPath(room, "messages"), query, &page)
-		if asRefusal(err).isRefusedByRoom() {
-			return keys, nil
+		if err := a.get(ctx, roomPath(room, "messages"), query, &page); err != nil {
+			return false, err
 		}
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range page.Chunk { // a homeserver may ignore the filter
-			var content struct {
-				Key string `json:"switchyard.key"`
+		for _, e := range page.Chunk {
+			if read == limit {
+				return true, nil
 			}
-			if e.Sender == user && json.Unmarshal(e.Content, &content) == nil && content.Key != "" {
-				keys[content.Key] = true
+			if read++; !each(e) {
+				return false, nil
 			}
 		}
-		if page.End == "" || len(page.Chunk) == 0 {
-			break
+		if page.End == "" {
+			return false, nil
 		}
 		query.Set("from", page.End)
 	}
-	return keys, nil
+	return true, nil
 }

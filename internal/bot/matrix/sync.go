@@ -46,7 +46,11 @@ type joinedRoom struct {
 		Members *int `json:"m.joined_member_count"` // nil if unchanged
 	} `json:"summary"`
 	State    roomEvents `json:"state"`
-	Timeline roomEvents `json:"timeline"`
+	Timeline struct {
+		roomEvents
+		Limited bool   `json:"limited"` // there were others since the last sync, before PrevBatch
+		Before  string `json:"prev_batch"`
+	} `json:"timeline"`
 }
 
 // Receive follows the account's rooms by long polling. The position is stored once everything before it is answered. A
@@ -127,6 +131,14 @@ func (r *receiver) applyRoom(ctx context.Context, room string, joined joinedRoom
 		}
 	}
 	timeline := joined.Timeline.Events
+	if t := joined.Timeline; t.Limited && !r.first && !slices.ContainsFunc(timeline, r.joins) {
+		missed, err := r.missed(ctx, room, t.Before)
+		if err != nil {
+			return err
+		}
+		r.again = r.again || len(missed) > 0 // the homeserver may have gone back further than it was asked to
+		timeline = slices.Concat(missed, timeline)
+	}
 	joins := slices.IndexFunc(timeline, r.joins)
 	for i, e := range slices.Concat(joined.State.Events, timeline) {
 		if !r.isMember(room) {
@@ -140,4 +152,26 @@ func (r *receiver) applyRoom(ctx context.Context, room string, joined joinedRoom
 		}
 	}
 	return nil
+}
+
+// maxMissed is how many messages are read that a sync has left out.
+const maxMissed = 1000
+
+// missed returns what was said in a room between the last sync and the position before, oldest first.
+func (r *receiver) missed(ctx context.Context, room, before string) (found []roomEvent, err error) {
+	rest, err := r.history(ctx, room, `{"types":["m.room.message","m.reaction","m.room.member"]}`, before, r.now().NextBatch,
+		maxMissed, func(e roomEvent) bool {
+			found = append(found, e)
+			return !r.joins(e)
+		})
+	if asRefusal(err).isRefusedByRoom() {
+		r.log.WarnContext(ctx, "bot: messages were missed that the homeserver does not show", "room", room, "error", err)
+		return nil, nil
+	}
+	if rest && len(found) > 0 {
+		r.log.WarnContext(ctx, "bot: older messages were not read", "room", room, "read", len(found),
+			"before", found[len(found)-1].ID)
+	}
+	slices.Reverse(found)
+	return found, err
 }
