@@ -26,6 +26,8 @@
         const worker = await navigator.serviceWorker.register(form.dataset.push)
         await navigator.serviceWorker.ready
         const bytes = Uint8Array.from(atob(key.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0))
+        const old = await worker.pushManager.getSubscription()
+        if (old && new Uint8Array(old.options.applicationServerKey).join() !== bytes.join()) await old.unsubscribe() // of another key
         const subscription = await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes })
         const { endpoint, keys } = subscription.toJSON()
         const brand = navigator.userAgentData?.brands.at(-1)?.brand ?? /Firefox|Safari/.exec(navigator.userAgent)?.[0] ?? 'Browser'

@@ -23,6 +23,10 @@ func TestBrowserIsPushedTo(t *testing.T) {
 	browsertest.AllowNotifications(tab, s.URL)
 	browsertest.Before(tab, fmt.Sprintf(`{
 		const { endpoint, p256dh, auth } = %s
+		PushManager.prototype.getSubscription = async () => ({
+			options: { applicationServerKey: new Uint8Array(65).buffer },
+			unsubscribe: async () => { sessionStorage.ended = 'the one of another key' },
+		})
 		PushManager.prototype.subscribe = async (options) => {
 			sessionStorage.asked = JSON.stringify({ visible: options.userVisibleOnly, key: options.applicationServerKey.length })
 			return { toJSON: () => ({ endpoint, keys: { p256dh, auth } }) }
@@ -34,6 +38,9 @@ func TestBrowserIsPushedTo(t *testing.T) {
 	tab.WaitText("This browser is on.")
 	if asked := browsertest.Eval[string](tab, "sessionStorage.asked"); asked != `{"visible":true,"key":65}` {
 		t.Errorf("subscribed with %s", asked)
+	}
+	if ended := browsertest.Eval[string](tab, "sessionStorage.ended"); ended != "the one of another key" {
+		t.Errorf("ended: %q", ended)
 	}
 	s.asks(domain.Question{Kind: domain.QuestionText, Prompt: "Which <b>table</b>?"})
 	waittest.Until(t, "the question is pushed", service.Got)

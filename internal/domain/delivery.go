@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -65,7 +66,7 @@ func (s Sent) Gone() bool { return s.Err != nil && s.Status == 410 }
 
 // Refused reports whether the receiver refused this very message.
 func (s Sent) Refused() bool {
-	return s.Err != nil && (s.Status == 400 || s.Status == 413 || s.Status == 422)
+	return s.Err != nil && slices.Contains([]int{400, 413, 422, 431}, s.Status)
 }
 
 // retries are the pauses after failed attempts; the last one repeats.

@@ -46,7 +46,7 @@ func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
 	}
 	if o.Messenger == nil {
 		o.Messenger = notify.New(notify.Options{
-			Guard: notify.Guard{Loopback: true}, Push: notify.Push{Keys: db.PushKeys},
+			Guard: notify.Guard{Private: true, Loopback: true}, Push: notify.Push{Keys: db.PushKeys},
 		})
 	}
 	if o.AgentTimeout == 0 {

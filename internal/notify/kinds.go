@@ -130,9 +130,15 @@ func ntfy(u *url.URL) *receiver {
 		if m.Link != "" {
 			header.Set("Click", m.Link)
 		}
-		return []request{{to.String(), header, []byte(m.Text)}}
+		return []request{{to.String(), header, []byte(domain.CutBytes(m.Text, ntfyBytes))}}
 	}}
 }
+
+// The longest texts with their links, in UTF-16 units, and ntfy's in bytes: it takes a longer one for a file.
+const (
+	discordText, telegramText, mattermostText = 2000, 4096, 4000
+	ntfyBytes                                 = 4000
+)
 
 // priorities are those of services by what a message asks for.
 var priorities = map[domain.Signal]struct {
@@ -170,7 +176,7 @@ func discord(u *url.URL) *receiver {
 	to := (&url.URL{Scheme: "https", Host: "discord.com"}).JoinPath("api", "webhooks", id, token)
 	return posts(to, 900, func(m domain.Message) map[string]any {
 		return map[string]any{
-			"content": withLink(markdown(m.Text), m.Link), "flags": 1 << 2, // without previews of links
+			"content": fit(m, discordText, markdown), "flags": 1 << 2, // without previews of links
 			"allowed_mentions": map[string]any{"parse": []string{}},
 		}
 	})
@@ -201,7 +207,7 @@ func mattermost(u *url.URL) *receiver {
 	}
 	to := server(u, "/hooks/"+token)
 	return posts(to, 3000, func(m domain.Message) map[string]any {
-		body := map[string]any{"text": withLink(markdown(m.Text), m.Link)}
+		body := map[string]any{"text": fit(m, mattermostText, markdown)}
 		if channel != "" {
 			body["channel"] = channel
 		}
@@ -224,7 +230,7 @@ func telegram(u *url.URL) *receiver {
 		requests: func(_ *domain.Target, m domain.Message, _ time.Time) (all []request) {
 			for _, chat := range chats {
 				all = append(all, jsonTo(to, map[string]any{
-					"chat_id": chat, "text": withLink(inert(m.Text), m.Link),
+					"chat_id": chat, "text": fit(m, telegramText, inert),
 					"link_preview_options": map[string]bool{"is_disabled": true},
 				}))
 			}

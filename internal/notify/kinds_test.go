@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/notify"
@@ -198,5 +199,33 @@ func TestSeveralRoomsAreNotToldTwice(t *testing.T) {
 	}
 	if got := len(chats); got != 4 || chats[0] != "a" || chats[1] != "b" || chats[2] != "b" || chats[3] != "c" {
 		t.Errorf("%v", chats)
+	}
+}
+
+// TestATextFitsItsServiceOnceItIsEscaped, and keeps its link.
+func TestATextFitsItsServiceOnceItIsEscaped(t *testing.T) {
+	r := newReceiver(t, nil)
+	long := message()
+	long.Text, long.Link = strings.Repeat("*_@😀<&", 5000), "https://yard.example/"+strings.Repeat("x", 470)
+	for url, c := range map[string]struct {
+		field string
+		limit int
+	}{
+		"discord://to-ken@123": {"content", 2000}, "mattermost://chat.example/key": {"text", 4000}, "slack://hook:A-B-C@webhook": {"text", 40000},
+		"telegram://1:a@telegram?chats=a": {"text", 4096}, "pushover://shoutrrr:to-ken@user/": {"message", 2 * 1024}, "ntfy://ntfy.example/topic": {"", 4096},
+	} {
+		if sent := r.Send(t.Context(), target(url), long); sent.Err != nil {
+			t.Fatal(sent.Err)
+		}
+		got := r.last(t)
+		text, units := got.body, len(got.body)
+		if c.field != "" {
+			text, _ = got.field(c.field).(string)
+			units = len(utf16.Encode([]rune(text)))
+		}
+		link, _ := got.field("url").(string)
+		if units > c.limit || units < 500 || !strings.Contains(text+link+got.header.Get("Click"), long.Link) {
+			t.Errorf("%s: %d of %d: %s", url, units, c.limit, text)
+		}
 	}
 }

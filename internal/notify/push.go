@@ -8,7 +8,10 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/mail"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/SherClockHolmes/webpush-go"
@@ -20,8 +23,8 @@ import (
 type Push struct {
 	// Keys returns the gateway's keys; nil if nothing can be pushed.
 	Keys func(ctx context.Context) (domain.PushKeys, error)
-	// Subscriber is an https address at which push services find who sends, "" for none.
-	Subscriber string
+	// PublicURL is the gateway's address, "" if it is not known.
+	PublicURL string
 }
 
 const (
@@ -29,15 +32,15 @@ const (
 	pushSeconds = 24 * 60 * 60
 	// pushTitle and pushText are how much a push message has, in bytes: escaped and encrypted, it must fit into 4 KiB.
 	pushTitle, pushText = 200, 400
-	// maxPush is up to how many bytes a message keeps its link.
+	// maxPush is up to how many bytes a message is encrypted.
 	maxPush = 3800
 )
 
 // checkPush returns Invalid for a subscription to which nothing may be sent.
 func (s *Sender) checkPush(ctx context.Context, d domain.PushDevice) error {
 	u, err := url.Parse(d.Endpoint)
-	if err != nil || len(d.Endpoint) > domain.MaxTargetURL/2 || u.Scheme != "https" && u.Scheme != "http" ||
-		u.Hostname() == "" || u.User != nil {
+	if err != nil || len(d.Endpoint) > domain.MaxTargetURL/2 || u.Hostname() == "" || u.User != nil ||
+		u.Scheme != "https" && (u.Scheme != "http" || !s.pushGuard.Private) {
 		return domain.Errorf(domain.Invalid, "endpoint: must be the https address of a push service")
 	}
 	point, err := decodeKey(d.P256dh)
@@ -50,10 +53,33 @@ func (s *Sender) checkPush(ctx context.Context, d domain.PushDevice) error {
 	if auth, err := decodeKey(d.Auth); err != nil || len(auth) != 16 {
 		return domain.Errorf(domain.Invalid, "keys: auth must be 16 bytes in base64url")
 	}
-	if err := s.guard.checkURL(ctx, u); err != nil {
+	if err := s.pushGuard.checkURL(ctx, u); err != nil {
 		return domain.Errorf(domain.Invalid, "endpoint: %s", strings.TrimPrefix(domain.MessageOf(err), "url: "))
 	}
 	return nil
+}
+
+// privateNames end the names of hosts that only their own network knows.
+var privateNames = []string{
+	"localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "arpa", "test", "example", "invalid",
+}
+
+// subject returns how push services learn who sends: the gateway's address if it is one that they could reach, else a
+// mail address. Apple refuses others.
+func (s *Sender) subject() string {
+	if u, err := url.Parse(s.pushes.PublicURL); err == nil && u.Scheme == "https" {
+		name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+		_, notName := netip.ParseAddr(name)
+		last := strings.LastIndexByte(name, '.')
+		if notName != nil && last > 0 && !slices.Contains(privateNames, name[last+1:]) {
+			return s.pushes.PublicURL
+		}
+	}
+	from, err := mail.ParseAddress(s.mail.SMTPFrom)
+	if err != nil {
+		return "switchyard@example.com"
+	}
+	return from.Address
 }
 
 func decodeKey(text string) ([]byte, error) {
@@ -69,23 +95,22 @@ func (s *Sender) push(ctx context.Context, d domain.PushDevice, m domain.Message
 	if err != nil {
 		return domain.Sent{Err: domain.WrapError(domain.BadGateway, err, "the keys for push services could not be read")}
 	}
-	shown := map[string]string{
-		"title": domain.CutBytes(m.Title, pushTitle), "body": domain.CutBytes(m.Text, pushText), "link": m.Link, "tag": m.ID,
-	}
-	payload, _ := json.Marshal(shown) // strings always encode
-	if len(payload) > maxPush {
-		delete(shown, "link")
-		payload, _ = json.Marshal(shown)
+	shown := map[string]string{"title": domain.CutBytes(m.Title, pushTitle), "link": m.Link, "tag": m.ID}
+	var payload []byte
+	for _, n := range []int{pushText, pushText / 4, 0} {
+		if shown["body"] = domain.CutBytes(m.Text, n); n == 0 {
+			delete(shown, "link")
+		}
+		if payload, _ = json.Marshal(shown); len(payload) <= maxPush { // strings always encode
+			break
+		}
 	}
 	options := &webpush.Options{
-		HTTPClient: pushClient{s}, Subscriber: s.pushes.Subscriber, TTL: pushSeconds, Urgency: webpush.UrgencyNormal,
+		HTTPClient: pushClient{s}, Subscriber: s.subject(), TTL: pushSeconds, Urgency: webpush.UrgencyNormal,
 		VAPIDPublicKey: keys.Public, VAPIDPrivateKey: keys.Private.Reveal(),
 	}
 	if m.Signal == domain.SignalStop {
 		options.Urgency = webpush.UrgencyHigh
-	}
-	if !strings.HasPrefix(options.Subscriber, "https://") {
-		options.Subscriber = "switchyard@example.com" // push services insist on something that looks like an address
 	}
 	to := &webpush.Subscription{Endpoint: d.Endpoint, Keys: webpush.Keys{P256dh: d.P256dh, Auth: d.Auth}}
 	response, err := webpush.SendNotificationWithContext(ctx, payload, to, options)
@@ -100,7 +125,7 @@ func (s *Sender) push(ctx context.Context, d domain.PushDevice, m domain.Message
 		return sent
 	}
 	sent.RetryAfter = pause(response.Header.Get("Retry-After"))
-	sent.Err = domain.Errorf(domain.BadGateway, "%d %s", sent.Status, http.StatusText(sent.Status))
+	sent.Err = domain.Errorf(domain.BadGateway, "the push service did not accept it")
 	if sent.Status == http.StatusNotFound { // as 410: the subscription is over
 		sent.Status = http.StatusGone
 	}
@@ -117,5 +142,5 @@ func (c pushClient) Do(r *http.Request) (*http.Response, error) {
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	r.Header.Set("User-Agent", c.s.agent)
-	return c.s.transport.RoundTrip(r)
+	return c.s.pushTransport.RoundTrip(r)
 }

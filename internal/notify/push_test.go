@@ -17,7 +17,7 @@ func pushing(t testing.TB) (*notify.Sender, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return notify.New(notify.Options{Guard: notify.Guard{Loopback: true}, Push: notify.Push{
+	return notify.New(notify.Options{Guard: notify.Guard{Private: true, Loopback: true}, Push: notify.Push{
 		Keys: func(context.Context) (domain.PushKeys, error) { return keys, nil },
 	}}), keys.Public
 }
@@ -40,8 +40,8 @@ func TestABrowserReadsWhatIsPushedToIt(t *testing.T) {
 	if got["title"] != m.Title || !strings.HasPrefix(got["body"], "waiting \U0001f511") || got["link"] != m.Link || got["tag"] != "id" {
 		t.Errorf("%v", got)
 	}
-	if audience := b.Audience(public); audience != b.URL() {
-		t.Errorf("aud: %s", audience)
+	if audience, subject := b.Claims(public); audience != b.URL() || subject != "mailto:switchyard@example.com" {
+		t.Errorf("aud: %s, sub: %s", audience, subject)
 	}
 	if b.Header().Get("Content-Encoding") != "aes128gcm" || b.Header().Get("Urgency") != "high" || b.Header().Get("Ttl") == "" {
 		t.Errorf("%v", b.Header())
@@ -92,5 +92,55 @@ func TestSubscriptionsAreChecked(t *testing.T) {
 		if _, err := sender.Check(t.Context(), d.Address()); domain.CodeOf(err) != domain.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestAnEndpointIsAPublicOneByHTTPS, also where the gateway listens on loopback: everybody who sees the console may enter one.
+func TestAnEndpointIsAPublicOneByHTTPS(t *testing.T) {
+	b := pushtest.New(t)
+	s := notify.New(notify.Options{Guard: notify.Guard{Loopback: true}, Push: notify.Push{Keys: notify.SomeKeys}})
+	for endpoint, allowed := range map[string]bool{
+		b.URL() + "/": false, strings.Replace(b.URL(), "http:", "https:", 1) + "/": false, "https://10.0.0.1/": false, "https://[::1]/": false,
+		"http://push.example/": false, "https://push.example/": true, "https://8.8.8.8/": true,
+	} {
+		d := b.Device()
+		d.Endpoint = endpoint
+		if _, err := s.Check(t.Context(), d.Address()); (err == nil) != allowed || err != nil && !strings.HasPrefix(domain.MessageOf(err), "endpoint: ") {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+	}
+	d := b.Device()
+	d.Endpoint = strings.Replace(b.URL(), "http://127.0.0.1", "https://localhost", 1)
+	for _, endpoint := range []string{b.Device().Endpoint, d.Endpoint} { // what was stored before, and a name
+		d.Endpoint = endpoint
+		if sent := s.Send(t.Context(), domain.Target{URL: d.Address()}, message()); !strings.Contains(domain.MessageOf(sent.Err), "address not allowed: loopback") || b.Got() {
+			t.Errorf("%s: %+v", endpoint, sent)
+		}
+	}
+}
+
+// TestPushServicesLearnWhoSends: the gateway's address where they could reach it, else a mail address.
+func TestPushServicesLearnWhoSends(t *testing.T) {
+	b := pushtest.New(t)
+	keys, err := notify.SomeKeys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for public, want := range map[string]string{
+		"https://yard.example.org": "https://yard.example.org", "https://yard.example.org:8443": "https://yard.example.org:8443", "": "mailto:y@example.org",
+		"https://yard": "mailto:y@example.org", "https://yard.internal": "mailto:y@example.org", "https://yard.LAN.": "mailto:y@example.org", "https://192.168.0.7": "mailto:y@example.org",
+		"https://[fd12::1]": "mailto:y@example.org", "http://yard.example.org": "mailto:y@example.org",
+	} {
+		s := notify.New(notify.Options{
+			Guard: notify.Guard{Private: true}, Mail: notify.Mail{SMTPFrom: "Yard <y@example.org>"},
+			Push: notify.Push{PublicURL: public, Keys: func(context.Context) (domain.PushKeys, error) { return keys, nil }},
+		})
+		if sent := s.Send(t.Context(), domain.Target{URL: b.Device().Address()}, message()); sent.Err != nil {
+			t.Fatal(sent.Err)
+		}
+		if _, subject := b.Claims(keys.Public); subject != want {
+			t.Errorf("%q: %s, want %s", public, subject, want)
+		}
+		s.Close()
 	}
 }

@@ -47,25 +47,33 @@ type Options struct {
 
 // Sender sends messages. It is safe for concurrent use.
 type Sender struct {
-	guard     Guard
-	mail      Mail
-	pushes    Push
-	agent     string
-	transport *http.Transport
+	guard, pushGuard         Guard
+	mail                     Mail
+	pushes                   Push
+	agent                    string
+	transport, pushTransport *http.Transport
 }
 
 // New returns a Sender; nothing is connected before a message is sent.
 func New(o Options) *Sender {
-	s := &Sender{guard: o.Guard, mail: o.Mail, pushes: o.Push, agent: "switchyard/" + o.Version}
+	// Anybody may enter an endpoint: that the gateway itself is on loopback opens nothing to it.
+	pushGuard := Guard{Private: o.Guard.Private, Loopback: o.Guard.Private}
+	return &Sender{
+		guard: o.Guard, mail: o.Mail, pushes: o.Push, agent: "switchyard/" + o.Version, transport: o.transport(o.Guard),
+		pushGuard: pushGuard, pushTransport: o.transport(pushGuard),
+	}
+}
+
+func (o Options) transport(guard Guard) *http.Transport {
 	dial := func(plain bool) func(ctx context.Context, network, address string) (net.Conn, error) {
 		if o.Dial != nil {
 			return o.Dial
 		}
-		allow := upstream.Control(func(a netip.Addr) string { return s.guard.check(a, plain) })
+		allow := upstream.Control(func(a netip.Addr) string { return guard.check(a, plain) })
 		return (&net.Dialer{Control: allow, Timeout: attemptLimit}).DialContext
 	}
 	secure := dial(false)
-	s.transport = &http.Transport{
+	return &http.Transport{
 		Proxy:       nil,
 		DialContext: dial(true),
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -84,11 +92,13 @@ func New(o Options) *Sender {
 		MaxIdleConnsPerHost: 2, MaxIdleConns: 200, IdleConnTimeout: 30 * time.Second,
 		MaxResponseHeaderBytes: maxAnswer, DisableCompression: true,
 	}
-	return s
 }
 
 // Close closes idle connections.
-func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+func (s *Sender) Close() {
+	s.transport.CloseIdleConnections()
+	s.pushTransport.CloseIdleConnections()
+}
 
 // Describe returns an event as one line of plain text, as the chat bot does.
 func (s *Sender) Describe(e domain.Event, words domain.StageWords) string {

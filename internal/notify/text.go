@@ -4,6 +4,8 @@ import (
 	"mime"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"switchyard/internal/bot"
 	"switchyard/internal/domain"
@@ -57,6 +59,18 @@ func markdown(text string) string {
 		first = r == '\n'
 	}
 	return b.String()
+}
+
+// fit returns a message's text, escaped, and its link. It cuts the text where both are longer than limit.
+func fit(m domain.Message, limit int, escape func(string) string) string {
+	for n := min(limit, utf8.RuneCountInString(m.Text)); ; {
+		text := withLink(escape(domain.Cut(m.Text, n)), m.Link)
+		over := len(utf16.Encode([]rune(text))) - limit
+		if over <= 0 || n <= 1 {
+			return text
+		}
+		n = max(1, n-over)
+	}
 }
 
 func withLink(text, link string) string {

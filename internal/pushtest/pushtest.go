@@ -157,9 +157,9 @@ func Decrypt(key *ecdh.PrivateKey, auth, body []byte) (string, error) {
 	return strings.TrimRight(string(text), "\x00\x02"), err
 }
 
-// Audience checks the token of the last request (RFC 8292), which must be signed by the key, and returns whom it is
-// for.
-func (b *Browser) Audience(public string) string {
+// Claims returns for whom the token of the last request is and who sends it. It fails unless the token is signed by the
+// key public.
+func (b *Browser) Claims(public string) (audience, subject string) {
 	b.Helper()
 	var token, key string
 	for part := range strings.SplitSeq(strings.TrimPrefix(b.Header().Get("Authorization"), "vapid "), ", ") {
@@ -194,5 +194,5 @@ func (b *Browser) Audience(public string) string {
 	if err := json.Unmarshal(decode(parts[1]), &claims); err != nil {
 		b.Fatal(err)
 	}
-	return claims.Aud
+	return claims.Aud, claims.Sub
 }

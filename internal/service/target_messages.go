@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -34,6 +35,9 @@ func alertsID(upto int64, at time.Time) string {
 	return digestID(upto) + "_" + strconv.FormatInt(at.UnixMilli(), 10)
 }
 
+// maxKey is how long an alert's key is in an id, in bytes: ids are headers, which proxies limit.
+const maxKey = 64
+
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // dated returns a time of a project server's as JSON can have it: of years after 9999 the other time.
@@ -46,7 +50,8 @@ func dated(at, instead time.Time) time.Time {
 
 func (m messages) event(t *domain.Target, e domain.Event) domain.Message {
 	kind, d, words := e.Type.Kind(), e.Details(), domain.StageWords(m.pipelines.StageWord)
-	path := "/projects/" + url.PathEscape(e.Project)
+	project := "/projects/" + url.PathEscape(e.Project)
+	path := project
 	if d.StoryID != "" {
 		path += "/stories/" + url.PathEscape(d.StoryID)
 	}
@@ -54,17 +59,21 @@ func (m messages) event(t *domain.Target, e domain.Event) domain.Message {
 		ID: m.id(t, strconv.FormatInt(e.ID, 10)), Type: string(e.Type), At: dated(e.At, e.ReceivedAt),
 		Data:  e.AppendJSON(nil),
 		Title: e.Project + ": " + words.Says(e, d), Text: m.messenger.Describe(e, words),
-		Link: m.link(path), Signal: kind.Signal,
+		Link: m.link(path, project), Signal: kind.Signal,
 	}
 }
 
 func (m messages) alert(t *domain.Target, a domain.Alert) domain.Message {
 	data, _ := json.Marshal(wire.NewAlert(a)) // texts and numbers always encode
+	key := a.Key()
+	if len(key) > maxKey {
+		key = fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:32]
+	}
 	return domain.Message{
-		ID:   m.id(t, a.Key(), strconv.FormatInt(a.Since.UnixMilli(), 10)),
+		ID:   m.id(t, key, strconv.FormatInt(a.Since.UnixMilli(), 10)),
 		Type: "alert." + string(a.Kind), At: dated(a.Since, clock.Now()), Data: data,
 		Title: cmp.Or(a.Project, "Switchyard") + ": " + a.Kind.Word(),
-		Text:  oneLine(a.Text()), Link: m.link(a.Link()), Signal: a.Kind.Signal(),
+		Text:  oneLine(a.Text()), Link: m.link(a.Link(), "/projects/"+url.PathEscape(a.Project)), Signal: a.Kind.Signal(),
 	}
 }
 

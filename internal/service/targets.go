@@ -209,12 +209,18 @@ func (s *Targets) Run(ctx context.Context) error {
 	return nil
 }
 
-// link returns the address of a page for people, "" if the gateway's own is not known.
-func (s *Targets) link(path string) string {
-	if s.publicURL == "" {
-		return ""
+// maxLink is the longest address that is sent, in bytes: services have limits, the lowest one 512.
+const maxLink = 500
+
+// link returns the address of the first of these pages for people that is short enough, "" if there is none or the
+// gateway's own is not known.
+func (s *Targets) link(paths ...string) string {
+	for _, path := range paths {
+		if s.publicURL != "" && len(s.publicURL)+len(path) <= maxLink {
+			return s.publicURL + path
+		}
 	}
-	return s.publicURL + path
+	return ""
 }
 
 func (s *Targets) failing() (found []domain.Alert) {
