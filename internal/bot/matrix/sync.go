@@ -159,11 +159,11 @@ const maxMissed = 1000
 
 // missed returns what was said in a room between the last sync and the position before, oldest first.
 func (r *receiver) missed(ctx context.Context, room, before string) (found []roomEvent, err error) {
-	rest, err := r.history(ctx, room, `{"types":["m.room.message","m.reaction","m.room.member"]}`, before, r.now().NextBatch,
-		maxMissed, func(e roomEvent) bool {
-			found = append(found, e)
-			return !r.joins(e)
-		})
+	const filter = `{"types":["m.room.message","m.reaction","m.room.member"]}`
+	rest, err := r.history(ctx, room, filter, before, r.now().NextBatch, maxMissed, func(e roomEvent) bool {
+		found = append(found, e)
+		return !r.joins(e)
+	})
 	if asRefusal(err).isRefusedByRoom() {
 		r.log.WarnContext(ctx, "bot: messages were missed that the homeserver does not show", "room", room, "error", err)
 		return nil, nil
