@@ -99,7 +99,7 @@ func sessionKey(dir string) ([]byte, error) {
 	if err := files.Tidy(path, true); err != nil {
 		return nil, err
 	}
-	text, err := files.Read(path)
+	text, err := files.Read(path, files.Small)
 	if errors.Is(err, fs.ErrNotExist) {
 		key := make([]byte, sessionKeySize)
 		rand.Read(key) // never fails

@@ -54,7 +54,7 @@ func (f *stateFile) load() error {
 	if err := files.Tidy(f.path, true); err != nil {
 		return err
 	}
-	data, err := files.Read(f.path)
+	data, err := files.Read(f.path, files.Small)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

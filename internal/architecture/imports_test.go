@@ -44,6 +44,7 @@ var layers = []string{
 	"internal/gitlog",
 	"internal/board",
 	"internal/feed",
+	"internal/git",
 	"internal/config",
 	"internal/botfile",
 	"internal/files",
@@ -60,7 +61,7 @@ var layers = []string{
 }
 
 // testSupport are packages for tests and measurements only.
-var testSupport = []string{"internal/architecture", "internal/bench", "internal/boardtools", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/generate", "internal/logintest", "internal/pgtest", "internal/pushtest", "internal/receivers", "internal/screenshots", "internal/signintest", "internal/store/storetest", "internal/stress", "internal/waittest"}
+var testSupport = []string{"internal/architecture", "internal/bench", "internal/boardtools", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/generate", "internal/gittest", "internal/logintest", "internal/pgtest", "internal/pushtest", "internal/receivers", "internal/screenshots", "internal/signintest", "internal/store/storetest", "internal/stress", "internal/waittest"}
 
 // mustNotKnow lists forbidden imports: our packages by their path in the module, others by a prefix of their import path.
 var mustNotKnow = map[string][]string{
@@ -86,6 +87,7 @@ var mustNotKnow = map[string][]string{
 	"internal/notify":         {"internal/service", "internal/store", "internal/poll", "internal/bot/slack", "internal/bot/matrix", "database/sql"},
 	"internal/agentrun":       {"internal/poll", "internal/bot", "internal/board", "internal/store", "database/sql"},
 	"internal/board":          {"internal/store", "net/http"},
+	"internal/git":            {"internal/domain", "internal/wire", "net/http"},
 	"internal/gitlog":         {"internal/store", "net/http"},
 	"internal/feed":           {"internal/board", "internal/store", "net/http"},
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -94,18 +96,34 @@ func writeTemp(dir *os.File, content []byte, like *storyFile) (name string, err 
 
 // sweepTemp removes the temporary files that a killed process has left in the stages of dir.
 func sweepTemp(dir string) error {
-	root, err := os.OpenRoot(dir) // a stage may be a symbolic link to elsewhere
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	names, err := fs.Glob(root.FS(), "*/"+tempPrefix+"*"+tempSuffix)
-	for _, name := range names {
-		if removeErr := root.Remove(name); !errors.Is(removeErr, fs.ErrNotExist) {
-			err = errors.Join(err, removeErr)
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if isStage(entry) {
+			err = errors.Join(err, sweepStage(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return err
+}
+
+func sweepStage(path string) error {
+	stage, err := openStage(path) // no pipe, nor a link to elsewhere, that has replaced it meanwhile
+	if err != nil {
+		return err
+	}
+	defer stage.Close()
+	names, err := stage.Readdirnames(-1)
+	for _, name := range names {
+		if isTemp(name) {
+			if removeErr := removeAt(stage, name); !errors.Is(removeErr, fs.ErrNotExist) {
+				err = errors.Join(err, removeErr)
+			}
+		}
+	}
+	return err
+}
+
+func isTemp(name string) bool {
+	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
 }
 
 // put replaces the file's content and moves it from dir to target, which may be the same. It fails if the file is no

@@ -30,7 +30,7 @@ func openNotes(state, board, layout string) (notes, error) {
 	}
 	sum := sha256.Sum256([]byte(board + "\x00" + layout))
 	n.path = filepath.Join(state, hex.EncodeToString(sum[:12])+".json")
-	text, err := files.Read(n.path)
+	text, err := files.Read(n.path, files.Large)
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
 	}

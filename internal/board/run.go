@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"switchyard/internal/git"
 )
 
 // When to scan again. A scan of 100 items takes a fraction of a millisecond, one of 10,000 about 10 ms.
@@ -51,7 +49,7 @@ func (b *Board) Run(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 			began := time.Now()
-			if !gitIsAtWork(b.dir) {
+			if tree, found := git.Find(b.dir); !found || !tree.IsBusy() {
 				gitSince = time.Time{}
 			} else if gitSince.IsZero() {
 				gitSince = began
@@ -169,32 +167,3 @@ const (
 	gitPatience = 10 * time.Second
 	gitPoll     = 10 * time.Millisecond
 )
-
-// gitIsAtWork reports whether git is changing the work tree that dir is in, if it is in one.
-func gitIsAtWork(dir string) bool {
-	dir, err := filepath.Abs(dir)
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		return false
-	}
-	git := filepath.Join(dir, ".git")
-	for _, err := os.Lstat(git); err != nil; _, err = os.Lstat(git) {
-		if dir == filepath.Dir(dir) {
-			return false
-		}
-		dir = filepath.Dir(dir)
-		git = filepath.Join(dir, ".git")
-	}
-	if text, err := os.ReadFile(git); err == nil { // of a worktree or a submodule
-		git = strings.TrimSpace(strings.TrimPrefix(string(text), "gitdir:"))
-		if !filepath.IsAbs(git) {
-			git = filepath.Join(dir, git)
-		}
-	}
-	return slices.ContainsFunc([]string{"index.lock", "rebase-merge", "rebase-apply"}, func(name string) bool {
-		_, err := os.Lstat(filepath.Join(git, name))
-		return err == nil
-	})
-}

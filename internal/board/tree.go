@@ -186,7 +186,7 @@ func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity
 			switch {
 			case len(files) >= maxFiles:
 				return errors.New("the board has more than 200,000 files")
-			case strings.HasPrefix(entry.Name(), tempPrefix) && strings.HasSuffix(entry.Name(), tempSuffix):
+			case isTemp(entry.Name()):
 				t.temps = append(t.temps, child)
 			case entry.IsDir() && rules.descend != nil && rules.descend(child):
 				below = append(below, child)

@@ -39,7 +39,7 @@ func (c *Config) readSecret(
 // ReadTokenFile returns the token in the file at path, and a warning when other users can read that file. An error
 // names the file.
 func ReadTokenFile(path string, getenv func(string) string) (token domain.Secret, warnings []string, err error) {
-	data, info, err := files.ReadInfo(path)
+	data, info, err := files.ReadInfo(path, files.Small)
 	if err != nil {
 		return "", nil, err
 	}
@@ -71,7 +71,7 @@ func (c *Config) readMail(last map[string]given, getenv func(string) string) err
 		return nil
 	}
 	from := last["notifications.smtp_password_file"]
-	data, info, err := files.ReadInfo(n.smtpPasswordFile)
+	data, info, err := files.ReadInfo(n.smtpPasswordFile, files.Small)
 	if err != nil {
 		return from.fail(err)
 	}

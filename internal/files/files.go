@@ -1,5 +1,5 @@
-// Package files writes small private files atomically, so that a crash leaves either the old or the new content, and
-// locks them between processes. It knows nothing about their content.
+// Package files reads small files, and writes private ones atomically, so that a crash leaves either the old or the new
+// content, and locks them between processes. It knows nothing about their content.
 package files
 
 import (
@@ -175,20 +175,48 @@ func resolve(path string) (string, error) {
 
 var errNotRegular = errors.New("is not a regular file")
 
-// Read returns the content of the regular file at path. Anything else is an error, without waiting: a pipe may never
-// have a writer, and a device may never end.
-func Read(path string) ([]byte, error) {
-	data, _, err := ReadInfo(path)
+// Limits of Read, in bytes: of files in which people or programs write a few lines, and of what Switchyard writes.
+const (
+	Small = 64 << 10
+	Large = 16 << 20
+)
+
+// Read returns the content of the regular file at path, which has at most so many bytes. Anything else is an error,
+// without waiting: a pipe may never have a writer, and a device may never end.
+func Read(path string, most int64) ([]byte, error) {
+	data, _, err := ReadInfo(path, most)
 	return data, err
 }
 
 // ReadInfo is Read, and also returns information about the file.
-func ReadInfo(path string) ([]byte, fs.FileInfo, error) {
-	f, err := openRead(path)
+func ReadInfo(path string, most int64) ([]byte, fs.FileInfo, error) {
+	f, info, err := openRegular(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
+	if info.Size() > most {
+		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EFBIG}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	return data, info, err
+}
+
+// ReadEnd is Read of a file of any size, but of its end only.
+func ReadEnd(path string, most int64) ([]byte, error) {
+	f, info, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-most), most))
+}
+
+func openRegular(path string) (*os.File, fs.FileInfo, error) {
+	f, err := openRead(path)
+	if err != nil {
+		return nil, nil, err
+	}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
@@ -198,8 +226,8 @@ func ReadInfo(path string) ([]byte, fs.FileInfo, error) {
 		err = &fs.PathError{Op: "read", Path: path, Err: errNotRegular}
 	}
 	if err != nil {
+		f.Close()
 		return nil, nil, err
 	}
-	data, err := io.ReadAll(f)
-	return data, info, err
+	return f, info, nil
 }

@@ -365,16 +365,22 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, link} {
-		if data, err := files.Read(path); string(data) != "text" || err != nil {
+		if data, err := files.Read(path, files.Small); string(data) != "text" || err != nil {
 			t.Errorf("%s: %q, %v", path, data, err)
 		}
 	}
 	for path, want := range map[string]string{pipe: "is not a regular file", "/dev/zero": "is not a regular file", dir: "is a directory"} {
-		if _, err := files.Read(path); err == nil || !strings.Contains(err.Error(), path+": "+want) {
+		if _, err := files.Read(path, files.Small); err == nil || !strings.Contains(err.Error(), path+": "+want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
-	if _, err := files.Read(file + "2"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := files.Read(file, 3); !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("a file of four bytes, of which three are allowed: %v", err)
+	}
+	if data, err := files.ReadEnd(file, 3); string(data) != "ext" || err != nil {
+		t.Errorf("its end: %q, %v", data, err)
+	}
+	if _, err := files.Read(file+"2", files.Small); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,4 +81,10 @@ func SyncDir(dir string) error {
 // OthersMay reports whether anybody but the owner has one of these permissions (4 to read, 2 to write) on a file.
 func OthersMay(info fs.FileInfo, what fs.FileMode) bool {
 	return info.Mode().Perm()&(what<<3|what) != 0
+}
+
+// IsOurs reports whether a file belongs to who runs this process, or to whom another one belongs.
+func IsOurs(info, like fs.FileInfo) bool {
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	return int(owner) == os.Geteuid() || owner == like.Sys().(*syscall.Stat_t).Uid
 }

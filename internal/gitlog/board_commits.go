@@ -4,22 +4,22 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"os/exec"
 	"path"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
+	"switchyard/internal/git"
 	"switchyard/internal/wire"
 )
+
+// repository is one with the board in it.
+type repository struct {
+	git.Repository
+	tree git.Tree
+}
 
 type boardCommit struct {
 	hash, author string
@@ -37,7 +37,7 @@ type changedFile struct {
 func (r repository) boardCommits(
 	ctx context.Context, head string, since time.Time, paths []string,
 ) (commits []boardCommit, err error) {
-	shallow, err := r.shallow(ctx)
+	shallow, err := r.tree.Shallow()
 	if err != nil {
 		return nil, err
 	}
@@ -45,14 +45,14 @@ func (r repository) boardCommits(
 	if err != nil || len(hashes) == 0 {
 		return nil, err
 	}
-	args := []string{ // git prints each commit as it reads it: a time limit cuts the oldest
+	args := []string{
 		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--relative", "--stdin", "--no-walk=unsorted",
-		"--no-color", "--encoding=UTF-8", "--ignore-submodules=all", "--format=%x01%H%x00%an%x00%at", "--",
+		"--format=%x01%H%x00%an%x00%at", "--",
 	}
 	changes := 0
-	err = r.stream(ctx, strings.NewReader(strings.Join(hashes, "\n")+"\n"), func(out *bufio.Reader) (err error) {
+	err = r.Stream(ctx, strings.NewReader(strings.Join(hashes, "\n")+"\n"), func(out *bufio.Reader) (err error) {
 		token := func() string {
-			record, failed := readRecord(out, 0)
+			record, failed := git.ReadRecord(out, 0)
 			err = cmp.Or(err, failed)
 			return strings.TrimPrefix(string(record), "\n")
 		}
@@ -64,7 +64,7 @@ func (r repository) boardCommits(
 					commits = commits[:last]
 				}
 				if len(commits) == maxBoardCommits {
-					return errEnough
+					return git.ErrEnough
 				}
 				commits = append(commits, boardCommit{hash, limit([]byte(author)), time.Unix(seconds, 0), nil})
 				continue
@@ -80,7 +80,7 @@ func (r repository) boardCommits(
 			}
 		}
 		if changes >= maxChanges {
-			return errEnough
+			return git.ErrEnough
 		}
 		return err
 	}, append(args, paths...)...)
@@ -94,7 +94,7 @@ func (r repository) boardCommits(
 // would with git's --since, since a clock may have been wrong; maxOld of them in a row do.
 func (r repository) since(ctx context.Context, head string, since time.Time) (hashes []string, err error) {
 	old := 0
-	err = r.records(ctx, nil, '\n', func(line []byte) error {
+	err = r.Records(ctx, nil, '\n', func(line []byte) error {
 		date, hash, _ := strings.Cut(string(line), " ")
 		if seconds, _ := strconv.ParseInt(date, 10, 64); seconds < since.Unix() {
 			old++
@@ -102,7 +102,7 @@ func (r repository) since(ctx context.Context, head string, since time.Time) (ha
 			hashes, old = append(hashes, hash), 0
 		}
 		if old == maxOld || len(hashes) == maxCommits {
-			return errEnough
+			return git.ErrEnough
 		}
 		return nil
 	}, "rev-list", "--timestamp", "--no-merges", head)
@@ -111,7 +111,7 @@ func (r repository) since(ctx context.Context, head string, since time.Time) (ha
 
 // withoutExit forgives git's end after it has found something: the repository lacks what was before, as some clones do.
 func withoutExit(err error, found bool) error {
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && found {
+	if git.Exit(err) != 0 && found {
 		return nil
 	}
 	return err
@@ -132,76 +132,17 @@ func blob(mode, id string) string {
 func (r repository) files(ctx context.Context, head string, paths []string) (files map[string]string, err error) {
 	files = map[string]string{}
 	read := 0
-	err = r.records(ctx, nil, 0, func(entry []byte) error {
+	err = r.Records(ctx, nil, 0, func(entry []byte) error {
 		about, path, _ := strings.Cut(string(entry), "\t") // mode type id, a tab, path
 		if fields := strings.Fields(about); len(fields) == 3 {
 			files[path] = blob(fields[0], fields[2])
 		}
 		if read += weight(path); read >= maxChanges {
-			return errEnough
+			return git.ErrEnough
 		}
 		return nil
 	}, append([]string{"ls-tree", "-r", "-z", head, "--"}, paths...)...)
 	return files, err
-}
-
-// shallow returns the commits that a shallow clone has without their parents.
-func (r repository) shallow(ctx context.Context) (commits map[string]bool, err error) {
-	path, err := r.output(ctx, "rev-parse", "--git-path", "shallow")
-	if err != nil {
-		return nil, err
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(r.dir, path)
-	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	commits = map[string]bool{}
-	for hash := range strings.FieldsSeq(string(text)) {
-		commits[hash] = true
-	}
-	return commits, err
-}
-
-// blobs calls use with a function that reads blobs. It returns nil for one that is missing or too large.
-func (r repository) blobs(ctx context.Context, use func(read func(id string) []byte)) error {
-	input, ask := io.Pipe()
-	defer input.Close()
-	return r.stream(ctx, input, func(out *bufio.Reader) (err error) {
-		defer ask.Close()
-		use(func(id string) (content []byte) {
-			if err == nil {
-				content, err = readBlob(out, ask, id)
-			}
-			return content
-		})
-		return err
-	}, "cat-file", "--batch")
-}
-
-func readBlob(out *bufio.Reader, ask io.Writer, id string) (content []byte, err error) {
-	if _, err := fmt.Fprintln(ask, id); err != nil {
-		return nil, err
-	}
-	header, err := readRecord(out, '\n')
-	if header == nil {
-		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
-	}
-	fields := strings.Fields(string(header)) // id type size
-	if len(fields) != 3 {                    // it is missing
-		return nil, nil
-	}
-	size, _ := strconv.ParseInt(fields[2], 10, 64)
-	if size <= maxBlob {
-		content = make([]byte, size)
-		_, err = io.ReadFull(out, content)
-	} else {
-		_, err = io.CopyN(io.Discard, out, size)
-	}
-	_, skipped := out.Discard(1)
-	return content, cmp.Or(err, skipped)
 }
 
 func (r repository) moves(
@@ -216,7 +157,7 @@ func (r repository) moves(
 		return nil, err
 	}
 	did := make([][]move, len(commits))
-	err = r.blobs(ctx, func(read func(id string) []byte) {
+	err = r.Blobs(ctx, func(read func(id string) []byte) {
 		t := tree{past: past, files: files, dirs: map[string]int{}, blob: read, known: map[string]map[string]string{}}
 		for name, id := range files {
 			if id != "" {
@@ -232,6 +173,9 @@ func (r repository) moves(
 			}
 		}
 	})
+	if ctx.Err() != nil {
+		err = git.ErrCutOff
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
 	"switchyard/internal/gitlog"
+	"switchyard/internal/gittest"
 	"switchyard/internal/waittest"
 )
 
@@ -248,29 +249,28 @@ func TestAShallowCloneHasTheCommitsThatItHas(t *testing.T) {
 	p.expect("7_login", "7_login: three; 7_login: two")
 }
 
-// Programs named in a repository's configuration are not run.
+// Programs named in a repository's configuration are not run, nor are files read that it names.
 func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
 	p := newProject(t, "7_login")
-	p.write(".gitattributes", "* diff=evil filter=evil\n")
+	p.write("work/1_backlog/7_login.md", "x")
 	p.commit("7_login: one", 1)
-	mark := filepath.Join(t.TempDir(), "was_run")
-	for _, key := range []string{
-		"core.fsmonitor", "core.pager", "pager.log", "diff.external", "diff.evil.textconv", "diff.evil.command", "gpg.program",
-		"core.sshCommand", "filter.evil.clean", "filter.evil.smudge", "core.alternateRefsCommand", "core.editor", "core.askPass",
-	} {
-		p.git("config", key, "touch "+mark+"; cat")
-	}
-	p.git("config", "log.showSignature", "true")
-	hook := filepath.Join(p.dir, ".git", "hooks", "post-index-change")
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\ntouch "+mark+"\n"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	p.git("switch", "-qc", "side")
+	p.write("both", "theirs")
+	p.commit("7_login: two", 2)
+	p.git("switch", "-q", "main")
+	p.write("both", "ours")
+	p.commit("7_login: three", 3)
+	p.git("merge", "-q", "-s", "ours", "side", "-m", "7_login: merged")
+	p.onLayout("work", "")
+	gittest.Traps(t, p.dir)
 	p.run()
-	p.expect("7_login", "7_login: one")
-	if c := p.log.Commits("7_login")[0]; c.Files != 3 {
-		t.Errorf("%+v", c)
+	waittest.Until(t, "its commits", func() bool { return len(p.log.Commits("7_login")) == 4 && p.log.Moves().Complete })
+	for _, c := range p.log.Commits("7_login") {
+		if c.Files == 0 && c.Subject != "7_login: merged" {
+			t.Errorf("%+v", c)
+		}
 	}
-	if _, err := os.Stat(mark); err == nil {
-		t.Error("a program was run")
+	if len(p.log.Moves().List) != 0 { // they are of 2023
+		t.Errorf("%+v", p.log.Moves())
 	}
 }

@@ -1,11 +1,8 @@
 package gitlog
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"errors"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,8 +12,6 @@ import (
 )
 
 const (
-	// maxRecord is how much of a commit is read, in bytes; the rest of the message is skipped.
-	maxRecord = 64 << 10
 	// maxCommits is how many commits, the newest, one pass reads.
 	maxCommits = 200_000
 	// maxText is the limit of names and subjects, in bytes.
@@ -33,10 +28,9 @@ func (r repository) history(ctx context.Context, ids *words, revisions ...string
 ) {
 	found = map[string][]*domain.Commit{}
 	args := append([]string{
-		"log", "-z", "--no-color", "--encoding=UTF-8", "--max-count=" + strconv.Itoa(maxCommits),
-		recordFormat,
+		"log", "-z", "--max-count=" + strconv.Itoa(maxCommits), recordFormat,
 	}, revisions...)
-	err = r.records(ctx, nil, 0, func(record []byte) error {
+	err = r.Records(ctx, nil, 0, func(record []byte) error {
 		commit, message := parseRecord(record)
 		if commit == nil {
 			return nil
@@ -49,42 +43,6 @@ func (r repository) history(ctx context.Context, ids *words, revisions ...string
 		return nil
 	}, append(args, "--")...)
 	return found, err
-}
-
-// records runs git as stream does and passes its output on record by record, each valid until the next.
-func (r repository) records(
-	ctx context.Context, input io.Reader, delimiter byte, each func(record []byte) error, args ...string,
-) error {
-	return r.stream(ctx, input, func(out *bufio.Reader) error {
-		for {
-			record, err := readRecord(out, delimiter)
-			if record == nil || err != nil {
-				return err
-			}
-			if err := each(record); err != nil {
-				return err
-			}
-		}
-	}, args...)
-}
-
-// readRecord reads up to the next delimiter, which it drops, and skips what exceeds maxRecord. It returns nil at the
-// end. The record is valid until the next call.
-func readRecord(out *bufio.Reader, delimiter byte) ([]byte, error) {
-	record, err := out.ReadSlice(delimiter)
-	if errors.Is(err, bufio.ErrBufferFull) {
-		record = bytes.Clone(record)
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = out.ReadSlice(delimiter)
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		if len(record) == 0 {
-			return nil, nil
-		}
-		return record, nil
-	}
-	return bytes.TrimSuffix(record, []byte{delimiter}), err
 }
 
 // parseRecord parses a commit printed as recordFormat. It returns nil for a malformed one. The message shares the
@@ -116,15 +74,14 @@ func (r repository) count(ctx context.Context, commits map[string]*domain.Commit
 	}
 	input := strings.Join(slices.Collect(maps.Keys(commits)), "\n") + "\n"
 	var current *domain.Commit
-	return r.records(ctx, strings.NewReader(input), '\n', func(line []byte) error {
+	return r.Records(ctx, strings.NewReader(input), '\n', func(line []byte) error {
 		if hash, isHash := bytes.CutPrefix(line, []byte{0}); isHash {
 			current = commits[string(hash)]
 		} else if current != nil {
 			addLines(current, line)
 		}
 		return nil
-	}, "log", "--stdin", "--no-walk=unsorted", "--first-parent", "-m", "--no-color", "--no-ext-diff", "--no-textconv",
-		"-M", "--ignore-submodules=all", "--numstat", "--format=%x00%H")
+	}, "log", "--stdin", "--no-walk=unsorted", "-M", "--numstat", "--format=%x00%H")
 }
 
 // addLines counts a line of --numstat: lines added, lines removed, path. The first two are hyphens for a binary file.

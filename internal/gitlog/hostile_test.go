@@ -134,3 +134,56 @@ func TestAHostileHistoryTakesLittleMemory(t *testing.T) {
 		})
 	}
 }
+
+// Git takes minutes to read this one, which it does before it prints anything.
+func TestAHugeMailmapIsNotRead(t *testing.T) {
+	p := newBoard(t)
+	var mailmap strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&mailmap, "Somebody <somebody@example.org> <%d@example.org>\n", 1_000_000-i)
+	}
+	p.write(".mailmap", mailmap.String())
+	p.write("work/1_backlog/7_login.md", "x")
+	p.stories("7_login")
+	p.did(30, "-m", "7_login")
+	began := time.Now()
+	p.run()
+	p.wantMoves("7_login →1_backlog 30")
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// What was read until git was cut off is not the whole past, and reading is tried again, later each time.
+func TestALookThatIsCutOffIsNotComplete(t *testing.T) {
+	p := newBoard(t)
+	p.write("work/1_backlog/7.md", "x")
+	p.did(30)
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries := filepath.Join(t.TempDir(), "tries")
+	slow := filepath.Join(t.TempDir(), "git")
+	script := "#!/bin/sh\ncase \"$*\" in *--raw*) echo >> " + tries + "; exec sleep 100;; esac\nexec " + real + " \"$@\"\n"
+	if err := os.WriteFile(slow, []byte(script), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", filepath.Dir(slow)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	p.log.SetLimits(10*time.Millisecond, 20*time.Millisecond)
+	p.run()
+	var times []time.Time
+	waittest.Until(t, "two pauses", func() bool {
+		text, _ := os.ReadFile(tries)
+		if len(text) > len(times) {
+			times = append(times, time.Now())
+		}
+		return len(times) > 2
+	})
+	if p.moved() != "incomplete" || !strings.Contains(p.logs.String(), "took too long") {
+		t.Errorf("%s, with %s", p.moved(), p.logs.String())
+	}
+	if first, second := times[1].Sub(times[0]), times[2].Sub(times[1]); second < first*5/4 {
+		t.Errorf("the pauses are %v and then %v", first, second)
+	}
+}

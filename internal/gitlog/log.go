@@ -5,21 +5,16 @@ package gitlog
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
+	"switchyard/internal/git"
 	"switchyard/internal/wire"
 )
 
@@ -31,6 +26,8 @@ const (
 	// recheck is how often git is run regardless, in case a change does not show in the files checked or a repository has
 	// been created.
 	recheck = 10 * time.Second
+	// maxPause is how long it waits at most to try again after a failure. It waits longer after each.
+	maxPause = time.Hour
 )
 
 type Options struct {
@@ -50,6 +47,8 @@ type Log struct {
 	recheck time.Duration
 	days    int // of which the moves are read
 
+	movesLimit time.Duration
+
 	mu      sync.RWMutex
 	commits map[string][]*domain.Commit // by story, newest first; nil while there is no work tree
 	branch  string
@@ -57,7 +56,7 @@ type Log struct {
 
 	// Only Run uses the fields below.
 	repository repository
-	gitDir     string      // "" while there is no work tree
+	opened     bool        // there is one
 	head       string      // the commit up to which the history has been read
 	view       *board.View // the stories that have been searched for
 	searched   map[string]bool
@@ -67,7 +66,7 @@ type Log struct {
 }
 
 func New(o Options) *Log {
-	l := &Log{Options: o, recheck: recheck, days: domain.PastDays}
+	l := &Log{Options: o, recheck: recheck, days: domain.PastDays, movesLimit: movesLimit}
 	l.moves.Store(&Moves{ID: "unread"})
 	return l
 }
@@ -97,16 +96,23 @@ func (l *Log) Branch() string {
 func (l *Log) Run(ctx context.Context) error {
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
-	seen, asked := "", time.Time{}
+	seen, asked, pause := "", time.Time{}, time.Duration(0)
 	for {
-		view, now := l.Board.View(), l.signature()
-		if time.Since(asked) >= l.recheck || now != seen || l.gitDir != "" && view != l.view {
-			asked, seen = time.Now(), now
+		view, now := l.Board.View(), l.repository.tree.HeadState()
+		news := now != seen || l.opened && view != l.view
+		if since := time.Since(asked); since >= pause && (since >= l.recheck || news) {
+			began := time.Now()
 			err := l.update(ctx, view)
-			if err == nil || l.gitDir == "" {
-				err = errors.Join(err, l.updateMoves(ctx))
+			if err == nil {
+				err = l.updateMoves(ctx)
 			}
 			l.report(ctx, err)
+			asked, seen = time.Now(), now
+			if took := asked.Sub(began); err != nil {
+				pause = min(max(2*pause, l.recheck, movesFactor*took), maxPause)
+			} else {
+				pause = 0
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -118,49 +124,38 @@ func (l *Log) Run(ctx context.Context) error {
 
 // report logs once that the history cannot be read. A missing repository is not an error.
 func (l *Log) report(ctx context.Context, err error) {
-	if isNoRepository(err) {
-		err = nil
-	}
 	if err != nil && !l.failed && ctx.Err() == nil {
 		l.Log.Warn("gitlog: cannot read the history", "error", err)
 	}
 	l.failed = err != nil
 }
 
-// isNoRepository reports whether git failed because there is no repository. It goes by the message: the exit status,
-// 128, has other causes as well.
-func isNoRepository(err error) bool {
-	_, exited := errors.AsType[*exec.ExitError](err)
-	return exited && strings.Contains(err.Error(), "not a git repository")
-}
-
-func (l *Log) open(ctx context.Context) error {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		return nil // not an error: there is no history to show
+func (l *Log) open() {
+	tree, found := git.Find(l.Dir)
+	if found && git.IsInstalled() { // else there is no history to show
+		l.repository = repository{git.In(l.Dir), tree}
+		l.opened, l.head, l.searched = true, "", nil
 	}
-	l.repository = repository{git, l.Dir}
-	text, err := l.repository.output(ctx, "rev-parse", "--is-inside-work-tree", "--absolute-git-dir")
-	if dir, inside := strings.CutPrefix(text, "true\n"); inside && err == nil {
-		l.gitDir, l.head, l.searched = filepath.Clean(dir), "", nil
-	}
-	return err
 }
 
 // update reads new commits up to HEAD, and the whole history for stories of view that have not been searched for. When
 // HEAD has moved to another line of history, it starts over. Commits of stories that have left the board are kept, up
 // to a limit, in case they come back.
 func (l *Log) update(ctx context.Context, view *board.View) error {
-	if l.gitDir == "" {
-		if err := l.open(ctx); err != nil || l.gitDir == "" {
+	if !l.opened {
+		l.open()
+	}
+	if !l.opened {
+		return nil
+	}
+	head, err := l.repository.Head(ctx)
+	if err != nil {
+		if _, found := git.Find(l.Dir); found && !git.IsNoRepository(err) {
 			return err
 		}
-	}
-	head, err := l.repository.head(ctx)
-	if err != nil { // the work tree no longer exists
-		l.gitDir = ""
+		l.opened = false // it no longer is there, or not yet
 		l.publish(nil)
-		return err
+		return nil
 	}
 	var ids []string
 	for _, stage := range view.Stages {
@@ -169,7 +164,7 @@ func (l *Log) update(ctx context.Context, view *board.View) error {
 		}
 	}
 	next := maps.Clone(l.commits)
-	switch goesOn := head == l.head || l.repository.contains(ctx, head, l.head); {
+	switch goesOn := head == l.head || l.repository.Contains(ctx, head, l.head); {
 	case !goesOn || next == nil || len(l.searched) > 2*len(ids)+1000:
 		next, l.searched = map[string][]*domain.Commit{}, map[string]bool{}
 	case head != l.head:
@@ -227,20 +222,7 @@ func (l *Log) publish(commits map[string][]*domain.Commit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.commits, l.branch = commits, ""
-	if l.gitDir != "" {
-		text, _ := os.ReadFile(filepath.Join(l.gitDir, "HEAD"))
-		if branch, ok := strings.CutPrefix(string(text), "ref: refs/heads/"); ok {
-			l.branch = limit([]byte(strings.TrimSpace(branch)))
-		}
+	if l.opened {
+		l.branch = limit([]byte(l.repository.tree.Branch()))
 	}
-}
-
-// signature changes when HEAD does. It covers two files: HEAD, which changes with the branch, and HEAD's reflog.
-func (l *Log) signature() (s string) {
-	for _, name := range []string{"HEAD", filepath.Join("logs", "HEAD")} {
-		if info, err := os.Stat(filepath.Join(l.gitDir, name)); err == nil && l.gitDir != "" {
-			s += fmt.Sprintln(name, info.Size(), info.ModTime())
-		}
-	}
-	return s
 }

@@ -26,8 +26,6 @@ const (
 	// movesLimit is how long reading them may take, and movesFactor how many times longer the pause after it is.
 	movesLimit  = 20 * time.Second
 	movesFactor = 20
-	// maxBlob is the largest file that is read of a commit, in bytes.
-	maxBlob = 16 << 20
 )
 
 // Moves are what commits did to a board's stories, oldest first. They are immutable.
@@ -45,7 +43,7 @@ func (l *Log) Moves() *Moves { return l.moves.Load() }
 func (l *Log) updateMoves(ctx context.Context) error {
 	past := l.Board.Past()
 	of := l.head + " " + past.Config
-	if l.gitDir == "" {
+	if !l.opened {
 		l.movesOf, of = "", ""
 		l.publishMoves(nil)
 	}
@@ -55,7 +53,7 @@ func (l *Log) updateMoves(ctx context.Context) error {
 	began := time.Now()
 	var moves []wire.Move
 	if l.head != "" {
-		limited, cancel := context.WithTimeout(ctx, movesLimit)
+		limited, cancel := context.WithTimeout(ctx, l.movesLimit)
 		defer cancel()
 		var err error
 		moves, err = l.repository.moves(limited, l.head, began.AddDate(0, 0, -l.days), past, l.showProgress)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"switchyard/internal/files"
 )
 
 const (
@@ -160,7 +162,7 @@ var held = []string{
 
 // isHeld reports whether a story stays where it is: one of these, or one in trouble.
 func isHeld(path string) bool {
-	text, err := os.ReadFile(path)
+	text, err := files.Read(path, files.Large)
 	return err != nil || strings.Contains(string(text), "\nblocked: true") ||
 		strings.Contains(string(text), "\nmerge_failure: ") ||
 		slices.ContainsFunc(held, func(end string) bool { return strings.HasSuffix(path, end) })
@@ -185,7 +187,8 @@ func (y yard) First() (dir, story, from, to string) {
 // isBlocked reports whether the story that asks is blocked, by its file.
 func (y yard) isBlocked() (bool, error) {
 	for _, stage := range stages {
-		text, err := os.ReadFile(filepath.Join(string(y), projects[0].name, stage, projects[0].idOf(asking)+".md"))
+		path := filepath.Join(string(y), projects[0].name, stage, projects[0].idOf(asking)+".md")
+		text, err := files.Read(path, files.Large)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return strings.Contains(string(text), "\nblocked: true"), err
 		}

@@ -103,7 +103,7 @@ func (f *File) change(fn func(wire.Object) wire.Object) error {
 }
 
 func (f *File) read() (wire.Object, error) {
-	data, err := files.Read(f.path)
+	data, err := files.Read(f.path, files.Large)
 	if err != nil {
 		return nil, err
 	}

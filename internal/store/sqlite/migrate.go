@@ -96,7 +96,7 @@ func (db *DB) Identity(ctx context.Context) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(db.dir, MarkerName)
-	marker, err := os.ReadFile(path)
+	marker, err := files.Read(path, files.Small)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}

@@ -1,0 +1,179 @@
+// Package git reads repositories by the machine's git, and is the only one that starts it. A repository is a stranger:
+// its configuration, attributes and files run no program, ask nobody and reach no network, and what git prints, and how
+// long and in how much memory it works, is limited. It must never know boards and stories.
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	// timeLimit is how long one command may run.
+	timeLimit = time.Minute
+	// MaxRecord is how much of a record is read, in bytes.
+	MaxRecord = 64 << 10
+	// maxMemory is how much a command may allocate, in bytes: what it only reads of packs does not count.
+	maxMemory = 2 << 30
+)
+
+// settings go before the configuration of repository, user and system. Whether the repository may be read at all
+// (safe.directory) is left to those of user and system.
+var settings = strings.Fields(`
+	core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat core.editor=false core.askPass=false
+	core.sshCommand=false core.gitProxy=false core.alternateRefsCommand=false core.attributesFile=/dev/null
+	core.excludesFile=/dev/null core.untrackedCache=false credential.helper= gpg.program=false
+	gpg.ssh.program=false gpg.x509.program=false commit.gpgSign=false tag.gpgSign=false color.ui=false
+	diff.orderFile=/dev/null diff.relative=false diff.submodule=short diff.renameLimit=1000 merge.renameLimit=1000
+	log.showSignature=false log.follow=false log.showRoot=true log.mailmap=false log.decorate=false
+	log.diffMerges=first-parent status.submoduleSummary=false submodule.recurse=false
+	protocol.allow=never gc.auto=0 maintenance.auto=false safe.bareRepository=explicit
+	core.bigFileThreshold=16m`) // the lines of a larger file are not counted: git would hold all of it
+
+// options go behind the name of a command.
+var options = map[string][]string{
+	"log": append(diffOptions, "--no-color", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8",
+		"--diff-merges=first-parent"),
+	"diff":   diffOptions,
+	"status": {"--ignore-submodules=all"},
+}
+
+var diffOptions = []string{"--no-ext-diff", "--no-textconv", "--ignore-submodules=all"}
+
+// ErrEnough is what a reader of git's output returns to end git, which then is no error.
+var ErrEnough = errors.New("enough")
+
+// ErrCutOff is returned when git was ended before it had said everything.
+var ErrCutOff = errors.New("took too long")
+
+// Repository runs git's commands in a directory of a work tree.
+type Repository struct {
+	dir    string
+	env    []string // beside environment
+	memory uint64
+}
+
+func In(dir string) Repository { return Repository{dir: dir, memory: maxMemory} }
+
+// IsInstalled reports whether there is a git to run.
+func IsInstalled() bool {
+	_, err := exec.LookPath("git")
+	return err == nil
+}
+
+// environment returns our environment without GIT_ variables, which might point git at another repository.
+func environment() []string {
+	env := []string{
+		"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_LITERAL_PATHSPECS=1", "GIT_ALLOW_PROTOCOL=", // none, whatever the repository's configuration allows
+	}
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func (r Repository) command(ctx context.Context, args []string) *exec.Cmd {
+	all := []string{"--no-pager", "--no-replace-objects", "-C", r.dir}
+	for _, setting := range settings {
+		all = append(all, "-c", setting)
+	}
+	all = append(append(append(all, args[0]), options[args[0]]...), args[1:]...)
+	cmd := exec.CommandContext(ctx, "git", all...)
+	cmd.Env, cmd.WaitDelay = append(environment(), r.env...), time.Second
+	return cmd
+}
+
+// Stream runs git with input and passes its output to read. Output that read leaves is discarded. It returns ErrCutOff
+// if the command takes over a minute, or ctx is over: what was read by then is not everything.
+func (r Repository) Stream(ctx context.Context, input io.Reader, read func(*bufio.Reader) error, args ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeLimit, ErrCutOff)
+	defer cancel()
+	cmd := r.command(ctx, args)
+	var stderr limitedBuffer
+	cmd.Stdin, cmd.Stderr = input, &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	limitMemory(cmd.Process.Pid, r.memory)
+	readErr := read(bufio.NewReaderSize(out, MaxRecord))
+	over := ctx.Err() != nil
+	if readErr != nil {
+		cancel()
+	}
+	_, _ = io.Copy(io.Discard, out) // so that git can end; its errors are those of Wait
+	err = cmd.Wait()
+	switch {
+	case errors.Is(readErr, ErrEnough):
+		return nil
+	case readErr != nil && !over:
+		return readErr
+	case ctx.Err() != nil:
+		return fmt.Errorf("git %s: %w", args[0], ErrCutOff)
+	case err != nil:
+		return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return nil
+}
+
+// Output returns the beginning of what git prints, without white space at its ends.
+func (r Repository) Output(ctx context.Context, args ...string) (string, error) {
+	var text string
+	err := r.Stream(ctx, nil, func(out *bufio.Reader) error {
+		all, err := io.ReadAll(io.LimitReader(out, MaxRecord))
+		text = strings.TrimSpace(string(all))
+		return err
+	}, args...)
+	return text, err
+}
+
+// Exit returns the exit status of a command that has failed by itself, 0 for any other error.
+func Exit(err error) int {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return max(0, exit.ExitCode())
+	}
+	return 0
+}
+
+// IsNoRepository reports whether git failed because there is no repository. It goes by the message: the exit status,
+// 128, has other causes as well.
+func IsNoRepository(err error) bool {
+	return Exit(err) != 0 && strings.Contains(err.Error(), "not a git repository")
+}
+
+// Head returns the hash of HEAD, "" when there is no commit yet.
+func (r Repository) Head(ctx context.Context) (string, error) {
+	hash, err := r.Output(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
+	if Exit(err) == 1 {
+		return "", nil
+	}
+	return hash, err
+}
+
+// Contains reports whether old is an ancestor of new. An old commit that no longer exists is not.
+func (r Repository) Contains(ctx context.Context, new, old string) bool {
+	_, err := r.Output(ctx, "merge-base", "--is-ancestor", old, new)
+	return err == nil
+}
+
+// limitedBuffer keeps the first kilobyte written to it.
+type limitedBuffer struct{ bytes.Buffer }
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), 1024-min(1024, b.Len()))])
+	return len(p), nil
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package git
+
+func limitMemory(int, uint64) {}

@@ -1,0 +1,124 @@
+package git
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"switchyard/internal/files"
+)
+
+// Tree is a work tree.
+type Tree struct {
+	Dir string // its top
+	Git string // its git directory
+	// Common is the git directory of the repository: Git, but for a linked work tree.
+	Common string
+}
+
+// Find returns the work tree that dir is in, without running git. As git does, it takes no .git that belongs to
+// somebody else: it must be of who runs this process, or of whoever owns dir.
+func Find(dir string) (Tree, bool) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return Tree{}, false
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return Tree{}, false
+	}
+	for {
+		tree := Tree{Dir: dir, Git: filepath.Join(dir, ".git")}
+		if tree.open() && isOwned(info, tree.Dir, filepath.Join(dir, ".git"), tree.Git) {
+			return tree, true
+		}
+		if dir == filepath.Dir(dir) || isBare(dir) {
+			return Tree{}, false
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// open finds out which git directories .git leads to. It reports whether there are any.
+func (t *Tree) open() bool {
+	info, err := os.Stat(t.Git)
+	if err == nil && !info.IsDir() { // of a linked work tree or a submodule
+		text, _ := files.Read(t.Git, files.Small)
+		path, named := strings.CutPrefix(string(text), "gitdir:")
+		if !named {
+			return false
+		}
+		t.Git = within(t.Dir, path)
+		info, err = os.Stat(t.Git)
+	}
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	t.Common = t.Git
+	if text, err := files.Read(filepath.Join(t.Git, "commondir"), files.Small); err == nil {
+		t.Common = within(t.Git, string(text))
+	}
+	return true
+}
+
+// isBare reports whether a directory is a repository without a work tree, beyond which git does not look either.
+func isBare(dir string) bool {
+	return !slices.ContainsFunc([]string{"HEAD", "objects", "refs"}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err != nil
+	})
+}
+
+func within(dir, path string) string {
+	if path = strings.TrimSpace(path); filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// isOwned reports whether all paths belong to who runs this process, or to the owner of a file.
+func isOwned(like fs.FileInfo, paths ...string) bool {
+	return !slices.ContainsFunc(paths, func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !files.IsOurs(info, like)
+	})
+}
+
+// IsBusy reports whether git is changing the work tree.
+func (t Tree) IsBusy() bool {
+	return slices.ContainsFunc([]string{"index.lock", "rebase-merge", "rebase-apply"}, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(t.Git, name))
+		return err == nil
+	})
+}
+
+// Branch returns the name of the branch that is checked out, "" for none.
+func (t Tree) Branch() string {
+	text, _ := files.Read(filepath.Join(t.Git, "HEAD"), files.Small)
+	branch, ok := strings.CutPrefix(string(text), "ref: refs/heads/")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(branch)
+}
+
+// HEAD changes with the branch, its reflog with the commit.
+var headFiles = []string{"HEAD", filepath.Join("logs", "HEAD")}
+
+// Shallow returns the commits that a shallow clone has without their parents.
+func (t Tree) Shallow() (commits map[string]bool, err error) {
+	text, err := files.Read(filepath.Join(t.Common, "shallow"), files.Large)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	commits = map[string]bool{}
+	for hash := range strings.FieldsSeq(string(text)) {
+		commits[hash] = true
+	}
+	return commits, err
+}
