@@ -1,6 +1,6 @@
 // Command bench measures the built binary as a whole, over sockets, and prints a table of figures beside their goals.
-// Ratios are medians of adjacent runs against an nginx that serves the same bytes, if one is installed: absolute
-// figures drift on a shared machine, ratios do not.
+// Ratios are medians of adjacent runs against net/http alone that serves the same bytes: absolute figures drift on a
+// shared machine, ratios do not.
 //
 //	go run ./internal/bench -binary bin/switchyard [-write docs/performance.md]
 package main
@@ -20,6 +20,9 @@ type row struct {
 	met                  bool
 }
 
+// workDir holds a run's files; it is removed at the end.
+var workDir string
+
 // limits are the largest sizes at which growth is measured.
 type limits struct{ projects, events int }
 
@@ -30,10 +33,11 @@ func main() {
 	var most limits
 	flag.IntVar(&most.projects, "projects", 10_000, "the most projects that are followed")
 	flag.IntVar(&most.events, "events", 10_000_000, "the most events in a database")
-	bare := flag.String("listen", "", "measure nothing, but be the server by net/http alone that others are compared with")
+	bare := flag.String("bare", "", "measure nothing, but be the server by net/http alone of the files in this directory")
+	listen := flag.String("listen", "", "where that server listens")
 	flag.Parse()
 	if *bare != "" {
-		fmt.Fprintln(os.Stderr, "bench:", serveBare(*bare))
+		fmt.Fprintln(os.Stderr, "bench:", serveBare(*listen, *bare))
 		os.Exit(1)
 	}
 	if err := run(*binary, *write, *only, most); err != nil {

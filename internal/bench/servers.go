@@ -70,38 +70,3 @@ func answers(address string) error {
 	fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	return readAnswer(bufio.NewReader(conn))
 }
-
-// startNginx serves directory with a worker for each core and no access log; it returns nil if nginx is not installed.
-func startNginx(directory string) (*process, error) {
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		return nil, nil
-	}
-	address := freeAddress()
-	config := filepath.Join(workDir, "nginx.conf")
-	text := fmt.Sprintf(`daemon off; worker_processes auto; user root; pid %[1]s/nginx.pid; error_log %[1]s/nginx.log;
-events { worker_connections 1024; }
-http { access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000; default_type application/json; etag on;
-  server { listen %[2]s; root %[3]s; } }`, workDir, address, directory)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(directory, "healthz"), []byte("ok"), 0o644); err != nil {
-		return nil, err
-	}
-	command := exec.Command(program, "-c", config)
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	p := &process{command, address}
-	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
-		if answers(address) == nil {
-			return p, nil
-		}
-	}
-	p.stop()
-	return nil, fmt.Errorf("nginx did not start, see %s/nginx.log", workDir)
-}
-
-// workDir holds a run's files; it is removed at the end.
-var workDir string
