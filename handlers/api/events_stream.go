@@ -51,7 +51,11 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	sent := make(chan bool, 1)
 	supervise.Go(a.Log, "stream", func() {
 		defer close(sent)
-		sent <- s.send(fmt.Appendf(nil, "id: %d\n\n", s.query.After)) // clients remember it, but see no event
+		begin := fmt.Appendf(nil, "id: %d\n\n", s.query.After) // clients remember it, but see no event
+		if s.reset {
+			begin = fmt.Appendf(nil, "event: reset\ndata: {\"newest\": %d}\nid: %[1]d\n\n", s.query.After)
+		}
+		sent <- s.send(begin)
 	})
 	if !<-sent {
 		return nil
@@ -64,7 +68,8 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 // newStream returns a stream that begins and selects what the request says. Last-Event-ID takes precedence over the
-// position in the address, which browsers send unchanged when they reconnect.
+// position in the address, which browsers send unchanged when they reconnect. A position beyond the newest event, which
+// is from an earlier database, begins now.
 func (a *API) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
 	query := web.ParseQuery(r)
 	q := domain.EventQuery{
@@ -77,8 +82,12 @@ func (a *API) newStream(w http.ResponseWriter, r *http.Request) (*stream, error)
 			return nil, domain.Errorf(domain.Invalid, "Last-Event-ID: must be an id of this stream")
 		}
 	}
-	err := cmp.Or(query.Err(), q.Check(), a.service.Events.Available())
-	return &stream{a, web.StreamWriter(w), http.NewResponseController(w), q}, err
+	if err := cmp.Or(query.Err(), q.Check()); err != nil {
+		return nil, err
+	}
+	newest, reset, err := a.service.Events.Beyond(r.Context(), q.After)
+	q.After = min(q.After, newest)
+	return &stream{a, web.StreamWriter(w), http.NewResponseController(w), q, reset}, err
 }
 
 // stream is a reader's. Its methods have small frames: a silent stream keeps its stack.
@@ -87,6 +96,7 @@ type stream struct {
 	to      io.Writer
 	control *http.ResponseController
 	query   domain.EventQuery
+	reset   bool // its position was beyond the newest event
 }
 
 func (s *stream) send(text []byte) bool {

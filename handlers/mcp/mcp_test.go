@@ -162,6 +162,7 @@ func TestMCPReads(t *testing.T) {
 	s.want("wait_for_events", `{"after":61}`, `"events":[],"next":61`)
 	s.want("wait_for_events", `{}`, `"id":61,`, `"next":61`)
 	s.want("wait_for_events", `{"after":0,"project":"alpha","story_id":"7_pay"}`, `"events":[{"id":1,`, `"next":61`, `"story":{"stage":"2_current","blocked":null`)
+	s.refused("wait_for_events", `{"after":62,"wait":"30s"}`, "the newest event is 61")
 	s.refused("wait_for_events", `{"wait":"soon"}`, "wait: must be a duration")
 	s.want("search", `{"q":"other","limit":5}`, `_other","story_name":"Other","stage":null}`, `"more":55`)
 	s.refused("search", `{"q":"  "}`, "q: must be")

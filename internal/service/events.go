@@ -64,9 +64,29 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 	return s.store.Events(ctx, q)
 }
 
+// Beyond returns the newest id, and whether a position is beyond it: after a restore nothing would come after that for
+// a long time.
+func (s *Events) Beyond(ctx context.Context, position int64) (newest int64, beyond bool, err error) {
+	if newest = s.LastID(); position <= newest {
+		return newest, false, s.Available()
+	}
+	given, err := s.store.LastEventID(ctx) // another gateway may just have told of an event
+	newest = max(newest, given)
+	return newest, position > newest, err
+}
+
 // Wait returns what Page returns for q, which must not be Backward unless wait is 0. If nothing matches it waits, for
-// at most wait, for an event that does. When that time is over or ctx ends it returns an empty page and no error.
+// at most wait, for an event that does. When that time is over or ctx ends it returns an empty page and no error. It
+// returns Invalid for a position beyond the newest event.
 func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Duration) (domain.EventPage, error) {
+	newest, beyond, err := s.Beyond(ctx, q.After)
+	if beyond && err == nil {
+		err = domain.Errorf(domain.Invalid, "after: the newest event is %d; %d is from an earlier database, so begin again "+
+			"after %d", newest, q.After, newest)
+	}
+	if err != nil {
+		return domain.EventPage{}, err
+	}
 	if wait <= 0 {
 		return s.Page(ctx, q)
 	}
