@@ -108,32 +108,79 @@ func (e PastEvent) MarshalJSON() ([]byte, error) {
 // clocks of gateways differ a little.
 const ChangeSeen, changeEarly = 5 * time.Minute, 500 * time.Millisecond
 
-// History says who has caused which of the events, of any stories: of each change, the newest first, the first event
-// that fits. The event of an older one may not be listed. Both lists are oldest first.
+// History says who has caused which of the events, of any stories. Both lists are oldest first, and so are a story's
+// moves into one stage and the events that tell of them. The event of an old change may not be listed.
 func History(events []Event, changes []StoryChange) []PastEvent {
 	past := make([]PastEvent, len(events))
-	details := make([]EventDetails, len(events))
-	stories := map[StoryKey][]int{}
+	told := map[changeKey]*toldChanges{}
+	for _, c := range changes {
+		key := changeKey{StoryKey{c.Project, c.StoryID}, c.Type, c.Value}
+		if c.Type == StoryBlocked {
+			key.value = CutReason(c.Value)
+		}
+		if told[key] == nil {
+			told[key] = &toldChanges{}
+		}
+		told[key].changes = append(told[key].changes, c)
+	}
 	for i, e := range events {
 		past[i].Event = e
-		if len(changes) > 0 {
-			details[i] = e.Details()
-			key := StoryKey{e.Project, details[i].StoryID}
-			stories[key] = append(stories[key], i)
+		if len(changes) == 0 {
+			continue
+		}
+		d := e.Details()
+		key := changeKey{StoryKey{e.Project, d.StoryID}, e.Type, d.ToStage}
+		if e.Type == StoryBlocked {
+			key.value = CutReason(d.Reason)
+		}
+		if of := told[key]; of != nil {
+			of.events = append(of.events, &past[i])
 		}
 	}
-	for _, c := range slices.Backward(changes) {
-		for _, i := range stories[StoryKey{c.Project, c.StoryID}] {
-			e, d := &past[i], &details[i]
-			after := e.ReceivedAt.Sub(c.At)
-			if e.Via == "" && e.Type == c.Type && after >= -changeEarly && after <= ChangeSeen &&
-				(c.Type == StageTransition && d.ToStage == c.Value || c.Type == StoryBlocked && d.Reason == CutReason(c.Value)) {
-				e.By, e.Via = c.By, c.Via
-				break
-			}
-		}
+	for _, of := range told {
+		of.match()
 	}
 	return past
+}
+
+// changeKey is what several changes of a story, and their events, may have in common.
+type changeKey struct {
+	story StoryKey
+	kind  EventType
+	value string
+}
+
+type toldChanges struct {
+	changes []StoryChange
+	events  []*PastEvent
+}
+
+// match gives as many changes as possible an event each, in their order: first the newest change the last event that
+// fits, and so on backwards, then each the first one that is free and not before it.
+func (t toldChanges) match() {
+	chosen := make([]int, len(t.changes))
+	after := func(c, e int) time.Duration { return t.events[e].ReceivedAt.Sub(t.changes[c].At) }
+	end := len(t.events)
+	for c := len(t.changes) - 1; c >= 0; c-- {
+		for end > 0 && after(c, end-1) > ChangeSeen {
+			end--
+		}
+		if chosen[c] = -1; end > 0 && after(c, end-1) >= -changeEarly {
+			end--
+			chosen[c] = end
+		}
+	}
+	next := 0
+	for c, last := range chosen {
+		if last < 0 {
+			continue
+		}
+		for next < last && after(c, next) < 0 {
+			next++
+		}
+		t.events[next].By, t.events[next].Via = t.changes[c].By, t.changes[c].Via
+		next++
+	}
 }
 
 // Mentions reports whether text has word as a whole word: "1_pay" is not in "21_pay", nor in "1_pay-2".

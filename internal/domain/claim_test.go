@@ -111,3 +111,43 @@ func TestALaterChangeHasTheEventOfALaterPage(t *testing.T) {
 		}
 	}
 }
+
+// TestMovesIntoOneStageInQuickSuccessionKeepTheirAuthors, however late their events come, and if the clock of who stores them is behind.
+func TestMovesIntoOneStageInQuickSuccessionKeepTheirAuthors(t *testing.T) {
+	at := time.UnixMilli(1_000_000)
+	for _, test := range []struct {
+		changed, told []int // milliseconds
+		want          string
+	}{
+		{[]int{0, 200}, []int{10, 210}, "ann bob"},
+		{[]int{0, 200}, []int{2000, 2000}, "ann bob"},
+		{[]int{0, 200}, []int{-90, 110}, "ann bob"},
+		{[]int{0, 200}, []int{-300, 10, 210}, " ann bob"}, // the first is by hand
+		{[]int{0, 200}, []int{10, 210, 400}, "ann bob "},
+		{[]int{0, 20, 40}, []int{900, 910, 920}, "ann bob zoe"},
+		{[]int{0, 200}, []int{230}, "bob"},
+	} {
+		var events []domain.Event
+		for _, ms := range test.told {
+			r, err := domain.ParseRecord(json.RawMessage(`{"type":"stage_transition","story_id":"1","to_stage":"3_qa","timestamp_ms":1}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, domain.Event{ReceivedAt: at.Add(time.Duration(ms) * time.Millisecond), Record: r})
+		}
+		var changes []domain.StoryChange
+		for i, ms := range test.changed {
+			changes = append(changes, domain.StoryChange{
+				StoryID: "1", Type: domain.StageTransition, Value: "3_qa", At: at.Add(time.Duration(ms) * time.Millisecond),
+				By: []string{"ann", "bob", "zoe"}[i], Via: domain.ChannelAPI,
+			})
+		}
+		var by []string
+		for _, e := range domain.History(events, changes) {
+			by = append(by, e.By)
+		}
+		if got := strings.Join(by, " "); got != test.want {
+			t.Errorf("changed at %v, told at %v: %q, want %q", test.changed, test.told, got, test.want)
+		}
+	}
+}
