@@ -91,7 +91,8 @@ func TestTheCommandCannotReadItsAgentsEnvironment(t *testing.T) {
 		setpriv := waittest.Program(t, "setpriv")
 		cmd.Path, cmd.Args = setpriv, append([]string{"setpriv", "--bounding-set=-all", "--inh-caps=-all"}, cmd.Args...)
 	}
-	cmd.Env = append(cmd.Env, "SWITCHYARD_TOKEN="+s.token(), "SWITCHYARD_LOGIN_CLIENT_SECRET=canary", "SWITCHYARD_DATABASE=postgres://me:canary@db/", "CI=true")
+	cmd.Env = append(cmd.Env, "SWITCHYARD_TOKEN="+s.token(), "SWITCHYARD_LOGIN_CLIENT_SECRET=canary", "SWITCHYARD_DATABASE=postgres://me:canary@db/",
+		"SWITCHYARD_NOTIFICATIONS_SMTP_PASSWORD=canary", "SWITCHYARD_OF_TOMORROW=canary", "CI=true")
 	p := launch(t, cmd)
 	agent := s.wait("joined", func(domain.Agent) bool { return true })
 	s.assign(agent.ID, "alpha")

@@ -58,9 +58,11 @@ func (a *API) CreateStory(w http.ResponseWriter, r *http.Request) error {
 // ClaimStory claims a story, by default the next free one, optionally waiting for one. Its body may be empty.
 func (a *API) ClaimStory(w http.ResponseWriter, r *http.Request) error {
 	body := web.DecodeOptionalJSON(w, r, web.MaxBody)
+	to := body.OptionalText("to")
 	request := service.ClaimRequest{
 		StoryID: wire.Text(body.OptionalText("story_id")), From: wire.Text(body.OptionalText("from")),
-		To: wire.Text(body.OptionalText("to")), TakeOver: body.OptionalBool("take_over"), Wait: body.Wait(),
+		To: wire.Text(to), Stay: to != nil && *to == "", TakeOver: body.OptionalBool("take_over"), Wait: body.Wait(),
+		Resume: body.BoolOrNull("resume"), Look: body.OptionalBool("look"),
 	}
 	if err := body.Err(); err != nil {
 		return err

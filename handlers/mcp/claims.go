@@ -2,24 +2,28 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 func (s *Server) addClaims() {
 	add(s, tool{
-		name: "claim_story", needs: domain.RoleOperator, agents: true, required: []string{"project"},
+		name: "claim_story", needs: domain.RoleOperator, agents: true,
 		description: "Claim the next free story of a stage, or the one with story_id, so that nobody else works on it, and " +
-			"move it to the stage to. story is null if none is free.",
+			"move it to the stage to. An agent first gets what it has claimed before and goes on with. story is null if none " +
+			"is free.",
 		arguments: `"project":{"type":"string"},"story_id":{"type":"string"},"from":{"type":"string","description":"by ` +
 			`default the stage where work waits"},"to":{"type":"string","description":"by default the next stage; none with ` +
-			`story_id"},"wait":{"type":"string","description":"for a free story, such as 30s; 50s at most"},` +
-			`"take_over":{"type":"boolean","description":"from whoever has claimed story_id"}`,
+			`story_id; \"\" does not move it"},"wait":{"type":"string","description":"for a free story, such as 30s; 50s at most"},` +
+			`"take_over":{"type":"boolean","description":"from whoever has claimed story_id"},` +
+			`"resume":{"type":"boolean","description":"whether your claimed stories go first"}`,
 	}, s.claimStory)
 	add(s, tool{
-		name: "release_story", needs: domain.RoleOperator, agents: true, required: []string{"project", "story_id"},
+		name: "release_story", needs: domain.RoleOperator, agents: true, required: []string{"story_id"},
 		description: "Give up the claim of a story, so that others can take it. It ends by itself when the story is done.",
 		arguments:   storyArguments,
 	}, func(ctx context.Context, in storyKey) (any, error) {
@@ -32,10 +36,11 @@ func (s *Server) addClaims() {
 
 func (s *Server) claimStory(ctx context.Context, in struct {
 	storyKey
-	From     string `json:"from"`
-	To       string `json:"to"`
-	Wait     string `json:"wait"`
-	TakeOver bool   `json:"take_over"`
+	From     string  `json:"from"`
+	To       *string `json:"to"`
+	Wait     string  `json:"wait"`
+	TakeOver bool    `json:"take_over"`
+	Resume   *bool   `json:"resume"`
 },
 ) (any, error) {
 	if _, err := s.findProject(in.Project); err != nil {
@@ -46,7 +51,8 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 		return nil, err
 	}
 	request := service.ClaimRequest{
-		StoryID: in.StoryID, From: in.From, To: in.To, TakeOver: in.TakeOver, Wait: min(wait, web.MaxHeldWait),
+		StoryID: in.StoryID, From: in.From, To: wire.Text(in.To), Stay: in.To != nil && *in.To == "",
+		TakeOver: in.TakeOver, Wait: min(wait, web.MaxHeldWait), Resume: in.Resume,
 	}
 	held, release, err := s.held.HoldFor(requestOf(ctx), request.Wait)
 	if err != nil {
@@ -59,7 +65,48 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 		err = hint(err, domain.Conflict, "Claim another one: without story_id you get the next that is free")
 		return map[string]any{"story": nil}, err
 	}
-	encoded := encodeStory(story)
-	encoded.Next = s.service.Events.LastID()
-	return map[string]any{"story": encoded}, nil
+	return map[string]any{"story": s.encodeClaimed(story)}, nil
+}
+
+// claimedJSON is a story for who begins to work on it: get_story has the rest.
+type claimedJSON struct {
+	Project      string           `json:"project"`
+	StoryID      string           `json:"story_id"`
+	StoryName    string           `json:"story_name,omitempty"`
+	Stage        string           `json:"stage,omitempty"`
+	Blocked      string           `json:"blocked,omitempty"`
+	MergeFailure string           `json:"merge_failure,omitempty"`
+	Error        string           `json:"error,omitempty"`
+	Path         string           `json:"path,omitempty"`
+	FrontMatter  json.RawMessage  `json:"front_matter,omitempty"`
+	Body         string           `json:"body,omitempty"`
+	BodyCut      bool             `json:"body_cut,omitempty"`
+	Criteria     *domain.Criteria `json:"criteria,omitempty"`
+	Tasks        []taskJSON       `json:"tasks,omitempty"`
+	Branch       string           `json:"branch,omitempty"`
+	Claim        *claimJSON       `json:"claim,omitempty"`
+	Next         int64            `json:"next"`
+}
+
+type taskJSON struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
+	Done bool   `json:"done,omitempty"`
+}
+
+func (s *Server) encodeClaimed(story domain.Story) claimedJSON {
+	whole := encodeStory(story)
+	claimed := claimedJSON{
+		Project: story.Project, StoryID: story.ID, StoryName: whole.StoryName, Stage: short(story.Stage),
+		Blocked: short(story.Blocked), MergeFailure: short(story.MergeFailure), Error: story.Error,
+		Path: wire.Text(whole.Path), Body: wire.Text(whole.Body), BodyCut: whole.BodyCut, Criteria: whole.Criteria,
+		Branch: wire.Text(whole.Branch), Claim: encodeClaim(story.Claim), Next: s.service.Events.LastID(),
+	}
+	if string(whole.FrontMatter) != "{}" {
+		claimed.FrontMatter = whole.FrontMatter
+	}
+	for _, t := range whole.Tasks {
+		claimed.Tasks = append(claimed.Tasks, taskJSON{t.Line, short(t.Text), t.Done})
+	}
+	return claimed
 }

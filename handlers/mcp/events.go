@@ -71,7 +71,7 @@ type waitedKey struct{}
 
 // waitIn returns what a message that calls wait_for_events alone waits for, false for any other, and for arguments that
 // the SDK refuses: a refusal must not wait.
-func waitIn(body []byte) (in eventFilter, ok bool) {
+func (s *Server) waitIn(r *http.Request, body []byte) (in eventFilter, ok bool) {
 	var m message
 	if json.Unmarshal(body, &m) != nil || m.Version != "2.0" {
 		return in, false
@@ -80,9 +80,13 @@ func waitIn(body []byte) (in eventFilter, ok bool) {
 	if call.Name != waitForEvents {
 		return in, false
 	}
-	arguments := json.NewDecoder(bytes.NewReader(call.Arguments))
+	understood, err := s.understand(r, call.Name, call.Arguments)
+	if err != nil {
+		return in, false
+	}
+	arguments := json.NewDecoder(bytes.NewReader(understood))
 	arguments.DisallowUnknownFields()
-	err := arguments.Decode(&in)
+	err = arguments.Decode(&in)
 	return in, err == nil && in.Wait != "" && (in.After == nil || *in.After >= 0)
 }
 
@@ -91,7 +95,7 @@ func waitIn(body []byte) (in eventFilter, ok bool) {
 // 60 KiB.
 func (s *Server) waitBefore(r *http.Request, body []byte) context.Context {
 	ctx := r.Context()
-	if in, ok := waitIn(body); ok {
+	if in, ok := s.waitIn(r, body); ok {
 		answer, err := s.waitForEvents(r, in)
 		ctx = context.WithValue(ctx, waitedKey{}, waited{answer, err})
 	}

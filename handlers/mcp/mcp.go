@@ -48,6 +48,8 @@ type Server struct {
 	mcp     *sdk.Server
 	// nullable are, by tool, the arguments for which null differs from leaving them out.
 	nullable map[string][]string
+	// scoped are the tools that work on a project that an agent need not name: its own.
+	scoped map[string]bool
 	// http is made by the first request: the tools' schemas take a megabyte and a millisecond, which most processes never
 	// need.
 	http func() (plain, streams http.Handler)
@@ -56,7 +58,7 @@ type Server struct {
 func New(s *service.Service, log *slog.Logger, version string, held *web.HeldCalls) *Server {
 	server := &Server{
 		Errors: web.Errors{Log: log}, service: s, held: held, turns: keyed.NewSemaphore(maxTurns),
-		nullable: map[string][]string{},
+		nullable: map[string][]string{}, scoped: map[string]bool{},
 	}
 	server.http = sync.OnceValues(func() (plain, streams http.Handler) { return server.handlers(version) })
 	return server
@@ -162,7 +164,10 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 			return nil, notOffered(method)
 		}
 		if call, ok := request.(*sdk.CallToolRequest); ok {
-			call.Params.Arguments = withoutNulls(call.Params.Arguments, s.nullable[call.Params.Name])
+			r := requestOf(ctx)
+			if call.Params.Arguments, err = s.understand(r, call.Params.Name, call.Params.Arguments); err != nil {
+				return s.refusedCall(r, err), nil
+			}
 		}
 		return next(ctx, method, request)
 	}

@@ -140,7 +140,7 @@ func TestTheOverviewTellsTheFlow(t *testing.T) {
 
 func TestMCPReads(t *testing.T) {
 	s := newMCPSite(t)
-	s.want("overview", `{}`, `"active":null`, `"projects":[]`, `"attention":[]`, `"next":0`)
+	s.want("overview", `{}`, `{"you":{"by":"admin"},"more":0,"more_attention":0,"agents":0,`, `"next":0`)
 	s.refused("get_story", `{"project":"alpha","story_id":"7_pay"}`, "There are no projects yet")
 	s.Add("alpha", gatewaytest.StoryServer(t))
 	s.Add("away", "http://127.0.0.1:1")
@@ -194,7 +194,7 @@ func TestMCPChanges(t *testing.T) {
 	s.Add("away", "http://127.0.0.1:1")
 	s.Answered()
 	s.want("list_stories", `{"project":"away"}`, `"unreachable":[{"project":"away","error":"connection refused"}]`)
-	s.want("overview", `{}`, `"key":"unreachable/away"`, `"acknowledged_by":null`)
+	s.want("overview", `{}`, `"key":"unreachable/away"`)
 	s.refused("acknowledge", `{"key":"unreachable/away","for":"-1h"}`, "for: must be a duration")
 	s.refused("acknowledge", `{"key":"unreachable/alpha"}`, "overview shows the keys")
 	s.want("acknowledge", `{"key":"unreachable/away","for":"1h"}`, `"ok":true`)

@@ -12,21 +12,57 @@ import (
 )
 
 type overviewJSON struct {
-	Active     *string       `json:"active"`
-	Projects   []projectJSON `json:"projects"`
+	You        youJSON       `json:"you"`
+	Active     string        `json:"active,omitempty"`
+	Projects   []projectJSON `json:"projects,omitempty"`
 	More       int           `json:"more"`
-	Alerts     []alertJSON   `json:"attention"`
+	Alerts     []alertJSON   `json:"attention,omitempty"`
 	MoreAlerts int           `json:"more_attention"`
 	Agents     int           `json:"agents"`
 	Flow       string        `json:"flow"` // of all projects, in a sentence
 	Next       int64         `json:"next"` // the newest event
 }
 
+// youJSON is who calls.
+type youJSON struct {
+	By      string     `json:"by"`
+	AgentID string     `json:"agent_id,omitempty"`
+	Project string     `json:"project,omitempty"`
+	Claims  []heldJSON `json:"claims,omitempty"`
+	More    int        `json:"more,omitempty"`
+}
+
+type heldJSON struct {
+	Project string `json:"project"`
+	StoryID string `json:"story_id"`
+	Stage   string `json:"stage,omitempty"`
+	Blocked string `json:"blocked,omitempty"`
+}
+
+func (s *Server) you(ctx context.Context) youJSON {
+	actor := domain.ActorOf(ctx)
+	by, held := s.service.Claims.Held(ctx)
+	var claims list[heldJSON]
+	read := ""
+	for _, c := range held {
+		if c.Project != read { // what it claims it has just moved
+			read = c.Project
+			_, _ = s.service.Pipelines.One(ctx, read, 0) // else as it was last known
+		}
+		line := heldJSON{Project: c.Project, StoryID: c.StoryID}
+		if item, stage := s.service.Pipelines.Known(c.Project, c.StoryID); item != nil {
+			line.Stage, line.Blocked = stage.Name, short(item.Blocked)
+		}
+		claims.add(line)
+	}
+	return youJSON{short(by), actor.AgentID, actor.Project, claims.items, claims.more}
+}
+
 type projectJSON struct {
 	Name      string      `json:"name"`
 	Reachable bool        `json:"reachable"`
-	Error     *string     `json:"error"`
-	Stages    []stageJSON `json:"stages"`
+	Error     *string     `json:"error,omitempty"`
+	Stages    []stageJSON `json:"stages,omitempty"`
 	Alerts    int         `json:"attention"` // how many alerts are open
 }
 
@@ -52,13 +88,13 @@ func encodeProject(p domain.ProjectPipeline, alerts int) projectJSON {
 type alertJSON struct {
 	Key          string           `json:"key"`
 	Kind         domain.AlertKind `json:"kind"`
-	Project      *string          `json:"project"`
-	StoryID      *string          `json:"story_id"`
-	Stage        *string          `json:"stage"`
-	AgentID      *string          `json:"agent_id"`
+	Project      *string          `json:"project,omitempty"`
+	StoryID      *string          `json:"story_id,omitempty"`
+	Stage        *string          `json:"stage,omitempty"`
+	AgentID      *string          `json:"agent_id,omitempty"`
 	Text         string           `json:"text"`
 	SinceMS      int64            `json:"since_ms"`
-	Acknowledged *string          `json:"acknowledged_by"`
+	Acknowledged *string          `json:"acknowledged_by,omitempty"`
 }
 
 func encodeAlert(a domain.Alert) alertJSON {
@@ -79,8 +115,8 @@ func encodeAlert(a domain.Alert) alertJSON {
 func (s *Server) addOverview() {
 	add(s, tool{
 		name: "overview", needs: domain.RoleViewer,
-		description: "The active project, each project's stages with their number of stories, and what needs attention, " +
-			"most urgent first. next is the newest event, for wait_for_events.",
+		description: "Who you are and what you have claimed, the active project, each project's stages with their number of stories, " +
+			"and what needs attention, most urgent first. next is the newest event, for wait_for_events.",
 	}, func(ctx context.Context, _ struct{}) (any, error) { return s.overview(ctx) })
 	add(s, tool{
 		name: "search", needs: domain.RoleViewer, required: []string{"q"},
@@ -112,9 +148,9 @@ func (s *Server) overview(ctx context.Context) (overviewJSON, error) {
 		return overviewJSON{}, err
 	}
 	return overviewJSON{
-		Flow:   flow,
-		Active: wire.OrNull(snapshot.Registry.Active), Projects: projects.shown(), More: projects.more,
-		Alerts: alerts.shown(), MoreAlerts: alerts.more + snapshot.Alerts.More,
+		Flow: flow,
+		You:  s.you(ctx), Active: snapshot.Registry.Active, Projects: projects.items, More: projects.more,
+		Alerts: alerts.items, MoreAlerts: alerts.more + snapshot.Alerts.More,
 		Agents: len(s.service.Agents.Alive()), Next: next,
 	}, nil
 }

@@ -98,7 +98,7 @@ func TestMCPOfEveryVersion(t *testing.T) {
 		if got := s.session.InitializeResult().ProtocolVersion; got != version {
 			t.Errorf("%s: the gateway speaks %s", version, got)
 		}
-		s.want("overview", `{}`, `"projects":[]`)
+		s.want("overview", `{}`, `"you":{"by":"admin"}`)
 		prompts, err := s.session.ListPrompts(t.Context(), nil)
 		if err != nil || len(prompts.Prompts) != 2 {
 			t.Errorf("%s: prompts: %v", version, err)

@@ -7,20 +7,29 @@ import (
 	"strings"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/wire"
 )
 
 type itemJSON struct {
-	Project      string      `json:"project"`
-	StoryID      string      `json:"story_id"`
-	StoryName    string      `json:"story_name"`
-	Stage        string      `json:"stage"`
-	SinceMS      int64       `json:"since_ms"`
-	Blocked      *string     `json:"blocked"`
-	MergeFailure *string     `json:"merge_failure"`
-	Stuck        bool        `json:"stuck"`
-	Version      *string     `json:"version"`
-	Claim        *wire.Claim `json:"claim"`
+	Project      string     `json:"project"`
+	StoryID      string     `json:"story_id"`
+	StoryName    string     `json:"story_name"`
+	Stage        string     `json:"stage"`
+	Blocked      string     `json:"blocked,omitempty"`
+	MergeFailure string     `json:"merge_failure,omitempty"`
+	Stuck        bool       `json:"stuck,omitempty"`
+	Claim        *claimJSON `json:"claim,omitempty"`
+}
+
+type claimJSON struct {
+	By      string `json:"by"`
+	AgentID string `json:"agent_id,omitempty"`
+}
+
+func encodeClaim(c *domain.Claim) *claimJSON {
+	if c == nil {
+		return nil
+	}
+	return &claimJSON{short(c.By), c.AgentID}
 }
 
 type unreachableJSON struct {
@@ -31,7 +40,7 @@ type unreachableJSON struct {
 type storiesJSON struct {
 	Stories     []itemJSON        `json:"stories"`
 	More        int               `json:"more"`
-	Unreachable []unreachableJSON `json:"unreachable"` // their stories are from their last answer
+	Unreachable []unreachableJSON `json:"unreachable,omitempty"` // their stories are from their last answer
 }
 
 type storyFilter struct {
@@ -49,17 +58,19 @@ func (s *Server) addStories() {
 			`"trouble":{"type":"boolean","description":"only those that are blocked, failed to merge, or are stuck"}`,
 	}, s.listStories)
 	add(s, tool{
-		name: "get_story", needs: domain.RoleViewer, required: []string{"project", "story_id"},
+		name: "get_story", needs: domain.RoleViewer, required: []string{"story_id"},
 		description: "Everything about a story: its text, state, version, commits, newest events, and how long it stayed " +
 			"in each stage.",
 		arguments: storyArguments,
 	}, s.getStory)
 	add(s, tool{
-		name: "update_story", needs: domain.RoleOperator, agents: true, required: []string{"project", "story_id"},
+		name: "update_story", needs: domain.RoleOperator, agents: true, required: []string{"story_id"},
 		nullable: []string{"blocked"},
-		description: "Move a story to another stage, block it with a reason, unblock it (blocked: null), or clear its " +
-			"merge failure. Returns its new state.",
-		arguments: storyArguments + `,"stage":{"type":"string","description":"its full name, as list_stories shows it"},` +
+		description: "Move a story to another stage, block it with a reason, unblock it (blocked: null), tick one of its " +
+			"boxes, or clear its merge failure. Returns its new state.",
+		arguments: storyArguments + `,"stage":{"type":"string"},` +
+			`"task":{"type":"object","required":["line","done"],"properties":{"path":{"type":"string"},` +
+			`"line":{"type":"integer"},"done":{"type":"boolean"}},"description":"from its tasks"},` +
 			`"blocked":{"type":["string","null"],"description":"why it is blocked; null unblocks it"},` +
 			`"clear_merge_failure":{"type":"boolean"},` +
 			`"version":{"type":"string","description":"from get_story: refuse the change if the story has changed since"},` +
@@ -95,7 +106,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		open := domain.OpenStages(p.Stages)
 		for i, stage := range p.Stages {
 			stages[short(stage.Name)] = true
-			if in.Stage != "" && !isStage(stage.Name, in.Stage) {
+			if in.Stage != "" && !stage.IsMeant(in.Stage) {
 				continue
 			}
 			found = true
@@ -107,11 +118,10 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 				}
 				line := itemJSON{
 					Project: p.Project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage.Name,
-					SinceMS: item.Since.UnixMilli(), Blocked: shortOrNull(item.Blocked),
-					MergeFailure: shortOrNull(item.MergeFailure), Stuck: isStuck, Version: wire.OrNull(item.Version),
+					Blocked: short(item.Blocked), MergeFailure: short(item.MergeFailure), Stuck: isStuck,
 				}
 				if c, claimed := claims[p.Project][item.StoryID]; claimed {
-					line.Claim = wire.NewClaim(&c)
+					line.Claim = encodeClaim(&c)
 				}
 				stories.add(line)
 			}
@@ -122,10 +132,4 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 			short(in.Stage), strings.Join(names[:min(len(names), maxStages)], ", "))
 	}
 	return storiesJSON{stories.shown(), stories.more, unreachable.shown()}, nil
-}
-
-// isStage reports whether name is the stage's name, or that without its number.
-func isStage(stage, name string) bool {
-	_, word, _ := strings.Cut(stage, "_")
-	return name == stage || strings.EqualFold(name, word)
 }

@@ -87,6 +87,7 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 	Stage             *string         `json:"stage"`
 	Blocked           json.RawMessage `json:"blocked"` // null if it is to be unblocked
 	ClearMergeFailure bool            `json:"clear_merge_failure"`
+	Task              json.RawMessage `json:"task"`
 	Version           *string         `json:"version"`
 	TakeOver          bool            `json:"take_over"`
 },
@@ -104,8 +105,11 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 	if in.ClearMergeFailure {
 		change["merge_failure"] = nil
 	}
+	if in.Task != nil {
+		change["task"] = in.Task
+	}
 	if len(change) == 0 {
-		return nil, domain.Errorf(domain.Invalid, "nothing to change: give stage, blocked or clear_merge_failure")
+		return nil, domain.Errorf(domain.Invalid, "nothing to change: give stage, blocked, task or clear_merge_failure")
 	}
 	if in.Version == nil {
 		story, err := s.story(ctx, in.storyKey)
@@ -127,6 +131,11 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 	status, answer, err := s.service.Stories.Patch(ctx, in.Project, in.StoryID, domain.EncodeJSON(change))
 	if err != nil {
 		return nil, err
+	}
+	stages := s.service.Pipelines.Stages(in.Project)
+	if status == 400 && in.Stage != nil &&
+		!slices.ContainsFunc(stages, func(s domain.Stage) bool { return s.Name == *in.Stage }) {
+		answer = []byte(domain.MessageOf(domain.NoStage(stages, *in.Stage)))
 	}
 	return readUpdate(in.Project, status, answer)
 }

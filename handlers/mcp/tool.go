@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +36,7 @@ func add[In, Out any](s *Server, t tool, run func(ctx context.Context, in In) (O
 		Name: t.name, Description: t.description, InputSchema: json.RawMessage(schema + "}"),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.needs == domain.RoleViewer},
 	}
-	s.nullable[t.name] = t.nullable
+	s.nullable[t.name], s.scoped[t.name] = t.nullable, scopedTool(t)
 	sdk.AddTool(s.mcp, described, func(
 		ctx context.Context, call *sdk.CallToolRequest, in In,
 	) (*sdk.CallToolResult, any, error) {
@@ -82,20 +81,6 @@ func progress(ctx context.Context, call *sdk.CallToolRequest) func(notification 
 		params.Meta, params.ProgressToken, params.Message = nil, token, domain.CutText(params.Message)
 		_ = call.Session.NotifyProgress(ctx, &params) // without the caller there is nobody to tell
 	}
-}
-
-// withoutNulls removes null arguments, except those listed in but: models write null for what they leave out.
-func withoutNulls(arguments json.RawMessage, but []string) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(arguments, &members) != nil || members == nil {
-		return arguments
-	}
-	for name, value := range members {
-		if string(value) == "null" && !slices.Contains(but, name) {
-			delete(members, name)
-		}
-	}
-	return domain.EncodeJSON(members)
 }
 
 // explain words an error for a model: what is wrong, and what to do next.
@@ -154,6 +139,9 @@ func (s *Server) findProject(name string) (domain.Project, error) {
 	names := list[string]{most: 20}
 	for _, p := range registry.Projects {
 		names.add(p.Name)
+	}
+	if name == "" {
+		return p, domain.Errorf(domain.Invalid, "project: which one? overview shows them")
 	}
 	text := "There are no projects yet"
 	if len(names.items) > 0 {

@@ -53,13 +53,9 @@ func newRunner(o Options, c *client, file *stateFile) *runner {
 	}
 }
 
-// isSecret reports whether a variable of the environment is a secret of ours, which the command must not get.
-func isSecret(line string) bool {
-	name, _, _ := strings.Cut(line, "=")
-	return strings.HasPrefix(name, "SWITCHYARD_") &&
-		// the address may hold a password
-		(strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "SWITCHYARD_DATABASE")
-}
+// isOurs reports whether a variable of the environment is one of Switchyard's, many of which are secrets: the command
+// gets only those that say where it works.
+func isOurs(line string) bool { return strings.HasPrefix(line, "SWITCHYARD_") }
 
 // tokenLimit is the time limit for getting a token, so that an unreachable gateway does not delay a command for long.
 const tokenLimit = 5 * time.Second
@@ -176,7 +172,7 @@ func (r *runner) runAt(ctx context.Context, at assignment, reassigned <-chan str
 	r.tail = &tail{}
 	out := io.MultiWriter(r.tail, r.Output)
 	r.mu.Unlock()
-	env := append(slices.DeleteFunc(slices.Clone(r.Environment), isSecret),
+	env := append(slices.DeleteFunc(slices.Clone(r.Environment), isOurs),
 		"SWITCHYARD_PROJECT="+at.project, "SWITCHYARD_PROJECT_URL="+at.url, agentIDVariable+"="+r.file.get().ID)
 	env = append(env, r.access(ctx, at.project)...)
 	p, err := prepare(r.Log, r.Command, env, out)

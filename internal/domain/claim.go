@@ -17,7 +17,7 @@ type Claim struct {
 	By               string // the holder's name, for people
 	AgentID          string // "" unless an agent holds it
 	Since            time.Time
-	Stage            string // where the story was when it was claimed, "" if unknown
+	Stage            string // where the claim leaves the story, "" if unknown
 }
 
 func (c Claim) Key() StoryKey { return StoryKey{c.Project, c.StoryID} }
@@ -28,7 +28,7 @@ func (c Claim) Is(other Claim) bool {
 }
 
 // Ended reports whether a claim ends because its story is in a stage: the one that finishes stories or a later one,
-// unless it was there already when it was claimed.
+// unless its claim left it there.
 func (c Claim) Ended(stages []Stage, stage string) bool {
 	done := DoneStage(stages)
 	return stage != c.Stage && done >= 0 &&

@@ -136,9 +136,9 @@ func (s *Claims) find(ctx context.Context, p domain.Project, id string) (domain.
 }
 
 // stillFree returns the story of a new claim, or errMoved if it has meanwhile been moved, blocked or removed.
-func (s *Claims) stillFree(ctx context.Context, p domain.Project, c domain.Claim) (domain.Story, error) {
-	story, err := s.find(ctx, p, c.StoryID)
-	if domain.CodeOf(err) == domain.NotFound || err == nil && (story.Stage != c.Stage || story.Blocked != "") {
+func (s *Claims) stillFree(ctx context.Context, p domain.Project, id, stage string) (domain.Story, error) {
+	story, err := s.find(ctx, p, id)
+	if domain.CodeOf(err) == domain.NotFound || err == nil && (story.Stage != stage || story.Blocked != "") {
 		return story, errMoved
 	}
 	return story, err
@@ -184,7 +184,7 @@ func (s *Claims) patch(ctx context.Context, p domain.Project, before domain.Stor
 		return "", domain.Errorf(domain.Forbidden, "the project server does not move stories")
 	}
 	change := domain.EncodeJSON(map[string]string{"version": before.File.Version, "stage": to})
-	status, body, err := s.stories.servers.PatchStory(ctx, p, before.ID, change)
+	status, body, err := s.stories.send(ctx, p, before.ID, parsePatch(change))
 	said := domain.CutText(strings.ToValidUTF8(strings.TrimSpace(string(body)), ""))
 	switch {
 	case err != nil:

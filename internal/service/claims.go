@@ -3,9 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -30,8 +28,13 @@ type ClaimRequest struct {
 	From    string // a stage, "" for the one in which work waits
 	// To is the stage that the story moves to. "" is the next one for the next free story, and none for a named one.
 	To       string
+	Stay     bool          // the story does not move
 	TakeOver bool          // somebody else's claim of a named story is passed on
 	Wait     time.Duration // how long to wait for a free story
+	// Resume is whether a story that the actor holds already goes first, nil for what is usual: an agent's does.
+	Resume *bool
+	// Look only finds the story that would be claimed.
+	Look bool
 }
 
 const (
@@ -114,7 +117,7 @@ func (s *Claims) Claim(
 	defer cancel()
 	for ctx.Err() == nil {
 		changed := s.table.news.Changed(project)
-		id, err := s.claim(context.WithoutCancel(ctx), project, r)
+		id, err := s.claim(ctx, project, r)
 		if id != "" && err == nil {
 			s.stories.recent.Forget(storyKey(project, id))
 			story, err = s.stories.Get(context.WithoutCancel(ctx), project, id)
@@ -141,6 +144,9 @@ func (s *Claims) claim(ctx context.Context, project string, r ClaimRequest) (id 
 	if r.StoryID != "" {
 		return r.StoryID, s.named(ctx, p, r)
 	}
+	if id, err := s.resumed(ctx, p, r); id != "" || err != nil {
+		return id, err
+	}
 	// Claims that come fast share a board: whether a story is still as it was is asked afterwards.
 	moved, maxAge := map[string]bool{}, claimBoardAge
 	for range nextTries {
@@ -153,82 +159,14 @@ func (s *Claims) claim(ctx context.Context, project string, r ClaimRequest) (id 
 	return "", nil
 }
 
-// next claims the next free story of a board that is at most so old, but none of those that have been moved meanwhile.
-// again means that the board was out of date.
-func (s *Claims) next(
-	ctx context.Context, p domain.Project, r ClaimRequest, maxAge time.Duration, moved map[string]bool,
-) (id string, again bool, err error) {
-	board, err := s.pipelines.One(ctx, p.Name, maxAge)
-	if err != nil {
-		return "", false, err
-	}
-	from, to, err := claimStages(board.Stages, r)
-	if err != nil || len(board.Stages) == 0 {
-		return "", false, err
-	}
-	stage := board.Stages[from]
-	free := func(i *domain.Item) bool {
-		return i.Blocked == "" && !moved[i.StoryID] && s.table.of(p.Name, i.StoryID) == nil
-	}
-	var wanted []domain.Claim
-	for _, id := range domain.NextStories(stage.Items, maxWanted, free) {
-		wanted = append(wanted, s.table.newClaim(ctx, p.Name, id, stage.Name))
-	}
-	if len(wanted) == 0 {
-		return "", false, nil
-	}
-	c := wonClaim{entry: s.newEntry(ctx, "")}
-	won, _, err := s.table.add(ctx, &c.entry, wanted...)
-	if won < 0 && err == nil || domain.CodeOf(err) == domain.NotFound { // others were faster, or a claim has just ended
-		return "", true, nil
-	}
-	if err != nil {
-		return "", false, err
-	}
-	c.Claim = wanted[won]
-	before, err := s.stillFree(ctx, p, c.Claim)
-	if err == nil {
-		err = s.move(ctx, p, c, before, to, r.To != "")
-	}
-	if err == nil {
-		return c.StoryID, false, nil
-	}
-	s.giveBack(ctx, c)
-	if errors.Is(err, errMoved) {
-		moved[c.StoryID] = true
-		return "", true, nil
-	}
-	return "", false, err
-}
-
 // errMoved is returned for a story that is no longer as the board showed it.
 var errMoved = domain.Errorf(domain.Conflict, "the story has just been changed by somebody else; try again")
 
-// claimStages returns the index of the stage to claim from, and the name of the one to move to, "" for none. It returns
-// Invalid for stages that do not exist.
-func claimStages(stages []domain.Stage, r ClaimRequest) (from int, to string, err error) {
-	index := func(field, name string) int {
-		i := slices.IndexFunc(stages, func(s domain.Stage) bool { return s.Name == name })
-		if i < 0 && name != "" {
-			err = domain.Errorf(domain.Invalid, "%s: there is no stage '%s'", field, domain.CutText(name))
-		}
-		return i
-	}
-	to = r.To
-	index("to", r.To)
-	if from = index("from", r.From); from < 0 {
-		from = domain.WaitingStage(stages)
-	}
-	if to == "" && r.StoryID == "" && from+1 < len(stages) {
-		to = stages[from+1].Name
-	}
-	return from, to, err
-}
-
 func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) error {
+	var board domain.ProjectPipeline
 	if r.From != "" || r.To != "" {
-		board, err := s.pipelines.One(ctx, p.Name, 0)
-		if err == nil {
+		var err error
+		if board, err = s.pipelines.One(ctx, p.Name, 0); err == nil {
 			_, _, err = claimStages(board.Stages, r)
 		}
 		if err != nil {
@@ -236,10 +174,11 @@ func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) er
 		}
 	}
 	before, err := s.find(ctx, p, r.StoryID)
-	if err != nil {
+	if err != nil || r.Look {
 		return err
 	}
-	c, err := s.win(ctx, s.table.newClaim(ctx, p.Name, r.StoryID, before.Stage), r.TakeOver)
+	wanted := s.table.newClaim(ctx, p.Name, r.StoryID, left(board.Stages, before.Stage, r.To))
+	c, err := s.win(ctx, wanted, r.TakeOver)
 	if err != nil || c == nil {
 		return err
 	}

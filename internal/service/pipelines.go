@@ -183,6 +183,9 @@ func (s *Pipelines) find(ctx context.Context, project, story string) (item *doma
 	return item, at.Name
 }
 
+// Stages returns the stages of a project as they were when its board was last read.
+func (s *Pipelines) Stages(project string) []domain.Stage { return s.known(project).stages }
+
 // Known returns a story and its stage as they were when the project's board was last read, nil if it was not there.
 func (s *Pipelines) Known(project, story string) (item *domain.Item, stage domain.Stage) {
 	for _, stage := range s.known(project).stages {

@@ -144,6 +144,10 @@ func (s *Stories) Create(ctx context.Context, project string, story []byte) (sta
 	if err != nil {
 		return 0, nil, err
 	}
+	if ctx.Err() != nil {
+		return 0, nil, ctx.Err() // nobody waits for it any more
+	}
+	ctx = context.WithoutCancel(ctx)
 	status, body, err = s.servers.CreateStory(ctx, p, story)
 	if err == nil && status/100 == 2 {
 		var made struct {

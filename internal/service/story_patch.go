@@ -9,20 +9,37 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
-// patch is a change of a story, as it is sent to its project server.
+// patch is a change of a story.
 type patch struct {
+	body     []byte // for its project server
 	fields   map[string]json.RawMessage
 	takeOver bool
 }
 
-func parsePatch(change []byte) (p patch) {
+func parsePatch(change []byte) patch {
+	p := patch{body: change}
 	_ = json.Unmarshal(change, &p.fields) // the project server refuses what is no object
-	_ = json.Unmarshal(p.fields["take_over"], &p.takeOver)
-	delete(p.fields, "take_over")
+	if ours, given := p.fields["take_over"]; given {
+		_ = json.Unmarshal(ours, &p.takeOver)
+		delete(p.fields, "take_over")
+		p.body = domain.EncodeJSON(p.fields)
+	}
 	delete(p.fields, "version")
 	return p
+}
+
+// moves reports whether the patch does more than operators may do to a story that somebody else has claimed, and leave
+// it to them: what blocks it, its failed merge, and its boxes.
+func (p patch) moves() bool {
+	for field := range p.fields {
+		if field != "blocked" && field != "merge_failure" && field != "task" {
+			return true
+		}
+	}
+	return false
 }
 
 // values returns the fields that the patch sets, each with its value before and after, "" for null. known is false if
@@ -70,7 +87,7 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	}
 	asked := parsePatch(change)
 	claim, err := s.claims.now(ctx, project, id)
-	if err == nil {
+	if err == nil && (asked.takeOver || asked.moves() || !domain.ActorOf(ctx).Role.Allows(domain.RoleOperator)) {
 		err = mayTakeOver(ctx, claim, asked.takeOver)
 	}
 	if err != nil {
@@ -92,18 +109,39 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	}
 	before.Project, before.ID = project, id
 	began := clock.Now()
-	status, body, err = s.servers.PatchStory(ctx, p, id, change)
+	status, body, err = s.send(ctx, p, id, asked)
 	s.recent.Forget(storyKey(project, id))
 	if err == nil && status/100 == 2 && (!idle || asked.takeOver) {
-		s.patched(ctx, before, set, stageIn(body, before.Stage, set), began, claim)
+		s.patched(ctx, before, asked, stageIn(body, before.Stage, set), began, claim)
 	}
 	return status, body, err
 }
 
+// send sends a change to a project server, unless its caller has gone: from then on it is seen through. Where the
+// answer is lost it asks once for the story: if that is as it was to be, the change was made.
+func (s *Stories) send(ctx context.Context, p domain.Project, id string, asked patch) (int, []byte, error) {
+	if ctx.Err() != nil {
+		return 0, nil, ctx.Err()
+	}
+	ctx = context.WithoutCancel(ctx)
+	status, body, err := s.servers.PatchStory(ctx, p, id, asked.body)
+	if err == nil && status < 500 {
+		return status, body, nil
+	}
+	now, lost := s.servers.Story(ctx, p, id)
+	set, known := asked.values(now)
+	if lost != nil || !known || len(set) == 0 || slices.ContainsFunc(set, fieldChange.changes) {
+		return status, body, err
+	}
+	now.Project, now.ID = p.Name, id
+	return 200, domain.EncodeJSON(wire.NewStory(now)), nil
+}
+
 // patched records what a patch has changed, and ends the claim of a story that it has finished, or passes that on.
 func (s *Stories) patched(
-	ctx context.Context, before domain.Story, set []fieldChange, stage string, began time.Time, claim *domain.Claim,
+	ctx context.Context, before domain.Story, asked patch, stage string, began time.Time, claim *domain.Claim,
 ) {
+	set, _ := asked.values(before)
 	changes := s.changesOf(ctx, before, set, stage, began)
 	record := func(claim string, write func(*domain.AuditEntry) error) error {
 		var parts []string
@@ -117,12 +155,12 @@ func (s *Stories) patched(
 	}
 	unclaimed := func(e *domain.AuditEntry) error { return s.claims.record(ctx, e, changes) }
 	var err error
-	switch next := s.claims.newClaim(ctx, before.Project, before.ID, before.Stage); {
+	switch next := s.claims.newClaim(ctx, before.Project, before.ID, stage); {
 	case claim != nil && claim.Ended(s.pipelines.known(before.Project).stages, stage):
 		err = record(was("claim", claim.By, ""), func(e *domain.AuditEntry) error {
 			return s.claims.record(ctx, e, changes, *claim)
 		})
-	case claim != nil && claim.Holder != next.Holder:
+	case asked.takeOver && claim != nil && claim.Holder != next.Holder:
 		err = record(was("claim", claim.By, next.By), func(e *domain.AuditEntry) error {
 			return s.claims.pass(ctx, e, *claim, next, changes...)
 		})

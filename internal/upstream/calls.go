@@ -121,6 +121,8 @@ const (
 	storiesPath = "/api/stories"
 	// maxStoryID is the longest id that a server is asked for, in bytes.
 	maxStoryID = 4000
+	// writeTime is how much longer than other calls a write may take: boards of other tools are written under their locks.
+	writeTime = 6 * time.Second
 )
 
 // Story requests a story. It returns NotFound if the server has none with this id or does not serve stories,
@@ -147,12 +149,12 @@ func (c *Client) PatchStory(
 	if !ok {
 		return http.StatusNotFound, []byte("story not found\n"), nil
 	}
-	return c.pass(ctx, p, call{method: http.MethodPatch, path: path, body: change})
+	return c.pass(ctx, p, call{method: http.MethodPatch, path: path, body: change, limit: c.timeout + writeTime})
 }
 
 // CreateStory sends a new story unchanged. Its results are those of PatchStory.
 func (c *Client) CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error) {
-	return c.pass(ctx, p, call{method: http.MethodPost, path: storiesPath, body: story})
+	return c.pass(ctx, p, call{method: http.MethodPost, path: storiesPath, body: story, limit: c.timeout + writeTime})
 }
 
 // storyPath returns the path of a story, false for an id that cannot be part of a path.

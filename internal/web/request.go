@@ -136,7 +136,13 @@ func (b *Body) OptionalText(name string) (value *string) {
 }
 
 // OptionalBool reads true or false, false when it is absent or null. Any other type is Invalid.
-func (b *Body) OptionalBool(name string) (value bool) {
+func (b *Body) OptionalBool(name string) bool {
+	value := b.BoolOrNull(name)
+	return value != nil && *value
+}
+
+// BoolOrNull is OptionalBool, but nil when it is absent or null.
+func (b *Body) BoolOrNull(name string) (value *bool) {
 	if raw, given := b.fields[name]; given && json.Unmarshal(raw, &value) != nil {
 		b.fail("%s: must be true or false", name)
 	}

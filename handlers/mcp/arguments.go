@@ -1,0 +1,65 @@
+package mcp
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"switchyard/internal/domain"
+)
+
+// understand returns the arguments of a call as its tool takes them: without nulls, which models write for what they
+// leave out, but for those that differ from leaving them out; with the project of an agent that names none; and with the
+// names of the stages and the story that are meant.
+func (s *Server) understand(r *http.Request, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(arguments, &members) != nil || members == nil {
+		members = map[string]json.RawMessage{}
+		if len(arguments) > 0 && string(arguments) != "null" {
+			return arguments, nil // the SDK refuses what is no object
+		}
+	}
+	for member, value := range members {
+		if string(value) == "null" && !slices.Contains(s.nullable[name], member) {
+			delete(members, member)
+		}
+	}
+	actor := domain.ActorOf(r.Context())
+	if _, named := members["project"]; !named && s.scoped[name] && actor.AgentID != "" && actor.Project != "" {
+		members["project"] = domain.EncodeJSON(actor.Project)
+	}
+	var project string
+	if json.Unmarshal(members["project"], &project) != nil {
+		return domain.EncodeJSON(members), nil
+	}
+	stages := s.service.Pipelines.Stages(project)
+	for member, find := range map[string]func([]domain.Stage, string) (string, error){
+		"story_id": domain.FindStory, "stage": domain.FindStage, "from": domain.FindStage, "to": domain.FindStage,
+	} {
+		var text string
+		if json.Unmarshal(members[member], &text) != nil || text == "" {
+			continue
+		}
+		meant, err := find(stages, text)
+		if err != nil {
+			return nil, domain.Errorf(domain.Invalid, "%s: %s", member, domain.MessageOf(err))
+		}
+		members[member] = domain.EncodeJSON(meant)
+	}
+	return domain.EncodeJSON(members), nil
+}
+
+// scopedTool reports whether a tool works on a project that an agent need not name.
+func scopedTool(t tool) bool {
+	return strings.Contains(t.arguments, `"project":`) && !slices.Contains(t.nullable, "project")
+}
+
+// refusedCall is the result of a call whose arguments cannot be understood.
+func (s *Server) refusedCall(r *http.Request, err error) *sdk.CallToolResult {
+	result := &sdk.CallToolResult{}
+	result.SetError(s.explain(r, err))
+	return result
+}
