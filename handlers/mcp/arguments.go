@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// understand returns the arguments of a call as its tool takes them: without nulls, which models write for what they
-// leave out, but for those that differ from leaving them out; with the project of an agent that names none; and with the
+// understand returns the arguments of a call as its tool takes them: without nulls, which models write for what is left
+// out, but for those that differ from leaving them out; with the project of an agent that names none; and with the
 // names of the stages and the story that are meant.
 func (s *Server) understand(r *http.Request, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	var members map[string]json.RawMessage

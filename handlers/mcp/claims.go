@@ -13,12 +13,13 @@ import (
 func (s *Server) addClaims() {
 	add(s, tool{
 		name: "claim_story", needs: domain.RoleOperator, agents: true,
-		description: "Claim the next free story of a stage, or the one with story_id, so that nobody else works on it, and " +
-			"move it to the stage to. An agent first gets what it has claimed before and goes on with. story is null if none " +
-			"is free.",
+		description: "Claim the next free story of a stage, or the one with story_id, so that nobody else works on it, " +
+			"and move it to the stage to. An agent first gets what it has claimed before and goes on with. story is null if " +
+			"none is free.",
 		arguments: `"project":{"type":"string"},"story_id":{"type":"string"},"from":{"type":"string","description":"by ` +
 			`default the stage where work waits"},"to":{"type":"string","description":"by default the next stage; none with ` +
-			`story_id; \"\" does not move it"},"wait":{"type":"string","description":"for a free story, such as 30s; 50s at most"},` +
+			`story_id; \"\" does not move it"},"wait":{"type":"string","description":"for a free story, such as 30s; 50s ` +
+			`at most"},` +
 			`"take_over":{"type":"boolean","description":"from whoever has claimed story_id"},` +
 			`"resume":{"type":"boolean","description":"whether your claimed stories go first"}`,
 	}, s.claimStory)

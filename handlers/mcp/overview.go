@@ -115,8 +115,8 @@ func encodeAlert(a domain.Alert) alertJSON {
 func (s *Server) addOverview() {
 	add(s, tool{
 		name: "overview", needs: domain.RoleViewer,
-		description: "Who you are and what you have claimed, the active project, each project's stages with their number of stories, " +
-			"and what needs attention, most urgent first. next is the newest event, for wait_for_events.",
+		description: "You and what you have claimed, the active project, each project's stages with their number of " +
+			"stories, and what needs attention, most urgent first. next is the newest event, for wait_for_events.",
 	}, func(ctx context.Context, _ struct{}) (any, error) { return s.overview(ctx) })
 	add(s, tool{
 		name: "search", needs: domain.RoleViewer, required: []string{"q"},

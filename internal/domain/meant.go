@@ -44,7 +44,8 @@ func NoStage(stages []Stage, name string) error {
 
 // IsMeant reports whether a text is the stage's name, its word or its label.
 func (s *Stage) IsMeant(text string) bool {
-	return slices.Contains([]string{lettersOf(s.Name), lettersOf(stageWord(s.Name)), lettersOf(s.Title())}, lettersOf(text))
+	its := []string{lettersOf(s.Name), lettersOf(stageWord(s.Name)), lettersOf(s.Title())}
+	return slices.Contains(its, lettersOf(text))
 }
 
 func lettersOf(text string) string {
@@ -56,9 +57,9 @@ func lettersOf(text string) string {
 	}, text)
 }
 
-// FindStory returns the id of the story that a text means: the id itself, or what is left of one without its prefix and
-// zeros, such as 2 or task-2 for TASK-002. A text that fits none is returned as it is. It returns Invalid, with the ids,
-// if several fit.
+// FindStory returns the id of the story that a text means: the id itself, or what is left of one without its prefix
+// and zeros, such as 2 or task-2 for TASK-002. A text that fits none is returned as it is. It returns Invalid, with the
+// ids, if several fit.
 func FindStory(stages []Stage, text string) (id string, err error) {
 	prefix, rest := cutPrefix(text)
 	var whole, begun []string // that are the same but for prefix and zeros; that begin with the same number
