@@ -7,6 +7,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 )
 
 func (s *Server) addProjects() {
@@ -92,24 +93,36 @@ func (s *Server) callProjectTool(ctx context.Context, in struct {
 		err = s.explainTools(in.Project, err)
 		return nil, hint(err, domain.Invalid, "project_tools lists its tools with their arguments")
 	}
-	var result struct {
-		Content           []json.RawMessage `json:"content"`
-		StructuredContent json.RawMessage   `json:"structuredContent"`
-		IsError           bool              `json:"isError"`
-		ResultType        string            `json:"resultType"`
+	result := jsonscan.NewReader(raw)
+	answer := &sdk.CallToolResult{Content: []sdk.Content{}}
+	refused := false
+	for name := range result.Parts() {
+		switch {
+		case name.Is("content"):
+			for range result.Parts() {
+				if value := result.Value(); len(answer.Content) < maxContent {
+					answer.Content = append(answer.Content, foreignContent{nil, value})
+				} else {
+					refused = true
+				}
+			}
+		case name.Is("structuredContent") && result.Kind() != 'n':
+			answer.StructuredContent = json.RawMessage(result.Value())
+		case name.Is("isError"):
+			answer.IsError = result.Kind() == 't'
+		case name.Is("resultType"):
+			refused = refused || string(result.Value()) == `"input_required"`
+		}
 	}
-	if err := json.Unmarshal(raw, &result); err != nil || result.ResultType == "input_required" {
-		return nil, domain.WrapError(domain.BadGateway, err, "its tool asks for something that the gateway does not pass on")
-	}
-	answer := &sdk.CallToolResult{Content: []sdk.Content{}, IsError: result.IsError}
-	for _, content := range result.Content {
-		answer.Content = append(answer.Content, foreignContent{nil, content})
-	}
-	if len(result.StructuredContent) > 0 {
-		answer.StructuredContent = result.StructuredContent
+	if refused || result.Err() != nil {
+		return nil, domain.WrapError(domain.BadGateway, result.Err(), "its tool asks for something that the gateway does "+
+			"not pass on, or answers with too many parts")
 	}
 	return answer, nil
 }
+
+// maxContent is the most parts of a tool's answer.
+const maxContent = 10_000
 
 // foreignContent is content of any type, passed on unchanged. The pointer provides a method that the SDK does not
 // export.

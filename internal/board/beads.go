@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 )
 
 const (
@@ -136,28 +137,34 @@ func (b *limitedBuffer) Write(text []byte) (int, error) {
 
 // issues returns what bd lists, with or without its envelope, or what its file has on each line.
 func (f *beadsRules) issues(content []byte) (issues []json.RawMessage, err error) {
-	if bytes.Count(content, []byte(",")) > maxJSONValues {
-		return nil, errors.New("the file has more than a million values")
-	}
-	for decoder := json.NewDecoder(bytes.NewReader(content)); ; {
-		var value json.RawMessage
-		var list []json.RawMessage
-		var envelope struct {
-			Data []json.RawMessage `json:"data"`
+	for r := jsonscan.NewReader(content); r.More(); {
+		listed, start := r, r.At()
+		if r.Kind() == '{' {
+			listed = dataOf(r.Value())
 		}
-		switch err := decoder.Decode(&value); {
-		case errors.Is(err, io.EOF):
-			return issues, nil
-		case err != nil:
-			return nil, err
-		case value[0] == '[' && json.Unmarshal(value, &list) == nil:
-			issues = append(issues, list...)
-		case value[0] == '{' && json.Unmarshal(value, &envelope) == nil && envelope.Data != nil:
-			issues = append(issues, envelope.Data...)
-		default:
-			issues = append(issues, value)
+		if listed == nil {
+			issues = append(issues, content[start:r.Offset()])
+		} else {
+			for range listed.Parts() {
+				if issues = append(issues, listed.Value()); len(issues) > maxTasks {
+					return nil, errors.New("the file has more than 50,000 issues")
+				}
+			}
+		}
+		err = r.Err()
+	}
+	return issues, err
+}
+
+// dataOf returns what reads the list in bd's envelope, nil if that is none.
+func dataOf(envelope []byte) *jsonscan.Reader {
+	r := jsonscan.NewReader(envelope)
+	for name := range r.Parts() {
+		if name.Is("data") && r.Kind() == '[' {
+			return r
 		}
 	}
+	return nil
 }
 
 // beadsOthers are types of issues that are no work.
@@ -209,15 +216,16 @@ func (i *beadsIssue) blocked(open map[looseText]bool) string {
 	if i.Status == "closed" {
 		return ""
 	}
-	var dependencies []struct {
-		On   looseText `json:"depends_on_id"`
-		Type looseText `json:"type"`
-	}
-	_ = json.Unmarshal(i.Dependencies, &dependencies) // as for the issue
 	var blockers []string
-	for _, d := range dependencies {
-		if d.Type == "blocks" && open[d.On] {
-			blockers = append(blockers, string(d.On))
+	for r := jsonscan.NewReader(i.Dependencies); r.More(); {
+		for range r.Parts() {
+			var d struct {
+				On   looseText `json:"depends_on_id"`
+				Type looseText `json:"type"`
+			}
+			if json.Unmarshal(r.Value(), &d) == nil && d.Type == "blocks" && open[d.On] {
+				blockers = append(blockers, string(d.On))
+			}
 		}
 	}
 	switch {

@@ -43,8 +43,8 @@ func openBMAD(files *tree) (*rules, error) {
 		return nil, fs.ErrNotExist
 	}
 	f.texts = path.Dir(f.status)
-	document, err := parseMapping(files.Read(f.status))
-	place := strings.TrimPrefix(text(document.get("story_location")), "{project-root}/")
+	status, err := readBMADStatus(files.Read(f.status))
+	place := strings.TrimPrefix(status.place, "{project-root}/")
 	if err == nil && place != "" && filepath.IsLocal(filepath.FromSlash(place)) {
 		f.texts = path.Clean(filepath.ToSlash(place))
 	}
@@ -55,7 +55,7 @@ func openBMAD(files *tree) (*rules, error) {
 	if _, err := files.open(f.texts); err == nil && f.texts != r.paths[0] {
 		r.paths = append(r.paths, f.texts)
 	}
-	if document.get(bmadKey).Kind != yaml.MappingNode {
+	if err != nil {
 		err = errTorn
 	}
 	return r, err
@@ -74,12 +74,12 @@ func (f bmadRules) stories(_ string, files Files, _ []entry) (entries []entry, e
 	if content == nil {
 		return nil, err
 	}
-	statuses, err := f.statuses(content)
+	file, err := readBMADStatus(content)
 	if err != nil {
 		return nil, errTorn
 	}
-	for pair := range slices.Chunk(statuses.Content, 2) {
-		id, status := limit(resolve(pair[0]).Value), text(resolve(pair[1]))
+	for _, story := range file.stories {
+		id, status := limit(story.id), story.status
 		if id == "" || isNoStory(id) {
 			continue
 		}
@@ -109,17 +109,91 @@ func isNoStory(key string) bool {
 	return strings.HasSuffix(key, "-retrospective") || is && epic != "" && number(epic) == epic
 }
 
-// statuses returns the mapping with the status of each key. It is an error if there is none: the file is half written.
-func (f bmadRules) statuses(content []byte) (*yaml.Node, error) {
+// bmadFile is what a file with statuses says.
+type bmadFile struct {
+	place   string // where the stories' files are, "" for beside it
+	stories []bmadStory
+}
+
+type bmadStory struct {
+	id, status string
+	line       int // that has its key
+}
+
+// readBMADStatus reads a file as the tool writes it by its lines, which take no more memory than they say, and another
+// one, which must not be larger than front matter, as YAML. It is an error if there are no statuses: the file is half
+// written.
+func readBMADStatus(content []byte) (file bmadFile, err error) {
+	if file, plain := readBMADLines(content); plain {
+		return file, nil
+	}
+	if len(content) > maxFrontMatter {
+		return file, errTooLong
+	}
 	document, err := parseMapping(content)
 	if err != nil {
-		return nil, err
+		return file, err
 	}
-	if statuses := document.get(bmadKey); statuses.Kind == yaml.MappingNode {
-		return statuses, nil
+	statuses := document.get(bmadKey)
+	if statuses.Kind != yaml.MappingNode {
+		return file, errTorn
 	}
-	return nil, errTorn
+	file.place = text(document.get("story_location"))
+	for pair := range slices.Chunk(statuses.Content, 2) {
+		file.stories = append(file.stories, bmadStory{resolve(pair[0]).Value, text(resolve(pair[1])), pair[0].Line - 1})
+	}
+	return file, nil
 }
+
+// plainLine matches a line of a mapping that means the same without what is around it: blanks, a key, what separates
+// them from the value, and that, each perhaps in quotes.
+var plainLine = regexp.MustCompile(`^( *)("[\w. /{}-]+"|'[\w. /{}-]+'|\w[\w.-]*):` +
+	`(?: +("[^"\\]*"|'[^']*'|\w[\w. :/+-]*))?(?: +#.*)?\r?$`)
+
+// readBMADLines reads a file with one key on each line. What is not below the key of the statuses may be anything that
+// is further in.
+func readBMADLines(content []byte) (file bmadFile, plain bool) {
+	section, indent, seen, number := "", "", map[string]bool{}, -1
+	for text := range strings.Lines(string(content)) {
+		number++
+		line := strings.TrimSuffix(text, "\n")
+		inside := strings.HasPrefix(line, " ")
+		if trimmed := strings.TrimSpace(line); trimmed == "" || trimmed[0] == '#' ||
+			inside && section != bmadKey || line == "---" && section == "" {
+			continue
+		}
+		found := plainLine.FindStringSubmatch(line)
+		if found == nil || strings.Contains(found[3]+" ", ": ") || slices.Contains(nullWords, found[3]) {
+			return file, false
+		}
+		key, value := strings.Trim(found[2], `"'`), strings.TrimSpace(strings.Trim(found[3], `"'`))
+		if !inside {
+			section, indent = key, ""
+			if key == "story_location" {
+				file.place = value
+			}
+			if key != bmadKey {
+				continue
+			}
+			if found[3] != "" || file.stories != nil {
+				return file, false
+			}
+			file.stories = []bmadStory{}
+			continue
+		}
+		if indent == "" {
+			indent = found[1]
+		}
+		if found[1] != indent || seen[key] || len(seen) == maxTasks {
+			return file, false
+		}
+		seen[key] = true
+		file.stories = append(file.stories, bmadStory{key, value, number})
+	}
+	return file, len(file.stories) > 0
+}
+
+var nullWords = []string{"null", "Null", "NULL", "~"}
 
 // keyLine matches a line with a key and its value: before the value, the value, after it.
 var keyLine = regexp.MustCompile(`^(\s*(?:"[^"]*"|'[^']*'|[^\s"'#:][^:]*?)\s*:[ \t]+)` +
@@ -139,13 +213,13 @@ func bmadStage(status string) string {
 // move changes a story's value on its line, and when the file says that it was changed.
 func (f bmadRules) move(id string, _ *record, content []byte, to stageRule) ([]byte, error) {
 	byHand := domain.Errorf(domain.Conflict, "the status is written in a way that can only be changed by hand")
-	statuses, err := f.statuses(content)
+	before, err := readBMADStatus(content)
 	if err != nil {
 		return nil, errChanged
 	}
-	at := slices.IndexFunc(statuses.Content, func(n *yaml.Node) bool { return resolve(n).Value == id })
+	at := slices.IndexFunc(before.stories, func(s bmadStory) bool { return s.id == id })
 	lines := bytes.SplitAfter(content, []byte("\n"))
-	if at < 0 || at%2 != 0 || statuses.Content[at].Line > len(lines) {
+	if at < 0 || before.stories[at].line >= len(lines) {
 		return nil, errChanged
 	}
 	set := func(line int, value string, quoted bool) bool {
@@ -159,7 +233,7 @@ func (f bmadRules) move(id string, _ *record, content []byte, to stageRule) ([]b
 		lines[line] = slices.Concat(found[1], []byte(value), found[3])
 		return true
 	}
-	if !set(statuses.Content[at].Line-1, to.key, false) {
+	if !set(before.stories[at].line, to.key, false) {
 		return nil, byHand
 	}
 	updated := slices.IndexFunc(lines, func(line []byte) bool { return bytes.HasPrefix(line, []byte("last_updated:")) })
@@ -167,15 +241,9 @@ func (f bmadRules) move(id string, _ *record, content []byte, to stageRule) ([]b
 		set(updated, time.Now().Format("01-02-2006 15:04"), true)
 	}
 	changed := bytes.Join(lines, nil)
-	after, err := f.statuses(changed)
-	if err != nil || len(after.Content) != len(statuses.Content) {
+	before.stories[at].status = to.key
+	if after, err := readBMADStatus(changed); err != nil || !slices.Equal(after.stories, before.stories) {
 		return nil, byHand
-	}
-	for i, node := range after.Content {
-		if want := statuses.Content[i]; i == at+1 && text(resolve(node)) != to.key ||
-			i != at+1 && !sameValue(node, want) {
-			return nil, byHand
-		}
 	}
 	return changed, nil
 }

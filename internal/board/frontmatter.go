@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// maxFrontMatter is the longest front matter that is parsed, in bytes. The parser takes up to 40 ms and 20 MiB for
-	// that.
-	maxFrontMatter = 64 << 10
+	// maxFrontMatter is the longest front matter that is parsed, in bytes, and maxMarks the most lines, brackets and
+	// other marks in it that a value may follow: the parser takes 600 bytes for each.
+	maxFrontMatter, maxMarks = 64 << 10, 10_000
 	// maxNesting is how deep front matter may be nested.
 	maxNesting = 100
 	// maxExpanded is the largest size of front matter with its aliases expanded: the bytes of its scalars
@@ -66,6 +66,7 @@ func isMark(line []byte) bool { return string(bytes.TrimRight(line, " \t\r")) ==
 // Reasons why front matter cannot be read, besides the parser's own.
 var (
 	errNotClosed   = errors.New("the front matter is not closed")
+	errTooMany     = errors.New("the front matter has more than 10,000 values")
 	errTooLong     = errors.New("the front matter is longer than 64 KiB")
 	errFileTooLong = errors.New("the file is larger than 1 MiB")
 	errNoMapping   = errors.New("the front matter is not a mapping")
@@ -93,6 +94,9 @@ func parseFrontMatter(d document) (frontMatter, error) {
 
 // parseMapping parses a text that is a mapping, likewise.
 func parseMapping(text []byte) (frontMatter, error) {
+	if marks(text) > maxMarks {
+		return noFrontMatter, errTooMany
+	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil || root.Kind == 0 { // nothing but comments
 		return noFrontMatter, err
@@ -109,6 +113,22 @@ func parseMapping(text []byte) (frontMatter, error) {
 		}
 		return frontMatter{*mapping}, nil
 	}
+}
+
+// marks returns how many marks of a text may begin a value: its lines, "- ", ": ", "? ", and those of lists and
+// mappings in one line.
+func marks(text []byte) (count int) {
+	for i, c := range text {
+		switch c {
+		case '\n', ',', '[', '{':
+			count++
+		case '-', ':', '?':
+			if i+1 == len(text) || bytes.IndexByte([]byte(" \t\r\n"), text[i+1]) >= 0 {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // checkNode returns an error unless node is safe to walk: not too deep, and with its aliases expanded not too large.

@@ -3,6 +3,7 @@ package board
 import (
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -74,5 +75,40 @@ func TestAFileThatStaysBrokenTakesNoStoryAway(t *testing.T) {
 				t.Errorf("when it is mended:\n%s\nmoves: %s", b.shows(), b.moved())
 			}
 		})
+	}
+}
+
+// TestAHostileFileTakesLittleMemory: while four read a story of it.
+func TestAHostileFileTakesLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes over a second of processor time")
+	}
+	fill := func(size int, head, part, tail string) string {
+		return head + strings.Repeat(part, (size-len(head)-len(tail))/len(part)) + tail
+	}
+	for name, test := range map[string]struct {
+		layout, file, content, story string
+		most                         int64
+	}{
+		"empty subtasks": {"task-master", taskMasterFile, fill(15<<20, `{"tasks":[{"id":1,"subtasks":[`, `{},`, `{}]}]}`), "1", 12 * 15 << 20},
+		"short statuses": {"bmad", bmadStatus, fill(1<<20, "development_status:\n  a: b\n", "  ? -\n", ""), "a", 12 << 20},
+		"empty lists":    {"bmad", bmadStatus, fill(1<<20, "development_status:\n  a: b\nx: [", "[],", "]\n"), "a", 12 << 20},
+		"dashes":         {"backlog.md", "backlog/tasks/1.md", fill(64<<10, "---\nid: BACK-99\nx:\n", "- ", "\n---\n"), "BACK-99", 16 << 20},
+	} {
+		b := openLayout(t, test.layout, map[string]string{bmadStatus: bmadBoard()[bmadStatus], taskMasterFile: masterTasks, "backlog/config.yml": "statuses: [To Do]\n", "backlog/tasks/0.md": "---\nid: BACK-0\n---\n"})
+		grown := waittest.HeapGrowth(func() {
+			b.write(test.file, test.content)
+			b.Board.mu.Lock()
+			b.rescanAll()
+			b.Board.mu.Unlock()
+			var readers sync.WaitGroup
+			for range 4 {
+				readers.Go(func() { _, _ = b.Read(test.story) })
+			}
+			readers.Wait()
+		})
+		if grown > test.most {
+			t.Errorf("%s: %d MiB", name, grown>>20)
+		}
 	}
 }

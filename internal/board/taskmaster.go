@@ -2,7 +2,6 @@ package board
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 )
 
 const taskMasterFile = ".taskmaster/tasks/tasks.json"
@@ -26,18 +26,44 @@ type taskMasterRules struct {
 
 // taskMasterTag is a list of tasks. The file of earlier versions is one.
 type taskMasterTag struct {
-	name string
-	list jsonNode
+	name     string
+	tasks    []span // of the file; nil if that is no list of tasks
+	metadata int    // where it begins, 0 if there is none
 }
 
+type span struct{ start, end int }
+
 type taskMasterTask struct {
-	ID             looseText        `json:"id"`
-	Title          looseText        `json:"title"`
-	Description    looseText        `json:"description"`
-	Details        looseText        `json:"details"`
-	Status         looseText        `json:"status"`
-	PreviousStatus looseText        `json:"previousStatus"`
-	Subtasks       []taskMasterTask `json:"subtasks"`
+	ID             looseText       `json:"id"`
+	Title          looseText       `json:"title"`
+	Description    looseText       `json:"description"`
+	Details        looseText       `json:"details"`
+	Status         looseText       `json:"status"`
+	PreviousStatus looseText       `json:"previousStatus"`
+	Subtasks       taskMasterParts `json:"subtasks"`
+}
+
+// taskMasterParts counts subtasks, which are not kept.
+type taskMasterParts struct{ domain.Criteria }
+
+func (p *taskMasterParts) UnmarshalJSON(raw []byte) error {
+	r := jsonscan.NewReader(raw)
+	if r.Kind() != '[' {
+		return nil
+	}
+	for range r.Parts() {
+		var status looseText
+		for name := range r.Parts() {
+			if name.Is("status") {
+				_ = status.UnmarshalJSON(r.Value()) // it takes everything
+			}
+		}
+		p.Total++
+		if taskMasterStage(status) == "done" {
+			p.Done++
+		}
+	}
+	return nil
 }
 
 // looseText is a text or a number as a text, and "" for anything else.
@@ -84,23 +110,52 @@ func openTaskMaster(files *tree) (*rules, error) {
 
 // taskMasterTags returns the lists of a file, ordered by their names.
 func taskMasterTags(content []byte) (tags []taskMasterTag, err error) {
-	file, err := parseJSON(content, 0, 3)
-	if err != nil || file.members == nil {
-		return nil, cmp.Or(err, errJSON)
+	r := jsonscan.NewReader(content)
+	if r.Kind() != '{' {
+		return nil, errJSON
 	}
-	if file.member("tasks").items != nil {
-		return []taskMasterTag{{"master", file}}, nil
-	}
-	lists := map[string]jsonNode{}
-	for _, m := range file.members {
-		lists[m.name] = m.value
+	lists, left := map[string]taskMasterTag{}, maxTasks
+	master := taskMasterTag{name: "master"}
+	master.read(r, &left, func(name jsonscan.Name) {
+		tag := taskMasterTag{name: string(name)}
+		if tag.read(r, &left, nil); tag.tasks != nil || lists[tag.name].tasks != nil {
+			lists[tag.name] = tag
+		}
+	})
+	switch {
+	case r.End() != nil || left < 0:
+		return nil, errJSON
+	case master.tasks != nil:
+		return []taskMasterTag{master}, nil
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(lists), compareNatural) {
-		if lists[name].member("tasks").items != nil {
-			tags = append(tags, taskMasterTag{name, lists[name]})
+		if lists[name].tasks != nil {
+			tags = append(tags, lists[name])
 		}
 	}
 	return tags, nil
+}
+
+// read reads the object that is next. Others, unless nil, gets the names of members that no list has.
+func (tag *taskMasterTag) read(r *jsonscan.Reader, left *int, others func(jsonscan.Name)) {
+	for name := range r.Parts() {
+		switch {
+		case name.Is("tasks") && r.Kind() == '[':
+			tag.tasks = []span{}
+			for range r.Parts() {
+				if *left--; *left >= 0 {
+					start := r.At()
+					r.Value()
+					tag.tasks = append(tag.tasks, span{start, r.Offset()})
+				}
+			}
+		case name.Is("metadata"):
+			tag.metadata = r.At()
+		}
+		if others != nil {
+			others(name)
+		}
+	}
 }
 
 // stories decodes only those tasks that have changed: of 10,000 all would take 0.1 s.
@@ -118,7 +173,7 @@ func (f taskMasterRules) stories(_ string, files Files, old []entry) (entries []
 	var places map[string]int // of old
 	next := 0                 // which of old may be the next one
 	for _, tag := range tags {
-		for _, at := range tag.list.member("tasks").items {
+		for _, at := range tag.tasks {
 			raw := content[at.start:at.end]
 			if next < len(old) && old[next].part == tag.name && bytes.Equal(old[next].raw, raw) {
 				e := old[next]
@@ -172,15 +227,9 @@ func (t *taskMasterTask) stage() (stage, blocked string) {
 }
 
 func (t *taskMasterTask) record(raw []byte) *record {
-	r := &record{name: string(t.Title), path: taskMasterFile, version: raw, front: raw}
+	r := &record{name: string(t.Title), path: taskMasterFile, version: raw, front: raw, done: t.Subtasks.Criteria}
 	_, r.blocked = t.stage()
 	r.body = strings.TrimSpace(string(t.Description) + "\n\n" + string(t.Details))
-	for _, part := range t.Subtasks {
-		r.done.Total++
-		if taskMasterStage(part.Status) == "done" {
-			r.done.Done++
-		}
-	}
 	return r
 }
 
@@ -206,19 +255,25 @@ func (f taskMasterRules) move(id string, _ *record, content []byte, to stageRule
 		if f.several {
 			number, is = strings.CutPrefix(id, tag.name+"/")
 		}
-		if task := tag.task(content, number); is && task.members != nil {
+		if task := tag.task(content, number); is && task > 0 {
 			return tag.move(content, task, to)
 		}
 	}
 	return nil, errChanged
 }
 
-func (tag taskMasterTag) move(content []byte, task jsonNode, to stageRule) ([]byte, error) {
+func (tag taskMasterTag) move(content []byte, task int, to stageRule) ([]byte, error) {
 	now, _ := json.Marshal(time.Now().UTC().Format("2006-01-02T15:04:05.000Z")) // a text can be encoded
 	status, _ := json.Marshal(to.key)
-	edits := []textEdit{task.set(content, "status", status), task.set(content, "updatedAt", now)}
-	if metadata := tag.list.member("metadata"); metadata.members != nil {
-		edits = append(edits, metadata.set(content, "lastModified", now))
+	var edits []textEdit
+	for _, set := range []struct {
+		at    int
+		name  string
+		value []byte
+	}{{task, "status", status}, {task, "updatedAt", now}, {tag.metadata, "lastModified", now}} {
+		if edit, err := setJSON(content, set.at, set.name, set.value); err == nil && set.at > 0 {
+			edits = append(edits, edit)
+		}
 	}
 	changed := applyEdits(content, edits)
 	if !json.Valid(changed) {
@@ -227,15 +282,15 @@ func (tag taskMasterTag) move(content []byte, task jsonNode, to stageRule) ([]by
 	return changed, nil
 }
 
-// task returns the task of the list with that id, zero if there is none.
-func (tag taskMasterTag) task(content []byte, id string) jsonNode {
-	for _, item := range tag.list.member("tasks").items {
-		task, err := parseJSON(content[:item.end], item.start, 1)
-		var text looseText
-		at := task.member("id")
-		if err == nil && at.end > 0 && json.Unmarshal(content[at.start:at.end], &text) == nil && string(text) == id {
-			return task
+// task returns where the task of the list with that id begins, 0 if there is none.
+func (tag taskMasterTag) task(content []byte, id string) int {
+	for _, at := range tag.tasks {
+		var task struct {
+			ID looseText `json:"id"`
+		}
+		if json.Unmarshal(content[at.start:at.end], &task) == nil && string(task.ID) == id {
+			return at.start
 		}
 	}
-	return jsonNode{}
+	return 0
 }

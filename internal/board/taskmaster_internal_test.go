@@ -1,8 +1,6 @@
 package board
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -189,38 +187,4 @@ func TestTasksAreThoseOfAFirstReadWhateverHasChanged(t *testing.T) {
 		}
 		old = entries
 	}
-}
-
-// FuzzJSON: the values that are found are those that a decoder finds.
-func FuzzJSON(f *testing.F) {
-	for _, text := range []string{
-		masterTasks, `{"a\"b":"c\\","d":[1,"]",{"e":{}}],"a":-1.5e3 , "":null}`, "[]", `{"a":[[[[[["]"]]]]]]}`, ` {"a":1,"a":2}`, "7", "", "{", `{"a"`,
-		`{"a":}`, `[1,]`, `[1 2]`, `{"a" 1}`, `"`, `"\`, `[}`, "{]", `{"a":1}}`, `[<<<<<<< HEAD]`,
-	} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		n, err := parseJSON(text, 0, 2)
-		if !json.Valid(text) {
-			return
-		}
-		if err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
-		if string(text[n.start:n.end]) != string(bytes.TrimSpace(text)) {
-			t.Errorf("%q: %q", text, text[n.start:n.end])
-		}
-		var members map[string]json.RawMessage
-		if json.Unmarshal(text, &members) == nil {
-			for name, value := range members {
-				if at := n.member(name); string(text[at.start:at.end]) != string(value) {
-					t.Errorf("%q: %q is %q", text, name, text[at.start:at.end])
-				}
-			}
-		}
-		var items []json.RawMessage
-		if json.Unmarshal(text, &items) == nil && len(items) != len(n.items) {
-			t.Errorf("%q: %d items", text, len(n.items))
-		}
-	})
 }

@@ -60,32 +60,6 @@ func (r Record) Details() EventDetails {
 	return d
 }
 
-// Texts returns the strings in the record, except keys, in the order of their keys.
-func (r Record) Texts() []string {
-	var texts []string
-	for i := 0; i < len(r.JSON); i++ {
-		if r.JSON[i] != '"' {
-			continue
-		}
-		start, escaped := i, false
-		for i++; r.JSON[i] != '"'; i++ {
-			if r.JSON[i] == '\\' {
-				escaped = true
-				i++
-			}
-		}
-		if i+1 < len(r.JSON) && r.JSON[i+1] == ':' {
-			continue // a key
-		}
-		text := string(r.JSON[start+1 : i])
-		if escaped {
-			_ = json.Unmarshal(r.JSON[start:i+1], &text) // it was encoded by us
-		}
-		texts = append(texts, text)
-	}
-	return texts
-}
-
 // AppendJSON appends the event in the API's form: the record with id, project and received_at_ms added.
 func (e Event) AppendJSON(b []byte) []byte {
 	b = append(b, `{"id":`...)

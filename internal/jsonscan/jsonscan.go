@@ -1,56 +1,218 @@
-// Package jsonscan finds where the values in a JSON text end without decoding them, which takes a tenth of the time. It
-// checks nothing: the text is valid, or what it finds is decoded later.
+// Package jsonscan reads JSON texts a value at a time, so that what is large is never decoded as a whole and what is
+// changed keeps its form around the change.
 package jsonscan
 
-import "bytes"
+import (
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+	"sync"
+	"unicode/utf8"
 
-// ValueEnd returns where the value that begins at a position ends, that position if there is none.
-func ValueEnd(text []byte, start int) int {
-	depth := 0
-	for at := start; at < len(text); at++ {
-		switch text[at] {
-		case '"':
-			if at = StringEnd(text, at); at == len(text) {
-				return start
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth < 0 { // of what is around a number or a word
-				return at
-			}
-		case ',', ':', ' ', '\n', '\r', '\t':
-			if depth == 0 {
-				return at
-			}
-			continue
-		default:
-			continue
-		}
-		if depth == 0 {
-			return at + 1
-		}
-	}
-	if depth > 0 {
-		return start
-	}
-	return len(text)
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// MaxDepth is how deep objects and lists of other programs may nest. Many JSON decoders fail at 1000 levels, some at
+	// 256: they would fail on everything in the same document.
+	MaxDepth = 100
+	// MaxValues is the most values in a text of another program, names among them.
+	MaxValues = 1_000_000
+)
+
+var (
+	ErrDeep = errors.New("JSON is nested more than 100 levels deep")
+	ErrMany = errors.New("JSON has over 1,000,000 values")
+)
+
+// Reader reads a JSON text. After an error it has no more values. It accepts texts that are not UTF-8, and names that
+// an object has twice, as encoding/json does.
+type Reader struct {
+	decoder *jsontext.Decoder
+	text    []byte
+	quoted  []byte // the last name
+	err     error
 }
 
-// StringEnd returns where the quote that ends a string is, the length of the text if there is none.
-func StringEnd(text []byte, start int) int {
-	for at := start + 1; ; at++ {
-		next := bytes.IndexByte(text[at:], '"')
-		if next < 0 {
-			return len(text)
+func NewReader(text []byte) *Reader {
+	r := &Reader{decoder: &jsontext.Decoder{}}
+	r.reset(text)
+	return r
+}
+
+func (r *Reader) reset(text []byte) {
+	r.decoder.Reset(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	r.text, r.err = text, nil
+}
+
+// Strings returns the strings in a text, except names.
+func Strings(text []byte) (found []string) {
+	r := NewReader(text)
+	var collect func()
+	collect = func() {
+		if r.Kind() == '"' {
+			found = append(found, r.Text())
 		}
-		at += next
-		before := at
-		for text[before-1] == '\\' {
-			before--
-		}
-		if (at-before)%2 == 0 {
-			return at
+		for range r.Parts() {
+			collect()
 		}
 	}
+	collect()
+	return found
+}
+
+var checkers = sync.Pool{New: func() any { return &Reader{decoder: &jsontext.Decoder{}} }}
+
+// Check returns an error unless text is one value, not too deep and of not too many.
+func Check(text []byte) error {
+	r := checkers.Get().(*Reader)
+	r.reset(text)
+	defer func() {
+		r.reset(nil)
+		checkers.Put(r)
+	}()
+	for values := 1; ; values++ {
+		_, r.err = r.decoder.ReadToken()
+		switch depth := r.decoder.StackDepth(); {
+		case r.err != nil:
+			return r.err
+		case depth > MaxDepth:
+			return ErrDeep
+		case values > MaxValues:
+			return ErrMany
+		case depth == 0:
+			return r.End()
+		}
+	}
+}
+
+// Name is the name of a member, which shares the text's memory; nil for an element of a list.
+type Name []byte
+
+func (n Name) Is(name string) bool { return string(n) == name }
+
+// Parts yields the names of the members of the next value, if that is an object, or nil for each element, if it is a
+// list; otherwise it yields nothing. The loop may read the part's value, and must not end early if something is read
+// afterwards.
+func (r *Reader) Parts() iter.Seq[Name] {
+	return func(yield func(Name) bool) {
+		open := r.Kind()
+		if open != '{' && open != '[' {
+			return
+		}
+		_, r.err = r.decoder.ReadToken()
+		for r.err == nil && r.Kind() != open+2 { // the closing bracket, in ASCII
+			var name Name
+			if open == '{' {
+				if name = r.name(); r.err != nil {
+					return
+				}
+			}
+			if r.Kind() == 0 {
+				break
+			}
+			at := r.decoder.InputOffset()
+			if !yield(name) {
+				return
+			}
+			if r.err == nil && r.decoder.InputOffset() == at {
+				r.err = r.decoder.SkipValue()
+			}
+		}
+		if r.err == nil {
+			_, r.err = r.decoder.ReadToken()
+		}
+	}
+}
+
+func (r *Reader) name() Name {
+	quoted, err := r.decoder.ReadValue()
+	if r.err = err; err != nil {
+		return nil
+	}
+	r.quoted = quoted
+	return unquote(quoted)
+}
+
+// Quoted returns the name that Parts yielded last as JSON, as the text has it.
+func (r *Reader) Quoted() []byte { return r.quoted }
+
+// unquote returns what a string says, in its own memory where that is possible. What is no UTF-8 is replaced.
+func unquote(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
+		return quoted[1 : len(quoted)-1]
+	}
+	text, _ := jsontext.AppendUnquote(nil, quoted)
+	return text
+}
+
+// Kind returns what the next value begins with, '0' for every number; 0 if there is none.
+func (r *Reader) Kind() byte {
+	if r.err != nil {
+		return 0
+	}
+	return byte(r.decoder.PeekKind())
+}
+
+// At returns where the next value begins.
+func (r *Reader) At() int {
+	at := int(r.decoder.InputOffset())
+	for at < len(r.text) && bytes.IndexByte([]byte(" \t\r\n:,"), r.text[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+// Value reads the next value, which shares the text's memory. It is nil after an error.
+func (r *Reader) Value() []byte {
+	if r.err != nil {
+		return nil
+	}
+	value, err := r.decoder.ReadValue()
+	if r.err = err; err != nil {
+		if err == io.EOF {
+			r.err = io.ErrUnexpectedEOF
+		}
+		return nil
+	}
+	return value[:len(value):len(value)]
+}
+
+// Text reads the next value, which is a string, and returns what it says.
+func (r *Reader) Text() string {
+	if quoted := r.Value(); quoted != nil {
+		return string(unquote(quoted))
+	}
+	return ""
+}
+
+// Offset returns where the value ends that was read last.
+func (r *Reader) Offset() int { return int(r.decoder.InputOffset()) }
+
+func (r *Reader) Err() error { return r.err }
+
+// More reports whether there is another value: some texts are several.
+func (r *Reader) More() bool {
+	if r.err == nil && r.decoder.PeekKind() == 0 {
+		if _, r.err = r.decoder.ReadToken(); r.err == io.EOF {
+			r.err = nil
+			return false
+		}
+	}
+	return r.err == nil
+}
+
+// End returns an error unless all has been read.
+func (r *Reader) End() error {
+	if r.err == nil {
+		_, r.err = r.decoder.ReadToken()
+	}
+	switch r.err {
+	case io.EOF:
+		return nil
+	case nil:
+		return errors.New("JSON is followed by something else")
+	}
+	return r.err
 }

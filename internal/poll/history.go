@@ -9,6 +9,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
+	"switchyard/internal/wire"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 	historySlots = 4
 	historyLimit = 30 * time.Second
 	// historyPart is how many moves one call returns, and historyParts how many calls one history takes at most.
-	historyPart, historyParts = 1000, 2 * domain.MaxMoves / historyPart
+	historyPart, historyParts = wire.HistoryPart, 2 * domain.MaxMoves / wire.HistoryPart
 	// maxHistory is how many bytes of texts a history may have: an honest one has some 60 for a move.
 	maxHistory = 16 << 20
 	// A project is asked for the id of its history every historyPause, or later if there are many projects or it took

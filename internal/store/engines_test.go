@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 	"switchyard/internal/pgtest"
 	"switchyard/internal/service"
 	"switchyard/internal/store/postgres"
@@ -78,7 +79,7 @@ func selected(q domain.EventQuery, reads []domain.FeedRead) (want []int64) {
 		id, r := int64(i+1), read.Records[0]
 		holds := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(q.Text)) }
 		if (q.Project == "" || q.Project == read.Cursor.Project) && (q.Type == "" || q.Type == r.Type) && id > q.After &&
-			(q.Before == 0 || id < q.Before) && slices.ContainsFunc(append(r.Texts(), read.Cursor.Project), holds) {
+			(q.Before == 0 || id < q.Before) && slices.ContainsFunc(append(jsonscan.Strings(r.JSON), read.Cursor.Project), holds) {
 			want = append(want, id)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/fold"
+	"switchyard/internal/jsonscan"
 )
 
 // maxWords is how much is searched of an event's texts and of all the names that a story has had, in bytes.
@@ -24,7 +25,7 @@ func eventWords(r domain.Record) string {
 	ofStory := r.Type.Kind().OfStory && d.StoryID != ""
 	var b strings.Builder
 	b.WriteByte('\n')
-	for _, text := range r.Texts() {
+	for _, text := range jsonscan.Strings(r.JSON) {
 		if text == "" || ofStory && (text == d.StoryID || text == d.StoryName) {
 			continue
 		}

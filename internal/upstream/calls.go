@@ -1,7 +1,7 @@
 package upstream
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 	"switchyard/internal/wire"
 )
 
@@ -98,10 +99,8 @@ func (c *Client) History(
 	query := "after=" + strconv.FormatInt(after, 10) + "&limit=" + strconv.Itoa(limit)
 	err = c.do(ctx, p, call{path: "/api/history", query: query}, func(a answer) error {
 		var h wire.History
-		if bytes.Count(a.body, []byte("{")) > maxParts || nestsTooDeep(a.body) {
-			return errNoHistory
-		}
-		if err := json.Unmarshal(a.body, &h); err != nil || h.ID == "" || len(h.ID) > maxVersion ||
+		err := cmp.Or(jsonscan.Check(a.body), json.Unmarshal(a.body, &h))
+		if err != nil || h.ID == "" || len(h.ID) > maxVersion ||
 			h.Next < after || len(h.Moves) > limit {
 			return domain.WrapError(domain.BadGateway, err, errNoHistory.Message)
 		}
@@ -185,7 +184,7 @@ func (c *Client) FindTexts(
 	query := "q=" + url.QueryEscape(words) + "&limit=" + strconv.Itoa(limit)
 	err = c.do(ctx, p, call{path: "/api/search", query: query}, func(a answer) error {
 		var answer wire.FoundTexts
-		if nestsTooDeep(a.body) || json.Unmarshal(a.body, &answer) != nil || len(answer.Texts) > limit {
+		if cmp.Or(jsonscan.Check(a.body), json.Unmarshal(a.body, &answer)) != nil || len(answer.Texts) > limit {
 			return errNoTexts
 		}
 		for _, t := range answer.Texts {

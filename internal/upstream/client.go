@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/keyed"
 	"switchyard/internal/neterr"
 )
 
@@ -39,6 +40,7 @@ type Client struct {
 	feeds, others *http.Transport
 	timeout       time.Duration
 	slots         *slots
+	largeResults  *keyed.Semaphore // of tools
 }
 
 // NewClient returns a Client whose calls take at most timeout each, including connecting and reading the body.
@@ -48,6 +50,8 @@ func NewClient(timeout time.Duration) *Client {
 		others:  newTransport(timeout, idleOthers, maxIdleOthers),
 		timeout: timeout,
 		slots:   newSlots(),
+
+		largeResults: keyed.NewSemaphore(maxLargeResults),
 	}
 }
 

@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 )
 
 // FeedAnswer is a project server's answer to a request for its feed.
@@ -47,7 +47,7 @@ const (
 
 var (
 	errNoFeed       = domain.Errorf(domain.BadGateway, "is not an event feed: the answer is not a JSON array")
-	errManyRecords  = domain.Errorf(domain.BadGateway, "answer is too large: over %d records", maxParts)
+	errManyRecords  = domain.Errorf(domain.BadGateway, "answer is too large: over %d records", maxRecords)
 	errLargeRecord  = errors.New("record is over 64 KiB")
 	errNestedRecord = errors.New("record is nested more than 100 levels deep")
 )
@@ -86,25 +86,19 @@ func splitFeed(body []byte) ([][]byte, error) {
 	if string(bytes.TrimSpace(body)) == "[]" { // like nearly all answers (BenchmarkFeedRead)
 		return nil, nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
+	r := jsonscan.NewReader(body)
+	if r.Kind() != '[' {
 		return nil, errNoFeed
 	}
 	var elements [][]byte
-	var element json.RawMessage // its memory is reused by each Decode
-	for decoder.More() {
-		if err := decoder.Decode(&element); err != nil {
-			return nil, domain.WrapError(domain.BadGateway, err, "is not an event feed: the answer is not valid JSON")
-		}
-		if len(elements) == maxParts {
+	for range r.Parts() {
+		if len(elements) == maxRecords {
 			return nil, errManyRecords
 		}
-		end := int(decoder.InputOffset())
-		elements = append(elements, body[end-len(element):end])
+		elements = append(elements, r.Value())
 	}
-	_, err := decoder.Token() // the closing bracket
-	if _, end := decoder.Token(); err != nil || end != io.EOF {
-		return nil, errNoFeed
+	if err := r.End(); err != nil {
+		return nil, domain.WrapError(domain.BadGateway, err, "is not an event feed: the answer is not valid JSON")
 	}
 	return elements, nil
 }
@@ -143,7 +137,7 @@ func oldest(elements [][]byte, since int64) [][]byte {
 
 // stampOf returns the timestamp_ms of a valid record, -1 for any other.
 func stampOf(element []byte) int64 {
-	if len(element) > maxRecord || nestsTooDeep(element) {
+	if len(element) > maxRecord || jsonscan.Check(element) != nil {
 		return -1
 	}
 	var head struct {
@@ -159,7 +153,7 @@ func parseRecord(element []byte) (domain.Record, error) {
 	if len(element) > maxRecord {
 		return domain.Record{}, errLargeRecord
 	}
-	if nestsTooDeep(element) {
+	if errors.Is(jsonscan.Check(element), jsonscan.ErrDeep) {
 		return domain.Record{}, errNestedRecord
 	}
 	record, err := domain.ParseRecord(element)

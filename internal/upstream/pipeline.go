@@ -13,16 +13,10 @@ import (
 	"switchyard/internal/wire"
 )
 
-const (
-	// maxParts is the most objects and lists in a pipeline, and records in a feed. It limits the memory for decoding
-	// one to some 20 MiB.
-	maxParts = 200_000
-	// maxDepth is how deep objects and lists may nest. Many JSON decoders fail at 1000 levels, some at 256: they would
-	// fail on all projects in the same document.
-	maxDepth = 100
-)
+// maxRecords is the most records in a feed.
+const maxRecords = 200_000
 
-var errManyParts = domain.Errorf(domain.BadGateway, "answer is too large: over %d parts", maxParts)
+var errManyValues = domain.Errorf(domain.BadGateway, "answer is too large: over 1,000,000 values")
 
 var seed = maphash.MakeSeed()
 
@@ -33,32 +27,33 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	if known != nil && !known.EventsOnly && known.ETag == etag && known.Digest == digest {
 		return known, nil
 	}
-	if bytes.Count(a.body, []byte("{"))+bytes.Count(a.body, []byte("[")) > maxParts {
-		return nil, errManyParts
-	}
-	if !utf8.Valid(a.body) || nestsTooDeep(a.body) {
-		return nil, notAPipeline(errors.New("no UTF-8, or nested too deep"))
+	switch err := jsonscan.Check(a.body); {
+	case errors.Is(err, jsonscan.ErrMany):
+		return nil, errManyValues
+	case err != nil:
+		return nil, notAPipeline(err)
+	case !utf8.Valid(a.body):
+		return nil, notAPipeline(errors.New("no UTF-8"))
 	}
 	var outer struct {
 		domain.BoardPlace
 		Left   int
-		Stages json.RawMessage
+		Stages part
 	}
 	_ = json.Unmarshal(a.body, &outer) // a server that is not ours may mean something else by what has another type
-	var stages []wire.Stage
-	if err := json.Unmarshal(outer.Stages, &stages); err != nil {
+	read, err := readStages(outer.Stages)
+	if err != nil {
 		return nil, notAPipeline(err)
 	}
-	if !complete(stages) {
-		return nil, notAPipeline(errors.New("a field is missing"))
-	}
-	stages, raw, note := limit(stages, outer.Stages, max(outer.Left, 0))
+	read.items += max(outer.Left, 0)
+	raw, note := read.limit(outer.Stages)
 	place := outer.BoardPlace
 	for _, text := range []*string{&place.Layout, &place.Path, &place.Branch} {
 		*text = domain.CutText(*text)
 	}
 	return &domain.PipelineAnswer{
-		ETag: etag, Digest: digest, Board: place, Stages: wire.Stages(place.Layout, stages), Raw: raw, Note: note,
+		ETag: etag, Digest: digest, Board: place, Stages: wire.Stages(place.Layout, read.stages),
+		Raw: raw, Note: note,
 	}, nil
 }
 
@@ -66,37 +61,12 @@ func notAPipeline(cause error) error {
 	return domain.WrapError(domain.BadGateway, cause, "answer is not a pipeline")
 }
 
-// nestsTooDeep reports whether JSON nests more than maxDepth levels.
-func nestsTooDeep(text []byte) bool {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			i = jsonscan.StringEnd(text, i)
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return false
-}
+// part is JSON that shares the memory of what it is in.
+type part []byte
 
-// complete reports whether the stages have all the fields that pages need.
-func complete(stages []wire.Stage) bool {
-	for _, stage := range stages {
-		if stage.Name == "" || stage.Items == nil {
-			return false
-		}
-		for _, item := range stage.Items {
-			if item.StoryID == "" {
-				return false
-			}
-		}
-	}
-	return stages != nil
+func (p *part) UnmarshalJSON(text []byte) error {
+	*p = text
+	return nil
 }
 
 const (
@@ -107,31 +77,76 @@ const (
 	maxRaw = 4 << 20
 )
 
-// limit cuts the stages of a pipeline to what one project may cost the others; raw is their JSON. If anything was cut,
-// the JSON is encoded again with only the known fields, and the note says so. missing is how many items the server
-// already left out.
-func limit(
-	list []wire.Stage, raw json.RawMessage, missing int,
-) (cutList []wire.Stage, cutRaw json.RawMessage, note string) {
-	stages, items := len(list), 0
-	for _, stage := range list {
-		items += len(stage.Items)
+// stagesRead are the stages of a pipeline that are kept, and how many stages and items it has.
+type stagesRead struct {
+	stages       []wire.Stage
+	count, items int
+}
+
+// readStages decodes one item at a time, so that a pipeline takes no more memory than what is kept of it. It is an
+// error if a field is missing that pages need.
+func readStages(text []byte) (read stagesRead, err error) {
+	r := jsonscan.NewReader(text)
+	if r.Kind() != '[' {
+		return read, errors.New("no stages")
+	}
+	read.stages = []wire.Stage{}
+	left := maxItems
+	for range r.Parts() {
+		var stage struct {
+			wire.Stage
+			Items part `json:"items"`
+		}
+		if err = json.Unmarshal(r.Value(), &stage); err != nil {
+			return read, err
+		}
+		items := jsonscan.NewReader(stage.Items)
+		if stage.Name == "" || items.Kind() != '[' {
+			return read, errMissing
+		}
+		if read.count++; read.count > maxStages {
+			left = 0
+		}
+		stage.Stage.Items = []wire.Item{}
+		for range items.Parts() {
+			var item wire.Item
+			if err = json.Unmarshal(items.Value(), &item); err != nil {
+				return read, err
+			}
+			if item.StoryID == "" {
+				return read, errMissing
+			}
+			if read.items++; left > 0 {
+				stage.Stage.Items = append(stage.Stage.Items, item)
+				left--
+			}
+		}
+		if read.count <= maxStages {
+			read.stages = append(read.stages, stage.Stage)
+		}
+	}
+	return read, r.End()
+}
+
+var errMissing = errors.New("a field is missing")
+
+// limit cuts the texts of a pipeline to what one project may cost the others. If anything was cut, its JSON is encoded
+// again with only the known fields, and the note says so.
+func (read *stagesRead) limit(text []byte) (raw json.RawMessage, note string) {
+	kept := 0
+	for _, stage := range read.stages {
+		kept += len(stage.Items)
 	}
 	switch {
-	case stages > maxStages:
-		note = fmt.Sprintf("only the first %d of %d stages are shown", maxStages, stages)
-		list = list[:maxStages]
-	case items > maxItems || missing > 0:
+	case read.count > maxStages:
+		note = fmt.Sprintf("only the first %d of %d stages are shown", maxStages, read.count)
+	case read.items > kept:
 		note = fmt.Sprintf("only the first %s of %s stories are shown",
-			domain.Thousands(min(items, maxItems)), domain.Thousands(items+missing))
+			domain.Thousands(kept), domain.Thousands(read.items))
 	}
-	changed, left := note != "" || len(raw) > maxRaw, maxItems
-	for i := range list {
-		stage := &list[i]
-		if len(stage.Items) > left {
-			stage.Items = stage.Items[:left]
-		}
-		left -= len(stage.Items)
+	changed := note != "" || len(text) > maxRaw
+	for i := range read.stages {
+		stage := &read.stages[i]
 		for _, text := range []*string{&stage.Name, &stage.Label, &stage.Fixed} {
 			changed = cut(text, domain.CutText) || changed
 		}
@@ -146,9 +161,10 @@ func limit(
 		}
 	}
 	if changed {
-		raw, _ = json.Marshal(list) // strings and numbers always encode
+		raw, _ = json.Marshal(read.stages) // strings and numbers always encode
+		return raw, note
 	}
-	return list, raw, note
+	return bytes.Clone(text), note
 }
 
 func cut(text *string, shorten func(string) string) bool {
@@ -191,7 +207,7 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 	switch {
 	case s.FrontMatter == nil || string(s.FrontMatter) == "null":
 		file.FrontMatter = json.RawMessage("{}")
-	case len(s.FrontMatter) > maxFrontMatter || s.FrontMatter[0] != '{' || nestsTooDeep(s.FrontMatter):
+	case len(s.FrontMatter) > maxFrontMatter || s.FrontMatter[0] != '{' || jsonscan.Check(s.FrontMatter) != nil:
 		file.FrontMatter, file.FrontMatterError = json.RawMessage("{}"), "the project server sent front matter that "+
 			"cannot be shown"
 	}

@@ -9,35 +9,44 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 )
 
-// maxToolPages and maxTools are the most that is read of a server's list of tools.
-const maxToolPages, maxTools = 20, 1000
+// maxToolPages, maxTools and maxToolBytes are the most that is read of a server's list of tools.
+const maxToolPages, maxTools, maxToolBytes = 20, 1000, 1 << 20
 
 // ListTools requests the tools of a project's MCP server. It returns NotFound for a project server without one, Invalid
 // if the server refuses the request, BadGateway with a message for people for every other failure, or ctx's error.
 func (c *Client) ListTools(ctx context.Context, p domain.Project) (tools []json.RawMessage, err error) {
 	err = c.withMCP(ctx, p, func(session *mcpSession) error {
-		params := map[string]any{}
+		params, size := map[string]any{}, 0
 		for range maxToolPages {
-			result, err := session.call(ctx, mcpRequest{method: "tools/list", params: params})
+			next := ""
+			err := session.call(ctx, mcpRequest{method: "tools/list", params: params}, func(result []byte) error {
+				page := jsonscan.NewReader(result)
+				for name := range page.Parts() {
+					switch {
+					case name.Is("nextCursor") && page.Kind() == '"':
+						next = page.Text()
+					case name.Is("tools"):
+						for range page.Parts() {
+							tool := page.Value()
+							if size += len(tool); len(tools) < maxTools && size <= maxToolBytes {
+								tools = append(tools, bytes.Clone(tool))
+							}
+						}
+					}
+				}
+				return page.End()
+			})
 			if err != nil {
 				return err
 			}
-			var page struct {
-				Tools      []json.RawMessage `json:"tools"`
-				NextCursor string            `json:"nextCursor"`
-			}
-			if err := json.Unmarshal(result, &page); err != nil {
-				return domain.WrapError(domain.BadGateway, err, "answers with something other than a list of tools")
-			}
-			tools = append(tools, page.Tools...)
-			if page.NextCursor == "" || len(tools) >= maxTools {
+			if next == "" || len(tools) >= maxTools || size >= maxToolBytes {
 				break
 			}
-			params["cursor"] = page.NextCursor
+			params["cursor"] = next
 		}
-		tools = tools[:min(len(tools), maxTools)]
 		return nil
 	})
 	return tools, err
@@ -58,13 +67,38 @@ func (c *Client) CallTool(
 	}
 	err = c.withMCP(ctx, p, func(session *mcpSession) error {
 		request := mcpRequest{method: "tools/call", params: params, limit: c.ToolTimeout, progress: progress}
-		result, err = session.call(ctx, request)
+		err = session.call(ctx, request, func(found []byte) error {
+			result = bytes.Clone(found)
+			return c.holdLarge(ctx, len(result))
+		})
 		if domain.CodeOf(err) == domain.BadGateway {
 			err = domain.WrapError(domain.BadGateway, errors.Join(domain.ErrMayHaveRun, err), domain.MessageOf(err))
 		}
 		return err
 	})
 	return result, err
+}
+
+const (
+	// maxLargeResults is how many results of tools over 256 KiB are passed on at a time, since each is encoded several
+	// times; others wait so long for that.
+	maxLargeResults = 2
+	largeWait       = 10 * time.Second
+)
+
+// holdLarge waits until a result of that size may be passed on, which ends with ctx.
+func (c *Client) holdLarge(ctx context.Context, bytes int) error {
+	if bytes <= sizes[0].bytes {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, largeWait)
+	defer cancel()
+	release, err := c.largeResults.Acquire(bounded, "")
+	if err != nil {
+		return domain.WrapError(domain.BadGateway, err, "answer is large, and others that are large are being passed on")
+	}
+	context.AfterFunc(ctx, release)
+	return nil
 }
 
 const (
@@ -98,31 +132,34 @@ func (c *Client) withMCP(ctx context.Context, p domain.Project, use func(*mcpSes
 }
 
 func (s *mcpSession) begin(ctx context.Context) error {
-	result, err := s.call(ctx, mcpRequest{method: "initialize", params: map[string]any{
-		"protocolVersion": mcpVersion, "capabilities": struct{}{},
-		"clientInfo": map[string]string{"name": domain.GatewayUserAgent, "version": "1"},
-	}})
-	if err != nil {
-		return err
-	}
 	var server struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
-	if err := json.Unmarshal(result, &server); err != nil || !isHeaderValue(server.ProtocolVersion) {
-		return domain.WrapError(domain.BadGateway, err, "answers at /mcp with something other than MCP")
+	err := s.call(ctx, mcpRequest{method: "initialize", params: map[string]any{
+		"protocolVersion": mcpVersion, "capabilities": struct{}{},
+		"clientInfo": map[string]string{"name": domain.GatewayUserAgent, "version": "1"},
+	}}, func(result []byte) error {
+		if err := json.Unmarshal(result, &server); err != nil || !isHeaderValue(server.ProtocolVersion) {
+			return domain.WrapError(domain.BadGateway, err, errNoMCP.Message)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	s.header.Set("Mcp-Protocol-Version", server.ProtocolVersion)
 	initialized := map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"}
-	_, err = s.send(ctx, call{method: http.MethodPost}, initialized)
-	return err
+	return s.send(ctx, call{method: http.MethodPost}, initialized, ignore)
 }
 
 // end ends the session at a server that keeps them. Errors do not matter.
 func (s *mcpSession) end(ctx context.Context) {
 	if s.header.Get("Mcp-Session-Id") != "" {
-		_, _ = s.send(ctx, call{method: http.MethodDelete}, nil)
+		_ = s.send(ctx, call{method: http.MethodDelete}, nil, ignore)
 	}
 }
+
+func ignore([]byte) error { return nil }
 
 type mcpRequest struct {
 	method   string
@@ -131,25 +168,30 @@ type mcpRequest struct {
 	progress func(json.RawMessage) // gets the params of notifications of progress; may be nil
 }
 
+// mcpMessage shares the memory of the answer that it is in.
 type mcpMessage struct {
-	ID     *int            `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
+	ID     *int   `json:"id"`
+	Method string `json:"method"`
+	Params part   `json:"params"`
+	Result part   `json:"result"`
 	Error  *struct {
 		Message string `json:"message"`
 	} `json:"error"`
 }
 
-func (s *mcpSession) call(ctx context.Context, r mcpRequest) (json.RawMessage, error) {
+var errNoMCP = domain.Errorf(domain.BadGateway, "answers at /mcp with something other than MCP")
+
+// call passes the result of a request to use, while nothing else that large is decoded.
+func (s *mcpSession) call(ctx context.Context, r mcpRequest, use func(result []byte) error) error {
 	s.lastID++
 	var response mcpMessage
+	var wrong error
 	receive := func(text []byte) (done bool) {
 		var message mcpMessage
-		switch {
-		case json.Unmarshal(text, &message) != nil:
+		switch wrong = jsonscan.Check(text); {
+		case wrong != nil || json.Unmarshal(text, &message) != nil:
 		case message.Method == "notifications/progress" && r.progress != nil:
-			r.progress(message.Params)
+			r.progress(bytes.Clone(message.Params))
 		case message.Method == "" && message.ID != nil && *message.ID == s.lastID:
 			response = message
 			return true
@@ -172,31 +214,33 @@ func (s *mcpSession) call(ctx context.Context, r mcpRequest) (json.RawMessage, e
 		return false
 	}
 	c := call{method: http.MethodPost, limit: r.limit, enough: receiveEvents}
-	body, err := s.send(ctx, c, map[string]any{"jsonrpc": "2.0", "id": s.lastID, "method": r.method, "params": r.params})
-	if err != nil {
-		return nil, err
-	}
-	if response.ID == nil && !receiveEvents(append(body, "\n\n"...)) {
-		receive(body)
-	}
-	if response.Error != nil {
-		text := domain.CutText(response.Error.Message)
-		return nil, domain.Errorf(domain.Invalid, "the project's MCP server refuses %s: %s", r.method, text)
-	}
-	if result := bytes.TrimSpace(response.Result); len(result) > 0 && result[0] == '{' {
-		return result, nil
-	}
-	return nil, domain.Errorf(domain.BadGateway, "answers at /mcp with something other than MCP")
+	request := map[string]any{"jsonrpc": "2.0", "id": s.lastID, "method": r.method, "params": r.params}
+	return s.send(ctx, c, request, func(body []byte) error {
+		if response.ID == nil && !receiveEvents(append(body, "\n\n"...)) {
+			receive(body)
+		}
+		if response.Error != nil {
+			text := domain.CutText(response.Error.Message)
+			return domain.Errorf(domain.Invalid, "the project's MCP server refuses %s: %s", r.method, text)
+		}
+		if errors.Is(wrong, jsonscan.ErrMany) {
+			return errManyValues
+		}
+		if len(response.Result) == 0 || response.Result[0] != '{' {
+			return domain.WrapError(domain.BadGateway, wrong, errNoMCP.Message)
+		}
+		return use(response.Result)
+	})
 }
 
-func (s *mcpSession) send(ctx context.Context, c call, message any) (body []byte, err error) {
+func (s *mcpSession) send(ctx context.Context, c call, message any, use func(body []byte) error) (err error) {
 	c.path, c.header, c.any = mcpPath, s.header, true
 	if message != nil {
 		if c.body, err = json.Marshal(message); err != nil {
-			return nil, domain.WrapError(domain.Invalid, err, "arguments: must be a JSON object")
+			return domain.WrapError(domain.Invalid, err, "arguments: must be a JSON object")
 		}
 	}
-	err = s.client.do(ctx, s.project, c, func(a answer) error {
+	return s.client.do(ctx, s.project, c, func(a answer) error {
 		switch {
 		case a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed:
 			return errNotFound
@@ -206,10 +250,8 @@ func (s *mcpSession) send(ctx context.Context, c call, message any) (body []byte
 		if id := a.header.Get("Mcp-Session-Id"); isHeaderValue(id) && len(id) <= maxSessionID {
 			s.header.Set("Mcp-Session-Id", id)
 		}
-		body = a.body
-		return nil
+		return use(a.body)
 	})
-	return body, err
 }
 
 // maxSessionID is the longest session id that is sent back, in bytes.

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 )
 
 // ErrNoObject is returned for JSON that is not an object.
@@ -20,45 +20,34 @@ var ErrNoObject = errors.New("is not a JSON object")
 type Object []member
 
 type member struct {
+	name  string
 	key   []byte // as JSON
 	value json.RawMessage
 }
 
-func (m *member) is(key string) bool {
-	if bytes.IndexByte(m.key, '\\') < 0 {
-		return string(m.key[1:len(m.key)-1]) == key
-	}
-	var unquoted string
-	return json.Unmarshal(m.key, &unquoted) == nil && unquoted == key
+func newMember(name string, value json.RawMessage) member {
+	return member{name, strconv.AppendQuote(nil, name), value}
 }
 
 // ParseObject returns ErrNoObject for anything but one JSON object.
 func ParseObject(data []byte) (Object, error) {
-	if !utf8.Valid(data) || !json.Valid(data) {
+	r, o := jsonscan.NewReader(data), Object{}
+	if r.Kind() != '{' || !utf8.Valid(data) {
 		return nil, ErrNoObject
 	}
-	if o := members(data, nil); o != nil {
-		return o, nil
+	for name := range r.Parts() {
+		o = append(o, member{string(name), r.Quoted(), r.Value()})
 	}
-	return nil, ErrNoObject
-}
-
-// members returns the members of an object that is known to be valid, in the memory of reused, nil for any other value.
-func members(object []byte, reused Object) Object {
-	if !opens(object, '{') {
-		return nil
+	if r.End() != nil {
+		return nil, ErrNoObject
 	}
-	o := slices.Grow(reused[:0], 1) // not nil
-	for key, value := range entries(object) {
-		o = append(o, member{key, value})
-	}
-	return o
+	return o, nil
 }
 
 // Get returns the value of key, nil when there is none. The last of several wins, as in most JSON parsers.
 func (o Object) Get(key string) json.RawMessage {
 	for _, m := range slices.Backward(o) {
-		if m.is(key) {
+		if m.name == key {
 			return m.value
 		}
 	}
@@ -68,9 +57,9 @@ func (o Object) Get(key string) json.RawMessage {
 // Set returns o with value as the only one under key, at the position of the first, else at the end. o must not be used
 // afterwards.
 func (o Object) Set(key string, value json.RawMessage) Object {
-	at := slices.IndexFunc(o, func(m member) bool { return m.is(key) })
+	at := slices.IndexFunc(o, func(m member) bool { return m.name == key })
 	if at < 0 {
-		return append(o, member{strconv.AppendQuote(nil, key), value})
+		return append(o, newMember(key, value))
 	}
 	o[at].value = value
 	return append(o[:at+1], o[at+1:].Remove(key)...)
@@ -78,13 +67,11 @@ func (o Object) Set(key string, value json.RawMessage) Object {
 
 // Remove returns o without the values under key. o must not be used afterwards.
 func (o Object) Remove(key string) Object {
-	return slices.DeleteFunc(o, func(m member) bool { return m.is(key) })
+	return slices.DeleteFunc(o, func(m member) bool { return m.name == key })
 }
 
-func (o Object) Encode() []byte { return o.appendTo(nil) }
-
-func (o Object) appendTo(b []byte) []byte {
-	b = append(b, '{')
+func (o Object) Encode() []byte {
+	b := []byte{'{'}
 	for i, m := range o {
 		if i > 0 {
 			b = append(b, ',')
@@ -97,69 +84,98 @@ func (o Object) appendTo(b []byte) []byte {
 // WithTimes returns raw, the stages as their project server sent them, with the items' times replaced by those in
 // dated. Everything else is kept, and all of what is not valid.
 func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
-	return eachStage(raw, len(dated), func(i int, stage Object) Object {
-		text, items := stage.Get("items"), dated[i].Items
-		if text == nil { // another case: encoding/json accepts it
-			return stage
+	return setInItems(raw, dated, func(item *domain.Item) Object {
+		blockedSince := []byte("null")
+		if item.Blocked != "" {
+			blockedSince = milliseconds(item.TroubleSince())
 		}
-		return stage.Set("items", eachElement(text, len(items), func(j int, item Object) Object {
-			blockedSince := []byte("null")
-			if items[j].Blocked != "" {
-				blockedSince = milliseconds(items[j].TroubleSince())
-			}
-			return item.Set("since_ms", milliseconds(items[j].Since)).Set("blocked_since_ms", blockedSince).
-				Set("claim", []byte("null")) // no project server says who works on a story
-		}))
+		return Object{
+			newMember("since_ms", milliseconds(item.Since)), newMember("blocked_since_ms", blockedSince),
+			newMember("claim", []byte("null")), // no project server says who works on a story
+		}
 	})
 }
 
 // WithClaims returns raw, stages as WithTimes returns them, with the claims of stories in their items.
 func WithClaims(raw json.RawMessage, stages []domain.Stage, claims map[string]domain.Claim) json.RawMessage {
-	return eachStage(raw, len(stages), func(i int, stage Object) Object {
-		text, items := stage.Get("items"), stages[i].Items
-		isClaimed := func(item domain.Item) bool { _, claimed := claims[item.StoryID]; return claimed }
-		if text == nil || !slices.ContainsFunc(items, isClaimed) {
-			return stage
+	return setInItems(raw, stages, func(item *domain.Item) Object {
+		c, claimed := claims[item.StoryID]
+		if !claimed {
+			return nil
 		}
-		return stage.Set("items", eachElement(text, len(items), func(j int, item Object) Object {
-			c, claimed := claims[items[j].StoryID]
-			if !claimed {
-				return item
-			}
-			claim, _ := json.Marshal(NewClaim(&c)) // strings and numbers always encode
-			return item.Set("claim", claim)
-		}))
+		return Object{newMember("claim", domain.EncodeJSON(NewClaim(&c)))}
 	})
 }
 
-func eachStage(raw json.RawMessage, n int, change func(i int, stage Object) Object) json.RawMessage {
-	if !json.Valid(raw) {
+// setInItems returns raw, JSON of stages, with the members that set returns for each item in place of its own.
+func setInItems(raw json.RawMessage, stages []domain.Stage, set func(*domain.Item) Object) json.RawMessage {
+	var result []byte
+	copied := 0
+	replace := func(from, to int, text []byte) {
+		if result == nil {
+			result = make([]byte, 0, len(raw)+len(raw)/2) // for most of what is added
+		}
+		result = append(append(result, raw[copied:from]...), text...)
+		copied = to
+	}
+	r := jsonscan.NewReader(raw)
+	if r.Kind() != '[' {
 		return raw
 	}
-	return eachElement(raw, n, change)
+	i := -1
+	for range r.Parts() {
+		if i++; i >= len(stages) || r.Kind() != '{' {
+			continue
+		}
+		for name := range r.Parts() {
+			if items := stages[i].Items; name.Is("items") && r.Kind() == '[' {
+				j := -1
+				for range r.Parts() {
+					if j++; j < len(items) && r.Kind() == '{' {
+						setMembers(r, set(&items[j]), replace)
+					}
+				}
+			}
+		}
+	}
+	if result == nil || r.End() != nil {
+		return raw
+	}
+	return append(result, raw[copied:]...)
 }
 
-// eachElement changes the first n elements of a list, and leaves alone what is no list or object.
-func eachElement(list json.RawMessage, n int, change func(i int, element Object) Object) json.RawMessage {
-	if !opens(list, '[') {
-		return list
+// setMembers replaces the values of members of the next object, and adds those that it does not have.
+func setMembers(r *jsonscan.Reader, members Object, replace func(from, to int, text []byte)) {
+	if len(members) == 0 {
+		return
 	}
-	b := append(make([]byte, 0, len(list)+64*n), '[') // for most of what is added
-	var o Object
-	i := 0
-	for _, element := range entries(list) {
-		if i > 0 {
-			b = append(b, ',')
+	count, found := 0, 0
+	for name := range r.Parts() {
+		count++
+		for i := range members {
+			if m := &members[i]; name.Is(m.name) {
+				from := r.At()
+				r.Value()
+				replace(from, r.Offset(), m.value)
+				found |= 1 << i
+				break
+			}
 		}
-		if read := members(element, o); i < n && read != nil {
-			o = change(i, read)
-			b = o.appendTo(b)
-		} else {
-			b = append(b, element...)
-		}
-		i++
 	}
-	return append(b, ']')
+	if found == 1<<len(members)-1 || r.Err() != nil {
+		return
+	}
+	var added []byte
+	for i, m := range members {
+		if found&(1<<i) == 0 {
+			if count++; count > 1 {
+				added = append(added, ',')
+			}
+			added = append(append(append(added, m.key...), ':'), m.value...)
+		}
+	}
+	end := r.Offset() - 1
+	replace(end, end, added)
 }
 
 func milliseconds(t time.Time) []byte { return strconv.AppendInt(nil, t.UnixMilli(), 10) }

@@ -3,12 +3,12 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 )
 
 // OrNull returns nil, which is null in JSON, for a zero value.
@@ -167,7 +167,19 @@ type History struct {
 	ID       string `json:"id"` // changes with the history
 	Complete bool   `json:"complete"`
 	Next     int64  `json:"next"` // the position after these moves
-	Moves    []Move `json:"moves"`
+	Moves    Moves  `json:"moves"`
+}
+
+// HistoryPart is how many moves are asked for at once.
+const HistoryPart = 1000
+
+// Moves are those of a part of a history.
+type Moves []Move
+
+// UnmarshalJSON reads one more than may be asked for, so that a list that is too long can be told.
+func (m *Moves) UnmarshalJSON(list []byte) (err error) {
+	*m, err = first[Move](list, HistoryPart+1)
+	return err
 }
 
 // Move is what a commit did to a story.
@@ -198,19 +210,23 @@ func (t *Tasks) UnmarshalJSON(list []byte) (err error) {
 	return err
 }
 
-// first reads the first elements of a list, nil for null, so that a longer one costs no more.
+// first reads the first elements of a list, nil for null, one at a time, so that a longer one costs no more.
 func first[T any](list []byte, most int) ([]T, error) {
-	decoder := json.NewDecoder(bytes.NewReader(list))
-	switch start, err := decoder.Token(); {
-	case err != nil || start == nil:
-		return nil, err
-	case start != json.Delim('['):
+	r := jsonscan.NewReader(list)
+	switch r.Kind() {
+	case 'n':
+		return nil, nil
+	case '[':
+	default:
 		return nil, errors.New("is not a list")
 	}
 	elements := []T{}
-	for decoder.More() && len(elements) < most {
+	for range r.Parts() {
+		if len(elements) == most {
+			break
+		}
 		var element T
-		if err := decoder.Decode(&element); err != nil {
+		if err := json.Unmarshal(r.Value(), &element); err != nil {
 			return nil, err
 		}
 		elements = append(elements, element)
