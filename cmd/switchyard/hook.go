@@ -93,7 +93,11 @@ func askingCommand(args []string, dir string) ([]string, error) {
 		"headers": object{"Authorization": "Bearer ${SWITCHYARD_API_TOKEN}"},
 	}}}
 	hook := object{"type": "command", "command": shellQuoted(self) + " hook", "timeout": 24 * 60 * 60}
-	settings := object{"hooks": object{"PermissionRequest": []any{object{"hooks": []any{hook}}}}}
+	settings := object{
+		"hooks": object{"PermissionRequest": []any{object{"hooks": []any{hook}}}},
+		// Its own default, auto, asks nobody. A mode among the command's arguments wins.
+		"permissions": object{"defaultMode": "default"},
+	}
 	paths := map[string]string{}
 	for name, content := range map[string]object{"claude-mcp.json": mcp, "claude-settings.json": settings} {
 		text, err := json.MarshalIndent(content, "", "  ")
@@ -106,7 +110,17 @@ func askingCommand(args []string, dir string) ([]string, error) {
 		}
 	}
 	return append(args[:len(args):len(args)], "--mcp-config", paths["claude-mcp.json"],
-		"--permission-prompt-tool", "mcp__switchyard__permission", "--settings", paths["claude-settings.json"]), nil
+		"--permission-prompt-tool", "mcp__switchyard__permission", "--settings", paths["claude-settings.json"],
+		"--allowedTools="+strings.Join(freeTools, ",")), nil
+}
+
+// freeTools are our tools about whose use nobody needs to be asked: those that read, and what an agent's token may do
+// to stories.
+var freeTools = []string{
+	"mcp__switchyard__overview", "mcp__switchyard__search", "mcp__switchyard__list_stories",
+	"mcp__switchyard__get_story", "mcp__switchyard__wait_for_events", "mcp__switchyard__list_agents",
+	"mcp__switchyard__claim_story", "mcp__switchyard__release_story", "mcp__switchyard__update_story",
+	"mcp__switchyard__ask",
 }
 
 func shellQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

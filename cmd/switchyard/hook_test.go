@@ -63,7 +63,9 @@ exec sleep 1000
 	arguments, _ := os.ReadFile(filepath.Join(s.dir, "arguments"))
 	want := strings.Join([]string{
 		"-p", "--mcp-config", "DIR/state/claude-mcp.json", "--permission-prompt-tool", "mcp__switchyard__permission",
-		"--settings", "DIR/state/claude-settings.json", "",
+		"--settings", "DIR/state/claude-settings.json", "--allowedTools=mcp__switchyard__" + strings.Join([]string{
+			"overview", "search", "list_stories", "get_story", "wait_for_events", "list_agents", "claim_story", "release_story", "update_story", "ask",
+		}, ",mcp__switchyard__"), "",
 	}, "\n")
 	if string(arguments) != strings.ReplaceAll(want, "DIR", s.dir) {
 		t.Errorf("arguments:\n%s", arguments)

@@ -46,6 +46,18 @@ func newLogger(w io.Writer, format, level string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &options))
 }
 
+// silenceLimit is after how long a connection has ended whose other side acknowledges nothing, such as a laptop that
+// sleeps: an answer that people give is not written to nobody.
+const silenceLimit = 30 * time.Second
+
+func listenTCP(network, address string) (net.Listener, error) {
+	config := net.ListenConfig{
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silenceLimit / 2, Interval: silenceLimit / 6, Count: 3},
+		Control:         limitSilence,
+	}
+	return config.Listen(context.Background(), network, address)
+}
+
 // listen opens the listeners of address (HOST:PORT). localhost is both 127.0.0.1 and ::1, on the same port: another
 // program on ::1 would get what browsers send to http://localhost. On a machine without IPv6 it is 127.0.0.1 alone,
 // which is logged.
@@ -61,7 +73,7 @@ func listen(log *slog.Logger, address string) ([]net.Listener, error) {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
 		network = "tcp4" // Go would listen on all IPv6 addresses as well
 	}
-	listener, err := net.Listen(network, address)
+	listener, err := listenTCP(network, address)
 	if err != nil {
 		return nil, notListening(err)
 	}
@@ -73,11 +85,11 @@ const portTries = 10
 
 func listenLocalhost(log *slog.Logger, port string) ([]net.Listener, error) {
 	for try := 1; ; try++ {
-		v4, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", port))
+		v4, err := listenTCP("tcp4", net.JoinHostPort("127.0.0.1", port))
 		if err != nil {
 			return nil, notListening(err)
 		}
-		v6, err := net.Listen("tcp6", net.JoinHostPort("::1", strconv.Itoa(portOf(v4))))
+		v6, err := listenTCP("tcp6", net.JoinHostPort("::1", strconv.Itoa(portOf(v4))))
 		switch {
 		case err == nil:
 			return []net.Listener{v4, v6}, nil

@@ -18,7 +18,7 @@ func TestQuestionsAreNotAskedWithoutEnd(t *testing.T) {
 	s.assign("alpha")
 	agent := asker(s.Site, s.issue("alpha"))
 	const address = "/api/gateway/questions"
-	for range domain.MaxEndedQuestions {
+	for range domain.AllowedQuestions.Ended {
 		asked, q := agent("POST", address, `{"kind":"text","prompt":"Which?"}`)
 		asked.WantStatus(t, http.StatusCreated)
 		if a, _ := agent("DELETE", address+"/"+q.ID, ""); a.StatusCode != http.StatusNoContent {

@@ -15,8 +15,13 @@ func (a *API) AskQuestion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	q.Lasting = true
 	q, err = a.service.Questions.Ask(r.Context(), q, life)
-	return answer(w, http.StatusCreated, wire.NewQuestion(q), err)
+	status := http.StatusCreated
+	if q.Again {
+		status = http.StatusOK
+	}
+	return answer(w, status, wire.NewQuestion(q), err)
 }
 
 func newQuestion(b *web.Body) (q domain.Question, life time.Duration, err error) {
@@ -90,52 +95,4 @@ func (a *API) WithdrawQuestion(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return noContent(w, a.service.Questions.Withdraw(r.Context(), id))
-}
-
-// ClaudeCodeHook holds Claude Code's PermissionRequest hook until people have answered, and answers in its form. Other
-// hook events get an empty answer.
-func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
-	b := web.DecodeJSON(w, r, web.MaxBody)
-	event := b.Text("hook_event_name")
-	if err := b.Err(); err != nil {
-		return err
-	}
-	if event != "PermissionRequest" {
-		w.WriteHeader(http.StatusOK)
-		return nil
-	}
-	use := domain.ToolUse{Name: b.Text("tool_name"), CWD: b.OptionalText("cwd")}
-	use.Input, _ = b.Raw("tool_input")
-	session := wire.Text(b.OptionalText("session_id"))
-	if err := b.Err(); err != nil {
-		return err
-	}
-	ctx, release, err := a.held.Hold(r)
-	if err != nil {
-		return err
-	}
-	defer release()
-	key := ""
-	if session != "" {
-		key = service.ToolKey("hook", session, use.Name, string(use.Input))
-	}
-	decision, err := a.service.Questions.Permission(r.Context(), ctx, use, key)
-	if err != nil {
-		return err
-	}
-	type decided struct {
-		Behavior string `json:"behavior"`
-		Message  string `json:"message,omitempty"`
-	}
-	type output struct {
-		Event    string  `json:"hookEventName"`
-		Decision decided `json:"decision"`
-	}
-	behavior := domain.Deny
-	if decision.Allowed {
-		behavior = domain.Allow
-	}
-	return answer(w, http.StatusOK, map[string]any{
-		"hookSpecificOutput": output{event, decided{behavior, decision.Message}},
-	}, nil)
 }

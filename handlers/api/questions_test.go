@@ -149,13 +149,18 @@ func TestPeopleAnswerQuestions(t *testing.T) {
 		}
 	}
 
-	for range domain.MaxOpenQuestions {
-		if a, _ := operator("POST", address, `{"kind":"text","prompt":"again"}`); a.StatusCode != 201 {
-			t.Fatalf("asking: %d", a.StatusCode)
+	var first questionReply
+	for n := range domain.MaxOpenQuestions + 1 {
+		a, q := operator("POST", address, fmt.Sprintf(`{"kind":"text","prompt":"number %d"}`, n))
+		if want := map[bool]int{true: 201, false: 429}[n < domain.MaxOpenQuestions]; a.StatusCode != want {
+			t.Fatalf("question %d: %d", n, a.StatusCode)
+		}
+		if n == 0 {
+			first = q
 		}
 	}
-	if a, _ := operator("POST", address, `{"kind":"text","prompt":"again"}`); a.StatusCode != 429 {
-		t.Errorf("one more: %d", a.StatusCode)
+	if a, again := operator("POST", address, `{"kind":"text","prompt":"number 0"}`); a.StatusCode != 200 || again.ID != first.ID {
+		t.Errorf("one that is open already: %d %s", a.StatusCode, a.Text)
 	}
 	audit := s.Do("GET", "/api/gateway/audit?limit=200", "", "Authorization", "Bearer "+gatewaytest.AdminToken)
 	for _, action := range []string{"question.asked", "question.answered", "question.withdrawn"} {
@@ -165,8 +170,6 @@ func TestPeopleAnswerQuestions(t *testing.T) {
 	}
 }
 
-// TestAPermissionHookIsHeldUntilSomebodyAnswers: it is denied when nobody does, and the same use of a tool in a session is
-// the same question while it is open.
 func TestQuestionsAreReturnedAsTheyCame(t *testing.T) {
 	s := newSite(t)
 	const address, text = "/api/gateway/questions", `\u0000a\u202eb\u0007\n\tc\ufffe0`
@@ -182,6 +185,8 @@ func TestQuestionsAreReturnedAsTheyCame(t *testing.T) {
 	}
 }
 
+// TestAPermissionHookIsHeldUntilSomebodyAnswers: it is denied when nobody does, and the same use of a tool in a session is
+// the same question while it is open.
 func TestAPermissionHookIsHeldUntilSomebodyAnswers(t *testing.T) {
 	s := newTokenSite(t)
 	s.assign("alpha")
@@ -208,24 +213,15 @@ func TestAPermissionHookIsHeldUntilSomebodyAnswers(t *testing.T) {
 	if len(open.Questions) != 1 || q.Kind != "permission" || q.Tool == nil || q.Tool.Name != "Bash" || string(q.Tool.Input) != `{"command":"rm -r x"}` || *q.Tool.CWD != "/w" {
 		t.Fatalf("asked: %+v", open.Questions)
 	}
+	waittest.Until(t, "both are held", func() bool {
+		return strings.Contains(s.Get("/metrics", "Authorization", "Bearer "+gatewaytest.AdminToken).Text, "switchyard_http_requests_in_flight 3\n")
+	})
 	if a, _ := operator("POST", "/api/gateway/questions/"+q.ID+"/answer", `{"value":"deny","text":"not that"}`); a.StatusCode != 200 {
 		t.Fatalf("%d %s", a.StatusCode, a.Text)
 	}
-	late := time.NewTicker(50 * time.Millisecond)
-	defer late.Stop()
-	for left := 2; left > 0; {
-		select {
-		case <-late.C: // a call that came after the answer asks again
-			for _, q := range s.Questions.Recent() {
-				if q.State == domain.QuestionOpen {
-					operator("POST", fmt.Sprintf("/api/gateway/questions/%d/answer", q.ID), `{"value":"deny","text":"not that"}`)
-				}
-			}
-		case got := <-answers:
-			left--
-			if want := `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"not that"}}}`; got != want {
-				t.Errorf("%s, want %s", got, want)
-			}
+	for range 2 {
+		if got, want := <-answers, `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"not that"}}}`; got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 	if _, err := s.Questions.Ask(domain.WithActor(t.Context(), new(domain.Administrator(domain.ViaOpen))), domain.Question{Kind: domain.QuestionText, Prompt: "soon over"}, time.Millisecond); err != nil {
@@ -241,9 +237,9 @@ func TestManyAskAtOnce(t *testing.T) {
 	ctx := domain.WithActor(t.Context(), new(domain.Administrator(domain.ViaOpen)))
 	for range rounds {
 		var all sync.WaitGroup
-		for range each {
+		for n := range each {
 			all.Go(func() {
-				q, err := s.Questions.Ask(ctx, domain.Question{Kind: domain.QuestionText, Prompt: "x"}, 0)
+				q, err := s.Questions.Ask(ctx, domain.Question{Kind: domain.QuestionText, Prompt: fmt.Sprint(n)}, 0)
 				if err != nil {
 					t.Error(err)
 					return

@@ -12,7 +12,7 @@ import (
 
 func (s *Server) addClaims() {
 	add(s, tool{
-		name: "claim_story", needs: domain.RoleOperator, agents: true,
+		name: "claim_story", needs: domain.RoleOperator, agents: true, essential: true,
 		description: "Claim the next free story of a stage, or the one with story_id, so that nobody else works on it, " +
 			"and move it to the stage to. An agent first gets what it has claimed before and goes on with. story is null if " +
 			"none is free.",

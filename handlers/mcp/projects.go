@@ -33,7 +33,8 @@ func (s *Server) addProjects() {
 		arguments:   `"project":` + projectOrActive,
 	}, s.projectTools)
 	add(s, tool{
-		name: callProjectTool, needs: domain.RoleOperator, agents: true, required: []string{"tool", "arguments"},
+		name: callProjectTool, needs: domain.RoleOperator, agents: true, foreign: true,
+		required:    []string{"tool", "arguments"},
 		description: "Call a tool of a project's own MCP server; its answer is returned unchanged.",
 		arguments:   `"project":` + projectOrActive + `,"tool":{"type":"string"},"arguments":{"type":"object"}`,
 	}, s.callProjectTool)

@@ -25,7 +25,7 @@ const progressInterval = 10 * time.Second
 
 func (s *Server) addQuestions() {
 	add(s, tool{
-		name: askTool, needs: domain.RoleOperator, agents: true,
+		name: askTool, needs: domain.RoleOperator, agents: true, essential: true,
 		description: "Ask people, and wait for the answer: one of options, or without them a text. With wait it returns " +
 			"{id, state: open} when that is over; ask with id goes on waiting.",
 		arguments: `"prompt":{"type":"string"},"options":{"type":"array","items":{"type":"string"},"description":"2 to 9"},` +
@@ -87,6 +87,7 @@ func (s *Server) ask(ctx context.Context, in struct {
 	defer release()
 	q := domain.Question{
 		Project: in.Project, StoryID: in.StoryID, Kind: domain.QuestionText, Prompt: in.Prompt, Options: in.Options,
+		Lasting: in.Wait != "",
 	}
 	if len(in.Options) > 0 {
 		q.Kind = domain.QuestionChoice
@@ -103,14 +104,10 @@ func (s *Server) ask(ctx context.Context, in struct {
 		return nil, err
 	}
 	if in.Wait == "" {
-		q, err = s.service.Questions.Await(requestOf(ctx).Context(), held, q)
+		q, err = s.service.Questions.Await(held, q)
 		return wire.NewQuestion(q), err
 	}
-	q, err = s.service.Questions.Wait(held, q.ID, wait)
-	if err == nil && q.State == domain.QuestionOpen {
-		if requestOf(ctx).Context().Err() != nil {
-			return s.service.Questions.Await(ctx, held, q)
-		}
+	if q, err = s.service.Questions.Wait(held, q.ID, wait); err == nil && q.State == domain.QuestionOpen {
 		return struct {
 			ID    string               `json:"id"`
 			State domain.QuestionState `json:"state"`
@@ -138,12 +135,8 @@ func (s *Server) permission(ctx context.Context, in struct {
 	if json.Unmarshal(raw, &sent) == nil && sent.Input != nil {
 		in.Input = sent.Input
 	}
-	key := ""
-	if in.ToolUseID != "" {
-		key = service.ToolKey("mcp", in.ToolUseID)
-	}
 	use := domain.ToolUse{Name: in.ToolName, Input: in.Input}
-	decision, err := s.service.Questions.Permission(ctx, held, use, key)
+	decision, err := s.service.Questions.Permission(ctx, held, use, in.ToolUseID, "")
 	if err != nil {
 		return nil, err
 	}

@@ -54,6 +54,14 @@ func TestEveryRoleSeesTheListAndMayDoItsPart(t *testing.T) {
 			if tool.Annotations.ReadOnlyHint == changes {
 				t.Errorf("%s is read-only: %v", tool.Name, !changes)
 			}
+			// What may destroy something, or is decided elsewhere, clients ask about: only a project's own tools are so.
+			foreign := tool.Name == "call_project_tool"
+			if a := tool.Annotations; a.DestructiveHint == nil || *a.DestructiveHint != foreign || a.OpenWorldHint == nil || *a.OpenWorldHint != foreign {
+				t.Errorf("%s: %+v", tool.Name, a)
+			}
+			if loaded := tool.Meta["anthropic/alwaysLoad"] == true; loaded != slices.Contains([]string{"claim_story", "update_story", "ask"}, tool.Name) {
+				t.Errorf("%s is loaded always: %v", tool.Name, loaded)
+			}
 			if !changes {
 				continue
 			}

@@ -64,7 +64,7 @@ func (s *Server) addStories() {
 		arguments: storyArguments,
 	}, s.getStory)
 	add(s, tool{
-		name: "update_story", needs: domain.RoleOperator, agents: true, required: []string{"story_id"},
+		name: "update_story", needs: domain.RoleOperator, agents: true, essential: true, required: []string{"story_id"},
 		nullable: []string{"blocked"},
 		description: "Move a story to another stage, block it with a reason, unblock it (blocked: null), tick one of its " +
 			"boxes, or clear its merge failure. Returns its new state.",

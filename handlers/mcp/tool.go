@@ -23,6 +23,8 @@ type tool struct {
 	nullable          []string // arguments for which null differs from leaving them out
 	needs             domain.Role
 	agents            bool // the tokens of agents suffice, in their projects
+	foreign           bool // it does what somebody else's server decides
+	essential         bool // clients that load tools when they need them load it at once
 }
 
 // add adds a tool. run gets the context of the HTTP request; its result is encoded as one JSON object, unless it is
@@ -34,7 +36,13 @@ func add[In, Out any](s *Server, t tool, run func(ctx context.Context, in In) (O
 	}
 	described := &sdk.Tool{
 		Name: t.name, Description: t.description, InputSchema: json.RawMessage(schema + "}"),
-		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.needs == domain.RoleViewer},
+		// Of our own tools none destroys anything. Clients ask people about what is left out.
+		Annotations: &sdk.ToolAnnotations{
+			ReadOnlyHint: t.needs == domain.RoleViewer, DestructiveHint: &t.foreign, OpenWorldHint: &t.foreign,
+		},
+	}
+	if t.essential {
+		described.Meta = sdk.Meta{"anthropic/alwaysLoad": true}
 	}
 	s.nullable[t.name], s.scoped[t.name] = t.nullable, scopedTool(t)
 	sdk.AddTool(s.mcp, described, func(

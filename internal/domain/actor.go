@@ -58,7 +58,8 @@ const (
 	ChannelAPI     Channel = "api"
 	ChannelMCP     Channel = "mcp"
 	ChannelBot     Channel = "bot"
-	ChannelGit     Channel = "git" // a commit says so
+	ChannelHook    Channel = "hook" // of a coding agent
+	ChannelGit     Channel = "git"  // a commit says so
 )
 
 type Actor struct {

@@ -34,6 +34,12 @@ const (
 	Deny  = "deny"
 )
 
+// The tools by which coding agents ask people something.
+const (
+	AskUserQuestion = "AskUserQuestion"
+	ExitPlanMode    = "ExitPlanMode" // with a plan, which people approve
+)
+
 // Question is what an agent or a program asks people. Its texts are a stranger's.
 type Question struct {
 	ID      int64
@@ -43,9 +49,11 @@ type Question struct {
 	Prompt  string
 	Detail  string
 	Options []string
-	Tool    *ToolUse // of a permission that a coding agent asked for, nil for other questions
-	// ToolKey is the same for the same use of a tool, "" if it cannot be asked for again.
-	ToolKey string
+	Tool    *ToolUse // that a coding agent asked about, nil for other questions
+	// Key is the same for questions that ask the same: about the same use of a tool, or in the same words.
+	Key     string
+	Session string // of the coding agent, "" where it is not known
+	UseID   string // the coding agent's id of the use of a tool, "" for none
 	Asker   string // as Actor.Holder returns it
 	AgentID string // "" unless an agent asks
 	By      string // the asker's name
@@ -54,6 +62,29 @@ type Question struct {
 	State   QuestionState
 	Answer  *Answer   // nil unless it is answered
 	Ended   time.Time // zero while it is open
+	// Lasting is whether it stays open until it expires, though no connection waits for it.
+	Lasting   bool
+	HeldUntil time.Time // until when a gateway has said that a connection waits for it; it says so again before
+	Held      bool      // whether a connection waits for it now
+	Reached   string    // the ways by which the answer has reached those who asked, with spaces between
+	Again     bool      // it had been asked already when it was asked
+}
+
+// HasReached reports whether the answer has reached somebody who asked by that way.
+func (q *Question) HasReached(way string) bool {
+	return slices.Contains(strings.Fields(q.Reached), way)
+}
+
+// Brief returns the question as lists in memory have it: without details, options and tool, and with the beginnings of
+// its prompt and answer.
+func (q Question) Brief() Question {
+	q.Prompt, q.Detail, q.Options, q.Tool = Cut(q.Prompt, MaxText), "", nil, nil
+	if q.Answer != nil {
+		a := *q.Answer
+		a.Value, a.Text = Cut(a.Value, MaxText), ""
+		q.Answer = &a
+	}
+	return q
 }
 
 // ToolUse is the use of a tool as a coding agent asked for it.
@@ -61,6 +92,16 @@ type ToolUse struct {
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
 	CWD   *string         `json:"cwd"`
+	// Cut is whether Input is not what was asked about but a text with its beginning.
+	Cut bool `json:"input_cut"`
+}
+
+// Shorten cuts a long input.
+func (u *ToolUse) Shorten() *ToolUse {
+	if u == nil || len(u.Input) <= MaxDetail {
+		return u
+	}
+	return &ToolUse{u.Name, EncodeJSON(CutBytes(string(u.Input), MaxDetail)), u.CWD, true}
 }
 
 // Command returns the command of a tool that has one and nothing else but a description, which is the agent's own word.
@@ -83,23 +124,37 @@ type Answer struct {
 }
 
 const (
-	MaxPrompt, MaxDetail   = 4000, 64 << 10 // characters; bytes, of a tool's input as well
+	MaxPrompt, MaxDetail   = 4000, 64 << 10 // characters; bytes, of what lists show of a tool's input as well
+	MaxToolInput           = 1 << 20        // bytes
 	MinOptions, MaxOptions = 2, 9
 	MaxOption              = 1000 // characters
 	QuestionLife           = time.Hour
 	MaxQuestionLife        = 24 * time.Hour
-	MaxOpenQuestions       = 100    // of one asker
-	MaxAllOpenQuestions    = 5000   // of all
-	MaxEndedQuestions      = 300    // of one asker within a minute
-	MaxAnswer              = 16_000 // characters
+	MaxOpenQuestions       = 100 // of one asker
+	// UnheldLife is how long a question stays open that nobody waits for, unless it lasts.
+	UnheldLife = 2 * time.Minute
+	// AnswerLife is how long an answer that reached nobody is kept for whoever asks again.
+	AnswerLife = time.Hour
+	// OtherWay is how much later the same use of a tool may be asked about by another way.
+	OtherWay  = time.Minute
+	MaxAnswer = 16_000 // characters
 )
+
+// QuestionLimits are how much may be asked.
+type QuestionLimits struct {
+	Own, All int // open questions, of one asker and of all
+	Ended    int // of one asker within a minute
+	Inputs   int // bytes, of the tools of one asker's open questions
+}
+
+var AllowedQuestions = QuestionLimits{Own: MaxOpenQuestions, All: 5000, Ended: 300, Inputs: 8 << 20}
 
 // Check returns an Invalid error that names the field that is out of its limits, and fills in a permission's options.
 func (q *Question) Check() error {
 	if n := utf8.RuneCountInString(q.Prompt); n < 1 || n > MaxPrompt || strings.TrimSpace(q.Prompt) == "" {
 		return Errorf(Invalid, "prompt: must be 1 to %d characters, not only spaces", MaxPrompt)
 	}
-	if len(q.Detail) > MaxDetail || q.Tool != nil && len(q.Tool.Input) > MaxDetail {
+	if len(q.Detail) > MaxDetail {
 		return Errorf(Invalid, "detail: must be at most %d bytes", MaxDetail)
 	}
 	switch q.Kind {

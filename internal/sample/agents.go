@@ -162,7 +162,7 @@ func (c crew) goOn(ctx context.Context) error {
 		_, err = c.service.Questions.Ask(as(ctx, a.Agent), domain.Question{
 			Kind: domain.QuestionChoice, Prompt: prompt, Options: []string{"The bank that we have", "The cheapest one"},
 			Detail:  "Both work in the test. The bank costs 1.4 % and pays out the next day, the other 0.9 % and a week.",
-			Project: projects[0].name, StoryID: projects[0].idOf(asking),
+			Project: projects[0].name, StoryID: projects[0].idOf(asking), Lasting: true,
 		}, domain.MaxQuestionLife)
 	}
 	return err

@@ -91,6 +91,17 @@ func (t *claimTable) of(project, id string) *domain.Claim {
 	return &c
 }
 
+// lastOf returns the story that a holder has claimed last in a project, "" for none.
+func (t *claimTable) lastOf(holder, project string) string {
+	var last domain.Claim
+	for _, c := range *t.current.Load() {
+		if c.Holder == holder && c.Project == project && c.Since.After(last.Since) {
+			last = c
+		}
+	}
+	return last.StoryID
+}
+
 // now returns the claim of a story, nil if there is none, as all gateways know it.
 func (t *claimTable) now(ctx context.Context, project, id string) (*domain.Claim, error) {
 	if t.stored.changes == nil {

@@ -58,7 +58,7 @@ func TestAClockThatJumpsAllowsNothingAndTakesNothingAway(t *testing.T) {
 		decided := make(chan service.Decision, 1)
 		ask := func() domain.Question {
 			go func() {
-				d, err := s.Questions.Permission(ctx, ctx, domain.ToolUse{Name: "Bash"}, "")
+				d, err := s.Questions.Permission(ctx, ctx, domain.ToolUse{Name: "Bash"}, "", "")
 				if err != nil {
 					t.Error(err)
 				}

@@ -11,12 +11,16 @@ import (
 )
 
 type questionStore interface {
-	AddQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) (domain.Question, error)
+	AddQuestion(
+		ctx context.Context, e *domain.AuditEntry, q domain.Question, way string, most domain.QuestionLimits,
+	) (domain.Question, error)
 	Question(ctx context.Context, id int64) (domain.Question, error)
 	Questions(ctx context.Context, project string, open bool, now time.Time, limit int) ([]domain.Question, error)
 	AnsweredWithin(ctx context.Context, after time.Time) (time.Duration, error)
 	RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error)
 	EndQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) error
+	ReachQuestion(ctx context.Context, id int64, way string) error
+	HoldQuestions(ctx context.Context, until time.Time, ids ...int64) error
 	RemoveQuestions(ctx context.Context, token int64, before time.Time, keep int) error
 }
 
@@ -26,12 +30,13 @@ type Questions struct {
 	audit    *Audit
 	projects *Projects
 	agents   *agentTable
+	claims   *claimTable
 	leader   Leadership
 	// permissionRole is who may answer permissions.
 	permissionRole domain.Role
-	stored         *reloader
-
-	readList[domain.Question] // those that are open, or ended a short while ago, oldest first
+	// table has those that are open, or ended a short while ago, in brief.
+	table table[int64, domain.Question]
+	held  heldQuestions
 }
 
 const (
@@ -44,21 +49,46 @@ const (
 	questionLife, endedQuestions, questionSweep = 90 * 24 * time.Hour, 10_000, time.Minute
 )
 
+func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTable, claims *claimTable) *Questions {
+	s := &Questions{
+		store: o.Store, audit: audit, projects: projects, agents: agents, claims: claims, leader: o.Leadership,
+		permissionRole: cmp.Or(o.PermissionRole, domain.RoleOperator), held: heldQuestions{began: clock.Now()},
+	}
+	s.table.read = func(ctx context.Context) ([]domain.Question, error) {
+		return o.Store.RecentQuestions(ctx, clock.Now().Add(-shownEnded))
+	}
+	s.table.key = func(q domain.Question) int64 { return q.ID }
+	s.table.compare = func(a, b domain.Question) int { return cmp.Compare(a.ID, b.ID) }
+	s.table.same = func(a, b domain.Question) bool { // nothing else of a question changes
+		return a.State == b.State && a.Lasting == b.Lasting && a.HeldUntil.Equal(b.HeldUntil)
+	}
+	s.table.stored = newReloader(o.Changes, domain.TopicQuestions, s.table.load)
+	return s
+}
+
 // Recent returns the questions that are open and those that ended within a minute, oldest first, with the beginnings of
 // their prompts and answers, and without details, options and tools.
 func (s *Questions) Recent() (list []domain.Question) {
 	now := clock.Now()
-	for _, q := range *s.current.Load() {
-		if q = q.At(now); q.State == domain.QuestionOpen || now.Sub(q.Ended) < shownEnded {
+	for _, q := range s.table.list() {
+		if q = s.at(q, now); q.State == domain.QuestionOpen || now.Sub(q.Ended) < shownEnded {
 			list = append(list, q)
 		}
 	}
 	return list
 }
 
+// at returns a question as it is now.
+func (s *Questions) at(q domain.Question, now time.Time) domain.Question {
+	q = q.At(now)
+	q.Held = q.State == domain.QuestionOpen && (s.held.has(q.ID) || q.HeldUntil.After(now))
+	return q
+}
+
 func (s *Questions) Open() (n int) {
-	for _, q := range s.Recent() {
-		if q.State == domain.QuestionOpen {
+	now := clock.Now()
+	for _, q := range s.table.list() {
+		if q.State == domain.QuestionOpen && now.Before(q.Expires) {
 			n++
 		}
 	}
@@ -66,11 +96,12 @@ func (s *Questions) Open() (n int) {
 }
 
 // Changed returns a channel that is closed when a question may have changed. Call it before reading.
-func (s *Questions) Changed() <-chan struct{} { return s.news.Changed("") }
+func (s *Questions) Changed() <-chan struct{} { return s.table.changedAny() }
 
 // Ask asks a question for the actor of ctx; life is how long it is open, 0 for the usual time. An agent asks for its
-// own project. It returns Invalid, NotFound for an unknown project, Forbidden, and RateLimited when too many are open,
-// or ended a short while ago.
+// own project. What the same actor has asked already it returns, with Again set, while that is open, and once it has
+// been answered if nobody has the answer yet. It returns Invalid, NotFound for an unknown project, Forbidden, and
+// RateLimited when too many are open, or ended a short while ago.
 func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Duration) (domain.Question, error) {
 	actor := domain.ActorOf(ctx)
 	if actor.AgentID == "" && !actor.Role.Allows(domain.RoleOperator) {
@@ -92,19 +123,32 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 	if err := q.Check(); err != nil {
 		return q, err
 	}
+	q.Key = questionKey(q)
+	if !q.Lasting {
+		q.HeldUntil = q.AskedAt.Add(holdLease) // by then somebody waits for it
+	}
+	if q.Tool != nil && q.StoryID == "" {
+		q.StoryID = s.claims.lastOf(q.Asker, q.Project)
+	}
 	change := domain.Change{
 		Action: domain.QuestionWasAsked, Subject: s.subject(q), Project: q.Project, Detail: domain.Cut(q.Prompt, 300),
 	}
-	var added domain.Question
-	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) (err error) {
-		added, err = s.store.AddQuestion(context.WithoutCancel(ctx), e, q)
-		return err
+	var asked domain.Question
+	err := s.table.write(ctx, func(ctx context.Context) ([]domain.Question, []int64, error) {
+		err := s.audit.change(ctx, change, func(e *domain.AuditEntry) (err error) {
+			asked, err = s.store.AddQuestion(ctx, e, q, way(actor), domain.AllowedQuestions)
+			return err
+		})
+		return []domain.Question{asked.Brief()}, nil, err
 	})
 	if err != nil {
 		return q, err
 	}
-	return added, s.load(context.WithoutCancel(ctx))
+	return s.at(asked, q.AskedAt), nil
 }
+
+// way is how an actor asks: a question that has come by several is answered by each.
+func way(actor domain.Actor) string { return cmp.Or(string(actor.Channel), string(domain.ChannelAPI)) }
 
 func (s *Questions) subject(q domain.Question) string {
 	if q.StoryID != "" {
@@ -125,15 +169,16 @@ func ParseQuestionID(text string) (int64, error) {
 // Get returns a question as it is now. It returns NotFound.
 func (s *Questions) Get(ctx context.Context, id int64) (domain.Question, error) {
 	q, err := s.store.Question(ctx, id)
-	return q.At(clock.Now()), notFound(err, "there is no such question")
+	return s.at(q, clock.Now()), notFound(err, "there is no such question")
 }
 
-// List returns the newest questions, newest first.
+// List returns the newest questions, newest first, without the ends of long inputs of tools.
 func (s *Questions) List(ctx context.Context, project string, open bool, limit int) ([]domain.Question, error) {
 	now := clock.Now()
 	list, err := s.store.Questions(ctx, project, open, now, limit)
 	for i := range list {
-		list[i] = list[i].At(now)
+		list[i] = s.at(list[i], now)
+		list[i].Tool = list[i].Tool.Shorten()
 	}
 	return list, err
 }
@@ -201,14 +246,15 @@ func (s *Questions) end(
 		return q, s.conflict(ctx, q.ID)
 	}
 	q.State, q.Ended = state, time.UnixMilli(clock.Now().UnixMilli())
-	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.EndQuestion(ctx, e, q) })
+	q.Held = false
+	err := s.table.write(ctx, func(ctx context.Context) ([]domain.Question, []int64, error) {
+		err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.EndQuestion(ctx, e, q) })
+		return []domain.Question{q.Brief()}, nil, err
+	})
 	if domain.CodeOf(err) == domain.NotFound {
 		return q, s.conflict(ctx, q.ID)
 	}
-	if err != nil {
-		return q, err
-	}
-	return q, s.load(context.WithoutCancel(ctx))
+	return q, err
 }
 
 func (s *Questions) conflict(ctx context.Context, id int64) error {

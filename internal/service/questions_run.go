@@ -3,11 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"slices"
 	"time"
 
 	"switchyard/internal/clock"
@@ -35,32 +31,24 @@ func questionAlert(q domain.Question) domain.Alert {
 	return a
 }
 
-// Run ends questions that have expired and removes old ones, until ctx ends. The leader does that.
+// Run ends questions that have expired, or that nobody waits for any more, and removes old ones, until ctx ends. The
+// leader does that. Each gateway says which questions are held by it.
 func (s *Questions) Run(ctx context.Context) error {
-	swept := time.Time{}
+	swept, said := time.Time{}, time.Time{}
 	for supervise.Sleep(ctx, questionCheck) {
-		token, leads := s.leader.Token()
-		if !leads {
-			continue
-		}
-		now, expired := clock.Now(), false
-		for _, q := range *s.current.Load() {
-			if q.State == domain.QuestionOpen && q.At(now).State == domain.QuestionExpired {
-				err := s.store.EndQuestion(ctx, nil, q.At(now))
-				if err != nil && domain.CodeOf(err) != domain.NotFound {
-					return supervise.UnlessEnded(ctx, unlessLost(err))
-				}
-				expired = true
-			}
-		}
-		if expired {
-			if err := unlessLost(s.load(ctx)); err != nil {
+		if time.Since(said) > holdLease/2 {
+			said = time.Now()
+			if err := s.sayHeld(ctx); err != nil {
 				return supervise.UnlessEnded(ctx, err)
 			}
 		}
-		if time.Since(swept) > questionSweep {
+		if err := s.settle(ctx); err != nil {
+			return supervise.UnlessEnded(ctx, unlessLost(err))
+		}
+		token, leads := s.leader.Token()
+		if leads && time.Since(swept) > questionSweep {
 			swept = time.Now()
-			err := s.store.RemoveQuestions(ctx, token, now.Add(-questionLife), endedQuestions)
+			err := s.store.RemoveQuestions(ctx, token, clock.Now().Add(-questionLife), endedQuestions)
 			if err := unlessLost(err); err != nil {
 				return supervise.UnlessEnded(ctx, err)
 			}
@@ -69,15 +57,60 @@ func (s *Questions) Run(ctx context.Context) error {
 	return nil
 }
 
-// Wait returns a question as soon as it is no longer open, or as it is when the time is over or ctx ends.
+// settle forgets what ended a while ago and, on the leader, ends what is over.
+func (s *Questions) settle(ctx context.Context) error {
+	now, leads := clock.Now(), s.leader.Leads()
+	for _, q := range s.table.list() {
+		switch {
+		case q.State != domain.QuestionOpen:
+			if now.Sub(q.Ended) >= shownEnded {
+				s.table.edit(nil, q.ID)
+			}
+			continue
+		case !leads:
+			continue
+		case q.At(now).State == domain.QuestionExpired:
+			q = q.At(now)
+		case !q.Lasting && !s.held.has(q.ID) && now.Sub(s.held.since(q)) > domain.UnheldLife:
+			q.State, q.Ended = domain.QuestionWithdrawn, now
+		default:
+			continue
+		}
+		err := s.table.write(ctx, func(ctx context.Context) ([]domain.Question, []int64, error) {
+			whole, err := s.store.Question(ctx, q.ID)
+			if err == nil {
+				whole.State, whole.Ended, whole.HeldUntil = q.State, q.Ended, q.HeldUntil
+				err = s.store.EndQuestion(ctx, nil, whole)
+			}
+			return []domain.Question{q}, nil, err
+		})
+		if domain.CodeOf(err) == domain.NotFound { // it has ended, or is held, elsewhere
+			err = s.table.load(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Wait returns a question as soon as it is no longer open, or as it is when the time is over or ctx ends. Until then it
+// is held.
 func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (domain.Question, error) {
+	if wait > 0 {
+		defer s.hold(ctx, id)()
+	}
 	late, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {
-		changed := s.Changed()
-		if q, known := s.known(id); !known || q.State != domain.QuestionOpen || late.Err() != nil {
+		changed := s.table.changed(id)
+		q, known := s.table.get(id)
+		if !known || q.At(clock.Now()).State != domain.QuestionOpen || late.Err() != nil {
 			// Another gateway's question may not be known here yet.
 			q, err := s.Get(context.WithoutCancel(ctx), id)
+			if err == nil && q.State == domain.QuestionAnswered && ctx.Err() == nil {
+				err = s.reach(ctx, q)
+			}
 			if err != nil || q.State != domain.QuestionOpen || late.Err() != nil {
 				return q, err
 			}
@@ -90,13 +123,13 @@ func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (dom
 	}
 }
 
-func (s *Questions) known(id int64) (domain.Question, bool) {
-	recent := *s.current.Load()
-	i := slices.IndexFunc(recent, func(q domain.Question) bool { return q.ID == id })
-	if i < 0 {
-		return domain.Question{}, false
+// reach notes that the answer of a question reaches the actor of ctx, if that has asked.
+func (s *Questions) reach(ctx context.Context, q domain.Question) error {
+	actor := domain.ActorOf(ctx)
+	if actor.Holder() != q.Asker || q.HasReached(way(actor)) {
+		return nil
 	}
-	return recent[i].At(clock.Now()), true
+	return s.store.ReachQuestion(context.WithoutCancel(ctx), q.ID, way(actor))
 }
 
 // Decision is whether a tool may be used. Message says why not, "" if it may.
@@ -107,58 +140,56 @@ type Decision struct {
 }
 
 // Permission asks whether a tool may be used, and waits until somebody has answered or the question has ended: nothing
-// is allowed by time. What was asked before under the same key, and is open, is the same question. held is the context
-// of the wait. If only ctx, the caller's connection, ends, the question is withdrawn; if this gateway stops, it stays
-// open, and Unavailable is returned. It returns Conflict if the key is that of another tool, and what Ask returns.
-func (s *Questions) Permission(ctx, held context.Context, use domain.ToolUse, key string) (Decision, error) {
+// is allowed by time. useID is the coding agent's id of that, session its own; each may be "". held is the context of
+// the wait: if it ends, the question stays open for a while, and Unavailable is returned. It returns Conflict if the id
+// is that of another tool's use, and what Ask returns.
+func (s *Questions) Permission(
+	ctx, held context.Context, use domain.ToolUse, useID, session string,
+) (Decision, error) {
 	if use.Name == "" || len(use.Name) > domain.MaxText {
 		return Decision{}, domain.Errorf(domain.Invalid, "tool_name: is required")
+	}
+	if len(useID) > domain.MaxText || len(session) > domain.MaxText {
+		return Decision{}, domain.Errorf(domain.Invalid, "the ids of a session and of a tool's use are too long")
 	}
 	if len(use.Input) == 0 || !json.Valid(use.Input) {
 		use.Input = json.RawMessage("{}")
 	}
-	if len(use.Input) > domain.MaxDetail {
-		return Decision{}, domain.Errorf(domain.Invalid, "the tool's input must be at most %d bytes", domain.MaxDetail)
+	if len(use.Input) > domain.MaxToolInput {
+		return Decision{}, domain.Errorf(domain.Invalid, "the tool's input must be at most %d bytes", domain.MaxToolInput)
 	}
-	q, err := s.Ask(ctx, domain.Question{
-		Kind: domain.QuestionPermission, Prompt: "May I use " + use.Name + "?", Tool: &use, ToolKey: key,
-	}, 0)
+	asked := domain.Question{
+		Kind: domain.QuestionPermission, Prompt: "May I use " + use.Name + "?", Tool: &use, UseID: useID, Session: session,
+	}
+	q, err := s.Ask(ctx, asked, 0)
 	if err != nil {
 		return Decision{}, err
 	}
 	if q.Tool == nil || q.Tool.Name != use.Name {
 		return Decision{}, domain.Errorf(domain.Conflict, "this id is that of another question, which is still open")
 	}
-	if q, err = s.Await(ctx, held, q); err != nil {
+	if q.Key == questionKey(asked) {
+		q.Tool = &use // as it came, however long; else what was shown is allowed
+	}
+	shown := q.Tool.Input
+	if q, err = s.Await(held, q); err != nil {
 		return Decision{}, err
 	}
 	switch {
 	case q.State != domain.QuestionAnswered:
 		return Decision{Message: "Nobody allowed this: the question " + q.Ending() + "."}, nil
 	case q.Answer.Value == domain.Allow:
-		return Decision{Allowed: true, Input: q.Tool.Input}, nil
+		return Decision{Allowed: true, Input: shown}, nil
 	}
 	return Decision{Message: cmp.Or(q.Answer.Text, "Denied by "+q.Answer.By+".")}, nil
 }
 
-// Await waits until a question is no longer open. When the caller's connection, ctx, ends, it withdraws the question if
-// that is the caller's own. It returns Unavailable when only held, the context of the wait, ends.
-func (s *Questions) Await(ctx, held context.Context, q domain.Question) (domain.Question, error) {
+// Await waits until a question is no longer open. It returns Unavailable when held, the context of the wait, ends: the
+// question stays open for whoever asks again.
+func (s *Questions) Await(held context.Context, q domain.Question) (domain.Question, error) {
 	q, err := s.Wait(held, q.ID, domain.MaxQuestionLife)
-	if err != nil || q.State != domain.QuestionOpen {
-		return q, err
+	if err == nil && q.State == domain.QuestionOpen {
+		err = domain.Errorf(domain.Unavailable, "the gateway is stopping; the question stays open: ask again")
 	}
-	if ctx.Err() != nil {
-		if domain.ActorOf(ctx).Holder() != q.Asker {
-			return q, nil
-		}
-		return q, s.Withdraw(context.WithoutCancel(ctx), q.ID)
-	}
-	return q, domain.Errorf(domain.Unavailable, "the gateway is stopping; the question stays open: ask again")
-}
-
-// ToolKey returns the ToolKey of the use of a tool in a session.
-func ToolKey(parts ...string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
-	return hex.EncodeToString(sum[:16])
+	return q, err
 }

@@ -134,7 +134,7 @@ func (s *Retention) Forget(ctx context.Context, project string) error {
 		return err
 	}
 	s.events.visits.Forget()
-	return s.questions.load(ctx)
+	return s.questions.table.load(ctx)
 }
 
 // Stored is how much the store holds.

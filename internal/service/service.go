@@ -4,14 +4,12 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"runtime"
 	"strings"
 	"time"
 
-	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/keyed"
 	"switchyard/internal/supervise"
@@ -85,7 +83,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		},
 		Histories: &Histories{store: o.Store, visits: visits, pipelines: pipelines},
 		Flow:      newFlow(o.Store, visits, pipelines),
-		Questions: newQuestions(o, audit, projects, table),
+		Questions: newQuestions(o, audit, projects, table, claims),
 		Tools:     &ProjectTools{audit: audit, projects: projects, servers: o.Tools},
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		store:     o.Store, changes: o.Changes, gateways: o.Gateways, log: o.Log,
@@ -114,7 +112,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		events: events, pipelines: pipelines, agents: s.Agents, store: o.Store, servers: o.Stories, log: o.Log,
 	}
 	s.reloaders = []*reloader{
-		table.stored, claims.stored, access.stored, projects.stored, s.Questions.stored, s.Targets.stored,
+		table.stored, claims.stored, access.stored, projects.stored, s.Questions.table.stored, s.Targets.stored,
 		s.Alerts.acknowledged.stored,
 	}
 	for _, r := range s.reloaders {
@@ -179,19 +177,6 @@ func newPipelines(o Options, projects *Projects, visits *Visits, news *keyed.Wai
 		projects: projects, servers: o.Projects, visits: visits, log: o.Log, queue: fetchQueue{log: o.Log}, news: news,
 		deriving: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), registry: &domain.Registry{},
 	}}
-}
-
-func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTable) *Questions {
-	q := &Questions{
-		store: o.Store, audit: audit, projects: projects, agents: agents, leader: o.Leadership,
-		permissionRole: cmp.Or(o.PermissionRole, domain.RoleOperator),
-	}
-	q.read = func(ctx context.Context) ([]domain.Question, error) {
-		return o.Store.RecentQuestions(ctx, clock.Now().Add(-shownEnded))
-	}
-	q.current.Store(new([]domain.Question))
-	q.stored = newReloader(o.Changes, domain.TopicQuestions, q.load)
-	return q
 }
 
 func newTargets(o Options, audit *Audit, events *Events, pipelines *Pipelines, flow *Flow) *Targets {

@@ -12,7 +12,8 @@ import (
 )
 
 const questionColumns = "id, project, story_id, kind, prompt, detail, options, tool, tool_key, asker, agent_id," +
-	" asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms"
+	" asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms, session, use_id, lasting," +
+	" held_until_ms, reached"
 
 // Texts of questions are returned as they came, but engines store no NUL.
 var (
@@ -24,13 +25,15 @@ func withNUL(text string) string { return Text(escapeNUL.Replace(text)) }
 
 func scanQuestion(row Row) (q domain.Question, err error) {
 	var options, tool string
+	var lasting int64
 	var a domain.Answer
-	err = row.Scan(&q.ID, &q.Project, &q.StoryID, &q.Kind, &q.Prompt, &q.Detail, &options, &tool, &q.ToolKey, &q.Asker,
+	err = row.Scan(&q.ID, &q.Project, &q.StoryID, &q.Kind, &q.Prompt, &q.Detail, &options, &tool, &q.Key, &q.Asker,
 		&q.AgentID, &q.By, (*Milli)(&q.AskedAt), (*Milli)(&q.Expires), &q.State, &a.Value, &a.Text, &a.By, &a.Via,
-		(*Milli)(&q.Ended))
+		(*Milli)(&q.Ended), &q.Session, &q.UseID, &lasting, (*Milli)(&q.HeldUntil), &q.Reached)
 	if err != nil {
 		return q, err
 	}
+	q.Lasting = lasting != 0
 	for _, text := range []*string{&q.Prompt, &q.Detail, &a.Value, &a.Text} {
 		*text = unescapeNUL.Replace(*text)
 	}
@@ -47,10 +50,12 @@ func scanQuestion(row Row) (q domain.Question, err error) {
 	return q, json.Unmarshal([]byte(options), &q.Options)
 }
 
-// AddQuestion stores a question and returns it with its id. If the asker has asked for the same use of a tool already,
-// and that is open, it returns that one. It returns RateLimited when the asker, or all together, have too many open.
+// AddQuestion stores what is asked by a way, and returns it with its id. What has been asked already it returns in place
+// of that, with Again set: the same question while it is open, or once it has been answered, if the answer has reached
+// nobody, or has just reached somebody by another way. It returns RateLimited when the asker, or all together, have too
+// many open.
 func (db questions) AddQuestion(
-	ctx context.Context, e *domain.AuditEntry, q domain.Question,
+	ctx context.Context, e *domain.AuditEntry, q domain.Question, way string, most domain.QuestionLimits,
 ) (added domain.Question, err error) {
 	tool := ""
 	if q.Tool != nil {
@@ -60,54 +65,115 @@ func (db questions) AddQuestion(
 		}
 		tool = string(text)
 	}
-	same := false
-	err = db.Tx(ctx, topics{domain.TopicQuestions}, func(ctx context.Context, tx *sql.Tx) error {
-		if q.ToolKey != "" {
-			err := Exec(ctx, tx, `UPDATE questions SET state = 'expired', ended_at_ms = expires_at_ms
-				WHERE asker = $1 AND tool_key = $2 AND state = 'open' AND expires_at_ms <= $3`,
-				q.Asker, q.ToolKey, q.AskedAt.UnixMilli())
-			if err != nil {
-				return err
-			}
-		}
-		var all, own, ended int
-		err := tx.QueryRowContext(ctx, `SELECT COUNT(CASE WHEN ended_at_ms = 0 AND expires_at_ms > $2 THEN 1 END),
-			COUNT(CASE WHEN ended_at_ms = 0 AND expires_at_ms > $2 AND asker = $1 THEN 1 END),
-			COUNT(CASE WHEN ended_at_ms > $3 AND asker = $1 THEN 1 END) FROM questions
-			WHERE ended_at_ms = 0 OR ended_at_ms > $3`, q.Asker, q.AskedAt.UnixMilli(),
-			q.AskedAt.Add(-time.Minute).UnixMilli()).Scan(&all, &own, &ended)
-		if err != nil {
+	// One at a time, on all gateways, so that none is asked twice and no limit is passed.
+	alone := Do("INSERT INTO state (key, value) VALUES ('asking', '') ON CONFLICT (key) DO UPDATE SET value = ''")
+	err = db.Tx(ctx, topics{domain.TopicQuestions}, alone, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if added, err = askedAlready(ctx, tx, q, way); err == nil || !IsMissing(err) {
 			return err
 		}
-		if q.ToolKey != "" {
-			added, err = scanQuestion(tx.QueryRowContext(ctx, "SELECT "+questionColumns+
-				" FROM questions WHERE asker = $1 AND tool_key = $2 AND state = 'open'", q.Asker, q.ToolKey))
-			if same = err == nil; same || unlessMissing(err) != nil {
-				return unlessMissing(err)
-			}
-		}
-		switch {
-		case own >= domain.MaxOpenQuestions:
-			return domain.Errorf(domain.RateLimited,
-				"you have %d open questions already; wait for answers, or withdraw some", own)
-		case all >= domain.MaxAllOpenQuestions:
-			return domain.Errorf(domain.RateLimited,
-				"%d questions are open here already, which is all that may be; wait until some have ended", all)
-		case ended >= domain.MaxEndedQuestions:
-			return domain.Errorf(domain.RateLimited, "%d of your questions ended within a minute; ask more slowly", ended)
+		if err := mayAsk(ctx, tx, q, len(tool), most); err != nil {
+			return err
 		}
 		added = q
 		err = tx.QueryRowContext(ctx, `INSERT INTO questions (project, story_id, kind, prompt, detail, options, tool,
-			tool_key, asker, agent_id, asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'open', '', '', '', '', 0) RETURNING id`,
+			tool_key, session, use_id, asker, agent_id, asked_by, asked_at_ms, expires_at_ms, lasting, held_until_ms,
+			state, value, text, answered_by, via, ended_at_ms)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'open', '', '', '', '', 0)
+			RETURNING id`,
 			q.Project, Text(q.StoryID), q.Kind, withNUL(q.Prompt), withNUL(q.Detail), Text(encoded(q.Options)), Text(tool),
-			q.ToolKey, q.Asker, q.AgentID, Text(q.By), q.AskedAt.UnixMilli(), q.Expires.UnixMilli()).Scan(&added.ID)
+			q.Key, Text(q.Session), Text(q.UseID), q.Asker, q.AgentID, Text(q.By), q.AskedAt.UnixMilli(),
+			q.Expires.UnixMilli(), number(q.Lasting), ToMilli(q.HeldUntil)).Scan(&added.ID)
 		if err != nil {
 			return err
 		}
 		return addAudit(e)(ctx, tx)
 	})
 	return added, err
+}
+
+// askedAlready returns the question that q is again, and notes that. It returns sql.ErrNoRows if there is none.
+func askedAlready(ctx context.Context, tx *sql.Tx, q domain.Question, way string) (same domain.Question, err error) {
+	const ofSession = " FROM questions WHERE asker = $1 AND (session = '' OR $2 = '' OR session = $2)"
+	now := q.AskedAt.UnixMilli()
+	same, err = scanQuestion(tx.QueryRowContext(ctx, "SELECT "+questionColumns+ofSession+` AND tool_key = $3
+		AND (state = 'open' AND expires_at_ms > $4 OR state = 'answered' AND ended_at_ms > $5)
+		ORDER BY ended_at_ms > 0, id DESC LIMIT 1`,
+		q.Asker, q.Session, q.Key, now, q.AskedAt.Add(-domain.AnswerLife).UnixMilli()))
+	if q.UseID != "" && (IsMissing(err) || err == nil && same.State != domain.QuestionOpen) {
+		open, byID := scanQuestion(tx.QueryRowContext(ctx, "SELECT "+questionColumns+ofSession+` AND use_id = $3
+			AND ended_at_ms = 0 AND expires_at_ms > $4`, q.Asker, q.Session, q.UseID, now))
+		if byID == nil {
+			same, err = open, nil
+		} else if !IsMissing(byID) {
+			return same, byID
+		}
+	}
+	if err != nil {
+		return same, err
+	}
+	same.Again = true
+	if same.State == domain.QuestionOpen {
+		same.Lasting, same.HeldUntil = same.Lasting || q.Lasting, later(same.HeldUntil, q.HeldUntil)
+		return same, Exec(ctx, tx, `UPDATE questions SET lasting = $2, held_until_ms = $3,
+			session = CASE WHEN session = '' THEN $4 ELSE session END,
+			use_id = CASE WHEN use_id = '' THEN $5 ELSE use_id END WHERE id = $1`,
+			same.ID, number(same.Lasting), ToMilli(same.HeldUntil), Text(q.Session), Text(q.UseID))
+	}
+	isSameUse := q.UseID != "" && q.UseID == same.UseID ||
+		q.Tool != nil && q.AskedAt.Sub(same.AskedAt) <= domain.OtherWay
+	if same.Reached != "" && (same.HasReached(way) || !isSameUse) {
+		return same, sql.ErrNoRows
+	}
+	return same, Exec(ctx, tx, reachStatement, same.ID, way+" ")
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// mayAsk returns RateLimited when the asker, or all together, have asked too much.
+func mayAsk(ctx context.Context, tx *sql.Tx, q domain.Question, bytes int, most domain.QuestionLimits) error {
+	var all, own, ended, inputs int
+	err := tx.QueryRowContext(ctx, `SELECT
+		(SELECT COUNT(*) FROM questions WHERE ended_at_ms = 0 AND expires_at_ms > $2),
+		(SELECT COUNT(*) FROM questions WHERE asker = $1 AND ended_at_ms = 0 AND expires_at_ms > $2),
+		(SELECT COUNT(*) FROM questions WHERE asker = $1 AND ended_at_ms > $3),
+		(SELECT COALESCE(SUM(octet_length(tool)), 0) FROM questions WHERE asker = $1 AND ended_at_ms = 0)`,
+		q.Asker, q.AskedAt.UnixMilli(), q.AskedAt.Add(-time.Minute).UnixMilli()).Scan(&all, &own, &ended, &inputs)
+	switch {
+	case err != nil:
+		return err
+	case own >= most.Own:
+		return domain.Errorf(domain.RateLimited,
+			"you have %d open questions already; wait for answers, or withdraw some", own)
+	case all >= most.All:
+		return domain.Errorf(domain.RateLimited,
+			"%d questions are open here already, which is all that may be; wait until some have ended", all)
+	case ended >= most.Ended:
+		return domain.Errorf(domain.RateLimited, "%d of your questions ended within a minute; ask more slowly", ended)
+	case inputs+bytes > most.Inputs:
+		return domain.Errorf(domain.RateLimited, "your open questions are about %d MiB of inputs already; wait for answers",
+			inputs>>20)
+	}
+	return nil
+}
+
+const reachStatement = "UPDATE questions SET reached = reached || $2 WHERE id = $1"
+
+// ReachQuestion stores that a question's answer has reached who asked by a way.
+func (db questions) ReachQuestion(ctx context.Context, id int64, way string) error {
+	_, err := db.exec(ctx, nil, reachStatement, id, way+" ")
+	return err
+}
+
+// HoldQuestions stores until when open questions are held at least.
+func (db questions) HoldQuestions(ctx context.Context, until time.Time, ids ...int64) error {
+	_, err := db.exec(ctx, nil, "UPDATE questions SET held_until_ms = $1 WHERE ended_at_ms = 0 AND id IN ("+List(ids)+")",
+		until.UnixMilli())
+	return err
 }
 
 func (db questions) Question(ctx context.Context, id int64) (domain.Question, error) {
@@ -145,11 +211,12 @@ func (db questions) AnsweredWithin(ctx context.Context, after time.Time) (time.D
 func (db questions) RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error) {
 	return selectAll(ctx, db.conn, scanQuestion, fmt.Sprintf(`SELECT id, project, story_id, kind, substr(prompt, 1, %[1]d),
 		'', '[]', '', tool_key, asker, agent_id, asked_by, asked_at_ms, expires_at_ms, state, substr(value, 1, %[1]d), '',
-		answered_by, via, ended_at_ms FROM questions WHERE ended_at_ms = 0 OR ended_at_ms > $1 ORDER BY id`,
+		answered_by, via, ended_at_ms, session, use_id, lasting, held_until_ms, reached FROM questions WHERE ended_at_ms = 0 OR ended_at_ms > $1 ORDER BY id`,
 		domain.MaxText), ended.UnixMilli())
 }
 
-// EndQuestion stores how a question ended. It returns NotFound if it is not open.
+// EndQuestion stores how a question ended, and no more than the beginning of a long input: who asked has it. It returns
+// NotFound if it is not open, or is held for longer than q says.
 func (db questions) EndQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) error {
 	a := domain.Answer{}
 	if q.Answer != nil {
@@ -158,11 +225,19 @@ func (db questions) EndQuestion(ctx context.Context, e *domain.AuditEntry, q dom
 	condition, args := "", []any{
 		q.ID, q.State, withNUL(a.Value), withNUL(a.Text), Text(a.By), a.Via, q.Ended.UnixMilli(),
 	}
-	if q.State != domain.QuestionExpired {
+	switch {
+	case q.State == domain.QuestionWithdrawn && e == nil:
+		condition, args = " AND held_until_ms <= $8", append(args, ToMilli(q.HeldUntil))
+	case q.State != domain.QuestionExpired:
 		condition = " AND expires_at_ms > $7"
 	}
+	tool := "tool"
+	if short := q.Tool.Shorten(); short != q.Tool {
+		args = append(args, string(domain.EncodeJSON(short)))
+		tool = fmt.Sprintf("$%d", len(args))
+	}
 	return db.changeOne(ctx, e, topics{domain.TopicQuestions}, `UPDATE questions SET state = $2, value = $3, text = $4,
-		answered_by = $5, via = $6, ended_at_ms = $7 WHERE id = $1 AND state = 'open'`+condition, args...)
+		answered_by = $5, via = $6, ended_at_ms = $7, tool = `+tool+` WHERE id = $1 AND state = 'open'`+condition, args...)
 }
 
 // RemoveQuestions removes questions that ended before a time, and all but so many that ended last, under the leader's

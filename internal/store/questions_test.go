@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,37 +12,41 @@ import (
 	"switchyard/internal/domain"
 )
 
-// TestTooManyOpenQuestionsAreRefused: too many of one asker, and too many of all, each in its own words.
+// TestTooManyOpenQuestionsAreRefused: too many of one asker, too many of all, and too long ones, each in its own words.
 func TestTooManyOpenQuestionsAreRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes over a second of processor time")
-	}
 	onEachEngine(t, func(t *testing.T, db database) {
 		now := time.UnixMilli(1_000_000)
-		ask := func(asker string) error {
+		limits := domain.QuestionLimits{Own: 3, All: 6, Ended: 100, Inputs: 1000}
+		ask := func(asker string, n int, tool *domain.ToolUse) error {
 			_, err := db.AddQuestion(t.Context(), &domain.AuditEntry{}, domain.Question{
-				Kind: domain.QuestionText, Prompt: "Which?", Asker: asker, AskedAt: now, Expires: now.Add(time.Hour), State: domain.QuestionOpen,
-			})
+				Kind: domain.QuestionText, Prompt: "Which?", Key: fmt.Sprint(n), Asker: asker, AskedAt: now, Expires: now.Add(time.Hour), Tool: tool,
+			}, "api", limits)
 			return err
 		}
+		refused := func(err error, says string) {
+			t.Helper()
+			if domain.CodeOf(err) != domain.RateLimited || !strings.Contains(domain.MessageOf(err), says) {
+				t.Errorf("%v, want %q", err, says)
+			}
+		}
+		long := &domain.ToolUse{Name: "Write", Input: json.RawMessage(`"` + strings.Repeat("x", 700) + `"`)}
+		refused(errors.Join(ask("0", 0, long), ask("0", 1, long)), "MiB of inputs already")
 		var all sync.WaitGroup
-		for n := range domain.MaxAllOpenQuestions / domain.MaxOpenQuestions {
+		for n := range 5 {
 			all.Go(func() {
-				for range domain.MaxOpenQuestions {
-					if err := ask(fmt.Sprint(n)); err != nil {
-						t.Error(err)
-					}
+				if err := ask(fmt.Sprint((n+1)%2), 2+n, nil); err != nil {
+					t.Error(err)
 				}
 			})
 		}
 		all.Wait()
-		for asker, says := range map[string]string{"7": "you have 100 open", "another": "5000 questions are open here"} {
-			if err := ask(asker); domain.CodeOf(err) != domain.RateLimited || !strings.Contains(domain.MessageOf(err), says) {
-				t.Errorf("%s: %v", asker, err)
-			}
+		refused(ask("0", 10, nil), "you have 3 open")
+		refused(ask("another", 10, nil), "6 questions are open here")
+		if err := ask("0", 0, nil); err != nil {
+			t.Errorf("what is open already: %v", err)
 		}
 		now = now.Add(2 * time.Hour)
-		if err := ask("another"); err != nil {
+		if err := ask("another", 10, nil); err != nil {
 			t.Errorf("when all have expired: %v", err)
 		}
 	})
@@ -61,8 +67,8 @@ func TestTheMedianIsOfAnswersAlone(t *testing.T) {
 			domain.QuestionAnswered, domain.QuestionAnswered, domain.QuestionWithdrawn, domain.QuestionAnswered, domain.QuestionAnswered,
 		} {
 			q, err := db.AddQuestion(t.Context(), &domain.AuditEntry{}, domain.Question{
-				Kind: domain.QuestionText, Prompt: fmt.Sprint(i), Asker: "7", AskedAt: now, Expires: now.Add(time.Hour), State: domain.QuestionOpen,
-			})
+				Kind: domain.QuestionText, Prompt: fmt.Sprint(i), Asker: "7", AskedAt: now, Expires: now.Add(time.Hour), State: domain.QuestionOpen, Key: fmt.Sprint(i),
+			}, "api", domain.AllowedQuestions)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,8 +87,8 @@ func TestOldQuestionsAreRemoved(t *testing.T) {
 		now := time.UnixMilli(1_000_000)
 		for i := range 6 {
 			q, err := db.AddQuestion(t.Context(), &domain.AuditEntry{}, domain.Question{
-				Kind: domain.QuestionText, Prompt: fmt.Sprint(i), Asker: "7", AskedAt: now, Expires: now.Add(time.Hour), State: domain.QuestionOpen,
-			})
+				Kind: domain.QuestionText, Prompt: fmt.Sprint(i), Asker: "7", AskedAt: now, Expires: now.Add(time.Hour), State: domain.QuestionOpen, Key: fmt.Sprint(i),
+			}, "api", domain.AllowedQuestions)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,6 +20,7 @@ type Question struct {
 	AskedMS   int64                `json:"asked_at_ms"`
 	ExpiresMS int64                `json:"expires_at_ms"`
 	State     domain.QuestionState `json:"state"`
+	Held      bool                 `json:"held"`
 	Answer    *QuestionAnswer      `json:"answer"`
 }
 
@@ -35,7 +36,7 @@ func NewQuestion(q domain.Question) Question {
 	encoded := Question{
 		ID: strconv.FormatInt(q.ID, 10), Project: OrNull(q.Project), StoryID: OrNull(q.StoryID), Kind: q.Kind,
 		Prompt: q.Prompt, Detail: OrNull(q.Detail), Options: append([]string{}, q.Options...), Tool: q.Tool, AskedBy: q.By,
-		AskedMS: q.AskedAt.UnixMilli(), ExpiresMS: q.Expires.UnixMilli(), State: q.State,
+		AskedMS: q.AskedAt.UnixMilli(), ExpiresMS: q.Expires.UnixMilli(), State: q.State, Held: q.Held,
 	}
 	if a := q.Answer; a != nil {
 		encoded.Answer = &QuestionAnswer{a.Value, OrNull(a.Text), a.By, a.Via, a.At.UnixMilli()}

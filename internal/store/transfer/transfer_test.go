@@ -54,8 +54,8 @@ func filled(t *testing.T, dir string) (events int) {
 	check(db.Acknowledge(ctx, nil, domain.Acknowledgement{Key: "k", Project: "alpha", Text: "t", By: "Zoë", At: now}))
 	_, err = db.AddQuestion(ctx, &domain.AuditEntry{At: now}, domain.Question{
 		Project: "alpha", StoryID: "1_ü", Kind: domain.QuestionChoice, Prompt: "Wohin?", Options: []string{"a", "ü"}, Asker: "agent a", By: "label",
-		Tool: &domain.ToolUse{Name: "Bash", Input: []byte(`{"command":"x"}`)}, ToolKey: "k", AskedAt: now, Expires: now.Add(time.Hour),
-	})
+		Tool: &domain.ToolUse{Name: "Bash", Input: []byte(`{"command":"x"}`)}, Key: "k", Session: "s", UseID: "u", AskedAt: now, Expires: now.Add(time.Hour),
+	}, "mcp", domain.AllowedQuestions)
 	check(err)
 	_, _, err = db.AddClaim(ctx, &domain.AuditEntry{}, domain.Claim{Project: "alpha", StoryID: "1_ü", Holder: "agent a", By: "label", AgentID: "a", Since: now, Stage: "1_backlog"})
 	check(err)

@@ -1,0 +1,72 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+	"switchyard/internal/wire"
+)
+
+// editTools are the tools that people need not be asked about in the mode acceptEdits.
+var editTools = []string{"Edit", "MultiEdit", "NotebookEdit", "Write"}
+
+// isAllowed reports whether a coding agent's own mode allows the use of a tool, so that nobody has to be asked.
+func isAllowed(mode, tool string) bool {
+	switch mode {
+	case "bypassPermissions":
+		return tool != domain.AskUserQuestion && tool != domain.ExitPlanMode
+	case "acceptEdits":
+		return slices.Contains(editTools, tool)
+	}
+	return false
+}
+
+// ClaudeCodeHook holds Claude Code's PermissionRequest hook until people have answered, and answers in its form. Other
+// hook events, and what its own mode allows, get an empty answer.
+func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
+	b := web.DecodeJSON(w, r, web.MaxBody)
+	event := b.Text("hook_event_name")
+	if err := b.Err(); err != nil {
+		return err
+	}
+	if event != "PermissionRequest" {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	use := domain.ToolUse{Name: b.Text("tool_name"), CWD: b.OptionalText("cwd")}
+	use.Input, _ = b.Raw("tool_input")
+	session, mode := wire.Text(b.OptionalText("session_id")), wire.Text(b.OptionalText("permission_mode"))
+	if err := b.Err(); err != nil {
+		return err
+	}
+	if isAllowed(mode, use.Name) {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	held, release, err := a.held.Hold(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	decision, err := a.service.Questions.Permission(r.Context(), held, use, wire.Text(b.OptionalText("tool_use_id")), session)
+	if err != nil {
+		return err
+	}
+	type decided struct {
+		Behavior string `json:"behavior"`
+		Message  string `json:"message,omitempty"`
+	}
+	type output struct {
+		Event    string  `json:"hookEventName"`
+		Decision decided `json:"decision"`
+	}
+	behavior := domain.Deny
+	if decision.Allowed {
+		behavior = domain.Allow
+	}
+	return answer(w, http.StatusOK, map[string]any{
+		"hookSpecificOutput": output{event, decided{behavior, decision.Message}},
+	}, nil)
+}

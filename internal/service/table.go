@@ -1,0 +1,127 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"switchyard/internal/keyed"
+)
+
+// table is a topic of the store in memory. It is loaded at the start and whenever another gateway may have changed it,
+// and changed together with the store. What a change costs does not grow with what it leaves alone, but for the list
+// that is made once somebody asks for it.
+type table[K comparable, V any] struct {
+	read    func(context.Context) ([]V, error)
+	key     func(V) K
+	compare func(a, b V) int      // the order of list
+	same    func(a, b V) bool     // whether two rows of one key are equal
+	edited  func(before, now []V) // unless nil, is called with the rows that a change has taken out and put in
+	stored  *reloader
+
+	change sync.Mutex // held while store and memory are changed, so that the two agree
+	mu     sync.RWMutex
+	rows   map[K]V
+	sorted []V           // nil after a change, until somebody asks for it
+	news   keyed.Waiters // by the key as text, "" for any
+}
+
+// write makes a change in the store and, once it has succeeded, in memory: store returns the rows that are new or have
+// changed, and the keys of those that are gone. The end of ctx does not interrupt it, as that would leave it unknown
+// whether the change was stored.
+func (t *table[K, V]) write(ctx context.Context, store func(context.Context) (now []V, gone []K, err error)) error {
+	t.change.Lock()
+	defer t.change.Unlock()
+	now, gone, err := store(context.WithoutCancel(ctx))
+	if err == nil {
+		t.edit(now, gone...)
+	}
+	return err
+}
+
+// load brings memory up to date with the store.
+func (t *table[K, V]) load(ctx context.Context) error {
+	t.change.Lock()
+	defer t.change.Unlock()
+	stored, err := t.read(ctx)
+	if err != nil {
+		return err
+	}
+	t.mu.RLock()
+	gone := maps.Clone(t.rows)
+	t.mu.RUnlock()
+	for _, v := range stored {
+		delete(gone, t.key(v))
+	}
+	t.edit(stored, slices.Collect(maps.Keys(gone))...)
+	return nil
+}
+
+// edit puts rows in and takes others out, in memory, and wakes those who wait for them.
+func (t *table[K, V]) edit(put []V, gone ...K) {
+	var before, now []V
+	woken := []string{""}
+	t.mu.Lock()
+	if t.rows == nil {
+		t.rows = map[K]V{}
+	}
+	for _, v := range put {
+		key := t.key(v)
+		old, known := t.rows[key]
+		if known && t.same(old, v) {
+			continue
+		}
+		if known {
+			before = append(before, old)
+		}
+		t.rows[key], now, woken = v, append(now, v), append(woken, fmt.Sprint(key))
+	}
+	for _, key := range gone {
+		if old, known := t.rows[key]; known {
+			delete(t.rows, key)
+			before, woken = append(before, old), append(woken, fmt.Sprint(key))
+		}
+	}
+	if len(woken) > 1 {
+		t.sorted = nil
+	}
+	t.mu.Unlock()
+	if len(woken) == 1 {
+		return
+	}
+	if t.edited != nil {
+		t.edited(before, now)
+	}
+	t.news.Wake(woken...)
+}
+
+func (t *table[K, V]) get(key K) (V, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	v, known := t.rows[key]
+	return v, known
+}
+
+// list returns all rows in order. They must not be changed.
+func (t *table[K, V]) list() []V {
+	t.mu.RLock()
+	sorted := t.sorted
+	t.mu.RUnlock()
+	if sorted != nil {
+		return sorted
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sorted == nil {
+		t.sorted = slices.SortedFunc(maps.Values(t.rows), t.compare)
+	}
+	return t.sorted
+}
+
+// changed returns a channel that is closed when a row may have changed. Call it before reading the row.
+func (t *table[K, V]) changed(key K) <-chan struct{} { return t.news.Changed(fmt.Sprint(key)) }
+
+// changedAny is changed for all rows.
+func (t *table[K, V]) changedAny() <-chan struct{} { return t.news.Changed("") }
