@@ -206,8 +206,10 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("POST /api/gateway/projects/{name}/stories", "/api/gateway/projects/alpha/stories", `{"name":"New"}`, "story.created", "alpha/8_new")
 	a.change("POST /projects/{name}/stories", "/projects/alpha/stories", form("name", "New"), "story.created", "alpha/8_new")
 
+	asked := 0
 	question := func() string {
-		asked := a.change("POST /api/gateway/questions", "/api/gateway/questions", `{"kind":"text","prompt":"Which table?","project":"alpha","story_id":"7_pay"}`,
+		asked++
+		asked := a.change("POST /api/gateway/questions", "/api/gateway/questions", fmt.Sprintf(`{"kind":"text","prompt":"Which table? %d","project":"alpha","story_id":"7_pay"}`, asked),
 			"question.asked", "alpha/7_pay", "Which table?")
 		return field(t, asked.Text, "id")
 	}

@@ -225,17 +225,29 @@ func (q QuestionProps) hidden() (n int) {
 	return n
 }
 
-// input is the whole input of a tool as text: a command alone as it is, other inputs as JSON.
+// input is the input of a tool as text, cut if it is very long: a command alone as it is, other inputs as JSON.
 func (q QuestionProps) input() string {
 	if q.Tool == nil {
 		return ""
 	}
-	if command, _, ok := q.Tool.Command(); ok {
+	return domain.CutBytes(toolInput(q.Tool), domain.MaxDetail)
+}
+
+// length says how long an input is that is shown cut, "" for one that is shown whole.
+func (q QuestionProps) length() string {
+	if q.Tool == nil || len(toolInput(q.Tool)) <= domain.MaxDetail {
+		return ""
+	}
+	return fmt.Sprintf("Only the first 64 KiB are shown, of %s KiB.", thousands((len(q.Tool.Input)+1023)>>10))
+}
+
+func toolInput(tool *domain.ToolUse) string {
+	if command, _, ok := tool.Command(); ok {
 		return command
 	}
 	var b bytes.Buffer
-	if json.Indent(&b, q.Tool.Input, "", "  ") != nil {
-		return string(q.Tool.Input)
+	if json.Indent(&b, tool.Input, "", "  ") != nil {
+		return string(tool.Input)
 	}
 	return jsonText.ReplaceAllStringFunc(b.String(), readable)
 }

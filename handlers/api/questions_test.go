@@ -258,3 +258,50 @@ func TestManyAskAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestALongInputCanBeAllowed: lists and pages show it cut, with its length; it is whole in its own answer, and goes back as it came.
+func TestALongInputCanBeAllowed(t *testing.T) {
+	s := newSite(t)
+	long := fmt.Sprintf(`{"file_path":"x","content":%q}`, strings.Repeat("line\n", 60_000))
+	answers := make(chan gatewaytest.Answer, 1)
+	go func() {
+		answers <- s.Send("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"permission","arguments":{"tool_name":"Write","input":`+long+`}}}`,
+			"Accept", "application/json, text/event-stream")
+	}()
+	waittest.Until(t, "the question", func() bool { return s.Questions.Open() == 1 })
+	list := s.Get("/api/gateway/questions").WantStatus(t, 200).WantText(t, `{\"file_path\":\"x\"`, `"input_cut":true`)
+	if len(list.Text) > 160<<10 {
+		t.Errorf("the list has %d bytes", len(list.Text))
+	}
+	if whole := s.Get("/api/gateway/questions/1").Text; !strings.Contains(whole, `"input":`+long+`,"cwd":null,"input_cut":false`) {
+		t.Errorf("the question: %.300s", whole)
+	}
+	s.Send("POST", "/api/gateway/questions/1/answer", `{"value":"allow"}`).WantStatus(t, 200)
+	allowed := <-answers
+	if !strings.Contains(allowed.Text, `\"behavior\":\"allow\"`) || !strings.Contains(allowed.Text, strings.Repeat(`line\\n`, 60_000)) {
+		t.Errorf("allowed: %.300s", allowed.Text)
+	}
+	s.Get("/api/gateway/questions/1").WantText(t, `"input_cut":true`) // nobody needs the rest any more
+	s.Send("POST", "/api/hooks/claude-code", `{"hook_event_name":"PermissionRequest","tool_name":"Write","tool_input":{"content":"`+strings.Repeat("x", 1<<20)+`"}}`).
+		WantStatus(t, http.StatusRequestEntityTooLarge)
+}
+
+// TestWhatAModeAllowsIsNotAsked, but questions and plans are in every mode.
+func TestWhatAModeAllowsIsNotAsked(t *testing.T) {
+	s := newSite(t)
+	for _, allowed := range []string{"bypassPermissions Bash", "bypassPermissions Write", "acceptEdits Edit", "acceptEdits Write", "acceptEdits MultiEdit", "acceptEdits NotebookEdit"} {
+		mode, tool, _ := strings.Cut(allowed, " ")
+		got := s.Send("POST", "/api/hooks/claude-code", fmt.Sprintf(`{"hook_event_name":"PermissionRequest","permission_mode":%q,"tool_name":%q,"tool_input":{}}`, mode, tool))
+		if got.StatusCode != 200 || got.Text != "" {
+			t.Errorf("%s: %d %q", allowed, got.StatusCode, got.Text)
+		}
+	}
+	for i, asked := range []string{"default Write", "acceptEdits Bash", "bypassPermissions AskUserQuestion", "bypassPermissions ExitPlanMode", "plan ExitPlanMode"} {
+		mode, tool, _ := strings.Cut(asked, " ")
+		go s.Send("POST", "/api/hooks/claude-code", fmt.Sprintf(`{"hook_event_name":"PermissionRequest","permission_mode":%q,"session_id":%q,"tool_name":%q,"tool_input":{}}`, mode, asked, tool))
+		waittest.Until(t, asked+" is asked", func() bool { return s.Questions.Open() == i+1 })
+	}
+	for _, q := range s.Questions.Recent() {
+		s.Send("DELETE", fmt.Sprintf("/api/gateway/questions/%d", q.ID), "").WantStatus(t, http.StatusNoContent)
+	}
+}
