@@ -46,6 +46,9 @@ func layoutsCommand() *cobra.Command {
 					}
 					any = true
 					fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", f.Layout, f.Dir, countStories(b.View()))
+					for _, fault := range b.View().Faults {
+						fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", f.Dir, fault.Text)
+					}
 				}
 				if len(found) == 0 {
 					fmt.Fprintf(cmd.ErrOrStderr(), "No board in %s%s\n", dir, belowHint("layouts", dir))

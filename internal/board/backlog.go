@@ -63,6 +63,7 @@ func openBacklog(files *tree) (*rules, error) {
 			[]stageRule{{"completed/", "Completed", byTool}, {"archived/", "Archived", byTool}}),
 		config: f.root + "\x00" + strings.Join(statuses, "\x00"),
 		unit:   f.unit, stories: f.stories, move: f.move,
+		unique:  func(unit string) bool { return strings.HasPrefix(unit, "1 ") },
 		lock:    func(id string) string { return path.Join(f.root, ".locks", "task-"+strings.ToLower(path.Base(id))) },
 		descend: func(dir string) bool { return dir == path.Join(f.root, "archive") || f.unit(dir+"/x.md") != "" },
 	}
@@ -98,14 +99,19 @@ func (f backlogRules) stories(unit string, files Files, _ []entry) ([]entry, err
 		d.head = repairAssignees(d.head)
 		front, err = parseFrontMatter(d)
 	}
-	if err != nil || len(bytes.TrimSpace(content)) == 0 {
+	switch {
+	case err != nil:
+		return nil, &faultyFile{file, limit(err.Error())}
+	case bytes.HasPrefix(content, []byte("<<<<<<< ")):
+		return nil, &faultyFile{file, "a merge has left its marks"}
+	case len(bytes.TrimSpace(content)) == 0:
 		return nil, errTorn
 	}
 	id := limit(text(front.get("id")))
 	if id == "" {
 		return nil, nil
 	}
-	e := entry{id: id, stage: backlogFolders[place[0]-'1'].key}
+	e := entry{id: id, mark: limit(text(front.get("created_date"))), stage: backlogFolders[place[0]-'1'].key}
 	if e.stage == "" {
 		if e.stage = limit(text(front.get("status"))); e.stage == "" {
 			e.stage = f.first

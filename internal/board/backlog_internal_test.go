@@ -37,7 +37,7 @@ func backlogFiles() map[string]string {
 func TestBacklogTasksStandWhereTheirStatusSays(t *testing.T) {
 	b := openLayout(t, "backlog.md", backlogFiles())
 	want := "1_draft: DRAFT-1 (D) 0/1\n2_to_do: BACK-10 (Task BACK-10) 1/2\n3_in_progress: BACK-9 (Task BACK-9) 1/2\n" +
-		"5_completed: BACK-2 (Task BACK-2) 1/2\n6_archived: BACK-3 (Task BACK-3) 1/2\n7_won_t_do: BACK-9.1 (Task BACK-9.1) 1/2"
+		"5_completed: BACK-2 (Task BACK-2) 1/2\n5_completed: BACK-9~2 (Task BACK-9) 1/2\n6_archived: BACK-3 (Task BACK-3) 1/2\n7_won_t_do: BACK-9.1 (Task BACK-9.1) 1/2"
 	if b.shows() != want {
 		t.Fatalf("got\n%s\nwant\n%s", b.shows(), want)
 	}

@@ -3,6 +3,7 @@ package board
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -76,7 +77,7 @@ func (f bmadRules) stories(_ string, files Files, _ []entry) (entries []entry, e
 	}
 	file, err := readBMADStatus(content)
 	if err != nil {
-		return nil, errTorn
+		return nil, newFaultyFile(f.status, err)
 	}
 	for _, story := range file.stories {
 		id, status := limit(story.id), story.status
@@ -88,7 +89,11 @@ func (f bmadRules) stories(_ string, files Files, _ []entry) (entries []entry, e
 			r := &record{path: f.status, status: f.status, version: []byte(status)}
 			r.front, _ = json.Marshal(map[string]string{"status": status}) // texts can be encoded
 			if path.Dir(e.text) == f.texts {
-				if own := files.Read(e.text); own != nil {
+				own, err := contentOf(files, e.text)
+				if err != nil {
+					r.fault = newFaultyFile(e.text, err)
+				}
+				if own != nil {
 					d := splitDocument(own)
 					r.path, r.name, r.tasks, r.body = e.text, heading(d.body, 1), d.tasks(), string(d.body)
 					r.version = append(append(r.version, 0), own...)
@@ -121,8 +126,7 @@ type bmadStory struct {
 }
 
 // readBMADStatus reads a file as the tool writes it by its lines, which take no more memory than they say, and another
-// one, which must not be larger than front matter, as YAML. It is an error if there are no statuses: the file is half
-// written.
+// one, which must not be larger than front matter, as YAML. It is an error if there are no statuses.
 func readBMADStatus(content []byte) (file bmadFile, err error) {
 	if file, plain := readBMADLines(content); plain {
 		return file, nil
@@ -136,7 +140,7 @@ func readBMADStatus(content []byte) (file bmadFile, err error) {
 	}
 	statuses := document.get(bmadKey)
 	if statuses.Kind != yaml.MappingNode {
-		return file, errTorn
+		return file, errors.New(bmadKey + " is no mapping")
 	}
 	file.place = text(document.get("story_location"))
 	for pair := range slices.Chunk(statuses.Content, 2) {
@@ -168,7 +172,10 @@ func readBMADLines(content []byte) (file bmadFile, plain bool) {
 		}
 		key, value := strings.Trim(found[2], `"'`), strings.TrimSpace(strings.Trim(found[3], `"'`))
 		if !inside {
-			section, indent = key, ""
+			if seen["\x00"+key] {
+				return file, false
+			}
+			section, indent, seen["\x00"+key] = key, "", true
 			if key == "story_location" {
 				file.place = value
 			}

@@ -46,6 +46,7 @@ type Board struct {
 	tracker tracker
 	views   int             // how many there have been
 	faults  map[string]bool // what failed at the last scan, as it was logged
+	known   []domain.Fault  // of files
 
 	openWatcher func() (watcher, error)
 	watcher     watcher // the zero value while there is none
@@ -85,7 +86,7 @@ func (b *Board) open(o Options) (layout, error) {
 			notes, err := openNotes(o.State, o.Dir, o.Layout)
 			return &units{
 				dir: b.dir, watch: b.watch, open: kind.open, log: o.Log, notes: notes, sweeps: o.AllowWrites,
-				units: map[string]*unit{},
+				units: map[string]*unit{}, waits: map[string]time.Time{},
 			}, err
 		}
 	}
@@ -185,7 +186,7 @@ func (b *Board) scan(changed fileSet) (again time.Time, err error) {
 		b.report("read stage "+stage.name, stage.err)
 	}
 	found := b.tracker.update(time.Now(), stages)
-	if found.view || view == nil || view.Err != nil {
+	if b.takeFaults(time.Now()) || found.view || view == nil || view.Err != nil {
 		defer b.show(b.tracker.board(), nil)()
 	}
 	if due := b.layout.due(); !due.IsZero() {
@@ -201,7 +202,7 @@ func (b *Board) scan(changed fileSet) (again time.Time, err error) {
 func (b *Board) show(stages []Stage, err error) (wake func()) {
 	b.views++
 	next := &View{
-		Stages: stages, Err: err, Version: b.instance + "-" + strconv.Itoa(b.views),
+		Stages: stages, Faults: b.known[:min(len(b.known), maxFaults)], Err: err, Version: b.instance + "-" + strconv.Itoa(b.views),
 		replaced: make(chan struct{}),
 	}
 	old := b.view.Swap(next)
@@ -228,6 +229,7 @@ func (b *Board) report(what string, err error) {
 type View struct {
 	// Stages are ordered by their numbers, and their stories by the numbers that their ids begin with.
 	Stages []Stage
+	Faults []domain.Fault // the first of them, sorted by path
 	// Err says why the work directory cannot be read; Stages are then the last that were. It is nil otherwise.
 	Err error
 	// Version identifies this state. No other state of any board has the same one, even after a restart.
@@ -252,6 +254,7 @@ type Story struct {
 	Blocked      string          // the reason, "" when it is not blocked
 	MergeFailure string          // the reason, "" for none
 	Criteria     domain.Criteria // zero for none
+	Fault        string          // why its file cannot be read, "" if it can: everything else is from before
 	Version      string          // as in Details, when it was last read
 	Since        time.Time       // when it was first seen in its stage; for the first scan, when its file was modified
 	BlockedSince time.Time       // when it was first seen to be blocked, likewise; zero while it is not

@@ -60,6 +60,9 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 	defer b.mu.Unlock()
 	var changed fileSet
 	err = b.locate(id, b.rescanAll, func(story Story, stage string) (err error) {
+		if story.Fault != "" {
+			return cannotWrite(story.Fault)
+		}
 		changed, err = b.layout.change(story, stage, c)
 		return err
 	})
@@ -165,8 +168,15 @@ func openTarget(work, stage string) (*os.File, error) {
 	return nil, domain.Errorf(domain.Invalid, "stage: there is no stage %q", limit(stage))
 }
 
+func cannotWrite(reason string) error {
+	return domain.Errorf(domain.Conflict, "the story's file cannot be read: %s", reason)
+}
+
 // writeError gives an error of the file system a message for people; others have one already.
 func writeError(err error) error {
+	if bad, is := errors.AsType[*faultyFile](err); is {
+		return cannotWrite(bad.reason)
+	}
 	switch number := syscall.Errno(0); {
 	case errors.Is(err, fs.ErrExist):
 		return domain.Errorf(domain.Conflict, "the stage already has a story of that name")

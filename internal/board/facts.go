@@ -26,6 +26,7 @@ type facts struct {
 	mergeFailure string // the reason, "" for none
 	criteria     domain.Criteria
 	version      string
+	fault        string // why the file cannot be read, "" if it can
 	state        fileState
 }
 
@@ -33,7 +34,7 @@ type fileState int
 
 const (
 	whole      fileState = iota
-	torn                 // empty or with invalid front matter, like a file that is being written
+	torn                 // empty or not as it should be, like a file that is being written
 	unreadable           // its content is unknown
 )
 
@@ -44,7 +45,7 @@ func parse(content []byte) facts {
 	d := splitDocument(content)
 	f, err := parseFrontMatter(d)
 	if err != nil {
-		return facts{name: heading(d.body, anyLevel), state: torn}
+		return facts{name: heading(d.body, anyLevel), state: torn, fault: limit(err.Error())}
 	}
 	found := readFacts(f, d.body)
 	found.blocked, found.mergeFailure = domain.CutReason(found.blocked), domain.CutReason(found.mergeFailure)

@@ -72,7 +72,11 @@ func TestWhatAFileSays(t *testing.T) {
 		"front matter with nothing behind": {"---\nblocked: true\nname: x\n---\n", facts{name: "x", blocked: "blocked"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := parse([]byte(test.content)); got != test.want {
+			got := parse([]byte(test.content))
+			if empty := strings.TrimSpace(test.content) == ""; (got.fault != "") != (got.state == torn && !empty) {
+				t.Errorf("its fault is %q", got.fault)
+			}
+			if got.fault = ""; got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})

@@ -94,8 +94,10 @@ func (f folderRules) stories(unit string, files Files, _ []entry) ([]entry, erro
 		return nil, nil
 	}
 	list := path.Join(dir, "tasks.md")
-	content := files.Read(list)
-	var err error
+	content, err := contentOf(files, list)
+	if err != nil {
+		return nil, err
+	}
 	if content != nil && len(bytes.TrimSpace(content)) == 0 {
 		err = errTorn
 	}
@@ -108,9 +110,12 @@ func (f folderRules) stories(unit string, files Files, _ []entry) ([]entry, erro
 		}
 	}
 	e.record = func() *record {
-		text := files.Read(path.Join(dir, f.text))
+		text, err := contentOf(files, path.Join(dir, f.text))
 		r := &record{path: list, tasks: tasks, body: string(text), name: f.title(text)}
 		r.version = append(append(append(r.version, text...), 0), content...)
+		if err != nil {
+			r.fault = newFaultyFile(dir, err)
+		}
 		if content == nil && text != nil {
 			r.path = path.Join(dir, f.text)
 		}

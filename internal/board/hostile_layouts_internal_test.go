@@ -232,7 +232,7 @@ func tryHostility(t *testing.T, name string, h hostility) (took time.Duration, u
 		t.Errorf("the other story is gone:\n%s\n%v", shows, b.View().Err)
 	}
 	// The view shows a story for a moment longer than its files do.
-	if files, is := b.layout.(*units); is && !isAll && files.index.Load().units[planted.good] == nil {
+	if files, is := b.layout.(*units); is && !isAll && files.index.Load().unit(planted.good) == "" {
 		t.Error("the other story is about to go")
 	}
 	if now := descriptors(t); now > open {

@@ -35,6 +35,8 @@ type layout interface {
 	// create adds a story to a stage, "" for the first one, and returns its id.
 	create(name, body, stage string) (id string, changed fileSet, err error)
 	past() Past
+	// faults returns what is wrong with files since the last scan, in no particular order.
+	faults() []fault
 }
 
 // kind is a layout: patterns that find it, nil for one that is only used when it is asked for, and its rules.

@@ -12,7 +12,7 @@ type Past struct {
 	// Config differs when Stories makes something else of the same files.
 	Config string
 	// Unit returns which files belong together with the one at a path: the stories in them depend on no others. It is ""
-	// for a file that is not of the board. Of a story that is in several units the one that sorts first counts.
+	// for a file that is not of the board. Of a story that is in several units the one of Now counts, else the first.
 	Unit func(path string) string
 	// Now returns the unit in which a story counts now, "" for none: it may have been in others beside that.
 	Now func(story string) string

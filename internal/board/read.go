@@ -51,11 +51,14 @@ func (f *storyFile) tooLarge() bool { return f.identity.size > maxFile }
 
 // Unavailable returns the error for callers while the work directory cannot be read: with the reason, but not the path.
 func Unavailable(cause error) error {
-	reason := "unknown error"
-	if number, ok := errors.AsType[syscall.Errno](cause); ok {
-		reason = number.Error()
+	return domain.WrapError(domain.Unavailable, cause, "the work directory cannot be read: "+reasonOf(cause))
+}
+
+func reasonOf(err error) string {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		return number.Error()
 	}
-	return domain.WrapError(domain.Unavailable, cause, "the work directory cannot be read: "+reason)
+	return "unknown error"
 }
 
 // newDetails combines story, which the last scan found, with the file's content, which may be newer and takes
@@ -71,6 +74,9 @@ func newDetails(story Story, stage string, file *storyFile) *Details {
 		FrontMatter: appendJSON(nil, &front.Node), FrontMatterErr: err, Tasks: d.tasks(),
 	}
 	details.Version, details.Criteria = file.version(stage), countTasks(details.Tasks)
+	if err != nil {
+		details.Fault, details.ReadOnly = err.Error(), err.Error()
+	}
 	if file.foreign {
 		details.ReadOnly = errForeign.Message
 	}

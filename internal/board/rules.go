@@ -22,7 +22,7 @@ type rules struct {
 	descend func(dir string) bool
 	// unit and stories are as in Past, but a directory that exists has a file ".". Stories get what they returned for the
 	// unit before, if it is known, and take over what has not changed. They may return errTorn with what is there so far;
-	// after any other error, what was there before still counts.
+	// after any other error, what was there before still counts, and after a while that is a fault.
 	unit    func(path string) string
 	stories func(unit string, files Files, old []entry) ([]entry, error)
 	// whole is for a layout with one file, whose rules follow from it: after each change everything is read.
@@ -35,6 +35,9 @@ type rules struct {
 	lock    func(id string) string
 	move    func(id string, r *record, content []byte, to stageRule) ([]byte, error)
 	refusal string
+	// unique reports whether two stories in such units must not have one id; nil where no two can.
+	unique func(unit string) bool
+	faults []*faultyFile // of the configuration
 }
 
 // stageRule is a stage: the key that stories have, and the board's word, "" for the key.
@@ -57,13 +60,14 @@ var errTorn = errors.New("a file is being written")
 func contentOf(files Files, name string) ([]byte, error) {
 	content := files.Read(name)
 	if content == nil && files.Has(name) {
-		return nil, errors.New(name + " cannot be read or is too large")
+		return nil, &faultyFile{name, fmt.Sprintf("it is larger than %d MiB, or may not be read", maxSize(name)>>20)}
 	}
 	return content, nil
 }
 
 type entry struct {
 	id, stage string // the stage's key, "" for where it was before
+	mark      string // tells the story from others of its id, and sorts these; "" for none
 	// The record follows from a part of the unit's file, which has a name in some layouts, and another file, "" for none.
 	// It is made again if one of them has changed; where raw is nil, always.
 	raw        []byte
@@ -83,6 +87,8 @@ type record struct {
 	modified time.Time       // zero for that of path
 	body     string
 	front    json.RawMessage
+	at       int         // where it begins in the file at its path, if that has several
+	fault    *faultyFile // why a part of it cannot be read
 }
 
 func (r stageRule) name(index int) string { return fmt.Sprintf("%d_%s", index+1, stageSlug(r.key)) }

@@ -82,6 +82,7 @@ type file struct {
 	modified time.Time
 	facts    facts
 	story    *story // the tracker's
+	silent   bool   // what differs of it from before is no news: see number
 
 	identity identity
 	stable   bool // any change since it was read shows in its identity
@@ -194,10 +195,12 @@ func (f *file) load(dir *os.File, stage string, now identity) {
 	read, err := readRegular(dir, f.id+".md", maxFile)
 	switch {
 	case err != nil:
-		f.facts, f.stable = facts{state: unreadable}, false
+		f.facts, f.stable = facts{state: unreadable, fault: reasonOf(err)}, false
 		return
 	case read.tooLarge():
-		f.facts = facts{name: heading(splitDocument(read.content).body, anyLevel)}
+		f.facts = facts{
+			name: heading(splitDocument(read.content).body, anyLevel), state: torn, fault: errFileTooLong.Error(),
+		}
 	default:
 		f.facts = parse(read.content)
 	}

@@ -36,13 +36,13 @@ type fileCopy struct {
 func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) (changed bool) {
 	was, current := *s, s.choose()
 	s.stage, s.gone = current.stage, time.Time{}
-	s.takeFacts(current.file.facts, now, c)
-	old := preexisting[current.stage] && (was.stage == "" || current.settled)
+	old := preexisting[current.stage] && (was.stage == "" || current.settled) || current.file.silent
+	s.takeFacts(current.file.facts, now, old, c)
 	began := now
 	if old {
 		began = current.file.modified
 	}
-	if was.stage != s.stage && (was.stage == "" || !old) {
+	if was.stage != s.stage && (was.stage == "" || !old || current.file.silent) {
 		s.since = began
 	}
 	switch {
@@ -99,22 +99,28 @@ func (s *story) rank(c fileCopy) int {
 	return 0
 }
 
-// takeFacts takes over the file's facts. An unreadable file leaves the story as it was; so does a torn one, for as long
-// as it may be in the middle of a save.
-func (s *story) takeFacts(f facts, now time.Time, c *changes) {
-	switch {
-	case f.state == unreadable:
-	case f.state == whole:
+// takeFacts takes over the file's facts. A torn or unreadable file leaves the story as it was, since it may be in the
+// middle of a save; one that is torn for longer has a fault, unless it is only empty.
+func (s *story) takeFacts(f facts, now time.Time, old bool, c *changes) {
+	if f.state == whole {
 		s.facts, s.torn = f, time.Time{}
-	case s.torn.IsZero():
-		s.torn = now
-		if s.facts == (facts{}) { // nothing else is known: a heading is a better name than the id
-			s.facts.name = f.name
+		return
+	}
+	if s.facts == (facts{}) { // nothing else is known: a heading is a better name than the id
+		s.facts.name = f.name
+	}
+	if s.torn.IsZero() {
+		if s.torn = now; old {
+			s.torn = now.Add(-grace)
 		}
-		c.rescanAt(now.Add(grace))
-	case now.Sub(s.torn) < grace:
-		c.rescanAt(s.torn.Add(grace))
-	default:
+	}
+	due := s.torn.Add(grace)
+	switch {
+	case now.Before(due):
+		c.rescanAt(due)
+	case f.fault != "":
+		s.facts.fault, s.facts.version = f.fault, f.version
+	case f.state == torn:
 		s.facts = facts{name: f.name, criteria: f.criteria, version: f.version}
 	}
 }
@@ -125,5 +131,6 @@ func (s *story) public() Story {
 	return Story{
 		ID: s.id, Name: s.name(), Blocked: s.facts.blocked, MergeFailure: s.facts.mergeFailure,
 		Since: s.since, BlockedSince: s.blockedSince, Criteria: s.facts.criteria, Version: s.facts.version,
+		Fault: s.facts.fault,
 	}
 }

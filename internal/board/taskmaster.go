@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -97,6 +98,7 @@ func openTaskMaster(files *tree) (*rules, error) {
 			return file
 		},
 		lock:   func(string) string { return taskMasterFile + ".lock" },
+		unique: func(string) bool { return true },
 		stages: plainStages("pending", "in-progress", "review", "done", "deferred", "cancelled"),
 	}
 	for _, tag := range tags {
@@ -167,7 +169,7 @@ func (f taskMasterRules) stories(_ string, files Files, old []entry) (entries []
 	tags := f.tags
 	if len(tags) == 0 || len(content) == 0 || &content[0] != &f.content[0] { // of another content, which is elsewhere
 		if tags, err = taskMasterTags(content); err != nil {
-			return nil, errTorn
+			return nil, &faultyFile{taskMasterFile, err.Error()}
 		}
 	}
 	var places map[string]int // of old
@@ -177,18 +179,20 @@ func (f taskMasterRules) stories(_ string, files Files, old []entry) (entries []
 			raw := content[at.start:at.end]
 			if next < len(old) && old[next].part == tag.name && bytes.Equal(old[next].raw, raw) {
 				e := old[next]
-				e.raw, e.record = raw, func() *record { return readTaskMasterTask(raw).record(raw) }
+				e.raw, e.record = raw, func() *record { return readTaskMasterTask(raw).record(raw, at.start) }
 				entries, next = append(entries, e), next+1
 				continue
 			}
 			t := readTaskMasterTask(raw)
 			if t == nil {
-				return nil, errTorn
+				line := 1 + bytes.Count(content[:at.start], []byte("\n"))
+				return nil, &faultyFile{taskMasterFile, fmt.Sprintf("the task on line %d is no JSON", line)}
 			}
 			if t.ID == "" {
 				continue
 			}
-			e := entry{id: limit(string(t.ID)), part: tag.name, raw: raw, record: func() *record { return t.record(raw) }}
+			e := entry{id: limit(string(t.ID)), part: tag.name, raw: raw}
+			e.mark, e.record = limit(string(t.Description)), func() *record { return t.record(raw, at.start) }
 			if f.several {
 				e.id = limit(tag.name + "/" + string(t.ID))
 			}
@@ -226,8 +230,10 @@ func (t *taskMasterTask) stage() (stage, blocked string) {
 	return stage, "The status of the task is blocked."
 }
 
-func (t *taskMasterTask) record(raw []byte) *record {
-	r := &record{name: string(t.Title), path: taskMasterFile, version: raw, front: raw, done: t.Subtasks.Criteria}
+func (t *taskMasterTask) record(raw []byte, at int) *record {
+	r := &record{
+		name: string(t.Title), path: taskMasterFile, version: raw, front: raw, done: t.Subtasks.Criteria, at: at,
+	}
 	_, r.blocked = t.stage()
 	r.body = strings.TrimSpace(string(t.Description) + "\n\n" + string(t.Details))
 	return r
@@ -245,18 +251,14 @@ func taskMasterStage(status looseText) string {
 }
 
 // move writes what "task-master set-status" writes: the status, when it was changed, and when its list was.
-func (f taskMasterRules) move(id string, _ *record, content []byte, to stageRule) ([]byte, error) {
+func (f taskMasterRules) move(_ string, r *record, content []byte, to stageRule) ([]byte, error) {
 	tags, err := taskMasterTags(content)
 	if err != nil {
 		return nil, errChanged
 	}
 	for _, tag := range tags {
-		number, is := id, true
-		if f.several {
-			number, is = strings.CutPrefix(id, tag.name+"/")
-		}
-		if task := tag.task(content, number); is && task > 0 {
-			return tag.move(content, task, to)
+		if slices.ContainsFunc(tag.tasks, func(task span) bool { return task.start == r.at }) {
+			return tag.move(content, r.at, to)
 		}
 	}
 	return nil, errChanged
@@ -280,17 +282,4 @@ func (tag taskMasterTag) move(content []byte, task int, to stageRule) ([]byte, e
 		return nil, domain.Errorf(domain.Conflict, "the file can only be changed by hand")
 	}
 	return changed, nil
-}
-
-// task returns where the task of the list with that id begins, 0 if there is none.
-func (tag taskMasterTag) task(content []byte, id string) int {
-	for _, at := range tag.tasks {
-		var task struct {
-			ID looseText `json:"id"`
-		}
-		if json.Unmarshal(content[at.start:at.end], &task) == nil && string(task.ID) == id {
-			return at.start
-		}
-	}
-	return 0
 }

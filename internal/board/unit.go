@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,14 +19,19 @@ type unit struct {
 	stories []unitStory // of the entries
 	stable  bool        // any change since it was read shows in its files' identities
 	torn    time.Time   // when it was first found torn
-	fault   string
+	fault   *faultyFile // why it cannot be read: its stories are from before
 }
 
 type unitStory struct {
+	id      string // which its file's begins with
+	mark    string // the entry's
+	path    string // its record's
 	file    *file
-	key     string   // the stage's
-	blocked string   // why the files themselves say that it is
-	text    identity // of the entry's other file when it was read
+	hidden  bool        // it is not shown, or not yet
+	fault   *faultyFile // its record's
+	key     string      // the stage's
+	blocked string      // why the files themselves say that it is
+	text    identity    // of the entry's other file when it was read
 	stable  bool
 }
 
@@ -36,39 +43,46 @@ func (u *unit) load(s *units, rules *rules, tree *tree, settled bool) *unit {
 		old = nil
 	}
 	entries, err := rules.stories(u.name, tree, old)
-	switch {
-	case errors.Is(err, errTorn) && len(u.stories) > 0 &&
-		(u.torn.IsZero() || now.Sub(u.torn) < grace || len(entries) == 0):
+	if err != nil && (len(u.stories) > 0 || !errors.Is(err, errTorn)) {
 		next := *u // what was there counts for as long as nothing else does
 		if next.torn.IsZero() {
 			next.torn = now
 		}
-		if due := next.torn.Add(grace); now.Before(due) && (s.again.IsZero() || due.Before(s.again)) {
-			s.again = due
+		due := next.torn.Add(grace)
+		switch waits := s.index.Load() != nil && u.fault == nil && now.Before(due); {
+		case waits:
+			s.rescanAt(due)
+			return &next
+		case !errors.Is(err, errTorn) || len(entries) == 0:
+			next.torn, next.stable = time.Time{}, isSettled(tree.newest, now)
+			next.fault = newFaultyFile(u.path(), err)
+			for i := range next.stories {
+				next.stories[i].file.facts.fault = next.fault.reason
+			}
+			return &next
 		}
-		return &next
-	case err != nil && !errors.Is(err, errTorn):
-		next := *u
-		if next.fault = err.Error(); next.fault != u.fault {
-			s.log.Warn("board: cannot read "+u.name, "error", err)
-		}
-		return &next
-	case len(entries) == 0:
+	}
+	if len(entries) == 0 {
 		return nil
 	}
 	places := sync.OnceValue(func() map[string]int { return placesOf(old) })
 	next := &unit{name: u.name, stories: make([]unitStory, len(entries)), stable: true}
+	taken := make([]bool, len(old)) // of two that are equal
 	for i, e := range entries {
 		place, known := i, i < len(old) && old[i].id == e.id
 		if !known {
 			place, known = places()[e.id]
 		}
-		known = known && e.raw != nil && old[place].stage == e.stage && bytes.Equal(old[place].raw, e.raw)
+		known = known && !taken[place] && e.raw != nil && old[place].stage == e.stage && bytes.Equal(old[place].raw, e.raw)
 		if known && u.stories[place].stable && u.stories[place].text == s.files[e.text] {
-			next.stories[i] = u.stories[place]
+			next.stories[i], taken[place] = u.stories[place], true
+			next.stories[i].recover()
 			continue
 		}
 		next.stories[i] = e.read(tree, now)
+		if next.stories[i].fault != nil {
+			next.stories[i].keep(u.stories)
+		}
 		next.stable = next.stable && next.stories[i].stable
 	}
 	next.stable = next.stable && isSettled(tree.newest, now)
@@ -98,5 +112,37 @@ func (e *entry) read(tree *tree, now time.Time) unitStory {
 	if r.blocked != "" {
 		f.facts.blocked = domain.CutReason(r.blocked)
 	}
-	return unitStory{f, e.stage, f.facts.blocked, tree.read[e.text], isSettled(tree.read[e.text].changed, now)}
+	if r.fault != nil {
+		f.facts.fault = r.fault.reason
+	}
+	return unitStory{
+		id: e.id, mark: e.mark, path: r.path, file: f, key: e.stage, blocked: f.facts.blocked, fault: r.fault,
+		text: tree.read[e.text], stable: isSettled(tree.read[e.text].changed, now),
+	}
+}
+
+// keep shows what was last read of a story that now has a fault.
+func (s *unitStory) keep(stories []unitStory) {
+	last := slices.IndexFunc(stories, func(was unitStory) bool { return was.id == s.id })
+	if last < 0 {
+		return
+	}
+	fault := s.file.facts.fault
+	s.file.facts = stories[last].file.facts
+	s.file.facts.fault = fault
+}
+
+// recover ends the fault of the story's unit.
+func (s *unitStory) recover() {
+	if s.fault == nil {
+		s.file.facts.fault = ""
+	}
+}
+
+// path returns the path of the unit's file or folder.
+func (u *unit) path() string {
+	if _, path, marked := strings.Cut(u.name, " "); marked {
+		return path
+	}
+	return u.name
 }

@@ -24,8 +24,9 @@ type units struct {
 	sweeps bool // the first scan removes the temporary files that a killed process has left
 	files  map[string]identity
 	units  map[string]*unit
-	order  []string // the names of units, nil when they are to be sorted, which takes long
-	others []string // stages met that the rules do not have
+	order  []string             // the names of units, nil when they are to be sorted, which takes long
+	waits  map[string]time.Time // since when it is not clear how many stories have these ids
+	others []string             // stages met that the rules do not have
 	stages []*stage
 	again  time.Time             // as due
 	index  atomic.Pointer[index] // for readers
@@ -35,13 +36,14 @@ type units struct {
 type index struct {
 	rules  *rules
 	stages []stageRule
-	units  map[string]*unit // by story
+	places map[string]place   // by story
+	copies map[string][]place // of ids that several stories have, in their order
 }
 
 // unit returns the name of a story's unit, "" if it is in none.
 func (x *index) unit(story string) string {
-	if u := x.units[story]; u != nil {
-		return u.name
+	if p, is := x.places[story]; is {
+		return p.unit.name
 	}
 	return ""
 }
@@ -168,7 +170,13 @@ func (s *units) readAll(tree *tree, known *rules) (rules *rules, files map[strin
 	return rules, files, nil
 }
 
-// build puts the stories into stages. Of a story that is in several units the first counts.
+func (s *units) rescanAt(at time.Time) {
+	if s.again.IsZero() || at.Before(s.again) {
+		s.again = at
+	}
+}
+
+// build puts the stories into stages.
 func (s *units) build(rules *rules, settled bool) {
 	var last map[string]string
 	ruled := map[string]int{} // by key, and folded key
@@ -181,20 +189,20 @@ func (s *units) build(rules *rules, settled bool) {
 			ruled[fold(rule.key)] = i
 		}
 	}
-	next := &index{rules: rules, units: make(map[string]*unit, len(s.files))}
+	next := &index{rules: rules}
 	lists := make([][]*file, len(stages))
 	if s.order == nil {
 		s.order = slices.SortedFunc(maps.Keys(s.units), compareNatural)
 	}
+	s.number(next, s.order, settled)
 	for _, name := range s.order {
 		u := s.units[name]
 		for i := range u.stories {
 			story := &u.stories[i]
 			f := story.file
-			if next.units[f.id] != nil {
+			if story.hidden {
 				continue
 			}
-			next.units[f.id] = u
 			if story.key == "" { // where it was
 				story.key = stages[0].key
 				if f.story == nil {

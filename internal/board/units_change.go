@@ -26,14 +26,15 @@ const (
 // it.
 func (s *units) lock(ctx context.Context, id string) (unlock func(), err error) {
 	known := s.index.Load()
-	if known.rules.lock == nil || known.units[id] == nil {
+	p, is := known.places[id]
+	if known.rules.lock == nil || !is {
 		return func() {}, nil
 	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		return nil, writeError(err)
 	}
-	name := known.rules.lock(id)
+	name := known.rules.lock(p.story().id)
 	waited, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	for {
@@ -108,7 +109,7 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 		if r.blocked != "" {
 			return nil, domain.Errorf(domain.Invalid, "blocked: the board's own tool says so; it is to be changed there")
 		}
-		exists := func(id string) bool { return known.units[id] != nil }
+		exists := func(id string) bool { _, is := known.places[id]; return is }
 		if err := s.notes.set(story.ID, strings.TrimSpace(*c.Blocked), exists); err != nil {
 			return nil, err
 		}

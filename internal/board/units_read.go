@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-
-	"switchyard/internal/domain"
 )
 
 func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
@@ -19,15 +17,16 @@ func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
 			return e, 0, err
 		}
 	}
-	unit := known.units[id]
-	if unit == nil {
+	p, is := known.places[id]
+	if !is {
 		return e, 0, fs.ErrNotExist
 	}
-	entries, err := known.rules.stories(unit.name, tree, unit.entries)
-	if err != nil && !errors.Is(err, errTorn) {
-		return e, 0, domain.WrapError(domain.Unavailable, err, "the story's file cannot be read: "+err.Error())
+	entries, err := known.rules.stories(p.unit.name, tree, p.unit.entries)
+	if err != nil && (!errors.Is(err, errTorn) || len(entries) == 0) {
+		return e, 0, newFaultyFile(p.unit.path(), err)
 	}
-	i := slices.IndexFunc(entries, func(e entry) bool { return e.id == id })
+	nth := p.nth()
+	i := slices.IndexFunc(entries, func(e entry) bool { nth--; return e.id == p.story().id && nth < 0 })
 	if i < 0 {
 		return e, 0, fs.ErrNotExist
 	}
@@ -41,6 +40,12 @@ func (s *units) read(story Story, stage string) (*Details, error) {
 	}
 	defer tree.close()
 	e, rule, err := s.find(tree, story.ID)
+	if bad, is := errors.AsType[*faultyFile](err); is {
+		story.Fault = bad.reason
+		return &Details{
+			Story: story, Stage: stage, Path: bad.path, FrontMatter: json.RawMessage("{}"), ReadOnly: bad.reason,
+		}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +60,9 @@ func (s *units) read(story Story, stage string) (*Details, error) {
 	details := &Details{Story: story, Stage: stage, Path: r.path, FrontMatter: r.front, Tasks: r.tasks}
 	if rule >= 0 {
 		details.Label = cmp.Or(known.stages[rule].label, known.stages[rule].key)
+	}
+	if details.Fault, details.ReadOnly = "", ""; r.fault != nil {
+		details.Fault, details.ReadOnly = r.fault.reason, r.fault.reason
 	}
 	if file := tree.kept[cmp.Or(r.status, r.path)]; file != nil && file.foreign {
 		details.ReadOnly = errForeign.Message

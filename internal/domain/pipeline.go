@@ -44,6 +44,21 @@ func (i *Item) TroubleSince() time.Time {
 	return i.Since
 }
 
+// Kinds of faults.
+const (
+	FaultUnreadable = "unreadable"
+	FaultDuplicate  = "duplicate"
+)
+
+// Fault is something that is wrong with a file of a board.
+type Fault struct {
+	Kind    string
+	Path    string // below the board's directory
+	StoryID string // "" if it is about none, or several
+	Text    string
+	Since   time.Time
+}
+
 type Stage struct {
 	Name    string // such as 2_current
 	Label   string // the board's own word for it, "" if it has none

@@ -144,7 +144,8 @@ func (t *tree) set(name, id string) {
 	}
 }
 
-// stories returns the stages of the stories in units; of a story that is in several of them the first counts.
+// stories returns the stages of the stories in units; of a story that is in several of them the one counts in which it
+// is now, else the first.
 func (t *tree) stories(units []string) map[string]string {
 	all := map[string]string{}
 	for _, unit := range slices.Backward(units) {
@@ -152,6 +153,12 @@ func (t *tree) stories(units []string) map[string]string {
 			t.known[unit] = t.past.Stories(unit, t)
 		}
 		maps.Copy(all, t.known[unit])
+	}
+	for story := range all {
+		now := t.past.Now(story)
+		if stage := t.known[now][story]; stage != "" && slices.Contains(units, now) {
+			all[story] = stage
+		}
 	}
 	return all
 }
