@@ -57,11 +57,12 @@ func encodePipeline(p domain.ProjectPipeline) any {
 		}{p.URL, false, p.Error, wire.TimeOrNull(p.LastSeen)}
 	}
 	return struct {
-		URL        string `json:"url"`
-		Reachable  bool   `json:"reachable"`
-		Stale      bool   `json:"stale"`
-		FetchedAt  int64  `json:"fetched_at_ms"`
-		EventsOnly bool   `json:"events_only,omitempty"`
-		Note       string `json:"note,omitempty"`
-	}{p.URL, true, p.Stale, p.FetchedAt.UnixMilli(), p.EventsOnly, p.Note}
+		URL        string       `json:"url"`
+		Reachable  bool         `json:"reachable"`
+		Stale      bool         `json:"stale"`
+		FetchedAt  int64        `json:"fetched_at_ms"`
+		EventsOnly bool         `json:"events_only,omitempty"`
+		Note       string       `json:"note,omitempty"`
+		Faults     []wire.Fault `json:"faults"`
+	}{p.URL, true, p.Stale, p.FetchedAt.UnixMilli(), p.EventsOnly, p.Note, wire.NewFaults(p.Faults)}
 }

@@ -24,8 +24,8 @@ func TestServersWithoutAPipelineHaveEventsOnlyAndOversizeOnesAreCut(t *testing.T
 	want := map[string]string{
 		"another form": `"reachable":false,"error":"answer is not a pipeline"`,
 		"gone":         `"reachable":false,"error":"answers with HTTP status 503: the work directory is gone"`,
-		"large":        `"note":"only the first 50 of 60 stages are shown","stages":[` + strings.Repeat(`{"name":"1_a","items":[]},`, 49) + `{"name":"1_a","items":[]}]}`,
-		"none":         `"events_only":true,"stages":[]}`,
+		"large":        `"note":"only the first 50 of 60 stages are shown","faults":[],"stages":[` + strings.Repeat(`{"name":"1_a","items":[]},`, 49) + `{"name":"1_a","items":[]}]}`,
+		"none":         `"events_only":true,"faults":[],"stages":[]}`,
 	}
 	waittest.Until(t, fmt.Sprint("the answer has ", want), func() bool {
 		entries := strings.Split(s.Send("GET", "/api/gateway/pipeline", "").Text, `"url":`)

@@ -202,8 +202,8 @@ func (b *Board) scan(changed fileSet) (again time.Time, err error) {
 func (b *Board) show(stages []Stage, err error) (wake func()) {
 	b.views++
 	next := &View{
-		Stages: stages, Faults: b.known[:min(len(b.known), maxFaults)], Err: err, Version: b.instance + "-" + strconv.Itoa(b.views),
-		replaced: make(chan struct{}),
+		Stages: stages, Faults: b.known[:min(len(b.known), maxFaults)], Err: err,
+		Version: b.instance + "-" + strconv.Itoa(b.views), replaced: make(chan struct{}),
 	}
 	old := b.view.Swap(next)
 	return func() {

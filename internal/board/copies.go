@@ -147,7 +147,7 @@ func (s *units) arrange(next *index, id string, found []place, settled bool) {
 	}
 }
 
-// hold returns the stories as they were shown: one that has come since is in the place of one that is gone, else in none.
+// hold returns the stories as shown. One that has come since is in the place of one that is gone, else in none.
 func (r *rules) hold(shown, found []place) []place {
 	list := slices.Clone(shown[:max(len(shown), min(1, len(found)))])
 	left := slices.Clone(found)

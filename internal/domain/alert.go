@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type Alert struct {
 	AgentID    string
 	Question   int64  // the id of the question that it is, 0 for none
 	Target     string // the id of the target that it is about, "" for none
+	Fault      string // the kind of faults that it is about, "" for none
 	Story      *Item
 	Stage      string    // of the story
 	StageTitle string    // likewise, for people
@@ -133,7 +135,32 @@ func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Ti
 			found = append(found, a)
 		}
 	}
-	return found, until
+	return append(found, faultAlerts(p)...), until
+}
+
+// faultAlerts returns an alert for each kind of fault that a board has.
+func faultAlerts(p *ProjectPipeline) (found []Alert) {
+	for _, kind := range []string{FaultUnreadable, FaultDuplicate} {
+		a, more := Alert{Kind: AlertFault, Project: p.Project, Fault: kind}, -1
+		for _, f := range p.Faults {
+			if f.Kind != kind {
+				continue
+			}
+			if more++; more == 0 {
+				a.Reason, a.Since = f.Text, f.Since
+			}
+			if f.Since.Before(a.Since) {
+				a.Since = f.Since
+			}
+		}
+		if more > 0 {
+			a.Reason += ", and " + strconv.Itoa(more) + " more"
+		}
+		if more >= 0 {
+			found = append(found, a)
+		}
+	}
+	return found
 }
 
 func acknowledged(a Alert) int {

@@ -19,6 +19,7 @@ const (
 	AlertClockAhead  AlertKind = "clock_ahead"   // a project's feed has timestamps far ahead of the gateway's clock
 	AlertStore       AlertKind = "store_failed"  // the last write to the store failed
 	AlertQuestion    AlertKind = "question"      // somebody asks and waits for an answer
+	AlertFault       AlertKind = "board_fault"   // files of a board cannot be read, or have one id
 	AlertTarget      AlertKind = "target_failed" // messages do not reach a target of notifications
 )
 
@@ -46,6 +47,7 @@ var alertKinds = []struct {
 	{AlertAgentLost, "agent lost", SignalCaution, func(a Alert) string {
 		return "agent " + a.Agent + " is lost" + a.assigned()
 	}},
+	{AlertFault, "board fault", SignalCaution, func(a Alert) string { return "board of " + a.Project }},
 	{AlertClockAhead, "clock ahead", SignalCaution, func(a Alert) string {
 		return "the clock of project " + a.Project + " is more than a day ahead"
 	}},
@@ -82,7 +84,7 @@ func (a Alert) Key() string {
 		return string(a.Kind) + "/" + strconv.FormatInt(a.Question, 10)
 	}
 	parts := []string{string(a.Kind)}
-	for _, part := range []string{a.Project, a.AgentID, a.Target, a.storyID()} {
+	for _, part := range []string{a.Project, a.AgentID, a.Target, a.Fault, a.storyID()} {
 		if part != "" {
 			parts = append(parts, url.PathEscape(part))
 		}

@@ -17,6 +17,7 @@ type Item struct {
 	BlockedSince     time.Time
 	MergeFailedSince time.Time
 	Criteria         *Criteria // nil without any
+	Fault            string    // why its file cannot be read, "" if it can: the rest is what was read last
 	Version          string    // changes with the story's record and stage, "" if its server sends none
 }
 
@@ -87,6 +88,7 @@ type PipelineAnswer struct {
 	Digest     uint64 // a hash of the whole response, to detect changes
 	EventsOnly bool   // the server has a feed, but no pipeline
 	Board      BoardPlace
+	Faults     []Fault // the first of them
 	Stages     []Stage
 	Raw        json.RawMessage // Stages as the project server sent them, or re-encoded if they were cut
 	Note       string          // a description of what was cut from Stages, "" for nothing
@@ -102,6 +104,7 @@ type ProjectPipeline struct {
 	Stale      bool // older than requested; a fetch is in progress
 	FetchedAt  time.Time
 	Board      BoardPlace
+	Faults     []Fault // the first of them
 	Stages     []Stage
 	Summarized *PipelineSummary // of Stages, made once for all readers; may be nil
 	// Limits are how long stories may be in each stage of work, from Summary().From on, before they count as stuck.
@@ -193,6 +196,7 @@ type StoryFile struct {
 	Criteria         *Criteria // nil without a task list
 	Commits          []Commit  // nil without git
 	Writable         bool
+	Fault            string // why it cannot be read, "" if it can
 	Label            string // of the stage: the board's own word, "" if it has none
 	Branch           string // of the work tree, "" for none
 	Tasks            []Task // in the file

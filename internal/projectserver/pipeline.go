@@ -63,16 +63,17 @@ func (p *pipelines) encoded(view *board.View, tag string, most int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tag != tag || p.most != most {
-		p.tag, p.most, p.body = tag, most, domain.EncodeJSON(p.encode(view.Stages, most))
+		p.tag, p.most, p.body = tag, most, domain.EncodeJSON(p.encode(view, most))
 	}
 	return p.body
 }
 
 // encode returns the pipeline with the first items of its stages, at most most in all.
-func (p *pipelines) encode(stages []board.Stage, most int) wire.Pipeline {
+func (p *pipelines) encode(view *board.View, most int) wire.Pipeline {
+	stages := view.Stages
 	encoded := wire.Pipeline{
 		Project: p.Name, Layout: p.Board.Layout(), Path: p.Board.Path(), Branch: p.Commits.Branch(), Past: p.past(),
-		Stages: make([]wire.Stage, len(stages)),
+		Stages: make([]wire.Stage, len(stages)), Faults: wire.NewFaults(view.Faults),
 	}
 	for i, stage := range stages {
 		items := make([]wire.Item, min(len(stage.Stories), most))
@@ -84,6 +85,7 @@ func (p *pipelines) encode(stages []board.Stage, most int) wire.Pipeline {
 				StoryID: story.ID, StoryName: story.Name, Blocked: wire.OrNull(story.Blocked),
 				MergeFailure: wire.OrNull(story.MergeFailure), SinceMS: unixMS(story.Since),
 				Criteria: wire.OrNull(story.Criteria), Version: story.Version,
+				Fault: wire.OrNull(story.Fault),
 			}
 		}
 		encoded.Stages[i] = wire.Stage{Name: stage.Name, Label: stage.Label, Fixed: stage.Fixed, Items: items}

@@ -33,7 +33,7 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 		Project: s.Name, StoryID: d.ID, StoryName: d.Name, Stage: &d.Stage, SinceMS: new(unixMS(d.Since)),
 		Blocked: wire.OrNull(d.Blocked), MergeFailure: wire.OrNull(d.MergeFailure), Path: &d.Path, Version: &d.Version,
 		FrontMatter: d.FrontMatter, Body: &d.Body, BodyCut: d.BodyCut,
-		Writable: s.Board.Writable() && d.ReadOnly == "",
+		Writable: s.Board.Writable() && d.ReadOnly == "", Fault: wire.OrNull(d.Fault),
 		Criteria: wire.OrNull(d.Criteria), Label: d.Label,
 		Tasks: domain.Each(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
 	}

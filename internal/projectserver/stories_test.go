@@ -130,7 +130,7 @@ func TestAStoryIsAnsweredInFull(t *testing.T) {
 	for _, key := range []string{"version", "since_ms", "blocked_since_ms", "commits"} {
 		delete(story, key)
 	}
-	want := `{"blocked":"key","body":"# Log in\n- [x] a\n- [ ] b","body_cut":false,"branch":null,"criteria":{"done":1,"total":2},` +
+	want := `{"blocked":"key","body":"# Log in\n- [x] a\n- [ ] b","body_cut":false,"branch":null,"criteria":{"done":1,"total":2},"fault":null,` +
 		`"front_matter":{"agent":"coder-1","blocked":true,"blocked_reason":"key","depends_on":["5_x"],"name":"Log \u003cin\u003e","qa":"human","retry_count":2,"review_hold":true},` +
 		`"front_matter_error":null,"merge_failure":null,"path":"2_current/7_login.md","project":"alpha","stage":"2_current","story_id":"7_login","story_name":"Log \u003cin\u003e",` +
 		`"tasks":[{"done":true,"line":13,"optional":false,"text":"a"},{"done":false,"line":14,"optional":false,"text":"b"}],"writable":false}`
@@ -141,7 +141,7 @@ func TestAStoryIsAnsweredInFull(t *testing.T) {
 	if plain["story_id"] != "8 card & more" || plain["criteria"] != nil || plain["blocked_since_ms"] != nil || encode(t, plain["front_matter"]) != "{}" {
 		t.Errorf("%v", plain)
 	}
-	if bad := s.story("GET", "/api/stories/9_bad", ""); bad["front_matter_error"] != "the front matter has the key a twice" {
+	if bad := s.story("GET", "/api/stories/9_bad", ""); bad["front_matter_error"] != "the front matter has the key a twice" || bad["fault"] != bad["front_matter_error"] {
 		t.Errorf("%v", bad)
 	}
 }

@@ -131,7 +131,8 @@ func (s *Alerts) decides(a domain.Acknowledgement) bool {
 // connecting, that is unknown.
 func (s *Alerts) isOver(key, project string, unknown map[string]bool) bool {
 	switch domain.KindOfKey(key) {
-	case domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertUnreachable:
+	case domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertUnreachable,
+		domain.AlertFault:
 		return !unknown[project]
 	case domain.AlertBot:
 		return s.bot.Status().State != domain.BotConnecting

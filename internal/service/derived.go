@@ -71,6 +71,7 @@ func derive(
 	}
 	shown := domain.ProjectPipeline{
 		Project: project, Stages: next.stages, Summarized: &next.summary, Limits: next.limits,
+		Faults: answer.Faults,
 	}
 	next.alerts, next.until = domain.FindAlerts(&shown, now)
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location())

@@ -89,6 +89,7 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 		shown.Stages, shown.Summarized, shown.Text, shown.FetchedAt = k.stages, &k.summary, k.text, state.seen
 		shown.Limits = k.limits
 		shown.EventsOnly, shown.Board, shown.Note = k.answer.EventsOnly, k.answer.Board, k.answer.Note
+		shown.Faults = k.answer.Faults
 	}
 	switch {
 	case shown.Reachable:

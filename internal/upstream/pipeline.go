@@ -37,8 +37,8 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	}
 	var outer struct {
 		domain.BoardPlace
-		Left   int
-		Stages part
+		Left           int
+		Stages, Faults part
 	}
 	_ = json.Unmarshal(a.body, &outer) // a server that is not ours may mean something else by what has another type
 	read, err := readStages(outer.Stages)
@@ -53,7 +53,7 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	}
 	return &domain.PipelineAnswer{
 		ETag: etag, Digest: digest, Board: place, Stages: wire.Stages(place.Layout, read.stages),
-		Raw: raw, Note: note,
+		Raw: raw, Note: note, Faults: wire.Faults(outer.Faults),
 	}, nil
 }
 
@@ -155,7 +155,7 @@ func (read *stagesRead) limit(text []byte) (raw json.RawMessage, note string) {
 			for _, text := range []*string{&item.StoryID, &item.StoryName, &item.Version} {
 				changed = cut(text, domain.CutText) || changed
 			}
-			for _, reason := range []*string{item.Blocked, item.MergeFailure} {
+			for _, reason := range []*string{item.Blocked, item.MergeFailure, item.Fault} {
 				changed = cut(reason, domain.CutReason) || changed
 			}
 		}
@@ -196,7 +196,7 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
 		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut,
 		Criteria: s.Criteria, Writable: s.Writable, Label: domain.CutText(s.Label), Branch: text(s.Branch),
-		Commits: s.Commits, Tasks: s.Tasks,
+		Commits: s.Commits, Tasks: s.Tasks, Fault: text(s.Fault),
 	}
 	for i := range file.Tasks {
 		file.Tasks[i].Text = domain.CutText(file.Tasks[i].Text)

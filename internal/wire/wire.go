@@ -50,6 +50,7 @@ type Pipeline struct {
 	Branch  string          `json:"branch,omitempty"` // that is checked out there
 	Past    *domain.Reading `json:"past,omitempty"`   // while it is read from git for the first time
 	Stages  []Stage         `json:"stages"`
+	Faults  []Fault         `json:"faults"`
 	Left    int             `json:"left,omitempty"` // how many more items it has than requested
 }
 
@@ -69,6 +70,39 @@ type Item struct {
 	// Criteria and Version are as in Story.
 	Criteria *domain.Criteria `json:"criteria"`
 	Version  string           `json:"version,omitempty"`
+	Fault    *string          `json:"fault"` // why its file cannot be read, null if it can
+}
+
+// MaxFaults is how many of a board's faults are told.
+const MaxFaults = 100
+
+// Fault is something that is wrong with a file of a board.
+type Fault struct {
+	Kind    string  `json:"kind"`
+	Path    string  `json:"path"`
+	StoryID *string `json:"story_id"`
+	Text    string  `json:"text"`
+	SinceMS int64   `json:"since_ms"`
+}
+
+func NewFaults(list []domain.Fault) []Fault {
+	return domain.Each(list, func(f domain.Fault) Fault {
+		return Fault{f.Kind, f.Path, OrNull(f.StoryID), f.Text, max(0, f.Since.UnixMilli())}
+	})
+}
+
+// Faults reads the first faults of a list that may be any JSON, and cuts their texts.
+func Faults(list []byte) []domain.Fault {
+	faults, err := first[Fault](list, MaxFaults)
+	if err != nil {
+		return nil
+	}
+	return domain.Each(faults, func(f Fault) domain.Fault {
+		return domain.Fault{
+			Kind: domain.CutText(f.Kind), Path: domain.CutText(f.Path), StoryID: domain.CutText(Text(f.StoryID)),
+			Text: domain.CutReason(f.Text), Since: time.UnixMilli(min(max(f.SinceMS, 0), lastDate)),
+		}
+	})
 }
 
 func Stages(layout string, list []Stage) []domain.Stage {
@@ -81,7 +115,7 @@ func Stages(layout string, list []Stage) []domain.Stage {
 				StoryID: item.StoryID, StoryName: item.StoryName, Blocked: reason(item.Blocked),
 				MergeFailure: reason(item.MergeFailure),
 				Since:        time.UnixMilli(min(max(item.SinceMS, 0), lastDate)),
-				Criteria:     item.Criteria, Version: item.Version,
+				Criteria:     item.Criteria, Version: item.Version, Fault: Text(item.Fault),
 			}
 		}
 		stages[i] = domain.Stage{Name: stage.Name, Label: stage.Label, Fixed: stage.Fixed, Items: items}
@@ -122,6 +156,7 @@ type Story struct {
 	Criteria         *domain.Criteria `json:"criteria"`
 	Commits          Commits          `json:"commits"`
 	Writable         bool             `json:"writable"`
+	Fault            *string          `json:"fault"`
 	// Label is the stage's, Branch the one that is checked out.
 	Label  string  `json:"label,omitempty"`
 	Branch *string `json:"branch"`
@@ -158,7 +193,7 @@ func NewStory(s domain.Story) Story {
 	encoded.FrontMatter, encoded.FrontMatterError = f.FrontMatter, OrNull(f.FrontMatterError)
 	encoded.Criteria, encoded.Writable = f.Criteria, f.Writable
 	encoded.Label, encoded.Branch, encoded.Tasks = f.Label, OrNull(f.Branch), append(encoded.Tasks, f.Tasks...)
-	encoded.Commits = f.Commits
+	encoded.Commits, encoded.Fault = f.Commits, OrNull(f.Fault)
 	return encoded
 }
 
