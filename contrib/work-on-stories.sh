@@ -6,9 +6,14 @@
 # It claims one story after the other. For each it runs CMD with the story's text on stdin and its id in
 # SWITCHYARD_STORY_ID. What CMD's exit status means:
 #
-#   0      the story is done: it moves to the done stage
+#   0      the story is done: it moves to the done stage. What ended well never runs again: if the move is refused the story
+#          is blocked with the refusal's words, or stays claimed where that is refused, too
 #   3      CMD's last line is a question: CMD runs again with the answer in SWITCHYARD_ANSWER
+#   75     not now (EX_TEMPFAIL): the story goes back to where it came from, for anybody, and the agent waits
 #   other  CMD's last line says what is wrong: the story is blocked with that, until somebody unblocks it
+#
+# After three failures in a row of less than ten seconds each, and after 75, it waits for a minute, then for twice as long each
+# time, up to half an hour: a tool that cannot run would block every story of the board. The agent's detail says so.
 #
 # Without CMD each story just moves through its stages.
 set -u
@@ -17,7 +22,11 @@ set -u
 [ $# -eq 0 ] || command -v "$1" >/dev/null || { echo "There is no command $1." >&2 && exit 1; } # or each story would be blocked
 newline='
 '
+failures=0 pause=60
+left= # the stories, a line each, that stay claimed though nothing can be done for them
 output=$(mktemp) || exit 1
+ended=${XDG_STATE_HOME:-${HOME:-/tmp}/.local/state}/switchyard/ended-$SWITCHYARD_AGENT_ID # the claims whose work ended well
+mkdir -p "${ended%/*}" && touch "$ended" || exit 1
 trap 'rm -f "$output"' EXIT
 trap 'exit 143' TERM INT
 
@@ -60,6 +69,34 @@ change() {
 	return 1
 }
 
+# block blocks the story with a reason. If that is refused the story stays claimed as it is.
+block() { change blocked "$1" || left=$left$id$newline; }
+
+# finish moves the story to the done stage, or says why it cannot.
+finish() {
+	if change stage "$last"; then
+		grep -Fvx -e "$claim" "$ended" >"$output"
+		cat "$output" >"$ended"
+	else
+		block "it is done, but cannot be moved to ${last:-a done stage}: $answer"
+	fi
+}
+
+# rest waits, each time in a row twice as long, and says why in what the agent shows.
+rest() {
+	echo "waiting for $pause s: $1"
+	sleep "$pause"
+	pause=$((pause * 2 > 1800 ? 1800 : pause * 2))
+}
+
+# give_back moves the story to where it was claimed from, the stage before, and releases it.
+give_back() {
+	api GET "$stories/$story"
+	from=$(printf '%s' "$names" | jq --raw-output --arg stage "$(field .stage)" '(index($stage) // 0) as $i | if $i > 0 then .[$i - 1] else "" end')
+	[ -z "$from" ] || change stage "$from"
+	api DELETE "$stories/$story/claim"
+}
+
 # board reads the names of the stages into $names, a JSON list, and that of the done stage into $last.
 board() {
 	api GET /pipeline
@@ -69,11 +106,12 @@ board() {
 		'first(.[] | select(ascii_downcase | test("^(\\d+_)?(done|completed|closed|shipped|live|released|archived)$"))) // .[-1] // ""')
 }
 
-# mine prints the id of a story that this agent has claimed already and can work on, as after a restart.
+# mine prints the id of a story that this agent has claimed already and can go on with: after a restart, and once it is
+# no longer blocked.
 mine() {
 	printf '%s' "$answer" | jq --raw-output --arg project "$SWITCHYARD_PROJECT" --arg agent "$SWITCHYARD_AGENT_ID" \
-		'first(.projects[$project].stages // [] | .[].items[] | select(.claim.agent_id == $agent and .blocked == null)
-		| .story_id) // ""'
+		--arg left "$left" 'first(.projects[$project].stages // [] | .[].items[] | select(.claim.agent_id == $agent
+		and .blocked == null and (.story_id | IN($left | split("\n")[]) | not)) | .story_id) // ""'
 }
 
 # walk moves the story to the done stage through all stages between.
@@ -105,14 +143,23 @@ work() {
 	unset SWITCHYARD_ANSWER
 	while :; do
 		api GET "$stories/$story"
+		began=$(date +%s)
 		field '.body // ""' | {
 			SWITCHYARD_STORY_ID=$id "$@" 2>&1
 			echo "$newline$?"
 		} | tee "$output" | sed '$d'
 		code=$(tail -n 1 "$output") said=$(sed '$d' "$output" | grep . | tail -n 1)
+		took=$(($(date +%s) - began))
 		case $code in
 		0)
-			change stage "$last"
+			echo "$claim" >>"$ended"
+			failures=0 pause=60
+			finish
+			return
+			;;
+		75)
+			give_back
+			rest "${said:-$id cannot be worked on now}"
 			return
 			;;
 		3)
@@ -123,7 +170,13 @@ work() {
 			said="nobody answered: $said"
 			;;
 		esac
-		change blocked "${said:-the command failed with exit status $code}"
+		said=${said:-the command failed with exit status $code}
+		block "$said"
+		if [ "$took" -ge 10 ]; then
+			failures=0 pause=60
+		elif [ $((failures += 1)) -ge 3 ]; then
+			rest "$failures stories in a row failed at once, the last with: $said"
+		fi
 		return
 	done
 }
@@ -144,7 +197,7 @@ while :; do
 			continue
 		fi
 	else
-		api POST "$stories/claim" '{"wait": "10s"}'
+		api POST "$stories/claim" '{"wait": "10s", "resume": false}'
 		[ "$status" = 204 ] && continue
 		if [ "$status" != 200 ]; then
 			echo "cannot claim a story: $answer" >&2
@@ -152,7 +205,15 @@ while :; do
 		fi
 		id=$(field .story_id)
 	fi
-	story=$(uri "$id")
+	story=$(uri "$id") claim="$(field .claim.since_ms) $id"
+	if grep -Fqx -e "$claim" "$ended"; then
+		finish
+		continue
+	fi
 	echo "working on $id"
-	if [ $# -eq 0 ]; then walk; else work "$@"; fi || sleep 1
+	if [ $# -gt 0 ]; then
+		work "$@"
+	else
+		walk || block "$answer"
+	fi
 done

@@ -176,3 +176,64 @@ func TestAKilledAgentGoesOnWithItsStory(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatEndedWellNeverRunsAgain: a story whose move is refused is blocked with the refusal's words, and one whose block is refused,
+// too, stays claimed; after 75 it is free again, and after that, and after three failures at once, the agent waits.
+func TestWhatEndedWellNeverRunsAgain(t *testing.T) {
+	t.Parallel()
+	c := newClaimed(t, "", 7)
+	waittest.Program(t, "jq")
+	script, err := filepath.Abs("../../contrib/work-on-stories.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	const sleep = "#!/bin/sh\n[ \"$1\" -ge 60 ] || exec /bin/sleep \"$1\"\necho \"$1\" >> " // only shorter pauses are waited for
+	if err := os.WriteFile(filepath.Join(dir, "sleep"), []byte(sleep+dir+"/pauses\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(c.path("5_done", 0), 0o700); err != nil { // in its way
+		t.Fatal(err)
+	}
+	const command = `echo "$SWITCHYARD_STORY_ID" >> "$0/worked"
+case $SWITCHYARD_STORY_ID in
+1_story) mkdir "$0/once" 2>/dev/null || exit 0; echo "limit reached"; exit 75 ;;
+[2345]_story) echo "no such tool"; exit 1 ;;
+esac`
+	var join struct{ Token string }
+	if _, text := c.gateways[0].do(t, "POST", "/gateway/tokens", ""); json.Unmarshal([]byte(text), &join) != nil {
+		t.Fatal(text)
+	}
+	cmd := switchyard(t, dir, "agent", "--gateway", c.gateways[0].url, "--label", "builder-2", "--state", "DIR/state", "--token", join.Token,
+		"--", "sh", script, "sh", "-c", command, dir)
+	agent := launch(t, withEnv(cmd, "PATH="+dir+":"+os.Getenv("PATH")))
+	agent.endWithCommand(t)
+	waittest.Until(t, "the agent", func() bool {
+		var agents []struct{ ID, Label string }
+		_, text := c.gateways[0].do(t, "GET", "/gateway/agents", "")
+		if err := json.Unmarshal([]byte(text), &agents); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range agents {
+			if a.Label == "builder-2" {
+				c.gateways[0].do(t, "POST", "/gateway/agents/"+a.ID+"/assign", `{"project":"alpha"}`)
+				return true
+			}
+		}
+		return false
+	})
+	read := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(dir, name))
+		return strings.Join(strings.Fields(string(text)), " ")
+	}
+	waittest.Until(t, "all stories tried", func() bool { _, err := os.Stat(c.path("5_done", 6)); return err == nil })
+	if got := read("worked"); got != "0_story 1_story 1_story 2_story 3_story 4_story 5_story 6_story" {
+		t.Errorf("worked on %s", got)
+	}
+	if got := read("pauses"); got != "60 60 120" {
+		t.Errorf("waited %s", got)
+	}
+	if s := c.story(c.gateways[0], "0_story"); !strings.Contains(s.Blocked, "it is done, but cannot be moved to 5_done: ") || s.Claim == nil {
+		t.Errorf("%+v", s)
+	}
+}
