@@ -24,7 +24,7 @@ import (
 func agentCommand() *cobra.Command {
 	var gateway, label, state string
 	var token joinToken
-	var leave bool
+	var leave, whenWaiting bool
 	cmd := &cobra.Command{
 		Use:   "agent --gateway URL [flags] [-- CMD ARG…]",
 		Short: "Run a build agent: join a gateway and run a command while assigned to a project",
@@ -55,6 +55,9 @@ func agentCommand() *cobra.Command {
 					return err
 				}
 			}
+			if !cmd.Flags().Changed("when-waiting") {
+				whenWaiting = startsWhenWaiting(args)
+			}
 			if args, err = askingCommand(args, filepath.Dir(state)); err != nil {
 				return err
 			}
@@ -63,7 +66,7 @@ func agentCommand() *cobra.Command {
 				Gateway: address, Label: label, StateFile: state, Version: version(),
 				Token:   func(ctx context.Context) (domain.Secret, error) { return token.get(ctx, cmd, log) },
 				Rejoin:  token.given(),
-				Command: args, Environment: os.Environ(), Output: cmd.OutOrStdout(), Log: log,
+				Command: args, WhenWaiting: whenWaiting, Environment: os.Environ(), Output: cmd.OutOrStdout(), Log: log,
 			}
 			if leave {
 				return agentrun.Leave(cmd.Context(), options)
@@ -79,8 +82,20 @@ func agentCommand() *cobra.Command {
 	flags.StringVar(&label, "label", "", "name the agent `LABEL` (default: this machine's host name)")
 	flags.StringVar(&state, "state", "", "keep the agent's identity in `FILE` (default "+
 		"\"$XDG_STATE_HOME/switchyard/agent-LABEL.json\")")
+	flags.BoolVar(&whenWaiting, "when-waiting", false, "start CMD only when there is a story that it could claim "+
+		"(default for claude and codex)")
 	flags.BoolVar(&leave, "leave", false, "remove the agent from the gateway, delete its identity, and exit")
 	return cmd
+}
+
+// startsWhenWaiting reports whether a command, unless the flag says so, starts only when a story waits: a model that
+// finds none costs money.
+func startsWhenWaiting(command []string) bool {
+	if len(command) == 0 {
+		return false
+	}
+	name := strings.TrimSuffix(filepath.Base(command[0]), ".exe")
+	return name == "claude" || name == "codex"
 }
 
 func gatewayAddress(text string) (string, error) {

@@ -185,7 +185,7 @@ func newCodingSite(t *testing.T, s *site, name string, tries int, line string) *
 			t.Logf("%s said: %s", name, c.said())
 		}
 	})
-	agent := launch(t, withEnv(switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder", "--token", s.token(), "--state", "DIR/state/agent.json", "--", command),
+	agent := launch(t, withEnv(switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder", "--token", s.token(), "--state", "DIR/state/agent.json", "--when-waiting=false", "--", command),
 		"ANTHROPIC_BASE_URL="+c.model.URL, "ANTHROPIC_API_KEY=sk-ant-nobody", "MCP_TIMEOUT=90000", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "TERM=xterm",
 		"MODEL_URL="+c.model.URL+"/v1"))
 	agent.endWithCommand(t)

@@ -32,7 +32,7 @@ exec sleep 1000
 		t.Fatal(err)
 	}
 	launch(t, switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder", "--token", s.token(), "--state", "DIR/state/agent.json",
-		"--", claude, "-p"))
+		"--when-waiting=false", "--", claude, "-p"))
 	agent := s.wait("joined", func(domain.Agent) bool { return true })
 	s.assign(agent.ID, "alpha")
 	var open struct {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,6 +124,7 @@ func (u *up) register(ctx context.Context, boards []workBoard, named bool, out i
 // runWithAgent runs the gateway together with a build agent that joins it automatically. The agent ends first, so that
 // it can tell the gateway that it stops.
 func (u *up) runWithAgent(ctx context.Context, out io.Writer, label string, command []string) error {
+	whenWaiting := startsWhenWaiting(command)
 	command, err := askingCommand(command, u.config.Data)
 	if err != nil {
 		return err
@@ -139,7 +142,7 @@ func (u *up) runWithAgent(ctx context.Context, out io.Writer, label string, comm
 			return token, err
 		},
 		Rejoin:  true,
-		Command: command, Environment: os.Environ(), Output: out, Log: u.log,
+		Command: command, WhenWaiting: whenWaiting, Environment: os.Environ(), Output: out, Log: u.log,
 	}
 	var ended sync.WaitGroup
 	ended.Go(func() {
@@ -199,13 +202,12 @@ func (u *up) addBoard(ctx context.Context, b workBoard) (address string, err err
 	if err != nil {
 		return "", err
 	}
-	const anyPort = "127.0.0.1:0"
-	listeners, err := listen(u.log, anyPort)
+	listeners, err := u.listenAgain(b.name)
 	if err != nil {
 		return "", err
 	}
 	u.addCloser(func() error { closeAll(listeners); return nil })
-	address = baseURL(anyPort, listeners)
+	address = baseURL(loopback, listeners)
 	if _, err := u.service.Projects.Ensure(ctx, b.name, address, &u.token); err != nil {
 		return "", err
 	}
@@ -222,4 +224,20 @@ func (u *up) addBoard(ctx context.Context, b workBoard) (address string, err err
 		},
 	})
 	return address, nil
+}
+
+const loopback = "127.0.0.1:0"
+
+// listenAgain listens where the project was served at the last start, so that agents and programs keep its address, or
+// on another port if that one is taken.
+func (u *up) listenAgain(project string) ([]net.Listener, error) {
+	if p, registered := u.service.Projects.Registry().Find(project); registered {
+		last, err := url.Parse(p.URL)
+		if err == nil && last.Hostname() == "127.0.0.1" && last.Port() != "" && last.Scheme == "http" {
+			if listeners, err := listen(u.log, last.Host); err == nil {
+				return listeners, nil
+			}
+		}
+	}
+	return listen(u.log, loopback)
 }

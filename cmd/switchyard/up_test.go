@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -120,6 +121,20 @@ func TestUpServesEachDirectoryAsAProject(t *testing.T) {
 	active, again := p.registry(t)
 	if active != "alpha" || len(again) != 3 || again["far"] != "http://192.0.2.1:1" {
 		t.Errorf("after a restart: active %s, projects %v", active, again)
+	}
+	p.eventually(t, "/api/gateway/pipeline", `"1_story_login"`, `"2_story_pay"`)
+	if again["alpha"] != urls["alpha"] || again["beta"] != urls["beta"] {
+		t.Errorf("served at %v, then at %v", urls, again)
+	}
+	p.stop(t, syscall.SIGTERM)
+	taken, err := net.Listen("tcp", strings.TrimPrefix(urls["alpha"], "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	p = up()
+	if _, again = p.registry(t); again["alpha"] == urls["alpha"] || again["beta"] != urls["beta"] {
+		t.Errorf("served at %v, and where alpha's port is taken at %v", urls, again)
 	}
 	p.eventually(t, "/api/gateway/pipeline", `"1_story_login"`, `"2_story_pay"`)
 }

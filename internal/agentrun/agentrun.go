@@ -27,7 +27,9 @@ type Options struct {
 	// Rejoin makes the agent join again if, when it starts, the gateway no longer knows the identity in the state file.
 	Rejoin bool
 	// Command and its arguments; empty for an agent that only joins and sends heartbeats.
-	Command     []string
+	Command []string
+	// WhenWaiting starts the command only when a story waits for it: one that a claim would give it.
+	WhenWaiting bool
 	Environment []string  // of the command, besides the variables for its assignment
 	Output      io.Writer // receives the command's output
 	Log         *slog.Logger

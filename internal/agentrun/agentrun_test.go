@@ -28,13 +28,18 @@ import (
 // run runs an agent until the returned function is called, which returns what Run returned.
 func run(t *testing.T, g *fakeGateway, state string, command ...string) (stop func() error) {
 	t.Helper()
+	return runWith(t, g, state, agentrun.Options{Command: command})
+}
+
+func runWith(t *testing.T, g *fakeGateway, state string, o agentrun.Options) (stop func() error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
 		done <- agentrun.Run(ctx, agentrun.Options{
 			Gateway: g.URL, Label: "label", StateFile: state, Version: "1",
 			Token:   func(context.Context) (domain.Secret, error) { return "swj_x", nil },
-			Command: command, Environment: os.Environ(), Output: io.Discard, Log: slog.New(slog.DiscardHandler),
+			Command: o.Command, WhenWaiting: o.WhenWaiting, Environment: os.Environ(), Output: io.Discard, Log: slog.New(slog.DiscardHandler),
 		})
 	}()
 	var once sync.Once
@@ -313,5 +318,57 @@ func TestTail(t *testing.T) {
 		if got := agentrun.Tail(c.output...); got != c.want {
 			t.Errorf("the tail of %.20q is %.20q (%d bytes), want %.20q (%d bytes)", c.output, got, len(got), c.want, len(c.want))
 		}
+	}
+}
+
+// TestAProjectsNewAddressEndsNoCommand, as after a restart of its server; another project does.
+func TestAProjectsNewAddressEndsNoCommand(t *testing.T) {
+	t.Parallel()
+	g, dir := newFakeGateway(t), t.TempDir()
+	work := filepath.Join(dir, "work")
+	run(t, g, filepath.Join(dir, "state"), "sh", "-c", `echo $$ >> "$0"; exec sleep 1000`, work)
+	g.assign("alpha")
+	waittest.Until(t, "the command runs", func() bool { return len(pids(work)) == 1 })
+	beats := len(g.seen())
+	g.mu.Lock()
+	g.address = "http://127.0.0.1:2"
+	g.mu.Unlock()
+	g.assign("alpha")
+	waittest.Until(t, "the agent has heard of it", func() bool { return len(g.seen()) > beats })
+	g.assign("beta")
+	waittest.Until(t, "the other project's command runs", func() bool { return len(pids(work)) >= 2 })
+	if all := pids(work); len(all) != 2 || runs(all[0]) {
+		t.Errorf("started as %v", all)
+	}
+}
+
+// TestACommandThatCostsMoneyStartsWhenAStoryWaits, and not before; its end does not start it again either.
+func TestACommandThatCostsMoneyStartsWhenAStoryWaits(t *testing.T) {
+	t.Parallel()
+	g, dir := newFakeGateway(t), t.TempDir()
+	work := filepath.Join(dir, "work")
+	runWith(t, g, filepath.Join(dir, "state"), agentrun.Options{Command: []string{"sh", "-c", `echo $$ >> "$0"`, work}, WhenWaiting: true})
+	g.assign("alpha")
+	look := func(story string) {
+		t.Helper()
+		g.mu.Lock()
+		g.waiting = story
+		before := g.looks
+		g.mu.Unlock()
+		waittest.Until(t, "the agent looks", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return g.looks > before+1 })
+	}
+	look("")
+	if all := pids(work); len(all) != 0 {
+		t.Errorf("started as %v", all)
+	}
+	g.said(t, "it says what it waits for", func(b beat) bool { return b.State == "idle" && b.Detail == "waiting for a story" })
+	g.mu.Lock()
+	g.waiting = "1_story"
+	g.mu.Unlock()
+	waittest.Until(t, "the command is started", func() bool { return len(pids(work)) > 0 })
+	look("")
+	started := len(pids(work))
+	if look(""); len(pids(work)) != started {
+		t.Errorf("started %d times, then as %v", started, pids(work))
 	}
 }

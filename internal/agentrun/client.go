@@ -136,7 +136,7 @@ func (c *client) call(ctx context.Context, limit time.Duration, method, path, se
 	if response.StatusCode >= 300 || response.StatusCode < 200 {
 		return &refusal{response.StatusCode, firstLine(data)}
 	}
-	if out == nil {
+	if out == nil || response.StatusCode == http.StatusNoContent {
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {

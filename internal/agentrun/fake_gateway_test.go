@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +28,9 @@ type fakeGateway struct {
 	mu      sync.Mutex
 	status  int // of its responses, 0 for success
 	project string
+	address string // the project's
+	waiting string // a story that may be claimed
+	looks   int    // for one
 	beats   []beat
 	joins   int
 	tokens  int           // issued for the command
@@ -58,6 +62,15 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.answerToken(w, r)
 		g.mu.Unlock()
 		return
+	case strings.HasPrefix(r.URL.Path, "/api/gateway/projects/"):
+		g.looks++
+		if g.waiting == "" {
+			w.WriteHeader(http.StatusNoContent)
+		} else {
+			fmt.Fprintf(w, `{"story_id":%q}`, g.waiting)
+		}
+		g.mu.Unlock()
+		return
 	case joining:
 		g.joins++
 	default:
@@ -81,9 +94,12 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		project = g.project
 		g.mu.Unlock()
 	}
+	g.mu.Lock()
+	address := g.address
+	g.mu.Unlock()
 	agent := map[string]any{"id": "a1", "label": "label", "assigned_project": nil, "project_url": nil}
 	if project != "" {
-		agent["assigned_project"], agent["project_url"] = project, ""
+		agent["assigned_project"], agent["project_url"] = project, address
 	}
 	if joining {
 		w.WriteHeader(http.StatusCreated)

@@ -93,12 +93,14 @@ func (r *runner) access(ctx context.Context, project string) []string {
 	}
 }
 
-// assign makes the command run for a; for the zero assignment it is stopped.
+// assign makes the command run for a; for the zero assignment it is stopped. A project with another address stays the
+// same one: the command that runs goes on.
 func (r *runner) assign(a assignment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.want != a {
-		r.want = a
+	same := r.want.project == a.project
+	r.want = a
+	if !same {
 		close(r.reassigned)
 		r.reassigned = make(chan struct{})
 	}
@@ -146,9 +148,12 @@ func (r *runner) run(ctx context.Context) {
 			}
 			continue
 		}
+		if r.WhenWaiting && !r.awaitStory(ctx, at.project, reassigned) {
+			continue
+		}
 		began := time.Now()
 		state, ending := r.runAt(ctx, at, reassigned)
-		if now, _ := r.wanted(); ctx.Err() != nil || now != at {
+		if now, _ := r.wanted(); ctx.Err() != nil || now.project != at.project {
 			continue
 		}
 		if time.Since(began) >= restartMax {
