@@ -22,7 +22,7 @@ func TestAClaudeOfAnAgentAsksTheConsole(t *testing.T) {
 printf '%s\n' "$@" > "` + s.dir + `/arguments"
 hook=$(sed -n 's/.*"command": "\(.*\)",$/\1/p' "$7")
 echo '{"hook_event_name":"PermissionRequest","session_id":"s","tool_name":"Bash","tool_input":{"command":"make"}}' |
-	SWITCHYARD_TEST_MAIN=1 sh -c "$hook" > "` + s.dir + `/decided.new" && mv "` + s.dir + `/decided.new" "` + s.dir + `/decided"
+	TEST_MAIN=1 sh -c "$hook" > "` + s.dir + `/decided.new" && mv "` + s.dir + `/decided.new" "` + s.dir + `/decided"
 exec sleep 1000
 `
 	if err := os.MkdirAll(filepath.Dir(claude), 0o755); err != nil {

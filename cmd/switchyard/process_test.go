@@ -23,7 +23,7 @@ import (
 
 // Tests of processes run this test binary as switchyard.
 func TestMain(m *testing.M) {
-	if os.Getenv("SWITCHYARD_TEST_MAIN") != "" {
+	if os.Getenv("TEST_MAIN") != "" {
 		main()
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // children inherit no SIGHUP that nohup has made ignored
@@ -47,7 +47,7 @@ func switchyard(t *testing.T, dir string, args ...string) *exec.Cmd {
 		args[i] = strings.ReplaceAll(args[i], "DIR", dir)
 	}
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = []string{"SWITCHYARD_TEST_MAIN=1", "HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}
+	cmd.Env = []string{"TEST_MAIN=1", "HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}
 	return cmd
 }
 
