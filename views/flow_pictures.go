@@ -19,7 +19,7 @@ type flowPoint struct {
 }
 
 func (p flowPoint) label() string {
-	name := domain.Cut(cmp.Or(p.story.StoryName, p.story.StoryID), 32)
+	name := domain.Cut(cmp.Or(p.story.Name, p.story.StoryID), 32)
 	return name + ", " + domain.Count(p.story.Days, "day", "days")
 }
 

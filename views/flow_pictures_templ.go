@@ -537,7 +537,7 @@ func flowCycle(p FlowProps) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = storyTitle(s.StoryID, s.StoryName, 48).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = storyTitle(s.StoryID, s.Name, 48).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -95,7 +95,7 @@ func (a *API) Flow(w http.ResponseWriter, r *http.Request) error {
 	}{
 		More: report.More, Percentiles: newLevels(report.Percentiles, false),
 		Stories: domain.Each(report.Stories, func(s domain.FlowStory) flowStoryJSON {
-			return flowStoryJSON{s.Project, s.StoryID, s.StoryName, s.Started.UnixMilli(), s.Finished.UnixMilli(), s.Days}
+			return flowStoryJSON{s.Project, s.StoryID, s.Name, s.Started.UnixMilli(), s.Finished.UnixMilli(), s.Days}
 		}),
 		Throughput: domain.Each(report.Days, func(d domain.FlowDay) throughputJSON {
 			return throughputJSON{d.Day, d.Finished}

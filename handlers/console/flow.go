@@ -100,7 +100,7 @@ func (c *Console) FlowCSV(w http.ResponseWriter, r *http.Request) error {
 		stories, err := c.service.Flow.Named(r.Context(), rest[:n])
 		for _, s := range stories {
 			rows = append(rows, []string{
-				s.Project, s.StoryID, s.StoryName, s.Started.In(q.Zone).Format(time.RFC3339),
+				s.Project, s.StoryID, s.Name, s.Started.In(q.Zone).Format(time.RFC3339),
 				s.Finished.In(q.Zone).Format(time.RFC3339), strconv.Itoa(s.Days),
 			})
 		}

@@ -3,7 +3,6 @@ package domain
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"time"
 )
@@ -42,69 +41,38 @@ type StageTime struct {
 	Visits int // the number of visits; the median is 0 if there are none
 }
 
-// unknownStart means that it is unknown when work on a story began.
-const unknownStart = math.MinInt64
-
-// Charts returns charts of the last ChartDays days in now's time zone. stages are the project's.
-func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
+// Charts returns charts of the last ChartDays days in now's time zone.
+func (p *ProjectVisits) Charts(course Course, now time.Time) Charts {
 	start := time.Date(now.Year(), now.Month(), now.Day()-ChartDays+1, 0, 0, 0, 0, now.Location())
-	days := make([]DayCount, ChartDays)
-	for i := range days {
+	c := Charts{Days: make([]DayCount, ChartDays), Past: p.Past}
+	for i := range c.Days {
 		// Days may have 23 hours.
-		days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location())
+		c.Days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location())
 	}
-	visits, toDone := make([][]time.Duration, len(p.stages)), []time.Duration{}
-	began := map[uint32]int64{} // when work on a story began
-	from, to := WorkStages(stages)
-	isWork, isDone := make([]bool, len(p.stages)), make([]bool, len(p.stages))
-	for i, name := range p.stages {
-		at := slices.IndexFunc(stages, func(s Stage) bool { return s.Name == name })
-		isWork[i], isDone[i] = from <= at && at < to, at >= to
-	}
-	earlier, before := start.AddDate(0, 0, -ChartDays).UnixMilli(), 0
-	for _, t := range p.transitions {
-		begin, seen := began[t.story]
-		finishes := !isDone[t.from] && isDone[t.to]
-		if !seen {
-			begin = unknownStart
-			switch {
-			case isWork[t.from] && t.visitedMS >= 0:
-				begin = t.atMS - t.visitedMS
-			case isWork[t.to] && !isWork[t.from]:
-				begin = t.atMS
-			}
-		}
-		if finishes {
-			delete(began, t.story)
-		} else if seen || isWork[t.from] || isWork[t.to] {
-			began[t.story] = begin
-		}
-		if t.atMS < start.UnixMilli() {
-			if t.atMS >= earlier && finishes {
-				before++
-			}
-			continue
-		}
-		if t.visitedMS >= 0 {
-			visits[t.from] = append(visits[t.from], seconds(t.visitedMS))
-		}
-		if finishes {
-			day := len(days) - 1
-			for days[day].Day.UnixMilli() > t.atMS {
+	earlier := start.AddDate(0, 0, -ChartDays).UnixMilli()
+	for story := range p.Follow(course, earlier) {
+		switch at := time.UnixMilli(story.Finished); {
+		case story.Finished < earlier:
+		case at.Before(start):
+			c.Before++
+		default:
+			day := len(c.Days) - 1
+			for c.Days[day].Day.After(at) {
 				day--
 			}
-			days[day].Finished++
-			if t.atMS < p.Past.Live.UnixMilli() {
-				days[day].FromGit++
+			c.Days[day].Finished++
+			if at.Before(p.Past.Live) {
+				c.Days[day].FromGit++
 			}
-			if begin != unknownStart {
-				toDone = append(toDone, seconds(t.atMS-begin))
+			if story.Started < story.Finished { // else it was never worked on
+				c.toDone = append(c.toDone, seconds(story.Finished-story.Started))
 			}
 		}
 	}
-	c := Charts{Days: days, Before: before, ToDone: stageTime("", toDone), Past: p.Past, toDone: toDone}
-	p.chartOlder(&c, start, isDone)
-	for _, stage := range stages[from:to] {
+	c.ToDone = stageTime("", c.toDone)
+	visits := make([][]time.Duration, len(p.stages))
+	p.eachTransition(start, func(v storyVisit) { visits[v.stage] = append(visits[v.stage], seconds(v.to-v.from)) })
+	for _, stage := range course.Stages[course.From:course.To] {
 		var took []time.Duration
 		if i := slices.Index(p.stages, stage.Name); i >= 0 {
 			took = visits[i]

@@ -8,7 +8,7 @@ type FlowQuery struct {
 	Days     int      // the window: so many calendar days of Zone that end today
 	Ahead    int      // how many days the forecast of how many looks ahead
 	Items    int      // how many items the forecast of when is about; 0 for the stories that are open
-	All      bool     // list all finished stories, not only MaxFlowStories, without their ids and names
+	All      bool     // list all finished stories, not only MaxFlowStories, without their names
 	Zone     *time.Location
 }
 
@@ -18,18 +18,6 @@ const (
 	MinFlowAhead, MaxFlowAhead, FlowAhead = 1, 180, 14
 	MinFlowItems, MaxFlowItems            = 1, 1000
 )
-
-// FlowVisit is a visit as the flow needs it.
-type FlowVisit struct {
-	Project string
-	Story   int64  // the story's number in the store
-	StoryID string // of a visit that lasts, else ""
-	Stage   string
-	Next    string // the stage that it left for, "" for none
-	Git     bool   // only git knows when it began
-	From    int64  // Unix milliseconds, 0 if unknown
-	To      int64  // likewise, 0 while the story is there
-}
 
 // FlowReport is how long work took and when it may be finished.
 type FlowReport struct {
@@ -70,10 +58,16 @@ func (r *FlowReport) CameTrue() (n int) {
 const MaxFlowStories = 5000
 
 type FlowStory struct {
-	Number                      int64 // of the story in the store
-	Project, StoryID, StoryName string
-	Started, Finished           time.Time
-	Days                        int
+	NamedStory
+	Project, StoryID  string
+	Started, Finished time.Time
+	Days              int
+}
+
+// NamedStory is what the store has of a story besides its id.
+type NamedStory struct {
+	Number int64 // 0 for none
+	Name   string
 }
 
 type FlowDay struct {

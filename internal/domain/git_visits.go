@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"time"
@@ -34,7 +33,7 @@ const (
 	LatestMoves = 20
 	// MergedVisits is how many of a story's newest visits are read for MergeMoves.
 	MergedVisits = 200
-	// sameMove is how far apart a move in the stream and in git may be to be the same.
+	// sameMove is how much later than the stream's a move in git may be to be the same, whatever came in between.
 	sameMove = time.Hour
 )
 
@@ -63,9 +62,9 @@ func MovesByStory(moves []Move, oldest, now time.Time) map[string][]Move {
 // story that is on no board leaves its last stage as soon as it enters it.
 func (c *VisitCounts) MergeMoves(key StoryKey, stored []Visit, moves []Move) []Visit {
 	live := withoutGit(stored)
-	m := merger{moves: slices.DeleteFunc(slices.Clone(moves), func(m Move) bool {
-		return !c.allow(m.To) || m.From != "" && !c.allow(m.From) || knowsMove(live, m)
-	})}
+	m := merger{moves: untold(live, slices.DeleteFunc(slices.Clone(moves), func(m Move) bool {
+		return !c.allow(m.To) || m.From != "" && !c.allow(m.From)
+	}))}
 	if len(live) == 0 {
 		m.fill(time.Time{}, time.Time{})
 		if last := m.last(); last != nil {
@@ -102,14 +101,29 @@ func joins(v, next Visit) bool {
 	return next.begunByEvent() && v.Next == next.Stage && v.To.Equal(next.From)
 }
 
-func knowsMove(live []Visit, m Move) bool {
+// untold returns the moves in git that the stream does not know. Each of its moves takes one of git into the same
+// stage, the latest: made before it, or up to an hour after it, or later while the stream knows of no other move. One
+// after which the story moved on in git before the stream's move is another one.
+func untold(live []Visit, moves []Move) []Move {
 	for i := 1; i < len(live); i++ {
-		if joins(live[i-1], live[i]) && live[i-1].Stage == m.From && live[i].Stage == m.To &&
-			live[i].From.Sub(m.At).Abs() <= sameMove {
-			return true
+		if !joins(live[i-1], live[i]) {
+			continue
+		}
+		at, next := live[i].From, time.Time{} // the stream's next move
+		if j := slices.IndexFunc(live[i+1:], func(v Visit) bool { return v.begunByEvent() }); j >= 0 {
+			next = live[i+1+j].From
+		}
+		for k, m := range slices.Backward(moves) {
+			isEarly := !m.At.After(at.Add(sameMove))
+			if m.To == live[i].Stage && (isEarly || next.IsZero() || m.At.Before(next)) {
+				moves = slices.Delete(moves, k, k+1)
+				break
+			} else if m.To != live[i].Stage && !m.At.After(at) {
+				break
+			}
 		}
 	}
-	return false
+	return moves
 }
 
 // withoutGit returns a story's visits as they were before git's moves were merged into them.
@@ -218,72 +232,4 @@ func (m *merger) number(key StoryKey) {
 	for i := 1; i < len(m.visits); i++ {
 		m.visits[i].Number = max(m.visits[i].Number, m.visits[i-1].Number+1)
 	}
-}
-
-// WithGit says of events that nobody has caused through the gateway who has committed them, and adds what happened
-// before the project was followed. Both lists are oldest first; at most limit are returned, the newest.
-func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []PastEvent {
-	names := map[string]string{}
-	for _, m := range p.Latest {
-		names[m.StoryID] = ""
-	}
-	for _, stage := range board.Stages {
-		for _, item := range stage.Items {
-			if _, wanted := names[item.StoryID]; wanted {
-				names[item.StoryID] = item.StoryName
-			}
-		}
-	}
-	course := NewCourse(board.Board.Layout, board.Stages)
-	own := make([]*PastEvent, len(events))
-	for i := range events {
-		own[i] = &events[i]
-	}
-	for _, i := range p.credit(own) {
-		if m := p.Latest[i]; m.At.Before(p.Live) {
-			d := EventDetails{StoryID: m.StoryID, StoryName: names[m.StoryID], FromStage: m.From, ToStage: m.To}
-			text, _ := json.Marshal(d) // texts and numbers always encode
-			e := Event{ID: int64(i - len(p.Latest)), Project: board.Project, Record: Record{StageTransition, m.At, text}}
-			events = append(events, PastEvent{e, m.Author, ChannelGit, course.FinishedBy(e)})
-		}
-	}
-	slices.SortStableFunc(events, func(a, b PastEvent) int { return a.At.Compare(b.At) })
-	return events[max(0, len(events)-limit):]
-}
-
-// Credit says of events of any projects, which nobody has caused through the gateway, who has committed them, as far as
-// the newest moves tell; past returns what is known of a project.
-func Credit(events []PastEvent, past func(project string) Past) {
-	own := map[string][]*PastEvent{}
-	for i := range events {
-		e := &events[i]
-		own[e.Project] = append(own[e.Project], e)
-	}
-	for project, list := range own {
-		past(project).credit(list)
-	}
-}
-
-// credit names who has committed events of the project, and returns the indexes of the moves that none of them tells,
-// the newest first.
-func (p Past) credit(events []*PastEvent) (untold []int) {
-	if len(p.Latest) == 0 {
-		return nil
-	}
-	details := Each(events, func(e *PastEvent) EventDetails { return e.Details() })
-	for i, m := range slices.Backward(p.Latest) { // of two that fit, the newer has the event: an older one is not listed
-		at, nearest := -1, sameMove
-		for j, d := range details {
-			if apart := events[j].At.Sub(m.At).Abs(); d.StoryID == m.StoryID && d.ToStage == m.To && apart <= nearest {
-				at, nearest = j, apart
-			}
-		}
-		switch {
-		case at < 0:
-			untold = append(untold, i)
-		case events[at].Via == "":
-			events[at].By, events[at].Via = m.Author, ChannelGit
-		}
-	}
-	return untold
 }

@@ -53,7 +53,7 @@ func (j *journey) merge(moves []domain.Move) {
 		}
 	}
 	j.counts, j.visits = []domain.VisitCounts{counts}, merged
-	j.project = domain.NewProjectVisits(nil, nil, nil).With(merged)
+	j.project = domain.NewProjectVisits(nil, nil).With(merged)
 }
 
 func TestVisitsComeFromTheStreamElseGitElseThePipeline(t *testing.T) {
@@ -72,6 +72,20 @@ func TestVisitsComeFromTheStreamElseGitElseThePipeline(t *testing.T) {
 		{"what came before the stream", func(j *journey) { j.event(5, "move 2_b 3_c"); j.git(past) }, "1_a -900--600, 2_b -600-5, 3_c 5-?"},
 		{"the same move within an hour", func(j *journey) { j.event(5, "move 1_a 2_b"); j.git("-900 1_a; 60 1_a 2_b") }, "1_a -900-5, 2_b 5-?"},
 		{"the same move, committed before the stream tells of it", func(j *journey) { j.event(5, "move 1_a 2_b"); j.git("-900 1_a; -50 1_a 2_b") }, "1_a -900-5, 2_b 5-?"},
+		{"the same move, committed long before it was merged", func(j *journey) { j.event(5, "move 1_a 2_b"); j.git("-900 1_a; -300 1_a 2_b") }, "1_a -900-5, 2_b 5-?"},
+		{"one of the moves into a stage", func(j *journey) {
+			j.event(5, "move 1_a 2_b")
+			j.git("-900 1_a; -800 1_a 2_b; -700 2_b 1_a; 3 1_a 2_b")
+		}, "1_a -900--800, 2_b -800--700, 1_a -700-5, 2_b 5-?"},
+		{"a move that is not committed, into a stage that git knows", func(j *journey) {
+			j.event(5, "move 1_a 2_b")
+			j.git("-900 1_a; -800 1_a 2_b; -700 2_b 1_a")
+		}, "1_a -900--800, 2_b -800--700, 1_a -700-5, 2_b 5-?"},
+		{"an event of what git has told long before", func(j *journey) {
+			j.shows(0, "2_b", -5, false)
+			j.git("-900 1_a; -300 1_a 2_b")
+			j.eventLate(-30, 1, "move 1_a 2_b")
+		}, "1_a -900--30, 2_b -30-?"},
 		{"a late commit", func(j *journey) { j.event(5, "move 1_a 2_b"); j.git("-900 1_a; 400 1_a 2_b") }, "1_a -900-5, 2_b 5-?"},
 		{"one commit for several moves", func(j *journey) {
 			j.event(5, "move 1_a 2_b")

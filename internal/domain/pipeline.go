@@ -106,6 +106,7 @@ type ProjectPipeline struct {
 	Board      BoardPlace
 	Faults     []Fault // the first of them
 	Stages     []Stage
+	Version    [2]uint64        // differs after each change of Stages and their times
 	Summarized *PipelineSummary // of Stages, made once for all readers; may be nil
 	// Limits are how long stories may be in each stage of work, from Summary().From on, before they count as stuck.
 	Limits     []time.Duration

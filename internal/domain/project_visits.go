@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -8,65 +9,139 @@ import (
 	"time"
 )
 
-// ProjectVisits are the visits of a project's stories as far as pages need them: the open ones and the newest
-// transitions. They do not change; With returns others.
+// ProjectVisits are the visits of a project's stories as pages need them. They do not change; With returns others.
 type ProjectVisits struct {
-	Past        Past
-	stages      []string          // at most maxStageNames; transitions have indexes into it
-	open        map[string]*Visit // by story id
-	transitions []transition      // in order
-	older       map[olderTransitions]int
+	Past Past
+	// Whole means that they are all that are stored, and not only the newest.
+	Whole   bool
+	Count   int
+	stages  []string          // at most maxStageNames; visits have indexes into it
+	open    map[string]*Visit // by story id
+	stories []visitedStory    // by id
 }
 
-// TransitionCount counts the transitions of a project between two stages in a time.
-type TransitionCount struct {
-	At          time.Time // its beginning
-	Stage, Next string
-	Count       int
+type visitedStory struct {
+	id     string
+	visits []storyVisit // by number
 }
 
-// NewProjectVisits returns the visits of one project from its open ones, the newest that have ended in the order of
-// their ends, and counts of those before.
-func NewProjectVisits(open []Visit, ended []VisitEnd, older []TransitionCount) *ProjectVisits {
-	p := &ProjectVisits{open: map[string]*Visit{}, transitions: make([]transition, 0, len(ended))}
-	p.apply(open)
-	for _, e := range ended {
-		p.addTransition(e)
-	}
-	for _, o := range older {
-		from, known := p.stage(o.Stage)
-		to, knownToo := p.stage(o.Next)
-		if known && knownToo {
-			p.addOlder(olderTransitions{dayNumber(o.At), from, to}, o.Count)
-		}
-	}
+// storyVisit is a Visit, kept small since there are many, in Unix milliseconds.
+type storyVisit struct {
+	number, from, to int64 // from is 0 if unknown, to while it lasts
+	stage, next      uint8 // next is 0 if the story left the board, else the index of its name plus 1
+	git              bool  // only git knows when it began
+}
+
+// VisitEnd is the end of a visit: what is needed of it once it has ended.
+type VisitEnd struct {
+	StoryID     string
+	Number      int64
+	Stage, Next string // Next is "" when the story left the board
+	From, To    int64  // Unix milliseconds; From is 0 if unknown
+	Git         bool
+}
+
+// NewProjectVisits returns the visits of one project from its open ones and those that have ended, the ones of each
+// story together.
+func NewProjectVisits(open []Visit, ended []VisitEnd) *ProjectVisits {
+	p := &ProjectVisits{open: map[string]*Visit{}}
+	p.apply(open, ended)
 	return p
 }
 
 // With returns the visits after changes, those of a story in the order of their numbers.
 func (p *ProjectVisits) With(changed []Visit) *ProjectVisits {
-	next := &ProjectVisits{
-		Past: p.Past, stages: slices.Clone(p.stages), open: maps.Clone(p.open),
-		transitions: slices.Clone(p.transitions), older: maps.Clone(p.older),
-	}
-	next.apply(changed)
-	return next
+	next := *p
+	next.stages, next.open = slices.Clone(p.stages), maps.Clone(p.open)
+	next.apply(changed, nil)
+	return &next
 }
 
 // apply adds visits, or replaces earlier states of them.
-func (p *ProjectVisits) apply(visits []Visit) {
-	for _, v := range visits {
-		if !v.To.IsZero() {
-			if last := p.open[v.StoryID]; last != nil && last.Number <= v.Number {
-				delete(p.open, v.StoryID)
-			}
-			p.changeTransition(endOf(&v))
-			continue
+func (p *ProjectVisits) apply(visits []Visit, ended []VisitEnd) {
+	touched := map[string][]storyVisit{}
+	put := func(e VisitEnd) {
+		stage, known := p.stage(e.Stage)
+		v := storyVisit{number: e.Number, from: e.From, to: e.To, stage: stage, git: e.Git}
+		if e.Next != "" {
+			next, knownToo := p.stage(e.Next)
+			v.next, known = next+1, known && knownToo
 		}
-		p.stage(v.Stage)
-		open := v // v itself would be allocated for ended ones, too
-		p.open[v.StoryID] = &open
+		if !known {
+			return
+		}
+		own, isTouched := touched[e.StoryID]
+		if !isTouched {
+			own = slices.Clone(p.visitsOf(e.StoryID))
+		}
+		at, replaces := slices.BinarySearchFunc(own, v.number, func(v storyVisit, number int64) int {
+			return cmp.Compare(v.number, number)
+		})
+		if replaces {
+			own[at] = v
+		} else {
+			own = slices.Insert(own, at, v)
+			p.Count++
+		}
+		touched[e.StoryID] = own
 	}
+	for _, e := range ended {
+		put(e)
+	}
+	for i := range visits {
+		v := &visits[i]
+		put(VisitEnd{v.StoryID, v.Number, v.Stage, v.Next, milli(v.From), milli(v.To), v.Source == FromGit})
+		if v.To.IsZero() {
+			open := *v
+			p.open[v.StoryID] = &open
+		} else if last := p.open[v.StoryID]; last != nil && last.Number <= v.Number {
+			delete(p.open, v.StoryID)
+		}
+	}
+	merged := make([]visitedStory, 0, len(p.stories)+len(touched))
+	for _, story := range p.stories {
+		if _, replaced := touched[story.id]; !replaced {
+			merged = append(merged, story)
+		}
+	}
+	kept := len(merged)
+	for id, own := range touched {
+		merged = append(merged, visitedStory{id, own})
+	}
+	byID := func(a, b visitedStory) int { return strings.Compare(a.id, b.id) }
+	slices.SortFunc(merged[kept:], byID)
+	p.stories = mergeSorted(merged[:kept:kept], merged[kept:], byID)
+}
+
+// visitsOf returns the visits of a story.
+func (p *ProjectVisits) visitsOf(id string) []storyVisit {
+	at, found := slices.BinarySearchFunc(p.stories, id, func(s visitedStory, id string) int {
+		return strings.Compare(s.id, id)
+	})
+	if !found {
+		return nil
+	}
+	return p.stories[at].visits
+}
+
+// mergeSorted returns the elements of two sorted lists, sorted.
+func mergeSorted[T any](a, b []T, compare func(T, T) int) []T {
+	merged := make([]T, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if compare(a[0], b[0]) <= 0 {
+			merged, a = append(merged, a[0]), a[1:]
+		} else {
+			merged, b = append(merged, b[0]), b[1:]
+		}
+	}
+	return append(append(merged, a...), b...)
+}
+
+func milli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
 }
 
 // stage returns the index of a stage, false if there are too many.
@@ -155,23 +230,68 @@ const (
 	StuckByDefault = 24 * time.Hour
 	stuckAtLeast   = 4 * time.Hour
 	stuckNeeds     = 10 // how many stories must have left it to compute one
+	// stuckMemory is how long visits count for what is usual in a stage.
+	stuckMemory = 90 * 24 * time.Hour
 )
 
-// StuckLimit returns how long a story may be in a stage before it needs attention: the 85th percentile, by nearest
-// rank, of the stories that left it in the last 90 days.
-func (p *ProjectVisits) StuckLimit(stage string, now time.Time) time.Duration {
-	index := slices.Index(p.stages, stage)
-	oldest := now.Add(-TransitionMemory).UnixMilli()
-	var took []int64
-	for _, t := range p.transitions {
-		if int(t.from) == index && t.visitedMS >= 0 && t.atMS >= oldest {
-			took = append(took, t.visitedMS)
+// StuckLimits returns how long a story may be in each of these stages before it needs attention: the 85th percentile,
+// by nearest rank, of the stories that left it in the last 90 days.
+func (p *ProjectVisits) StuckLimits(stages []Stage, now time.Time) []time.Duration {
+	took := make([][]int64, len(p.stages))
+	p.eachTransition(now.Add(-stuckMemory), func(v storyVisit) {
+		took[v.stage] = append(took[v.stage], v.to-v.from)
+	})
+	limits := make([]time.Duration, len(stages))
+	for i := range stages {
+		limits[i] = StuckByDefault
+		at := slices.Index(p.stages, stages[i].Name)
+		if at < 0 || len(took[at]) < stuckNeeds {
+			continue
+		}
+		slices.Sort(took[at])
+		rank := int(math.Ceil(0.85 * float64(len(took[at]))))
+		limits[i] = max(stuckAtLeast, time.Duration(took[at][rank-1])*time.Millisecond)
+	}
+	return limits
+}
+
+// eachTransition calls do with the visits that have ended since a time by a move to another stage, if it is known when
+// they began.
+func (p *ProjectVisits) eachTransition(since time.Time, do func(storyVisit)) {
+	oldest := since.UnixMilli()
+	for _, story := range p.stories {
+		for _, v := range story.visits {
+			if v.next > 0 && v.from > 0 && v.to >= oldest {
+				do(v)
+			}
 		}
 	}
-	if len(took) < stuckNeeds {
-		return StuckByDefault
+}
+
+// LastMove returns when a story last went from one stage to another, zero if no move is known.
+func (p *ProjectVisits) LastMove() (at time.Time) {
+	var last int64
+	for _, story := range p.stories {
+		for _, v := range story.visits {
+			if v.next > 0 {
+				last = max(last, v.to)
+			}
+		}
 	}
-	slices.Sort(took)
-	rank := int(math.Ceil(0.85 * float64(len(took))))
-	return max(stuckAtLeast, time.Duration(took[rank-1])*time.Millisecond)
+	if last > 0 {
+		at = time.UnixMilli(last)
+	}
+	return at
+}
+
+// Board returns the stages that the visits tell of, with what is in them.
+func (p *ProjectVisits) Board() []Stage {
+	stages := VisitedStages(p.stages)
+	for _, id := range slices.Sorted(maps.Keys(p.open)) {
+		i := slices.IndexFunc(stages, func(s Stage) bool { return s.Name == p.open[id].Stage })
+		if i >= 0 {
+			stages[i].Items = append(stages[i].Items, Item{StoryID: id})
+		}
+	}
+	return stages
 }

@@ -64,8 +64,7 @@ func (s *storyVisits) move(from, to string, at time.Time) {
 		return
 	}
 	open := s.open()
-	if open != nil && open.Stage == to &&
-		(open.Source == FromBoard || open.Source == FromGit && open.From.Sub(at) >= -sameMove) {
+	if open != nil && open.Stage == to && open.Source != FromEvent {
 		s.confirm(from, at)
 		return
 	}

@@ -11,7 +11,7 @@ import (
 // charts returns the finished stories of the last day and the median of 2_b in minutes, as charts have them at minute
 // 100.
 func (j *journey) charts() (finished int, median time.Duration) {
-	c := j.project.Charts([]domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_c"}}, minute(100))
+	c := j.project.Charts(domain.NewCourse("", []domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_c"}}), minute(100))
 	return c.Days[domain.ChartDays-1].Finished, c.Stages[0].Median
 }
 
@@ -28,7 +28,7 @@ func TestAMoveCountsOnceWhoeverTellsOfItFirst(t *testing.T) {
 			j.eventLate(31, 36, "move 2_b 3_c")
 		},
 		"the pipeline alone": func(j *journey) { j.event(1, "move 1_a 2_b"); j.shows(32, "3_c", 31, false) },
-		"the pipeline, and it went back meanwhile": func(j *journey) {
+		"it went back meanwhile": func(j *journey) {
 			j.event(1, "move 1_a 2_b")
 			j.shows(50, "1_a", 49, false)
 			j.eventLate(31, 51, "move 2_b 3_c")
@@ -37,7 +37,11 @@ func TestAMoveCountsOnceWhoeverTellsOfItFirst(t *testing.T) {
 	} {
 		j := newJourney(t)
 		do(j)
-		if finished, median := j.charts(); finished != 1 || median != 30*time.Minute {
+		want := 1
+		if name == "it went back meanwhile" { // it is open again
+			want = 0
+		}
+		if finished, median := j.charts(); finished != want || median != 30*time.Minute {
 			t.Errorf("%s: %d finished, %v in 2_b", name, finished, median)
 		}
 	}
@@ -49,7 +53,7 @@ func TestFinishedStoriesAreCountedHoweverManyThereAre(t *testing.T) {
 	for i := range 12_000 {
 		transitions = append(transitions, fmt.Sprint(i, " 4_merge 5_done"), now.Add(-time.Duration(12_000-i)*3*time.Minute)) // in 25 days
 	}
-	c := visitsOf(t, transitions...).Charts(stages(usual), now)
+	c := visitsOf(t, transitions...).Charts(domain.NewCourse("", stages(usual)), now)
 	total := c.Before
 	for _, day := range c.Days {
 		total += day.Finished

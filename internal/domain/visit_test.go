@@ -21,7 +21,7 @@ type journey struct {
 }
 
 func newJourney(t testing.TB) *journey {
-	return &journey{t: t, project: domain.NewProjectVisits(nil, nil, nil)}
+	return &journey{t: t, project: domain.NewProjectVisits(nil, nil)}
 }
 
 // apply stores what a book of the newest visits makes of something.
@@ -178,7 +178,7 @@ func TestStuckIsLongerThan85Of100(t *testing.T) {
 				StoryID: fmt.Sprint(i), Stage: "2_b", Next: "3_c", From: to.Add(-time.Duration(n) * time.Hour), To: to,
 			})
 		}
-		return domain.NewProjectVisits(nil, nil, nil).With(visits)
+		return domain.NewProjectVisits(nil, nil).With(visits)
 	}
 	var twenty []int
 	for n := range 20 {
@@ -194,12 +194,12 @@ func TestStuckIsLongerThan85Of100(t *testing.T) {
 		"twenty":               {passed(twenty...), 17 * time.Hour},
 		"never under 4 hours":  {passed(1, 1, 1, 1, 1, 1, 1, 1, 1, 1), 4 * time.Hour},
 	} {
-		if got := test.visits.StuckLimit("2_b", now); got != test.want {
+		if got := test.visits.StuckLimits([]domain.Stage{{Name: "2_b"}}, now)[0]; got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 	old := passed(twenty...)
-	if got := old.StuckLimit("2_b", now.Add(91*24*time.Hour)); got != 24*time.Hour {
+	if got := old.StuckLimits([]domain.Stage{{Name: "2_b"}}, now.Add(91*24*time.Hour))[0]; got != 24*time.Hour {
 		t.Errorf("after 91 days: %v", got)
 	}
 }

@@ -119,12 +119,12 @@ type slowStore struct {
 	err atomic.Pointer[error]
 }
 
-func (s *slowStore) ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error) {
+func (s *slowStore) ProjectVisits(ctx context.Context, projects []string, newest int) (map[string]*domain.ProjectVisits, error) {
 	<-s.may
 	if err := s.err.Load(); err != nil {
 		return nil, *err
 	}
-	return s.observedStore.ProjectVisits(ctx, projects, now)
+	return s.observedStore.ProjectVisits(ctx, projects, newest)
 }
 
 func TestChartsKeepNobodyWaiting(t *testing.T) {
@@ -260,10 +260,10 @@ type visitReads struct {
 	reads, projects atomic.Int64
 }
 
-func (s *visitReads) ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error) {
+func (s *visitReads) ProjectVisits(ctx context.Context, projects []string, newest int) (map[string]*domain.ProjectVisits, error) {
 	s.reads.Add(1)
 	s.projects.Add(int64(len(projects)))
-	return s.Store.ProjectVisits(ctx, projects, now)
+	return s.Store.ProjectVisits(ctx, projects, newest)
 }
 
 // TestVisitsOfManyProjectsAreReadTogether: and each once, whoever asks.
@@ -289,7 +289,7 @@ func TestVisitsOfManyProjectsAreReadTogether(t *testing.T) {
 	s := streamOver(t, o)
 	for i := range 3 {
 		waittest.Until(t, "all are read", func() bool {
-			if err := s.Visits.Load(t.Context(), names...); err != nil {
+			if err := s.Visits.Load(t.Context(), time.Second, names...); err != nil {
 				t.Fatal(err)
 			}
 			return o.projects.Load() == projects

@@ -43,16 +43,15 @@ func derive(
 	now := clock.Now()
 	next := &derived{answer: answer, version: version, stages: answer.Stages}
 	next.text = sync.OnceValue(func() json.RawMessage { return wire.WithTimes(answer.Raw, next.stages) })
-	limit := func(string) time.Duration { return domain.StuckByDefault }
 	known := visits != nil
 	switch {
 	case known:
 		next.stages = visits.Times(answer.Stages)
-		limit = func(stage string) time.Duration { return visits.StuckLimit(stage, now) }
+		next.course = domain.NewCourse(answer.Board.Layout, next.stages)
 		if last.drawsSame(next, now) {
 			next.charts = last.charts
 		} else if len(next.stages) > 0 {
-			next.charts = visits.Charts(next.stages, now)
+			next.charts = visits.Charts(next.course, now)
 		}
 	case last.answer == answer:
 		next.stages, next.text, next.charts = last.stages, last.text, last.charts
@@ -63,11 +62,9 @@ func derive(
 	next.summary = domain.Summarize(next.stages)
 	if known {
 		next.summary.Moved = visits.LastMove()
+		next.limits = visits.StuckLimits(next.stages[next.summary.From:next.summary.To], now)
 	} else {
-		next.summary.Moved = last.summary.Moved
-	}
-	for _, stage := range next.stages[next.summary.From:next.summary.To] {
-		next.limits = append(next.limits, limit(stage.Name))
+		next.summary.Moved = last.summary.Moved // and limits are the usual ones
 	}
 	shown := domain.ProjectPipeline{
 		Project: project, Stages: next.stages, Summarized: &next.summary, Limits: next.limits,

@@ -49,12 +49,12 @@ func LoseStore(s *Service) { s.Events.reached.record(0, context.DeadlineExceeded
 func Charts(ctx context.Context, s *Service, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
 	charts := make([]domain.Charts, len(pipelines))
 	for i, p := range pipelines {
-		visits, err := s.Visits.Project(ctx, p.Project)
+		visits, _, err := s.Visits.Project(ctx, p.Project)
 		if err != nil {
 			return charts, err
 		}
 		if len(p.Stages) > 0 {
-			charts[i] = visits.Charts(p.Stages, clock.Now())
+			charts[i] = visits.Charts(domain.NewCourse("", p.Stages), clock.Now())
 		}
 	}
 	return charts, nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,9 +17,8 @@ import (
 )
 
 type flowStore interface {
-	FlowVisits(ctx context.Context, project string, yield func(domain.FlowVisit)) error
-	// FlowStories returns the ids and names of stories by their numbers.
-	FlowStories(ctx context.Context, numbers []int64) (map[int64]domain.StoryRef, error)
+	StoryNames(ctx context.Context, stories []domain.StoryKey) (map[domain.StoryKey]domain.NamedStory, error)
+	StoryOf(ctx context.Context, number int64) (domain.StoryKey, error)
 }
 
 // Flow tells how long work takes, how much is finished, and when it may be finished, from the visits of stories.
@@ -29,14 +27,19 @@ type Flow struct {
 	visits    *Visits
 	pipelines *Pipelines
 
-	reads, makes singleflight.Group // of projects' visits, and of reports
+	makes singleflight.Group // of reports
 
 	counting sync.Mutex     // held while a report is computed
 	promises map[uint64]int // forecasts for flow.Grade, by the hash of their samples
 
-	mu       sync.Mutex // never held while waiting for the store
-	projects map[string]*flowProject
-	reports  map[string]madeReport
+	mu      sync.Mutex // never held while waiting for the store
+	reports map[string]madeReport
+}
+
+// madeReport is the last report for a query, and the versions of what it was made of.
+type madeReport struct {
+	report *domain.FlowReport
+	of     string
 }
 
 const (
@@ -45,103 +48,134 @@ const (
 	maxReports, maxRows, maxPromises = 32, 50_000, 20_000
 	// warmProjects is up to how many projects are read before anybody asks.
 	warmProjects = 500
-	// fewProjects is up to how many projects are read one by one instead of all at once.
-	fewProjects = 20
+	// flowPatience is how long a report waits for visits; until they are read it tells what is known.
+	flowPatience = 300 * time.Millisecond
 )
 
 func newFlow(store flowStore, visits *Visits, pipelines *Pipelines) *Flow {
 	return &Flow{
-		store: store, visits: visits, pipelines: pipelines, projects: map[string]*flowProject{},
-		reports: map[string]madeReport{}, promises: map[uint64]int{},
+		store: store, visits: visits, pipelines: pipelines, reports: map[string]madeReport{}, promises: map[uint64]int{},
 	}
 }
 
 // Run makes the usual report once, so that the first look does not wait for visits and forecasts of days before today.
-// It reads one project at a time, so that everything else gets on meanwhile.
 func (f *Flow) Run(ctx context.Context) error {
 	registry := f.pipelines.projects.Registry()
 	if len(registry.Projects) > warmProjects || !supervise.Sleep(ctx, time.Second) { // most boards are known by then
 		return nil
-	}
-	for _, p := range registry.Projects {
-		if _, err := f.known(ctx, []string{p.Name}); err != nil {
-			return supervise.UnlessEnded(ctx, unlessLost(err))
-		}
 	}
 	_, err := f.Report(ctx, domain.FlowQuery{Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: time.UTC})
 	return supervise.UnlessEnded(ctx, unlessLost(err))
 }
 
 // Report returns the report for a query, which is shared and must not be changed. The query's values must be in their
-// ranges. It returns NotFound for an unknown project, and Unavailable while the store cannot be reached.
+// ranges. Of visits that are still being read it tells the newest, or nothing. It returns NotFound for an unknown
+// project, and Unavailable while the store cannot be reached.
 func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowReport, error) {
 	boards, err := f.boards(ctx, q.Projects)
 	if err != nil {
 		return nil, err
 	}
 	now := clock.Now().In(q.Zone)
-	var key, of strings.Builder
-	fmt.Fprintf(&key, "%d %d %d %t %s %d", q.Days, q.Ahead, q.Items, q.All, q.Zone, flow.Day(now))
-	projects, made := make([]flowBoard, len(boards)), make([]*domain.PipelineSummary, len(boards))
 	names := make([]string, len(boards))
 	for i := range boards {
 		names[i] = boards[i].Project
 	}
-	known, err := f.known(ctx, names)
-	if err != nil {
+	if err := f.visits.LoadWhole(ctx, flowPatience, names...); err != nil {
 		return nil, err
 	}
+	query := fmt.Sprint(q.Days, q.Ahead, q.Items, q.All, q.Zone, flow.Day(now), names)
+	visits, of := make([]*domain.ProjectVisits, len(boards)), make([]any, 0, 2*len(boards))
 	for i := range boards {
-		p := &boards[i]
-		projects[i], made[i] = newFlowBoard(p, known[i]), p.Summarized
-		// What is derived from a board is replaced when that changes.
-		fmt.Fprintf(&key, " %s", p.Project)
-		fmt.Fprintf(&of, " %d %p", known[i].version, p.Summarized)
+		var version uint64
+		visits[i], version = f.visits.now(names[i])
+		of = append(of, version, boards[i].Version)
 	}
+	made := fmt.Sprint(of...)
 	f.mu.Lock()
-	kept, found := f.reports[key.String()]
+	kept, found := f.reports[query]
 	f.mu.Unlock()
-	if found && kept.of == of.String() {
+	if found && kept.of == made {
 		return kept.report, nil
 	}
-	return shared(ctx, &f.makes, key.String()+of.String(), func(ctx context.Context) (*domain.FlowReport, error) {
-		report, err := f.count(ctx, q, now, projects)
-		if err != nil || q.All { // that may be large, and is asked for once
-			return report, err
+	return shared(ctx, &f.makes, query+made, func(ctx context.Context) (*domain.FlowReport, error) {
+		report, err := f.count(ctx, q, now, boards, visits)
+		if err == nil && !q.All { // that may be large, and is asked for once
+			f.keep(query, names, madeReport{report, made})
 		}
-		f.keep(key.String(), names, madeReport{report, of.String(), made})
-		return report, nil
+		return report, err
 	})
 }
 
 func (f *Flow) count(
-	ctx context.Context, q domain.FlowQuery, now time.Time, projects []flowBoard,
+	ctx context.Context, q domain.FlowQuery, now time.Time, boards []domain.ProjectPipeline,
+	visits []*domain.ProjectVisits,
 ) (*domain.FlowReport, error) {
 	f.counting.Lock()
 	c := newFlowCount(q, now)
-	for _, p := range projects {
-		c.add(p)
+	for i := range boards {
+		c.add(&boards[i], visits[i])
 	}
 	report := c.report(f.promise)
 	f.counting.Unlock()
 	if q.All {
 		return report, nil
 	}
-	return report, f.name(ctx, report.Stories)
+	return report, f.name(ctx, report.Stories, report.Ageing)
 }
 
-// Named returns finished stories of a report about all, which come without ids and names, with these.
+// keep keeps a report of projects in the place of the last one for its query.
+func (f *Flow) keep(query string, projects []string, made madeReport) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.reports, query)
+	for _, name := range projects {
+		if _, exists := f.pipelines.projects.Registry().Index(name); !exists {
+			return
+		}
+	}
+	rows := made.rows()
+	for _, kept := range f.reports {
+		rows += kept.rows()
+	}
+	if len(f.reports) >= maxReports || rows > maxRows {
+		clear(f.reports)
+	}
+	f.reports[query] = made
+}
+
+func (m madeReport) rows() int { return len(m.report.Stories) + len(m.report.Ageing) }
+
+// forget drops what may be of removed projects.
+func (f *Flow) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.reports)
+}
+
+// Named returns finished stories of a report about all, which come without names, with these.
 func (f *Flow) Named(ctx context.Context, some []domain.FlowStory) ([]domain.FlowStory, error) {
 	named := slices.Clone(some)
-	return named, f.name(ctx, named)
+	return named, f.name(ctx, named, nil)
 }
 
-func (f *Flow) Story(ctx context.Context, number int64) (domain.StoryRef, error) {
-	refs, err := f.store.FlowStories(ctx, []int64{number})
-	if _, found := refs[number]; err == nil && !found {
-		err = domain.Errorf(domain.NotFound, "There is no such story.")
+// name fills in the names of finished stories, and the numbers of these and of ageing ones.
+func (f *Flow) name(ctx context.Context, stories []domain.FlowStory, ageing []domain.FlowAge) error {
+	keyOf := func(s domain.FlowStory) domain.StoryKey { return domain.StoryKey{Project: s.Project, ID: s.StoryID} }
+	ageOf := func(a domain.FlowAge) domain.StoryKey { return domain.StoryKey{Project: a.Project, ID: a.Item.StoryID} }
+	known, err := f.store.StoryNames(ctx, append(domain.Each(stories, keyOf), domain.Each(ageing, ageOf)...))
+	for i, s := range stories {
+		stories[i].NamedStory = known[keyOf(s)]
 	}
-	return refs[number], err
+	for i, a := range ageing {
+		ageing[i].Number = known[ageOf(a)].Number
+	}
+	return err
+}
+
+func (f *Flow) Story(ctx context.Context, number int64) (domain.StoryKey, error) {
+	key, err := f.store.StoryOf(ctx, number)
+	return key, notFound(err, "There is no such story.")
 }
 
 // boards returns the boards of projects in the registry's order, each once; of all without names. For one project it
@@ -181,20 +215,6 @@ func (f *Flow) promise(sample []int, make func() int) int {
 		f.promises[key] = promised
 	}
 	return promised
-}
-
-// name fills in the ids and names of finished stories.
-func (f *Flow) name(ctx context.Context, stories []domain.FlowStory) error {
-	numbers := make([]int64, len(stories))
-	for i := range stories {
-		numbers[i] = stories[i].Number
-	}
-	refs, err := f.store.FlowStories(ctx, numbers)
-	for i := range stories {
-		ref := refs[numbers[i]]
-		stories[i].StoryID, stories[i].StoryName = ref.ID, ref.Name
-	}
-	return err
 }
 
 // Sentence says the flow of projects, or of all without names, on the days of a zone in a sentence.

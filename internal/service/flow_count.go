@@ -61,97 +61,95 @@ func (c *flowCount) day(ms int64) int {
 // windowStart is the index of the window's first day.
 func (c *flowCount) windowStart() int { return len(c.past) - c.query.Days }
 
-func (c *flowCount) add(p flowBoard) {
-	if len(p.Stages) == 0 {
+// add adds a board with the visits of its stories. Where no board is known, since its server has only events or has not
+// answered yet, the visits tell of one.
+func (c *flowCount) add(p *domain.ProjectPipeline, visits *domain.ProjectVisits) {
+	stages := p.Stages
+	if len(stages) == 0 {
+		stages = visits.Board()
+	}
+	if len(stages) == 0 {
 		return
 	}
-	places := newFlowPlaces(p)
-	for i := places.From; i < places.To; i++ {
-		at := slices.Index(c.work, p.Stages[i].Name)
-		if at < 0 {
-			at, c.work = len(c.work), append(c.work, p.Stages[i].Name)
-			c.titles = append(c.titles, p.Stages[i].Title())
+	course := domain.NewCourse(p.Board.Layout, stages)
+	columns, started := make([]int, len(stages)), map[string]int64{} // of those in work
+	for i := course.From; i < course.To; i++ {
+		if columns[i] = slices.Index(c.work, stages[i].Name); columns[i] < 0 {
+			columns[i], c.work = len(c.work), append(c.work, stages[i].Name)
+			c.titles = append(c.titles, stages[i].Title())
 		}
-		places.columns = append(places.columns, at)
-	}
-	started := map[int64]int64{} // those in work
-	for _, stage := range p.Stages[places.From:places.To] {
-		for i := range stage.Items {
-			started[p.known.open[stage.Items[i].StoryID]] = 0
+		for j := range stages[i].Items {
+			started[stages[i].Items[j].StoryID] = 0
 		}
 	}
-	for rest := p.known.visits; len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].story == rest[0].story {
-			n++
+	for story := range visits.Follow(course, 0) {
+		c.addStory(p.Project, story)
+		c.reach(story, columns)
+		for _, stay := range story.Stays {
+			c.stay(stageCount{stay.Stage, course.IsWork(stay.At)}, stay)
 		}
-		story := places.follow(rest[:n])
-		c.addStory(p.Project, rest[0].story, story)
-		c.reach(story)
-		for _, v := range rest[:n] {
-			if place := places.of[v.stage]; place >= 0 {
-				c.stay(stageCount{p.known.names[v.stage], places.IsWork(place)}, v)
-			}
+		if _, inWork := started[story.StoryID]; inWork {
+			started[story.StoryID] = story.Started
 		}
-		if _, inWork := started[rest[0].story]; inWork {
-			started[rest[0].story] = story.started
-		}
-		rest = rest[n:]
 	}
-	c.addOpen(p, places, started)
+	c.addOpen(p.Project, course, started)
 }
 
-func (c *flowCount) addStory(project string, number int64, s storyFlow) {
-	if s.firstMove > 0 && (c.since == 0 || s.firstMove < c.since) {
-		c.since = s.firstMove
+func (c *flowCount) addStory(project string, s *domain.StoryFlow) {
+	if s.FirstMove > 0 && (c.since == 0 || s.FirstMove < c.since) {
+		c.since = s.FirstMove
 	}
-	at := c.day(s.finished)
+	at := c.day(s.Finished)
 	if c.counts(s) {
-		c.arrived[max(c.day(s.arrived), c.windowStart())]++
+		c.arrived[max(c.day(s.Arrived), c.windowStart())]++
 	}
-	if s.finished == 0 || at < 0 {
+	if s.Finished == 0 || at < 0 {
 		return
 	}
 	c.past[at]++
 	if at >= c.windowStart() {
 		c.finished = append(c.finished, domain.FlowStory{
-			Number: number, Project: project, Started: time.UnixMilli(s.started), Finished: time.UnixMilli(s.finished),
-			Days: c.days(s.started, at),
+			Project: project, StoryID: s.StoryID, Started: time.UnixMilli(s.Started),
+			Finished: time.UnixMilli(s.Finished), Days: c.days(s.Started, at),
 		})
 	}
 }
 
 // reach counts how far a story came by the ends of the days of the window, until it was finished.
-func (c *flowCount) reach(s storyFlow) {
+func (c *flowCount) reach(s *domain.StoryFlow, columns []int) {
 	if !c.counts(s) {
 		return
 	}
 	before := -1
-	for _, r := range s.reached {
-		if s.finished > 0 && r.at > s.finished {
+	for _, r := range s.Reached {
+		column := columns[r.Stage]
+		if s.Finished > 0 && r.MS > s.Finished {
 			break
 		}
-		day := max(0, c.day(r.at)-c.windowStart())
+		if before >= 0 && column <= before { // boards that are added up have their stages in other orders
+			continue
+		}
+		day := max(0, c.day(r.MS)-c.windowStart())
 		if before >= 0 {
 			c.reached[day][before]--
 		}
-		c.reached[day][r.column]++
-		before = r.column
+		c.reached[day][column]++
+		before = column
 	}
-	if s.finished > 0 && before >= 0 {
-		c.reached[c.day(s.finished)-c.windowStart()][before]--
+	if s.Finished > 0 && before >= 0 {
+		c.reached[c.day(s.Finished)-c.windowStart()][before]--
 	}
 }
 
 // counts reports whether a story came into work, or was in work, or was finished within the window.
-func (c *flowCount) counts(s storyFlow) bool {
+func (c *flowCount) counts(s *domain.StoryFlow) bool {
 	switch start := c.windowStart(); {
-	case s.arrived == 0:
+	case s.Arrived == 0:
 		return false
-	case s.finished > 0:
-		return c.day(s.finished) >= start
+	case s.Finished > 0:
+		return c.day(s.Finished) >= start
 	default:
-		return s.working || c.day(s.arrived) >= start
+		return s.Working || c.day(s.Arrived) >= start
 	}
 }
 
@@ -161,16 +159,16 @@ func (c *flowCount) days(start int64, to int) int {
 }
 
 // stay counts a visit at the ends of the days of the window on which it lasted.
-func (c *flowCount) stay(stage stageCount, v flowVisit) {
-	from, to := max(0, c.day(v.from)-c.windowStart()), c.query.Days
+func (c *flowCount) stay(stage stageCount, v domain.Stay) {
+	from, to := max(0, c.day(v.From)-c.windowStart()), c.query.Days
 	switch {
-	case v.from == 0 && v.to > 0: // nobody knows since when it was there
+	case v.From == 0 && v.To > 0: // nobody knows since when it was there
 		return
-	case v.from == 0:
+	case v.From == 0:
 		from = c.query.Days - 1
 	}
-	if v.to > 0 {
-		to = min(to, c.day(v.to)-c.windowStart())
+	if v.To > 0 {
+		to = min(to, c.day(v.To)-c.windowStart())
 	}
 	if from < to {
 		c.stages[from][stage]++
@@ -179,23 +177,22 @@ func (c *flowCount) stay(stage stageCount, v flowVisit) {
 }
 
 // addOpen adds what is on the board before the done stage; started is when what is in work was started.
-func (c *flowCount) addOpen(p flowBoard, places flowPlaces, started map[int64]int64) {
-	for i := range p.Stages {
-		stage := &p.Stages[i]
-		if i < places.Done {
+func (c *flowCount) addOpen(project string, course domain.Course, started map[string]int64) {
+	for i := range course.Stages {
+		stage := &course.Stages[i]
+		if i < course.Done {
 			c.items += len(stage.Items)
 		}
-		if !places.IsWork(i) {
+		if !course.IsWork(i) {
 			continue
 		}
 		for at := range stage.Items {
 			item := &stage.Items[at]
-			number := p.known.open[item.StoryID]
-			start := started[number]
+			start := started[item.StoryID]
 			if start == 0 && !item.Since.IsZero() {
 				start = item.Since.UnixMilli()
 			}
-			age := domain.FlowAge{Number: number, Project: p.Project, Stage: stage, Item: item}
+			age := domain.FlowAge{Project: project, Stage: stage, Item: item}
 			if start > 0 {
 				age.Start, age.Days = time.UnixMilli(start), c.days(start, len(c.past)-1)
 			}

@@ -17,7 +17,7 @@ func (c *flowCount) report(promise func(sample []int, make func() int) int) *dom
 		r.Since = time.UnixMilli(c.since).In(c.query.Zone)
 	}
 	slices.SortFunc(c.finished, func(a, b domain.FlowStory) int {
-		return cmp.Or(b.Finished.Compare(a.Finished), cmp.Compare(b.Number, a.Number))
+		return cmp.Or(b.Finished.Compare(a.Finished), cmp.Compare(a.StoryID, b.StoryID))
 	})
 	var took []int
 	for i, s := range c.finished {

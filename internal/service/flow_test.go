@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,7 +41,8 @@ func newFlowSite(t testing.TB, store service.Store, stages ...string) *flowSite 
 }
 
 func (s *flowSite) Pipeline(context.Context, domain.Project, *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
-	return &domain.PipelineAnswer{Raw: []byte("[]"), Stages: s.stages, Board: domain.BoardPlace{Layout: s.layout}}, nil
+	digest := uint64(len(fmt.Sprint(s.stages))) // stories are only added
+	return &domain.PipelineAnswer{Digest: digest, Raw: []byte("[]"), Stages: s.stages, Board: domain.BoardPlace{Layout: s.layout}}, nil
 }
 
 // moves records that a story went through stages, each at a time so many days ago.
@@ -217,24 +217,42 @@ func TestTheArchiveOfOpenSpecFinishesWhatIsNotFinished(t *testing.T) {
 	}
 }
 
-// slowFlow is a store that does not answer about the visits of the project slow.
-type slowFlow struct {
-	service.Store
-	asked, let chan struct{}
-}
-
-func (s slowFlow) FlowVisits(ctx context.Context, project string, yield func(domain.FlowVisit)) error {
-	if project == "slow" {
-		s.asked <- struct{}{}
-		<-s.let
+// TestFinishedIsTheSameEverywhere: a story that goes past the done stage is not finished, one that came back is open.
+func TestFinishedIsTheSameEverywhere(t *testing.T) {
+	s := newFlowSite(t, openStore(t, storetest.Dir(t)), "1_backlog", "2_current", "3_merged", "5_live", "6_attic")
+	s.moves("done", "1_backlog", 2, "2_current", 1, "5_live", 0, "6_attic")
+	s.moves("past it", "1_backlog", 2, "2_current", 1, "6_attic")
+	s.moves("back", "1_backlog", 2, "2_current", 1, "5_live", 0, "2_current")
+	if r := s.report(30); len(r.Stories) != 1 || r.Stories[0].StoryID != "done" {
+		t.Errorf("flow has %+v", r.Stories)
 	}
-	return s.Store.FlowVisits(ctx, project, yield)
+	boards, finished := s.Pipelines.Boards(t.Context(), 0), 0
+	for _, day := range boards.Together.Days {
+		finished += day.Finished
+	}
+	if finished != 1 || boards.Together.ToDone.Visits != 1 {
+		t.Errorf("charts have %d, %+v", finished, boards.Together.ToDone)
+	}
+	page, err := s.Events.Page(t.Context(), domain.EventQuery{Type: domain.StageTransition, Finished: true, Limit: 100})
+	if err != nil || len(page.Events) != 2 { // that of the story that came back, too
+		t.Errorf("%d events, %v", len(page.Events), err)
+	}
+	all, err := s.Events.Page(t.Context(), domain.EventQuery{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := s.Events.Caused(t.Context(), all.Events)
+	for _, e := range told {
+		if d := e.Details(); e.Finished != (d.ToStage == "5_live") {
+			t.Errorf("%s → %s: %t, %v", d.FromStage, d.ToStage, e.Finished, err)
+		}
+	}
 }
 
 // brokenFlow is a store with a fault in what it reads for Flow.
 type brokenFlow struct{ service.Store }
 
-func (brokenFlow) FlowVisits(context.Context, string, func(domain.FlowVisit)) error {
+func (brokenFlow) StoryNames(context.Context, []domain.StoryKey) (map[domain.StoryKey]domain.NamedStory, error) {
 	panic("no such luck")
 }
 
@@ -246,32 +264,46 @@ func TestAPanicInASharedReadIsAnError(t *testing.T) {
 	}
 }
 
-// TestASlowReadHoldsUpNoOtherReport, and who asks for it may go away.
-func TestASlowReadHoldsUpNoOtherReport(t *testing.T) {
-	store := slowFlow{openStore(t, storetest.Dir(t)), make(chan struct{}, 9), make(chan struct{})}
-	s := newFlowSite(t, store, "1_backlog", "2_current", "5_done")
-	if _, err := s.Projects.Add(t.Context(), "slow", "http://127.0.0.1:1", nil); err != nil {
+// slowWhole is a store that reads all visits of a project only when it is released.
+type slowWhole struct {
+	service.Store
+	let chan struct{}
+}
+
+func (s slowWhole) ProjectVisits(ctx context.Context, projects []string, newest int) (map[string]*domain.ProjectVisits, error) {
+	if newest > 1000 {
+		<-s.let
+	}
+	return s.Store.ProjectVisits(ctx, projects, newest)
+}
+
+// TestTheFlowTellsWhatIsKnownUntilAllIsRead: the newest visits after a start, and then all, with what came meanwhile.
+func TestTheFlowTellsWhatIsKnownUntilAllIsRead(t *testing.T) {
+	const finished = 1200
+	store := slowWhole{openStore(t, storetest.Dir(t)), make(chan struct{})}
+	before := newFlowSite(t, store, "1_backlog", "2_current", "5_done")
+	for from := 0; from < finished; from += 100 {
+		read := went(t, "alpha", fmt.Sprint(from), "2_current", "5_done", time.Now())
+		for n := 1; n < 100; n++ {
+			read.Records = append(read.Records, went(t, "alpha", fmt.Sprint(from+n), "2_current", "5_done", time.Now()).Records...)
+		}
+		if err := before.Events.Record(t.Context(), read); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &flowSite{TB: t, stages: before.stages}
+	var err error
+	if s.Service, err = service.New(t.Context(), service.Options{Store: store, Projects: s, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
-	s.Pipelines.Boards(t.Context(), 0)
-	ctx, goAway := context.WithCancel(t.Context())
-	left := make(chan error)
-	go func() {
-		_, err := s.Flow.Sentence(ctx, time.UTC, "slow")
-		left <- err
-	}()
-	<-store.asked
-	if _, err := s.Flow.Sentence(t.Context(), time.UTC, "alpha"); err != nil { // without waiting for the slow one
-		t.Error(err)
-	}
-	goAway()
-	if err := <-left; err == nil {
-		t.Error("who went away got an answer")
+	told := func() int { r := s.report(30); return len(r.Stories) + r.More }
+	waittest.Until(t, "the newest are told", func() bool { return told() == 1000 })
+	s.moves("new", "2_current", 0, "5_done")
+	if n := told(); n != 1001 {
+		t.Errorf("%d were finished", n)
 	}
 	close(store.let)
-	if said, err := s.Flow.Sentence(t.Context(), time.UTC, "slow"); err != nil {
-		t.Error(said, err)
-	}
+	waittest.Until(t, "all are told", func() bool { return told() == finished+1 })
 }
 
 // TestTheFlowIsToldInSentences, as the bot and MCP tell it.
@@ -354,49 +386,4 @@ func TestGatewaysTellTheSameFlow(t *testing.T) {
 		t.Errorf("%+v", want.Stories[0])
 	}
 	waittest.Until(t, "the other gateway knows it too", func() bool { return reflect.DeepEqual(report(peers[1]), want) })
-}
-
-// countedFlow is a store that counts how often visits are read for Flow.
-type countedFlow struct {
-	service.Store
-	reads *atomic.Int64
-}
-
-func (s countedFlow) FlowVisits(ctx context.Context, project string, yield func(domain.FlowVisit)) error {
-	s.reads.Add(1)
-	return s.Store.FlowVisits(ctx, project, yield)
-}
-
-// TestManyProjectsAreReadAtOnce at the first look, and later those that have changed.
-func TestManyProjectsAreReadAtOnce(t *testing.T) {
-	store := countedFlow{openStore(t, storetest.Dir(t)), &atomic.Int64{}}
-	s := newFlowSite(t, store, "1_backlog", "2_current", "5_done")
-	const projects = 40
-	finish := func(project, story string) {
-		t.Helper()
-		if err := s.Events.Record(t.Context(), went(t, project, story, "2_current", "5_done", time.Now())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for n := range projects {
-		name := fmt.Sprint("project-", n)
-		if _, err := s.Projects.Add(t.Context(), name, "http://127.0.0.1:1", nil); err != nil {
-			t.Fatal(err)
-		}
-		finish(name, "1")
-	}
-	look := func(finished int, reads int64) {
-		t.Helper()
-		before := store.reads.Load()
-		s.Pipelines.Boards(t.Context(), 0)
-		r, err := s.Flow.Report(t.Context(), domain.FlowQuery{Days: 90, Ahead: 14, Items: 12, Zone: time.UTC})
-		if err != nil || len(r.Stories) != finished || store.reads.Load()-before != reads {
-			t.Errorf("%d stories after %d reads, %v; want %d after %d", len(r.Stories), store.reads.Load()-before, err, finished, reads)
-		}
-	}
-	look(projects, 1)
-	look(projects, 0)
-	finish("project-7", "2")
-	finish("project-8", "2")
-	look(projects+2, 2)
 }

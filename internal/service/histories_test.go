@@ -43,7 +43,7 @@ func TestAHostileHistoryIsBounded(t *testing.T) {
 	if err := s.Histories.Merge(t.Context(), 0, alpha, "one", moves); err != nil {
 		t.Fatal(err)
 	}
-	found, err := db.ProjectVisits(t.Context(), []string{"alpha", "beta"}, now)
+	found, err := db.ProjectVisits(t.Context(), []string{"alpha", "beta"}, 1000)
 	if err != nil || found["alpha"].Past.ID != "one" || found["beta"].Past.ID != "" {
 		t.Errorf("%+v, %v", found, err)
 	}

@@ -171,11 +171,7 @@ func (s *fetcher) renewed(
 func (s *fetcher) derive(
 	ctx context.Context, project string, answer *domain.PipelineAnswer, last *derived, t turn, keepSlot func() bool,
 ) *derived {
-	version := s.visits.Version(project)
-	visits, err := s.visits.Project(ctx, project)
-	if err != nil {
-		visits = nil
-	}
+	visits, version, _ := s.visits.Project(ctx, project) // without visits, what was known of them is shown
 	keepSlot()
 	if t != turnFirst {
 		s.deriving <- struct{}{}

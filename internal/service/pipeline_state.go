@@ -87,7 +87,7 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 	}
 	if k := state.known; k.answer != nil {
 		shown.Stages, shown.Summarized, shown.Text, shown.FetchedAt = k.stages, &k.summary, k.text, state.seen
-		shown.Limits = k.limits
+		shown.Limits, shown.Version = k.limits, [2]uint64{k.answer.Digest, k.version}
 		shown.EventsOnly, shown.Board, shown.Note = k.answer.EventsOnly, k.answer.Board, k.answer.Note
 		shown.Faults = k.answer.Faults
 	}

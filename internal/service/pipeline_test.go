@@ -36,10 +36,10 @@ func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error)    
 
 func (m *memory) LastEventID(context.Context) (int64, error) { return 0, nil }
 
-func (m *memory) ProjectVisits(_ context.Context, projects []string, _ time.Time) (map[string]*domain.ProjectVisits, error) {
+func (m *memory) ProjectVisits(_ context.Context, projects []string, _ int) (map[string]*domain.ProjectVisits, error) {
 	found := map[string]*domain.ProjectVisits{}
 	for _, project := range projects {
-		found[project] = domain.NewProjectVisits(nil, nil, nil)
+		found[project] = domain.NewProjectVisits(nil, nil)
 	}
 	return found, nil
 }

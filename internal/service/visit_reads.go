@@ -6,28 +6,68 @@ import (
 	"slices"
 	"time"
 
-	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 )
 
-// Project returns a project's visits. It returns Unavailable if reading them takes too long.
-func (s *visitTable) Project(ctx context.Context, project string) (*domain.ProjectVisits, error) {
-	if err := s.Load(ctx, project); err != nil {
-		return nil, err
+// Project returns a project's visits, at first only the newest, and their version. It returns Unavailable if reading
+// them takes too long.
+func (s *visitTable) Project(
+	ctx context.Context, project string,
+) (visits *domain.ProjectVisits, version uint64, err error) {
+	err = s.Load(ctx, visitPatience, project)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.state(project)
+	version = s.versionOf(state)
+	if err != nil {
+		return nil, version, err
 	}
+	if state.settle(); state.known == nil {
+		return nil, version, domain.Errorf(domain.Unavailable, "the stage history is being read")
+	}
+	return state.known, version, nil
+}
+
+// LoadWhole is Load, but also waits for visits of which only the newest are known.
+func (s *visitTable) LoadWhole(ctx context.Context, patience time.Duration, projects ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.Load(ctx, patience, projects...); err != nil && ctx.Err() == nil {
+		return err
+	}
+	for _, project := range projects {
+		for ctx.Err() == nil {
+			s.mu.Lock()
+			state, completed := s.state(project), s.completed
+			missing := state.known != nil && !state.known.Whole
+			s.mu.Unlock()
+			if !missing {
+				break
+			}
+			select {
+			case <-completed:
+			case <-ctx.Done():
+			}
+		}
+	}
+	return nil
+}
+
+// now returns what is in memory of a project's visits, none before they have been read, and their version.
+func (s *visitTable) now(project string) (*domain.ProjectVisits, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state(project)
 	if state.settle(); state.known == nil {
-		return nil, domain.Errorf(domain.Unavailable, "the stage history is being read")
+		return domain.NewProjectVisits(nil, nil), s.versionOf(state)
 	}
-	return state.known, nil
+	return state.known, s.versionOf(state)
 }
 
-// Load reads those visits that are not in memory, and waits for that for a short while. It returns an error if a read
-// failed.
-func (s *visitTable) Load(ctx context.Context, projects ...string) error {
+// Load reads those visits that are not in memory, and waits for that for at most patience. It returns an error if a
+// read failed.
+func (s *visitTable) Load(ctx context.Context, patience time.Duration, projects ...string) error {
 	var reads []*visitState
 	s.mu.Lock()
 	for _, project := range projects {
@@ -46,7 +86,7 @@ func (s *visitTable) Load(ctx context.Context, projects ...string) error {
 		supervise.Go(s.log, "visits", s.readWanted)
 	}
 	s.mu.Unlock()
-	late := time.After(visitPatience)
+	late := time.After(patience)
 	for _, state := range reads {
 		s.mu.Lock()
 		read := state.read
@@ -84,12 +124,52 @@ func (s *visitTable) readWanted() {
 		if len(projects) == 0 {
 			return
 		}
-		var found map[string]*domain.ProjectVisits
-		err := supervise.Call(func() (err error) {
-			found, err = s.store.ProjectVisits(context.Background(), projects, clock.Now())
-			return err
-		})
+		found, err := s.fetch(projects, newestVisits)
 		s.keep(projects, found, err, generation)
+	}
+}
+
+func (s *visitTable) fetch(projects []string, newest int) (found map[string]*domain.ProjectVisits, err error) {
+	err = supervise.Call(func() (err error) {
+		found, err = s.store.ProjectVisits(context.Background(), projects, newest)
+		return err
+	})
+	return found, err
+}
+
+// complete reads all visits of the projects of which only the newest are known, one project after the other.
+func (s *visitTable) complete() {
+	for {
+		s.mu.Lock()
+		var state *visitState
+		var project string
+		for s.completing = len(s.partly) > 0; len(s.partly) > 0 && state == nil; s.partly = s.partly[1:] {
+			project = s.partly[0]
+			if state = s.byProject[project]; state == nil || state.known == nil || state.known.Whole {
+				state = nil
+			}
+		}
+		if s.completing = state != nil; !s.completing {
+			s.partly = nil
+			s.mu.Unlock()
+			return
+		}
+		state.settle()
+		state.whole = true
+		s.mu.Unlock()
+		found, err := s.fetch([]string{project}, maxKeptVisits)
+		s.mu.Lock()
+		if state.whole { // nothing has been replaced meanwhile
+			state.whole, state.known, state.applied = false, found[project], 0 // after an error it is read again
+			state.version++
+			if err == nil {
+				state.known.Whole = true
+				state.settle()
+			}
+			close(s.completed)
+			s.completed = make(chan struct{})
+		}
+		s.mu.Unlock()
 	}
 }
 
@@ -100,7 +180,7 @@ func (s *visitTable) reread(projects ...string) {
 	for _, project := range projects {
 		state := s.state(project)
 		state.version++
-		state.known, state.pending, state.again = nil, nil, state.read != nil
+		state.known, state.pending, state.applied, state.again, state.whole = nil, nil, 0, state.read != nil, false
 	}
 }
 
@@ -117,12 +197,18 @@ func (s *visitTable) keep(projects []string, found map[string]*domain.ProjectVis
 			state.again, s.wanted = false, append(s.wanted, project)
 			continue
 		}
-		state.known, state.err = found[project], err
-		if err != nil {
+		state.known, state.err, state.applied = found[project], err, 0
+		if state.version++; err != nil {
 			state.pending = nil
+		} else if !state.known.Whole {
+			s.partly = append(s.partly, project)
 		}
 		close(state.read)
 		state.read = nil
+	}
+	if len(s.partly) > 0 && !s.completing {
+		s.completing = true
+		supervise.Go(s.log, "visits", s.complete)
 	}
 }
 

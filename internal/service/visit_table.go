@@ -12,7 +12,7 @@ import (
 )
 
 type visitStore interface {
-	ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error)
+	ProjectVisits(ctx context.Context, projects []string, newest int) (map[string]*domain.ProjectVisits, error)
 	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
 	ObserveVisits(
 		ctx context.Context, token int64, observed ...domain.Observation,
@@ -24,9 +24,11 @@ type visitStore interface {
 }
 
 const (
-	// readAtOnce is how many projects' visits are read by one statement. One that is looked at waits for the statement
-	// under way.
-	readAtOnce = 10
+	// readAtOnce is how many projects' visits are read by one statement, and newestVisits how many of each at first: a
+	// project that is looked at waits for the statement under way, and is shown with these until all are read.
+	readAtOnce, newestVisits = 10, 1000
+	// maxVisits is how many visits of a project are in memory: all that are kept, and those since old ones were removed.
+	maxVisits = maxKeptVisits + 50_000
 	// visitPatience is how long a caller waits for visits that are not in memory. Those of 100 usual projects take about
 	// 30 ms.
 	visitPatience = 100 * time.Millisecond
@@ -51,6 +53,9 @@ type visitTable struct {
 	position   int64    // up to which a gateway that does not lead has read changes, 0 before the first time
 	wanted     []string // to be read
 	reading    bool
+	partly     []string // to be read whole, once none is wanted
+	completing bool
+	completed  chan struct{}  // closed when all of a project have been read, and replaced
 	news       *keyed.Waiters // wakes those who wait for a board that another gateway follows
 }
 
@@ -58,6 +63,8 @@ type visitState struct {
 	version uint64
 	known   *domain.ProjectVisits // nil if not in memory
 	pending []domain.Visit        // changes of known, or of what is being read
+	whole   bool                  // all is being read
+	applied int                   // how many of pending known has
 	read    chan struct{}         // closed when known has been read; nil while it is not being read
 	again   bool                  // what is being read is out of date
 	err     error                 // of the last read
@@ -74,7 +81,7 @@ func (s *visitTable) forget() {
 			close(state.read)
 		}
 	}
-	s.byProject, s.wanted = map[string]*visitState{}, nil
+	s.byProject, s.wanted, s.partly = map[string]*visitState{}, nil, nil
 }
 
 // Forget empties memory: the store has lost what it had.
@@ -114,9 +121,10 @@ func (s *visitTable) state(project string) *visitState {
 func (s *visitTable) Version(project string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := s.state(project)
-	return s.generation<<32 + state.version
+	return s.versionOf(s.state(project))
 }
+
+func (s *visitTable) versionOf(state *visitState) uint64 { return s.generation<<32 + state.version }
 
 // Generation returns how often memory has started anew. What was observed before must be observed again.
 func (s *visitTable) Generation() uint64 {
@@ -127,8 +135,11 @@ func (s *visitTable) Generation() uint64 {
 }
 
 func (state *visitState) settle() {
-	if state.known != nil && len(state.pending) > 0 {
-		state.known, state.pending = state.known.With(state.pending), nil
+	if state.known != nil && len(state.pending) > state.applied {
+		state.known, state.applied = state.known.With(state.pending[state.applied:]), len(state.pending)
+	}
+	if state.known != nil && !state.whole {
+		state.pending, state.applied = nil, 0
 	}
 }
 
@@ -149,8 +160,11 @@ func (s *visitTable) apply(changed []domain.Visit) {
 	}
 	for state := range touched {
 		state.version++
-		if len(state.pending) > maxPendingVisits {
+		if len(state.pending)-state.applied > maxPendingVisits {
 			state.settle()
+		}
+		if state.known != nil && state.known.Count > maxVisits {
+			state.known, state.pending, state.applied, state.whole = nil, nil, 0, false // only the newest are read again
 		}
 	}
 }

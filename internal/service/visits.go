@@ -53,14 +53,16 @@ func (s *Visits) RemoveOld(ctx context.Context) error {
 	}
 	before := clock.Now().Add(-visitLife)
 	for _, project := range projects {
-		for more := true; more; {
-			err := step(ctx, 4, func() error {
-				removed, err := s.store.RemoveVisits(ctx, token, project, before, maxKeptVisits, stepSize)
-				more = removed == stepSize
+		for removed := stepSize; removed == stepSize; {
+			err := step(ctx, 4, func() (err error) {
+				removed, err = s.store.RemoveVisits(ctx, token, project, before, maxKeptVisits, stepSize)
 				return err
 			})
 			if err != nil {
 				return err
+			}
+			if removed > 0 {
+				s.reread(project)
 			}
 		}
 	}
@@ -144,7 +146,7 @@ func (s *Visits) compare(ctx context.Context, o *observation, limit int) error {
 	if o.settled = !registered || !s.leader.Leads(); o.settled {
 		return nil
 	}
-	known, err := s.Project(ctx, o.project)
+	known, _, err := s.Project(ctx, o.project)
 	if err != nil {
 		return err
 	}

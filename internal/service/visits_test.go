@@ -120,7 +120,7 @@ func TestAgesSurviveRestartsAndEdits(t *testing.T) {
 // visitless is a database whose visits cannot be read.
 type visitless struct{ service.Store }
 
-func (visitless) ProjectVisits(context.Context, []string, time.Time) (map[string]*domain.ProjectVisits, error) {
+func (visitless) ProjectVisits(context.Context, []string, int) (map[string]*domain.ProjectVisits, error) {
 	return nil, errors.New("the disk has failed")
 }
 

@@ -10,24 +10,25 @@ import (
 
 // changeSQL are the statements that append events and change visits. Each takes a JSON array of rows, which are arrays.
 type changeSQL struct {
-	lock        string // makes a transaction the only one that appends, so that ids increase in the order of commits
-	held        string // selects those tokens that are the leader's, and keeps them so until the transaction ends
-	known       string // selects those digests that are stored
-	addTexts    string
-	nameStories string
-	addEvents   string
-	addDigests  string
-	moveCursors string
-	addStories  string // those that nothing has named yet
-	newest      string // selects the newest visits of stories
-	mergeable   string // selects more of them
-	counts      string // selects the counts of projects
-	saveVisits  string
-	saveCounts  string
-	dropVisits  string
-	pasts       string // selects the pasts of projects
-	savePast    string
-	saveBeats   string // null is what stays as it is
+	lock           string // makes a transaction the only one that appends, so that ids increase in the order of commits
+	held           string // selects those tokens that are the leader's, and keeps them so until the transaction ends
+	known          string // selects those digests that are stored
+	addTexts       string
+	nameStories    string
+	addEvents      string
+	addDigests     string
+	moveCursors    string
+	addStories     string // those that nothing has named yet
+	newest         string // selects the newest visits of stories
+	mergeable      string // selects more of them
+	namesOfStories string // selects numbers and names of stories
+	counts         string // selects the counts of projects
+	saveVisits     string
+	saveCounts     string
+	dropVisits     string
+	pasts          string // selects the pasts of projects
+	savePast       string
+	saveBeats      string // null is what stays as it is
 }
 
 const lastID = "SELECT last_id FROM stream"
@@ -76,6 +77,8 @@ func newChangeSQL(d Dialect) *changeSQL {
 			SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`, d.CursorURL),
 		addStories: sql(`INSERT INTO stories (project, story_id, story_name, words) SELECT {0}, {1}, {2}, {3}
 			FROM {rows} WHERE TRUE ON CONFLICT (project, story_id) DO NOTHING`),
+		namesOfStories: sql(`SELECT stories.id, project, story_id, story_name
+			FROM {rows} JOIN stories ON stories.project = {0} AND stories.story_id = {1}`),
 		newest:    newest(domain.NewestVisits),
 		mergeable: newest(domain.MergedVisits),
 		counts: sql(`SELECT project, open_visits, stages FROM visit_counts

@@ -62,12 +62,12 @@ func TestHistoriesAreMergedIntoVisits(t *testing.T) {
 		if name, err := db.StoryName(ctx, "alpha", "2"); err != nil || name != "2" {
 			t.Errorf("a story that only git knows is called %q, %v", name, err)
 		}
-		found, err := db.ProjectVisits(ctx, []string{"alpha", "beta"}, at(60))
+		found, err := db.ProjectVisits(ctx, []string{"alpha", "beta"}, 1000)
 		if err != nil || found["alpha"].Past.ID != "x" || found["beta"].Past.ID != "" {
 			t.Fatalf("%+v, %v", found, err)
 		}
 		stages := []domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_c"}, {Name: "4_d"}}
-		c := found["alpha"].Charts(stages, at(60))
+		c := found["alpha"].Charts(domain.NewCourse("", stages), at(60))
 		if all, git := finished(c.Days); all != 1 || git != 1 {
 			t.Errorf("%d finished, %d of them known from git", all, git)
 		}

@@ -159,44 +159,38 @@ func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit
 	return visits, err
 }
 
-// ProjectVisits returns what pages need of the visits of at most 100 projects: the open ones, the newest transitions,
-// and counts of those before that charts of now need.
+// ProjectVisits returns the open visits of at most 100 projects, and the newest ended ones of each.
 func (db visits) ProjectVisits(
-	ctx context.Context, projects []string, now time.Time,
+	ctx context.Context, projects []string, newest int,
 ) (found map[string]*domain.ProjectVisits, err error) {
 	found = map[string]*domain.ProjectVisits{}
 	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		var ended, open []string
+		var endedOf, openOf []string
 		var rows [][]any
-		since, names := []any{now.Add(-domain.TransitionMemory).UnixMilli(), domain.MaxTransitions}, []any{}
+		limit, names := []any{newest}, []any{}
 		for _, project := range projects {
-			since, names, rows = append(since, project), append(names, project), append(rows, []any{project})
+			limit, names, rows = append(limit, project), append(names, project), append(rows, []any{project})
 			of := " FROM stage_visits WHERE project = $%d AND to_ms "
-			newest := "SELECT " + endColumns + of + ">= $1 ORDER BY to_ms DESC LIMIT $2"
-			ended = append(ended, fmt.Sprintf("SELECT * FROM ("+newest+") AS newest", len(since)))
-			open = append(open, fmt.Sprintf("SELECT "+VisitColumns+of+"= 0", len(names)))
+			newest := "SELECT " + endColumns + of + "> 0 ORDER BY to_ms DESC LIMIT $1"
+			endedOf = append(endedOf, fmt.Sprintf("SELECT * FROM ("+newest+") AS newest", len(limit)))
+			openOf = append(openOf, fmt.Sprintf("SELECT "+VisitColumns+of+"= 0", len(names)))
 		}
-		visits := map[string][]domain.Visit{}
+		open := map[string][]domain.Visit{}
 		err := Each(ctx, tx, func(row Row) error {
 			v, err := ScanVisit(row)
-			visits[v.Project] = append(visits[v.Project], v)
+			open[v.Project] = append(open[v.Project], v)
 			return err
-		}, strings.Join(open, " UNION ALL "), names...)
+		}, strings.Join(openOf, " UNION ALL "), names...)
 		if err != nil {
 			return err
 		}
-		ends, err := visitEnds(ctx, tx, strings.Join(ended, " UNION ALL "), since...)
+		ended, err := visitEnds(ctx, tx, strings.Join(endedOf, " UNION ALL ")+" ORDER BY story, number", limit...)
 		if err != nil {
 			return err
 		}
 		for _, project := range projects {
-			newest := ends[project]
-			slices.Reverse(newest)
-			older, err := olderTransitions(ctx, tx, project, newest, now)
-			if err != nil {
-				return err
-			}
-			found[project] = domain.NewProjectVisits(visits[project], newest, older)
+			found[project] = domain.NewProjectVisits(open[project], ended[project])
+			found[project].Whole = len(ended[project]) < newest
 		}
 		return EachRow(ctx, tx, scanPast, func(p projectPast) bool {
 			found[p.project].Past = p.Past
@@ -232,45 +226,29 @@ func (db visits) VisitedProjects(ctx context.Context) ([]string, error) {
 	return selectAll(ctx, db.conn, ScanOne[string], "SELECT project FROM visit_counts")
 }
 
-// quarterHour divides the day in every time zone.
-const quarterHour = 15 * time.Minute
+const endColumns = "project, story, (SELECT story_id FROM stories WHERE id = story) AS story_id, number, stage," +
+	" next_stage, source, from_ms, to_ms"
 
-const endColumns = "project, (SELECT story_id FROM stories WHERE id = stage_visits.story), number, stage, next_stage," +
-	" from_ms, to_ms"
-
-// visitEnds returns the selected ends of visits by project. There may be many: only what names a project or a stage for
-// the first time is allocated.
+// visitEnds returns the selected ends of visits by project, those of a story together. There may be many: only what
+// names a project, a story or a stage for the first time is allocated.
 func visitEnds(
 	ctx context.Context, tx *sql.Tx, statement string, args ...any,
 ) (ends map[string][]domain.VisitEnd, err error) {
 	ends = map[string][]domain.VisitEnd{}
 	known := names{}
-	var project, story, stage, next sql.RawBytes
+	var project, story, stage, next, source sql.RawBytes
 	var e domain.VisitEnd
+	var number, last int64 // of stories
 	return ends, Each(ctx, tx, func(row Row) error {
-		if err := row.Scan(&project, &story, &e.Number, &stage, &next, &e.From, &e.To); err != nil {
+		if err := row.Scan(&project, &number, &story, &e.Number, &stage, &next, &source, &e.From, &e.To); err != nil {
 			return err
 		}
-		e.Story, e.Stage, e.Next = domain.StoryHash(story), known.name(stage), known.name(next)
+		if number != last {
+			last, e.StoryID = number, string(story)
+		}
+		e.Stage, e.Next, e.Git = known.name(stage), known.name(next), string(source) == string(domain.FromGit)
 		of := known.name(project)
 		ends[of] = append(ends[of], e)
 		return nil
 	}, statement, args...)
-}
-
-// olderTransitions counts the transitions before these newest ones.
-func olderTransitions(
-	ctx context.Context, tx *sql.Tx, project string, newest []domain.VisitEnd, now time.Time,
-) ([]domain.TransitionCount, error) {
-	if len(newest) < domain.MaxTransitions {
-		return nil, nil
-	}
-	since := now.AddDate(0, 0, -2*domain.ChartDays).UnixMilli()
-	return AllRows(ctx, tx, func(row Row) (c domain.TransitionCount, err error) {
-		var quarter int64
-		err = row.Scan(&quarter, &c.Stage, &c.Next, &c.Count)
-		c.At = time.UnixMilli(quarter * quarterHour.Milliseconds())
-		return c, err
-	}, `SELECT to_ms / $4, stage, next_stage, COUNT(*) FROM stage_visits WHERE project = $1 AND to_ms >= $2 AND to_ms < $3
-		GROUP BY 1, 2, 3`, project, since, newest[0].To, quarterHour.Milliseconds())
 }

@@ -53,10 +53,10 @@ func AskAll(t testing.TB, db *store.Tables) {
 		},
 	})
 	check(nil, err)
-	check(db.ProjectVisits(ctx, []string{"alpha", "beta"}, now))
+	check(db.ProjectVisits(ctx, []string{"alpha", "beta"}, 1000))
 	check(db.StoryVisits(ctx, "alpha", "1_story", 10))
-	check(nil, db.FlowVisits(ctx, "alpha", func(domain.FlowVisit) {}))
-	check(db.FlowStories(ctx, []int64{1, 2}))
+	check(db.StoryNames(ctx, []domain.StoryKey{{Project: "alpha", ID: "1_story"}}))
+	check(db.StoryOf(ctx, 1))
 	check(db.VisitedProjects(ctx))
 	check(db.RemoveVisits(ctx, 0, "alpha", time.UnixMilli(1), 1000, 10))
 }

@@ -1,0 +1,105 @@
+package domain
+
+import (
+	"cmp"
+	"iter"
+)
+
+// StoryFlow is what the visits of a story tell, in Unix milliseconds; 0 is unknown or not. It holds until the next
+// story is told.
+type StoryFlow struct {
+	StoryID                      string
+	FirstMove, Started, Finished int64
+	// Arrived is when it was in a stage of work for the first time, or on its way past them all to be finished.
+	Arrived int64
+	Working bool    // it is in a stage of work
+	Reached []Reach // when it came further than before
+	Stays   []Stay
+}
+
+// Reach is when a story came into a stage of work, by the stage's position on the board.
+type Reach struct {
+	MS    int64
+	Stage int
+}
+
+// Stay is a visit whose stage's position is known, in Unix milliseconds.
+type Stay struct {
+	Stage    string
+	At       int
+	From, To int64 // From is 0 if unknown, To while it lasts
+}
+
+// follower follows stories on their course.
+type follower struct {
+	Course
+	visits *ProjectVisits
+	at     []int // the positions of the stages of visits
+	story  StoryFlow
+}
+
+// Follow tells of the stories that were on their way at or after a time.
+func (p *ProjectVisits) Follow(c Course, since int64) iter.Seq[*StoryFlow] {
+	return func(yield func(*StoryFlow) bool) {
+		f := follower{Course: c, visits: p}
+		for _, name := range p.stages {
+			f.at = append(f.at, c.At(name))
+		}
+		for _, story := range p.stories {
+			last := story.visits[len(story.visits)-1]
+			if last.to != 0 && last.to < since {
+				continue
+			}
+			if f.follow(story); !yield(&f.story) {
+				return
+			}
+		}
+	}
+}
+
+func (f *follower) follow(story visitedStory) {
+	f.story = StoryFlow{StoryID: story.id, Reached: f.story.Reached[:0], Stays: f.story.Stays[:0]}
+	s := &f.story
+	for i, v := range story.visits {
+		at := f.at[v.stage]
+		if v.git && v.from > 0 && (i == 0 || story.visits[i-1].to != v.from) {
+			f.move(v.from, -1, at)
+		}
+		if at >= 0 {
+			s.Stays = append(s.Stays, Stay{f.visits.stages[v.stage], at, v.from, v.to})
+		}
+		if at >= 0 && at < f.Done {
+			s.Finished = 0
+		}
+		if v.next > 0 {
+			f.move(v.to, at, f.at[v.next-1])
+		}
+		s.Working = v.to == 0 && f.IsWork(at)
+	}
+	s.Started = cmp.Or(s.Started, s.FirstMove)
+	if s.Finished > 0 {
+		s.Arrived = s.Started
+	}
+}
+
+func (f *follower) move(ms int64, from, to int) {
+	s := &f.story
+	s.FirstMove = cmp.Or(s.FirstMove, ms)
+	if to > f.Waiting && s.Started == 0 {
+		s.Started = ms
+	}
+	if f.IsWork(to) {
+		s.Arrived = cmp.Or(s.Arrived, ms)
+		if n := len(s.Reached); n == 0 {
+			s.Reached = append(s.Reached, Reach{ms, to})
+		} else if last := s.Reached[n-1]; to > last.Stage {
+			s.Reached = append(s.Reached, Reach{max(ms, last.MS), to}) // clocks may be wrong
+		}
+	}
+	switch {
+	case f.Finishes(from, to, s.Finished > 0):
+		s.Finished = ms
+	case to >= 0 && to < f.Done:
+		s.Finished = 0
+	}
+}
