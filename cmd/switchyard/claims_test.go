@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/gittest"
 	"switchyard/internal/waittest"
 )
 
@@ -269,6 +270,28 @@ func TestAClaimEnds(t *testing.T) {
 			for _, g := range c.gateways {
 				waittest.Until(t, what, func() bool { return c.story(g, story).Claim == nil })
 			}
+		}
+		work := c.stories.dir
+		for _, stage := range []string{"3_qa", "4_merge", "5_done"} { // git keeps no empty directories
+			if err := os.WriteFile(filepath.Join(work, stage, ".keep"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gittest.Git(t, work, "init", "-q")
+		gittest.Git(t, work, "add", ".")
+		gittest.Git(t, work, "commit", "-qm", "board")
+		gittest.Git(t, work, "branch", "side")
+		gittest.Git(t, work, "worktree", "add", "-q", work+"-side", "side")
+		gittest.Git(t, work+"-side", "mv", "2_current/3_story.md", "5_done/")
+		gittest.Git(t, work+"-side", "commit", "-qm", "done")
+		for _, shown := range []string{"5_done", "2_current", "5_done"} { // what a checkout shows ends no claim, nor is it told
+			gittest.Git(t, work, "checkout", "-q", "--detach", map[string]string{"5_done": "side", "2_current": "main"}[shown])
+			waittest.Until(t, shown, func() bool { return c.story(c.gateways[0], "3_story").Stage == shown })
+		}
+		gittest.Git(t, work, "checkout", "-q", "main")
+		waittest.Until(t, "2_current", func() bool { return c.story(c.gateways[0], "3_story").Stage == "2_current" })
+		if s := c.story(c.gateways[0], "3_story"); s.Claim == nil || len(s.History) > 1 {
+			t.Errorf("after checkouts: %+v", s)
 		}
 		c.move(0, "2_current", "5_done")
 		ended("a file in the done stage", "0_story")

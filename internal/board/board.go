@@ -19,6 +19,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/feed"
+	"switchyard/internal/git"
 )
 
 type Options struct {
@@ -47,6 +48,8 @@ type Board struct {
 	views   int             // how many there have been
 	faults  map[string]bool // what failed at the last scan, as it was logged
 	known   []domain.Fault  // of files
+	head    git.Reflog      // of the work tree
+	heads   heads
 
 	openWatcher func() (watcher, error)
 	watcher     watcher // the zero value while there is none
@@ -65,7 +68,7 @@ func Open(o Options) (*Board, error) {
 	if b.layout, err = b.open(o); err != nil {
 		return nil, err
 	}
-	if _, err := b.scan(nil); err != nil {
+	if _, err := b.scan(nil, false); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -162,11 +165,16 @@ func (b *Board) locate(id string, rescan func(), do func(story Story, stage stri
 }
 
 // rescanAll scans everything. If that fails, the view says so.
-func (b *Board) rescanAll() { _, _ = b.scan(nil) }
+func (b *Board) rescanAll() { _, _ = b.scan(nil, false) }
 
 // scan reads the files that changed, and returns when to scan again even if nothing seems to change, zero for never.
-// An error means that the directory could not be read: the view then keeps its stages and shows the error.
-func (b *Board) scan(changed fileSet) (again time.Time, err error) {
+// An error means that the directory could not be read: the view then keeps its stages and shows the error. A patient
+// scan is worth nothing if git has begun to work meanwhile.
+func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error) {
+	tree, inTree := git.Find(b.dir)
+	if inTree && b.head.Checkout(tree) {
+		b.tracker.checkout, changed = true, nil
+	}
 	view := b.view.Load()
 	if view == nil || view.Err != nil {
 		changed = nil
@@ -185,7 +193,14 @@ func (b *Board) scan(changed fileSet) (again time.Time, err error) {
 	for _, stage := range stages {
 		b.report("read stage "+stage.name, stage.err)
 	}
+	if patient && inTree && (b.gitIsAtWork(tree) || b.head.IsBehind(tree)) {
+		return time.Now().Add(gitPoll), nil
+	}
+	if b.tracker.inHead = nil; inTree && b.Layout() == domain.LayoutStages {
+		b.tracker.inHead = b.inHead
+	}
 	found := b.tracker.update(time.Now(), stages)
+	b.tracker.checkout = false
 	if b.takeFaults(time.Now()) || found.view || view == nil || view.Err != nil {
 		defer b.show(b.tracker.board(), nil)()
 	}

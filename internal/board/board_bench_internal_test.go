@@ -23,7 +23,7 @@ func BenchmarkRescan10000(b *testing.B) {
 	board := benchBoard(b, 10_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := board.scan(nil); err != nil {
+		if _, err := board.scan(nil, false); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -79,7 +79,7 @@ func (d *fixture) remove(path string) {
 func (d *fixture) expect(want string) {
 	d.t.Helper()
 	d.recorded = nil
-	if _, err := d.scan(nil); err != nil {
+	if _, err := d.scan(nil, false); err != nil {
 		d.t.Fatal(err)
 	}
 	if got := recorded(changes{notifications: d.recorded}); got != want {
@@ -281,7 +281,7 @@ func TestAFileReadRightAfterAChangeIsReadAgain(t *testing.T) {
 func TestAWorkDirectoryThatGoesAndComes(t *testing.T) {
 	d := newFixture(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "2_current/b.md": "b", "3_qa/c.md": "c"})
 	d.move("", "../away")
-	if _, err := d.scan(nil); err == nil {
+	if _, err := d.scan(nil, false); err == nil {
 		t.Error("scanned a directory that is gone")
 	}
 	d.expectStories("2_current[a b] 3_qa[c]")

@@ -69,7 +69,7 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 	if err != nil {
 		return nil, writeError(err)
 	}
-	_, _ = b.scan(changed) // if it fails, the view says so
+	_, _ = b.scan(changed, false) // if it fails, the view says so
 	return b.read(id, b.rescanAll)
 }
 
@@ -89,14 +89,14 @@ func (b *Board) Create(name, body, stage string) (*Details, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, err := b.scan(nil); err != nil {
+	if _, err := b.scan(nil, false); err != nil {
 		return nil, Unavailable(err)
 	}
 	id, changed, err := b.layout.create(name, body, stage)
 	if err != nil {
 		return nil, writeError(err)
 	}
-	_, _ = b.scan(changed) // if it fails, the view says so
+	_, _ = b.scan(changed, false) // if it fails, the view says so
 	return b.read(id, b.rescanAll)
 }
 

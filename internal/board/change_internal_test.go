@@ -136,7 +136,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 		"1_a/large.md": strings.Repeat("x", maxFile+1), "3_c/y.md": "", "notes/z.md": "", "5_e": "",
 	})
 	d.must(os.Chtimes(d.path("2_b/x.md"), time.Unix(0, 0), time.Unix(0, 0)))
-	_, err := d.scan(nil)
+	_, err := d.scan(nil, false)
 	d.must(err)
 	old := d.read("x").Version
 	d.must(os.Symlink(outside, d.path("4_d")))
@@ -352,7 +352,7 @@ func TestAKilledWriterLeavesTheOldFileOrTheNew(t *testing.T) {
 		}
 		d.must(cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
-		if _, err := d.scan(nil); err != nil {
+		if _, err := d.scan(nil, false); err != nil {
 			t.Fatal(err)
 		}
 		got := d.read("x")

@@ -75,7 +75,7 @@ func TestStoriesThatCannotBeRead(t *testing.T) {
 		t.Error("a symbolic link is followed")
 	}
 	d.move("", "../away")
-	if _, err := d.scan(nil); err == nil {
+	if _, err := d.scan(nil, false); err == nil {
 		t.Error("the directory is there")
 	}
 	if _, err := d.Read("y"); domain.CodeOf(err) != domain.Unavailable || strings.Contains(domain.MessageOf(err), d.dir) {

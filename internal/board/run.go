@@ -49,7 +49,7 @@ func (b *Board) Run(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 			began := time.Now()
-			if tree, found := git.Find(b.dir); !found || !tree.IsBusy() {
+			if tree, found := git.Find(b.dir); !found || !b.mayWaitFor(tree) {
 				gitSince = time.Time{}
 			} else if gitSince.IsZero() {
 				gitSince = began
@@ -62,7 +62,7 @@ func (b *Board) Run(ctx context.Context) error {
 			if !began.Before(everything) {
 				changed = nil
 			}
-			again, pause := b.rescan(changed)
+			again, pause := b.rescan(changed, gitSince.IsZero())
 			took := time.Since(began)
 			rested = began.Add(took + min(restFactor*took, restMax))
 			if due := began.Add(took + pause); changed == nil || due.Before(everything) {
@@ -101,7 +101,7 @@ func (b *Board) touch(changed fileSet, path string) bool {
 
 // rescan scans, and returns when to scan again (zero for never), and how long to wait for events before scanning
 // everything.
-func (b *Board) rescan(changed fileSet) (again time.Time, pause time.Duration) {
+func (b *Board) rescan(changed fileSet, patient bool) (again time.Time, pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.watcher.add == nil {
@@ -111,7 +111,7 @@ func (b *Board) rescan(changed fileSet) (again time.Time, pause time.Duration) {
 		changed = nil
 	}
 	began := time.Now()
-	again, _ = b.scan(changed) // its error is logged, and the view has it
+	again, _ = b.scan(changed, patient) // its error is logged, and the view has it
 	took := time.Since(began)
 	switch {
 	case !b.watched:
@@ -166,4 +166,18 @@ func (b *Board) watch(path string) {
 const (
 	gitPatience = 10 * time.Second
 	gitPoll     = 10 * time.Millisecond
+	// gitGap is how long a checkout may take to move HEAD after it has written the index: until then it looks like moves.
+	gitGap = 200 * time.Millisecond
 )
+
+func (b *Board) mayWaitFor(tree git.Tree) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.gitIsAtWork(tree)
+}
+
+// gitIsAtWork reports whether git is changing the work tree.
+func (b *Board) gitIsAtWork(tree git.Tree) bool {
+	age := time.Since(tree.IndexWritten())
+	return tree.IsBusy() || age >= 0 && age < gitGap && !b.head.IsBehind(tree)
+}

@@ -114,7 +114,7 @@ func TestTheBoardShowsANewStateBeforeItRecordsIt(t *testing.T) {
 	shown := ""
 	d.record = func(...feed.Notification) { shown = d.stories() }
 	d.move("2_current/a.md", "3_qa/a.md")
-	if _, err := d.scan(nil); err != nil || shown != "2_current[] 3_qa[a b]" {
+	if _, err := d.scan(nil, false); err != nil || shown != "2_current[] 3_qa[a b]" {
 		t.Errorf("showed %s, %v", shown, err)
 	}
 }

@@ -33,8 +33,8 @@ type fileCopy struct {
 
 // update chooses the file that counts of a story that has any, takes the facts from it, adds notifications of what is
 // new, and reports whether the story has changed.
-func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) (changed bool) {
-	was, current := *s, s.choose()
+func (s *story) update(now time.Time, preexisting map[string]bool, t *tracker, c *changes) (changed bool) {
+	was, current := *s, s.choose(t.inHead)
 	s.stage, s.gone = current.stage, time.Time{}
 	old := preexisting[current.stage] && (was.stage == "" || current.settled) || current.file.silent
 	s.takeFacts(current.file.facts, now, old, c)
@@ -42,7 +42,7 @@ func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) (
 	if old {
 		began = current.file.modified
 	}
-	if was.stage != s.stage && (was.stage == "" || !old || current.file.silent) {
+	if was.stage != s.stage && (was.stage == "" || !old || current.file.silent || t.checkout) {
 		s.since = began
 	}
 	switch {
@@ -72,12 +72,22 @@ func (s *story) notify(was story, c *changes) {
 	}
 }
 
-// choose returns the copy that counts: the one modified last; on a tie one in a stage where the story was not before,
+// choose returns the copy that counts: first one that HEAD does not have, since git brings files back, of those that it
+// has the one in the last stage; else the one modified last; on a tie one in a stage where the story was not before,
 // else the one in its previous stage, else the one in the last stage.
-func (s *story) choose() fileCopy {
+func (s *story) choose(inHead func(stage, id string) bool) fileCopy {
 	best := s.copies[0]
 	for _, other := range s.copies[1:] {
+		had, has := 0, 0
+		if inHead != nil && inHead(best.stage, s.id) {
+			had = 1
+		}
+		if inHead != nil && inHead(other.stage, s.id) {
+			has = 1
+		}
 		order := cmp.Or(
+			cmp.Compare(had, has),
+			had*has*cmp.Compare(other.number, best.number),
 			other.file.modified.Compare(best.file.modified),
 			cmp.Compare(s.rank(other), s.rank(best)),
 			cmp.Compare(other.number, best.number),

@@ -19,6 +19,10 @@ type tracker struct {
 	// unread holds stages that have not been readable since they appeared: stories found in one when it can first be read
 	// cause no notifications.
 	unread map[string]bool
+	// checkout says that what the next scan finds is the work of one, which is no news.
+	checkout bool
+	// inHead reports whether the commit that is checked out has a file; nil without git.
+	inHead func(stage, id string) bool
 }
 
 type changes struct {
@@ -45,7 +49,7 @@ func (t *tracker) update(now time.Time, stages []*stage) changes {
 				s.scan = t.scans
 				s.previous, s.copies = s.copies, s.previous[:0]
 			}
-			s.copies = append(s.copies, fileCopy{stage.name, stage.settled, number, file})
+			s.copies = append(s.copies, fileCopy{stage.name, stage.settled || t.checkout, number, file})
 		}
 	}
 	found := 0
@@ -53,7 +57,7 @@ func (t *tracker) update(now time.Time, stages []*stage) changes {
 		for _, file := range stage.files {
 			if s := file.story; s.copies[0].file == file { // once for each story
 				found++
-				changed := s.update(now, preexisting, &c)
+				changed := s.update(now, preexisting, t, &c)
 				c.view = c.view || changed
 			}
 		}
@@ -75,7 +79,7 @@ func (t *tracker) enterStages(stages []*stage, c *changes) (preexisting map[stri
 	for _, st := range stages {
 		switch {
 		case st.err == nil:
-			preexisting[st.name] = t.scans == 0 || t.unread[st.name] || st.settled
+			preexisting[st.name] = t.scans == 0 || t.unread[st.name] || st.settled || t.checkout
 			delete(t.unread, st.name)
 		case !slices.ContainsFunc(t.stages, func(known *stage) bool { return isNamed(known, st) }):
 			t.unread[st.name] = true

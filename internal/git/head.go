@@ -26,6 +26,9 @@ type Reflog struct {
 	last  []byte // its newest entry
 }
 
+// IsBehind reports whether HEAD has changed since the last call of Checkout.
+func (r *Reflog) IsBehind(t Tree) bool { return t.HeadState() != r.state }
+
 // Checkout reports whether HEAD has come to another commit by a checkout, a switch or a reset since the last call. The
 // first call for a work tree, and what its reflog does not say, is none.
 func (r *Reflog) Checkout(t Tree) bool {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"switchyard/internal/files"
 )
@@ -95,6 +96,15 @@ func (t Tree) IsBusy() bool {
 		_, err := os.Lstat(filepath.Join(t.Git, name))
 		return err == nil
 	})
+}
+
+// IndexWritten returns when the index was written, the zero time if there is none: git does that before it moves HEAD.
+func (t Tree) IndexWritten() time.Time {
+	info, err := os.Stat(filepath.Join(t.Git, "index"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // Branch returns the name of the branch that is checked out, "" for none.

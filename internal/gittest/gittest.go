@@ -56,11 +56,13 @@ func Traps(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	write(filepath.Join(info, "attributes"), "* diff=evil filter=evil merge=evil\n")
-	for _, hook := range []string{"post-index-change", "reference-transaction", "pre-commit", "post-commit", "post-checkout"} {
+	hooks := "post-index-change reference-transaction pre-commit post-commit post-checkout"
+	for hook := range strings.FieldsSeq(hooks) {
 		write(filepath.Join(filepath.Dir(config), "hooks", hook), "#!/bin/sh\n"+trap+" "+hook+" </dev/null\n")
 	}
-	text := string(before) + "[log]\n\tshowSignature = true\n\tdiffMerges = remerge\n[filter \"evil\"]\n\trequired = true\n" +
-		"\tprocess = " + trap + "\n[pager]\n\tlog = " + trap + "\n\tstatus = " + trap + "\n"
+	text := string(before) + "[log]\n\tshowSignature = true\n\tdiffMerges = remerge\n" +
+		"[filter \"evil\"]\n\trequired = true\n\tprocess = " + trap + "\n" +
+		"[pager]\n\tlog = " + trap + "\n\tstatus = " + trap + "\n"
 	for key := range strings.SplitSeq(Git(t, dir, "help", "-c"), "\n") {
 		key = placeholder.ReplaceAllString(key, "evil")
 		section, name, dotted := strings.Cut(key, ".")

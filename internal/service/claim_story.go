@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -47,8 +46,9 @@ func (s *Claims) end(ctx context.Context, c domain.Claim, stage string) error {
 // noticed.
 const endPause, endCheck = 50 * time.Millisecond, 10 * time.Second
 
-// goneLife is how long a claim outlives its story, which may come back: a branch may be without it for a while.
-const goneLife = 7 * 24 * time.Hour
+// endAfter is how long a claim outlives what only the board shows of its story, that it is finished or gone: another
+// branch may be checked out for a while.
+const endAfter = time.Minute
 
 // Run ends the claims of stories that are moved to the done stage, by whatever means, and of those that have been gone
 // for long, until ctx ends. The leader does that.
@@ -71,28 +71,47 @@ func (s *Claims) Run(ctx context.Context) error {
 }
 
 func (s *Claims) endFinished(ctx context.Context) error {
-	boards := map[string]map[string]string{}                 // the stages of stories, by project
-	now, gone := time.Now(), map[domain.StoryKey]time.Time{} // not the shared clock, which may jump
+	boards := map[string]map[string]string{}              // the stages of stories, by project
+	now, next := time.Now(), map[domain.StoryKey]ending{} // not the shared clock, which may jump
 	for key, c := range *s.table.current.Load() {
 		stages := s.pipelines.known(key.Project).stages
 		if boards[key.Project] == nil {
 			boards[key.Project] = stagesByStory(stages)
 		}
 		stage, found := boards[key.Project][key.ID]
-		if since, known := s.gone[key]; !found && known {
-			gone[key] = since
-		} else if !found && len(stages) > 0 {
-			gone[key] = now
+		since, known := s.ending[key]
+		if !c.Ended(stages, stage) && (found || len(stages) == 0 && !known) {
+			continue
 		}
-		long := !found && now.Sub(cmp.Or(gone[key], now)) >= goneLife
-		if long || c.Ended(stages, stage) {
-			if err := s.endIfFinished(ctx, c, stages, long); err != nil {
+		if !known || len(stages) > 0 && since.stage != stage {
+			since = ending{stage, now}
+		}
+		next[key] = since
+		long := now.Sub(since.at) >= endAfter
+		if long || found && s.wasMoved(ctx, key, stage) {
+			if err := s.endIfFinished(ctx, c, stages, long && !found); err != nil {
 				return err
 			}
 		}
 	}
-	s.gone = gone
+	s.ending = next
 	return nil
+}
+
+// ending says since when the board shows a claimed story in a stage where its claim ends, "" if it is gone.
+type ending struct {
+	stage string
+	at    time.Time
+}
+
+// wasMoved reports whether an event says that a story came to the stage where it is.
+func (s *Claims) wasMoved(ctx context.Context, story domain.StoryKey, stage string) bool {
+	visits, _ := s.stories.visits.Story(ctx, story.Project, story.ID)
+	if len(visits) == 0 {
+		return false
+	}
+	last := visits[len(visits)-1]
+	return last.Stage == stage && last.Source == domain.FromEvent
 }
 
 func stagesByStory(stages []domain.Stage) map[string]string {

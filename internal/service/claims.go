@@ -18,9 +18,9 @@ type Claims struct {
 	pipelines *Pipelines
 	leader    Leadership
 
-	mu    sync.Mutex
-	texts map[string]claimedBoard       // by project
-	gone  map[domain.StoryKey]time.Time // since when claimed stories are on no board; Run's own
+	mu     sync.Mutex
+	texts  map[string]claimedBoard    // by project
+	ending map[domain.StoryKey]ending // Run's own
 }
 
 type ClaimRequest struct {
