@@ -102,3 +102,10 @@ func TestNothingThatCannotBeReadVanishes(t *testing.T) {
 		})
 	}
 }
+
+func TestAMergeLeftInTheOnlyFileIsAnEmptyBoardWithAFault(t *testing.T) {
+	b := openCase(t, domain.LayoutTaskMaster, "merge-left-in-tasks-json")
+	if faults := b.View().Faults; b.shows() != "" || len(faults) != 1 || faults[0].Path != taskMasterFile || faults[0].StoryID != "" {
+		t.Errorf("%s, %+v", b.shows(), faults)
+	}
+}

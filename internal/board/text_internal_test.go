@@ -69,3 +69,10 @@ func TestTextsInOtherEncodingsAreReadAndNotWritten(t *testing.T) {
 		})
 	}
 }
+
+func TestATaskInUTF16IsShown(t *testing.T) {
+	b := openCase(t, domain.LayoutBacklog, "utf-16")
+	if got := b.shows(); got != "2_to_do: task-1 (Mend the till) 1/2" || len(b.View().Faults) > 0 {
+		t.Error(got)
+	}
+}
