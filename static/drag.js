@@ -25,9 +25,12 @@
     hints.hidden = !keys
     panel().hidden = false
   }
+  // refuses says why no card is dropped on a stage.
+  const refuses = (stage) => stage?.dataset.fixed ?? stage?.dataset.other
   const mark = () => {
     for (const stage of stages()) {
-      const { stage: name, fixed } = stage.dataset
+      const { stage: name } = stage.dataset
+      const fixed = refuses(stage)
       stage.classList.toggle('may', !fixed && name !== lifted.from)
       stage.classList.toggle('no', Boolean(fixed))
       stage.classList.toggle('on', name === lifted.to)
@@ -51,9 +54,9 @@
   // choose makes a stage the one that the card would be dropped on.
   const choose = (name) => {
     const stage = named(name)
-    const { fixed, writes } = stage?.dataset ?? {}
+    const fixed = refuses(stage)
     const to = fixed || !stage ? '' : name
-    const text = fixed || stage && (name === lifted.from ? `${title(stage)}, where it is` : `${title(stage)}: ${writes}`) || ''
+    const text = fixed || stage && (name === lifted.from ? `${title(stage)}, where it is` : `${title(stage)}: ${stage.dataset.writes}`) || ''
     if (to === lifted.to && !fixed) return
     lifted.to = to
     mark()
@@ -191,7 +194,7 @@
     else if (lifted.pointer) return
     else if (key === ' ' || key === 'Enter') drop()
     else if (key.startsWith('Arrow')) {
-      const open = stages().filter((stage) => !stage.dataset.fixed).map((stage) => stage.dataset.stage)
+      const open = stages().filter((stage) => !refuses(stage)).map((stage) => stage.dataset.stage)
       const step = key === 'ArrowRight' || key === 'ArrowDown' ? 1 : -1
       choose(open[Math.max(0, Math.min(open.length - 1, open.indexOf(lifted.to) + step))])
     } else return

@@ -106,7 +106,7 @@ func (p ProjectProps) columns() []boardColumn {
 		c.Items = p.chosen(stage.Items)
 		c.aside = i > done || isFixed(stage) && !allFixed
 		c.narrow = c.aside && stage.Name != p.Open
-		c.unknown = i > done && !isFixed(stage) && addsStatuses[p.Pipeline.Board.Layout]
+		c.unknown = stage.Other
 		switch {
 		case c.aside:
 			c.Items = newestFirst(c.Items)
@@ -120,8 +120,7 @@ func (p ProjectProps) columns() []boardColumn {
 	return columns
 }
 
-// addsStatuses are the layouts that have a column for each status that a story has, whether it is configured or not.
-var addsStatuses = map[string]bool{domain.LayoutBacklog: true, domain.LayoutBMAD: true}
+const unknownStatus = "This status is not in the board's configuration."
 
 // what says what a strip is, for those who cannot see it.
 func (c boardColumn) what() string {
@@ -148,9 +147,13 @@ func (c boardColumn) moves(layout string) templ.Attributes {
 	default:
 		says["data-writes"] = "writes its status"
 	}
-	if c.Fixed != "" {
+	switch {
+	case c.Fixed != "":
 		delete(says, "data-writes")
 		says["data-fixed"] = Sentence(c.Fixed)
+	case c.Other:
+		delete(says, "data-writes")
+		says["data-other"] = unknownStatus
 	}
 	return says
 }
@@ -192,6 +195,9 @@ func (p ProjectProps) storyLabel(item domain.Item) string {
 	}
 	return domain.Cut(item.StoryID, 60)
 }
+
+// waitsFor says which stories a story waits for.
+func waitsFor(ids []string) string { return domain.Cut("waits for "+strings.Join(ids, ", "), 200) }
 
 // criteriaPaths returns the shapes of the criteria that are done and of the others: a piece for each, or, of more than
 // twelve, one bar.

@@ -793,7 +793,7 @@ func otherStages(s domain.Story, stages []domain.Stage, dialog string) templ.Com
 			return templ_7745c5c3_Err
 		}
 		for _, stage := range stages {
-			if stage.Name != s.Stage && stage.Fixed == "" {
+			if stage.Name != s.Stage && stage.Fixed == "" && !stage.Other {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<button class=\"btn\" name=\"stage\" value=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -2,6 +2,7 @@ package views
 
 import (
 	"slices"
+	"strconv"
 
 	"switchyard/internal/domain"
 )
@@ -21,6 +22,15 @@ func (p StoryProps) fixed() string {
 		return ""
 	}
 	return p.Stages[i].Fixed
+}
+
+// taskID returns the id of an element for a box.
+func taskID(what string, t domain.Task) string {
+	id := what + "-" + strconv.Itoa(t.Line)
+	if t.Path != "" {
+		id = elementID(id, t.Path)
+	}
+	return id
 }
 
 // maxTicked is the longest text of a box in the notice that it was ticked.

@@ -46,7 +46,7 @@ func TestAProjectsPageSpeaksTheWordsOfItsBoard(t *testing.T) {
 	page.WantText(t, "Won&#39;t Do", "this status is not in the board&#39;s configuration")
 	s.Get("/").WantText(t, ">To Do</th>", ">In Progress</th>", ">Done</th>")
 	page.WantNoText(t, "New story", "BACK-4", "BACK-2", "A draft")
-	s.Get("/projects/webshop?open=7_won_t_do").WantText(t, ">Fold<", "This status is not in the board's configuration.", "BACK-2")
+	s.Get("/projects/webshop?open=7_won_t_do").WantText(t, ">Fold<", "This status is not in the board&#39;s configuration.", "BACK-2")
 	s.Get("/projects/webshop?open=5_completed").WantText(t, "Drafts are promoted", "BACK-4").WantNoText(t, "BACK-5")
 	s.Get(backPage).WantText(t, `title="3_in_progress">In Progress<`, ">To Do</button>", ">Done</button>").WantNoText(t, ">Draft</button>", ">Archived</button>")
 	s.Get("/projects/webshop/stories/BACK-4").WantText(t, "It is not moved here: drafts are promoted").WantNoText(t, ">Move to<")

@@ -141,7 +141,7 @@ func (p *palette) moves(found service.StorySnapshot, words []string) (list []vie
 		}
 	}
 	for _, i := range order {
-		if has(folded, stages[i].Title(), stages[i].Name) {
+		if !stages[i].Other && has(folded, stages[i].Title(), stages[i].Name) {
 			list = append(list, views.PaletteMove(found.Story, stages, i, found.Charts.Stages, folded, now()))
 		}
 	}

@@ -23,7 +23,8 @@ type storyChange struct {
 	// "false", and its text.
 	Value string `json:"value,omitempty"`
 	Was   string `json:"was,omitempty"`
-	Line  int    `json:"line,omitempty"` // of the box
+	Line  int    `json:"line,omitempty"` // of the box, like Path
+	Path  string `json:"path,omitempty"`
 	// TakeOver is whether it is made although somebody else has claimed the story.
 	TakeOver bool `json:"take_over,omitempty"`
 }
@@ -75,6 +76,7 @@ func readStoryChange(fields url.Values) (change storyChange, err error) {
 			change.Value = strings.TrimSpace(fields.Get("reason"))
 		case doTick:
 			change.Value = strconv.FormatBool(fields.Get("done") == "true")
+			change.Path = fields.Get("path")
 			change.Line, _ = strconv.Atoi(fields.Get("line")) // the project server refuses line 0
 		}
 	}
@@ -97,7 +99,7 @@ func (s storyChange) body() []byte {
 	}
 	switch act := storyActs[s.Do]; {
 	case s.Do == doTick:
-		fields["task"] = map[string]any{"line": s.Line, "done": s.Value == "true"}
+		fields["task"] = domain.Task{Path: s.Path, Line: s.Line, Done: s.Value == "true"}
 	case act.clears:
 		fields[act.field] = nil
 	default:
@@ -124,7 +126,8 @@ func (s storyChange) undo(version string) (back storyChange, ok bool) {
 	back = storyChange{Version: version, Do: storyActs[s.Do].back, Value: s.Was, Was: s.Value}
 	switch {
 	case s.Do == doTick:
-		back.Do, back.Line, back.Value, back.Was = doTick, s.Line, strconv.FormatBool(s.Value != "true"), s.Was
+		back.Do, back.Path, back.Line, back.Was = doTick, s.Path, s.Line, s.Was
+		back.Value = strconv.FormatBool(s.Value != "true")
 	case s.Do == doBlock && s.Was == "":
 		back.Do = doUnblock
 	}

@@ -2,9 +2,9 @@ package board
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,65 +12,22 @@ import (
 	"time"
 	"unicode"
 
-	"go.yaml.in/yaml/v3"
-
 	"switchyard/internal/domain"
 )
 
 // backlogRules are those of Backlog.md, whose tasks have their status in the front matter.
 type backlogRules struct {
-	root  string // of its folders
-	first string // the first of the configured statuses
+	root     string // of its folders
+	statuses []string
+	status   string // of a task that has none
+	prefix   string // of ids
 }
+
+const completedKey = "completed/"
 
 // backlogFolders are where tasks are, in the order in which they count, with the key of their stage, "" for the status.
 var backlogFolders = []struct{ name, key string }{
-	{"tasks", ""}, {"drafts", "draft/"}, {"completed", "completed/"}, {"archive/tasks", "archived/"},
-}
-
-func openBacklog(files *tree) (*rules, error) {
-	f := backlogRules{root: "backlog"}
-	config := files.Read("backlog/config.yml")
-	if config == nil {
-		if config = files.Read(".backlog/config.yml"); config != nil {
-			f.root = ".backlog"
-		} else {
-			config = files.Read("backlog.config.yml")
-		}
-	}
-	front, err := parseFrontMatter(document{head: config, opened: true, closed: true})
-	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "the configuration of Backlog.md cannot be read: %s", err)
-	}
-	if dir := text(front.get("backlog_directory")); dir != "" && filepath.IsLocal(dir) {
-		f.root = path.Clean(filepath.ToSlash(dir))
-	}
-	statuses := []string{"To Do", "In Progress", "Done"}
-	if list := front.get("statuses"); list.Kind == yaml.SequenceNode && len(list.Content) > 0 {
-		statuses = nil
-		for _, node := range list.Content {
-			if status := text(resolve(node)); status != "" && len(statuses) < 100 {
-				statuses = append(statuses, status)
-			}
-		}
-	}
-	if len(statuses) > 0 {
-		f.first = statuses[0]
-	}
-	const byTool = "drafts are promoted, and tasks completed and archived, by backlog itself"
-	r := &rules{
-		stages: slices.Concat([]stageRule{{"draft/", "Draft", byTool}}, plainStages(statuses...),
-			[]stageRule{{"completed/", "Completed", byTool}, {"archived/", "Archived", byTool}}),
-		config: f.root + "\x00" + strings.Join(statuses, "\x00"),
-		unit:   f.unit, stories: f.stories, move: f.move,
-		unique:  func(unit string) bool { return strings.HasPrefix(unit, "1 ") },
-		lock:    func(id string) string { return path.Join(f.root, ".locks", "task-"+strings.ToLower(path.Base(id))) },
-		descend: func(dir string) bool { return dir == path.Join(f.root, "archive") || f.unit(dir+"/x.md") != "" },
-	}
-	for _, folder := range backlogFolders {
-		r.paths = append(r.paths, path.Join(f.root, folder.name))
-	}
-	return r, nil
+	{"tasks", ""}, {"drafts", "draft/"}, {"completed", completedKey}, {"archive/tasks", "archived/"},
 }
 
 // unit returns a task's file, marked so that those of tasks come first.
@@ -112,16 +69,24 @@ func (f backlogRules) stories(unit string, files Files, _ []entry) ([]entry, err
 		return nil, nil
 	}
 	e := entry{id: id, mark: limit(text(front.get("created_date"))), stage: backlogFolders[place[0]-'1'].key}
+	blocked := ""
 	if e.stage == "" {
-		if e.stage = limit(text(front.get("status"))); e.stage == "" {
-			e.stage = f.first
+		e.stage = cmp.Or(limit(text(front.get("status"))), f.status)
+		if isBlocked(e.stage, f.statuses) {
+			e.stage, blocked = "", "The status of the task is blocked."
 		}
 	}
 	e.record = func() *record {
-		return &record{
+		r := &record{
 			name: text(front.get("title")), path: file, tasks: backlogCriteria(d), version: content, body: string(d.body),
-			front: appendJSON(nil, &front.Node),
+			front: appendJSON(nil, &front.Node), blocked: blocked,
 		}
+		for _, node := range front.get("dependencies").Content {
+			if other := limit(text(resolve(node))); other != "" && len(r.depends) < maxDepends {
+				r.depends = append(r.depends, f.whole(other))
+			}
+		}
+		return r
 	}
 	return []entry{e}, nil
 }

@@ -88,7 +88,7 @@ func TestATaskIsMovedAsBacklogItselfDoes(t *testing.T) {
 	if date.ReplaceAllString(got, "") != date.ReplaceAllString(want, "") || strings.Contains(got, "2025-01-02") {
 		t.Errorf("%s", got)
 	}
-	if err := b.change("BACK-10", Change{Task: &TaskChange{12, true}}); err != nil || !strings.Contains(b.content(name), "- [x] #2 two") {
+	if err := b.change("BACK-10", Change{Task: &TaskChange{Line: 12, Done: true}}); err != nil || !strings.Contains(b.content(name), "- [x] #2 two") {
 		t.Errorf("%v: %s", err, b.content(name))
 	}
 	for stage, id := range map[*string]string{&draft: "BACK-10", &completed: "BACK-10", &done: "DRAFT-1"} {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,16 +39,39 @@ type beadsRules struct {
 }
 
 type beadsIssue struct {
-	ID           looseText       `json:"id"`
-	Title        looseText       `json:"title"`
-	Description  looseText       `json:"description"`
-	Design       looseText       `json:"design"`
-	Acceptance   looseText       `json:"acceptance_criteria"`
-	Notes        looseText       `json:"notes"`
-	Status       looseText       `json:"status"`
-	Type         looseText       `json:"issue_type"`
-	Updated      looseText       `json:"updated_at"`
-	Dependencies json.RawMessage `json:"dependencies"`
+	ID          looseText  `json:"id"`
+	Title       looseText  `json:"title"`
+	Description looseText  `json:"description"`
+	Design      looseText  `json:"design"`
+	Acceptance  looseText  `json:"acceptance_criteria"`
+	Notes       looseText  `json:"notes"`
+	Status      looseText  `json:"status"`
+	Type        looseText  `json:"issue_type"`
+	Updated     looseText  `json:"updated_at"`
+	Blockers    beadsLinks `json:"dependencies"`
+	BlockedBy   looseTexts `json:"blocked_by"` // where bd says what is blocked
+
+	raw json.RawMessage
+}
+
+// beadsLinks are the ids of those that block an issue.
+type beadsLinks []string
+
+func (l *beadsLinks) UnmarshalJSON(raw []byte) error {
+	r := jsonscan.NewReader(raw)
+	if r.Kind() != '[' {
+		return nil
+	}
+	for range r.Parts() {
+		var link struct {
+			On   looseText `json:"depends_on_id"`
+			Type looseText `json:"type"`
+		}
+		if json.Unmarshal(r.Value(), &link) == nil && link.Type == "blocks" && len(*l) < maxParts {
+			*l = append(*l, limit(string(link.On)))
+		}
+	}
+	return nil
 }
 
 func openBeads(files *tree) (*rules, error) {
@@ -86,6 +110,12 @@ func (f *beadsRules) source(changed bool) (list []byte, fresh bool, again time.T
 	}
 	list, err = f.run("list", "--all", "--json", "--limit=0") // without a limit it lists 50, agents get 20
 	f.next = time.Now().Add(beadsPoll)
+	says := func(key string) bool { return bytes.Contains(list, []byte(strconv.Quote(key))) }
+	if err == nil && says("dependency_count") && !says("dependencies") { // as earlier versions do
+		var blocked []byte
+		blocked, err = f.run("blocked", "--json")
+		list = append(list, blocked...)
+	}
 	if err != nil {
 		return nil, false, f.next, err
 	}
@@ -175,21 +205,35 @@ func (f *beadsRules) stories(_ string, files Files, _ []entry) (entries []entry,
 	if err != nil {
 		return nil, err
 	}
-	issues, open := make([]beadsIssue, len(list)), map[looseText]bool{}
-	for i, raw := range list {
-		_ = json.Unmarshal(raw, &issues[i]) // what has another type than it should is left out
-		open[issues[i].ID] = issues[i].Status != "closed"
+	issues, open := make([]beadsIssue, 0, len(list)), map[looseText]bool{}
+	places := map[looseText]int{}
+	for _, raw := range list {
+		issue := beadsIssue{raw: raw}
+		_ = json.Unmarshal(raw, &issue) // what has another type than it should is left out
+		if at, twice := places[issue.ID]; twice && issue.BlockedBy != nil {
+			issues[at].Blockers = beadsLinks(issue.BlockedBy)
+			continue
+		}
+		places[issue.ID] = len(issues)
+		issues, open[issue.ID] = append(issues, issue), issue.Status != "closed"
 	}
-	for i, issue := range issues {
+	var closed []string // which are no stories
+	for _, issue := range issues {
 		if issue.ID == "" || issue.ID[0] == '-' || slices.Contains(beadsOthers, issue.Type) {
+			if !open[issue.ID] {
+				closed = append(closed, limit(string(issue.ID)))
+			}
 			continue
 		}
 		e := entry{id: limit(string(issue.ID)), stage: beadsStage(issue.Status)}
-		blocked := issue.blocked(open)
+		blocked, isFirst := issue.blocked(open), len(entries) == 0
 		e.record = func() *record {
 			r := &record{
-				name: string(issue.Title), path: beadsDir, blocked: blocked, front: list[i],
-				version: append([]byte(blocked+"\x00"), list[i]...),
+				name: string(issue.Title), path: beadsDir, blocked: blocked, front: issue.raw,
+				version: append([]byte(blocked+"\x00"), issue.raw...), depends: issue.Blockers,
+			}
+			if isFirst {
+				r.parts = closed
 			}
 			r.modified, _ = time.Parse(time.RFC3339, string(issue.Updated))
 			for _, text := range []looseText{issue.Description, issue.Design, issue.Acceptance, issue.Notes} {
@@ -216,18 +260,7 @@ func (i *beadsIssue) blocked(open map[looseText]bool) string {
 	if i.Status == "closed" {
 		return ""
 	}
-	var blockers []string
-	for r := jsonscan.NewReader(i.Dependencies); r.More(); {
-		for range r.Parts() {
-			var d struct {
-				On   looseText `json:"depends_on_id"`
-				Type looseText `json:"type"`
-			}
-			if json.Unmarshal(r.Value(), &d) == nil && d.Type == "blocks" && open[d.On] {
-				blockers = append(blockers, string(d.On))
-			}
-		}
-	}
+	blockers := slices.DeleteFunc(slices.Clone(i.Blockers), func(id string) bool { return !open[looseText(id)] })
 	switch {
 	case len(blockers) > 0:
 		return "blocked by " + strings.Join(blockers, ", ")

@@ -2,6 +2,7 @@ package board
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -17,85 +18,175 @@ import (
 	"switchyard/internal/domain"
 )
 
-// bmadRules are those of BMAD, which keeps the status of all stories in one file and the text of each beside it.
-type bmadRules struct {
+// bmadRules are those of BMAD, which keeps the status of all stories of a sprint in one file, and the text of each
+// beside it.
+type bmadRules struct{ sprints []bmadSprint }
+
+type bmadSprint struct {
 	status string // the file with the statuses
 	texts  string // the directory with the stories' files
+	prefix string // of the ids, "" for none
 }
 
-// bmadFiles are where the file with the statuses may be.
-var bmadFiles = func() (patterns []string) {
-	for _, top := range []string{"_bmad-output", "docs"} {
+var (
+	// bmadTops are where the files with the statuses may be, beside what its configuration names.
+	bmadTops   = []string{"_bmad-output", "docs"}
+	bmadFiles  = sprintPatterns(bmadTops)
+	bmadStages = []string{"backlog", "ready-for-dev", "in-progress", "review", "done"}
+)
+
+func sprintPatterns(tops []string) (patterns []string) {
+	for _, top := range tops {
 		for _, below := range []string{"", "*/", "*/*/", "*/*/*/"} {
 			patterns = append(patterns, top+"/"+below+"sprint-status.yaml")
 		}
 	}
 	return patterns
-}()
+}
 
-func openBMAD(files *tree) (*rules, error) {
-	f := bmadRules{}
-	for _, pattern := range bmadFiles {
-		if f.status = firstMatch(files.root, pattern); f.status != "" {
-			break
+const projectRoot = "{project-root}/"
+
+// findSprints returns the sprints of a directory. It is errTorn if one of their files cannot be read.
+func findSprints(files *tree) (sprints []bmadSprint, err error) {
+	tops := slices.Clone(bmadTops)
+	config, _ := parseMapping(files.Read("_bmad/bmm/config.yaml"))
+	for _, key := range []string{"implementation_artifacts", "output_folder"} {
+		dir := path.Clean(strings.TrimPrefix(text(config.get(key)), projectRoot))
+		if dir != "." && filepath.IsLocal(filepath.FromSlash(dir)) {
+			tops = append(tops, dir)
 		}
 	}
-	if f.status == "" {
+	var found []string
+	for _, pattern := range sprintPatterns(tops) {
+		found = append(found, matches(files.root, pattern)...)
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+	if slices.ContainsFunc(found, func(file string) bool { return !oldSprint.MatchString(file) }) {
+		found = slices.DeleteFunc(found, oldSprint.MatchString)
+	}
+	for _, status := range found {
+		s := bmadSprint{status: status, texts: path.Dir(status)}
+		file, notRead := readBMADStatus(files.Read(status))
+		if notRead != nil {
+			err = errTorn
+		}
+		parts := strings.FieldsFunc(strings.TrimPrefix(file.place, projectRoot),
+			func(r rune) bool { return r == '/' || r == '\\' })
+		for i := range parts {
+			dir := path.Join(parts[i:]...)
+			if _, missing := files.open(dir); missing == nil && filepath.IsLocal(filepath.FromSlash(dir)) {
+				s.texts = dir
+				break
+			}
+		}
+		if len(found) > 1 {
+			s.prefix = scopeOf(path.Dir(status), tops)
+		}
+		sprints = append(sprints, s)
+	}
+	return sprints, err
+}
+
+// oldSprint matches the files of sprints that are over.
+var oldSprint = regexp.MustCompile(`(?i)/(?:archives?|archived|old)/`)
+
+// scopeOf returns what the ids of the stories of a sprint begin with, whose file is in a directory below one of others.
+func scopeOf(dir string, tops []string) string {
+	scope := dir
+	for _, top := range tops {
+		if below, is := strings.CutPrefix(dir+"/", top+"/"); is && len(below) <= len(scope) {
+			scope = strings.TrimSuffix(below, "/")
+		}
+	}
+	if last := path.Base(scope); last == "implementation-artifacts" || last == "sprint-artifacts" {
+		scope = path.Dir(scope)
+	}
+	if scope == "." || scope == "" {
+		return ""
+	}
+	return scope + "/"
+}
+
+func hasSprints(files *tree) bool {
+	sprints, _ := findSprints(files)
+	return len(sprints) > 0
+}
+
+func openBMAD(files *tree) (*rules, error) {
+	sprints, err := findSprints(files)
+	if len(sprints) == 0 {
 		return nil, fs.ErrNotExist
 	}
-	f.texts = path.Dir(f.status)
-	status, err := readBMADStatus(files.Read(f.status))
-	place := strings.TrimPrefix(status.place, "{project-root}/")
-	if err == nil && place != "" && filepath.IsLocal(filepath.FromSlash(place)) {
-		f.texts = path.Clean(filepath.ToSlash(place))
-	}
-	r := &rules{
-		paths: []string{path.Dir(f.status)}, config: f.status + "\x00" + f.texts, unit: f.unit, stories: f.stories,
-		move: f.move, stages: plainStages("backlog", "ready-for-dev", "in-progress", "review", "done"),
-	}
-	if _, err := files.open(f.texts); err == nil && f.texts != r.paths[0] {
-		r.paths = append(r.paths, f.texts)
-	}
-	if err != nil {
-		err = errTorn
+	f := bmadRules{sprints}
+	r := &rules{unit: f.unit, stories: f.stories, move: f.move, stages: plainStages(bmadStages...)}
+	r.unseen = r.firstOfWork(domain.LayoutBMAD)
+	for _, s := range sprints {
+		r.config += s.status + "\x00" + s.texts + "\x00" + s.prefix + "\x00"
+		for _, dir := range []string{path.Dir(s.status), s.texts} {
+			if !slices.Contains(r.paths, dir) {
+				r.paths = append(r.paths, dir)
+			}
+		}
 	}
 	return r, err
 }
 
-// unit returns the same one for all files: the stories are in one of them.
+// unit returns the file with the statuses. What several have in common counts for the first.
 func (f bmadRules) unit(file string) string {
-	if file == f.status || path.Dir(file) == f.texts && path.Ext(file) == ".md" {
-		return f.status
+	for _, s := range f.sprints {
+		if file == s.status {
+			return s.status
+		}
+	}
+	for _, s := range f.sprints {
+		if path.Dir(file) == s.texts && path.Ext(file) == ".md" {
+			return s.status
+		}
 	}
 	return ""
 }
 
-func (f bmadRules) stories(_ string, files Files, _ []entry) (entries []entry, err error) {
-	content, err := contentOf(files, f.status)
+// sprint returns the one with a file.
+func (f bmadRules) sprint(status string) bmadSprint {
+	return f.sprints[max(0, slices.IndexFunc(f.sprints, func(s bmadSprint) bool { return s.status == status }))]
+}
+
+func (f bmadRules) stories(unit string, files Files, _ []entry) (entries []entry, err error) {
+	content, err := contentOf(files, unit)
 	if content == nil {
 		return nil, err
 	}
 	file, err := readBMADStatus(content)
 	if err != nil {
-		return nil, newFaultyFile(f.status, err)
+		return nil, newFaultyFile(unit, err)
 	}
+	sprint := f.sprint(unit)
 	for _, story := range file.stories {
-		id, status := limit(story.id), story.status
-		if id == "" || isNoStory(id) {
+		key, status := limit(story.id), story.status
+		if key == "" || isNoStory(key) {
 			continue
 		}
-		e := entry{id: id, stage: bmadStage(status), raw: []byte(status), text: path.Join(f.texts, id+".md")}
+		e := entry{
+			id: limit(sprint.prefix + key), stage: bmadStage(status), raw: []byte(status),
+			text: path.Join(sprint.texts, key+".md"),
+		}
+		blocked := ""
+		if isBlocked(e.stage, bmadStages) {
+			e.stage, blocked = "", "The status of the story is blocked."
+		}
 		e.record = func() *record {
-			r := &record{path: f.status, status: f.status, version: []byte(status)}
+			r := &record{path: unit, status: unit, version: []byte(status), blocked: blocked, name: words(key)}
 			r.front, _ = json.Marshal(map[string]string{"status": status}) // texts can be encoded
-			if path.Dir(e.text) == f.texts {
+			if path.Dir(e.text) == sprint.texts {
 				own, err := contentOf(files, e.text)
 				if err != nil {
 					r.fault = newFaultyFile(e.text, err)
 				}
 				if own != nil {
 					d := splitDocument(own)
-					r.path, r.name, r.tasks, r.body = e.text, heading(d.body, 1), d.tasks(), string(d.body)
+					r.path, r.tasks, r.body = e.text, d.tasks(), string(d.body)
+					r.name = cmp.Or(heading(d.body, 1), r.name)
 					r.version = append(append(r.version, 0), own...)
 				}
 			}
@@ -218,7 +309,8 @@ func bmadStage(status string) string {
 }
 
 // move changes a story's value on its line, and when the file says that it was changed.
-func (f bmadRules) move(id string, _ *record, content []byte, to stageRule) ([]byte, error) {
+func (f bmadRules) move(id string, r *record, content []byte, to stageRule) ([]byte, error) {
+	id = strings.TrimPrefix(id, f.sprint(r.status).prefix)
 	byHand := domain.Errorf(domain.Conflict, "the status is written in a way that can only be changed by hand")
 	before, err := readBMADStatus(content)
 	if err != nil {

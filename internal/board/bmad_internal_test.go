@@ -62,7 +62,7 @@ func TestABMADStoryIsMovedOnItsLine(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	text := "docs/stories/1-2-log-out.md"
-	if err := b.change("1-2-log-out", Change{Task: &TaskChange{5, true}}); err != nil || !strings.Contains(b.content(text), "- [x] b") {
+	if err := b.change("1-2-log-out", Change{Task: &TaskChange{Line: 5, Done: true}}); err != nil || !strings.Contains(b.content(text), "- [x] b") {
 		t.Errorf("%v: %s", err, b.content(text))
 	}
 	if b.content(bmadStatus) != got {

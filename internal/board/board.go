@@ -88,7 +88,7 @@ func (b *Board) open(o Options) (layout, error) {
 		if kind.name == o.Layout {
 			notes, err := openNotes(o.State, o.Dir, o.Layout)
 			return &units{
-				dir: b.dir, watch: b.watch, open: kind.open, log: o.Log, notes: notes, sweeps: o.AllowWrites,
+				dir: b.dir, watch: b.watch, open: kind.opens, log: o.Log, notes: notes, sweeps: o.AllowWrites,
 				units: map[string]*unit{}, waits: map[string]time.Time{},
 			}, err
 		}
@@ -260,6 +260,7 @@ type Stage struct {
 	Name    string
 	Label   string // the board's own word, "" if it has none
 	Fixed   string // why no story is moved to or from here but by the board's own tool, "" if it can be moved
+	Other   bool   // its status is none of the board's own: no story is moved here
 	Stories []Story
 }
 
@@ -270,6 +271,8 @@ type Story struct {
 	MergeFailure string          // the reason, "" for none
 	Criteria     domain.Criteria // zero for none
 	Fault        string          // why its file cannot be read, "" if it can: everything else is from before
+	DependsOn    []string        // the ids of stories, or tasks in them, that come before it
+	WaitsFor     []string        // those of them that are not done
 	Version      string          // as in Details, when it was last read
 	Since        time.Time       // when it was first seen in its stage; for the first scan, when its file was modified
 	BlockedSince time.Time       // when it was first seen to be blocked, likewise; zero while it is not

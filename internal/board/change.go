@@ -26,6 +26,7 @@ type Change struct {
 
 // TaskChange says whether the box on a line is ticked.
 type TaskChange struct {
+	Path string // the file, "" for that of the story
 	Line int
 	Done bool
 }

@@ -25,6 +25,8 @@ type facts struct {
 	blocked      string // the reason, "" when not blocked
 	mergeFailure string // the reason, "" for none
 	criteria     domain.Criteria
+	dependsOn    string // the ids, one after the other; likewise
+	waitsFor     string
 	version      string
 	fault        string // why the file cannot be read, "" if it can
 	state        fileState

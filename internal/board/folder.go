@@ -2,41 +2,50 @@ package board
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
 	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"switchyard/internal/domain"
 )
 
 // folderRules are what distinguishes the layouts in which a story is a folder with a checklist.
 type folderRules struct {
-	root    string // of the folders
-	archive string // the folder in root for those that are done with, "" for none
+	roots   []string // of the folders
+	archive string   // the folder in the first root for those that are done with, "" for none
+	extra   string   // another folder that is one, "" for none
 	is      func(name string) bool
 	needs   []string // one of these files makes it a story, nil for none
-	text    string   // the file with its title and body
+	texts   []string // the files with its title and body: the first that has one counts
 	plan    string   // the file that makes it planned, "" for boxes
 	prefix  string   // of titles
-	fences  bool     // boxes in code fences count
-	stars   bool     // a star behind a box makes it optional, and a hyphen in it is work
+	schemas *openSpecSchemas
+	stars   bool // a star behind a box makes it optional, and a hyphen in it is work
 	tool    string
 }
 
 var (
 	openSpec = folderRules{
-		root: "openspec/changes", archive: "archive", text: "proposal.md", prefix: "Change:", fences: true,
+		roots: []string{"openspec/changes"}, archive: "archive", texts: []string{"proposal.md"}, prefix: "Change:",
 		is: func(string) bool { return true }, tool: "openspec",
 	}
 	specKit = folderRules{
-		root: "specs", text: "spec.md", plan: "plan.md", prefix: "Feature Specification:", needs: []string{"spec.md"},
+		roots: []string{"specs", ".specify/specs"}, texts: []string{"spec.md"}, plan: "plan.md",
+		prefix: "Feature Specification:", needs: []string{"spec.md"},
 		is: func(name string) bool {
 			return len(number(name)) >= 3 && strings.HasPrefix(name[len(number(name)):], "-")
 		},
 	}
 	kiro = folderRules{
-		root: ".kiro/specs", text: "requirements.md", plan: "design.md", stars: true,
-		needs: []string{"requirements.md", "design.md", "tasks.md"}, is: func(string) bool { return true },
+		roots: []string{".kiro/specs"}, texts: []string{"requirements.md", "bugfix.md"}, plan: "design.md", stars: true,
+		needs: []string{"requirements.md", "bugfix.md", "design.md", "tasks.md"}, is: func(string) bool { return true },
 	}
 )
 
@@ -50,13 +59,52 @@ var folderStages = []stageRule{
 
 var archiveDate = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)`)
 
+func openOpenSpec(files *tree) (*rules, error) {
+	f := openSpec
+	f.schemas = readSchemas(files)
+	return f.open(files)
+}
+
+// openSpecKit also takes folders without a number where spec-kit has been set up, and the one that it works on.
+func openSpecKit(files *tree) (*rules, error) {
+	f := specKit
+	if files.Has(".specify/.") {
+		f.is = func(string) bool { return true }
+		var feature struct {
+			Dir string `json:"feature_directory"`
+		}
+		_ = json.Unmarshal(files.Read(".specify/feature.json"), &feature) // which another program writes
+		dir := path.Clean(strings.ReplaceAll(feature.Dir, `\`, "/"))
+		if dir != "." && filepath.IsLocal(filepath.FromSlash(dir)) && !slices.Contains(f.roots, path.Dir(dir)) {
+			f.extra = dir
+		}
+	}
+	return f.open(files)
+}
+
+// hasSpecs reports whether spec-kit has been set up and has a story.
+func hasSpecs(files *tree) bool {
+	r, err := openSpecKit(files)
+	if err != nil || !files.Has(".specify/.") {
+		return false
+	}
+	found, err := files.walk(r, func(string) {})
+	return err == nil && slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(file string) bool {
+		return path.Base(file) == "spec.md"
+	})
+}
+
 func (f folderRules) open(*tree) (*rules, error) {
 	r := &rules{
-		paths: []string{f.root}, stages: folderStages, unit: f.unit, stories: f.stories,
+		paths: slices.Clone(f.roots), stages: folderStages, unit: f.unit, stories: f.stories, titles: f.stars,
 		descend: func(dir string) bool {
-			return f.archive != "" && dir == path.Join(f.root, f.archive) || f.unit(dir+"/.") != ""
+			return f.archive != "" && dir == path.Join(f.roots[0], f.archive) || f.unit(dir+"/.") != ""
 		},
+		config:  f.extra + "\x00" + f.schemas.config() + strconv.FormatBool(f.is("x")),
 		refusal: "the stage of a story follows from the boxes in its tasks.md; tick these",
+	}
+	if f.extra != "" {
+		r.paths = append(r.paths, f.extra)
 	}
 	if f.archive != "" {
 		r.stages = append(r.stages[:len(r.stages):len(r.stages)], stageRule{
@@ -68,41 +116,62 @@ func (f folderRules) open(*tree) (*rules, error) {
 
 // unit returns the folder, marked so that those in the archive come last.
 func (f folderRules) unit(file string) string {
-	dir := path.Dir(file)
-	if strings.HasSuffix(file, "/.") {
-		dir = strings.TrimSuffix(file, "/.")
-	}
-	above, name := path.Dir(dir), path.Base(dir)
-	switch {
-	case name == f.archive && above == f.root || !f.is(name):
-		return ""
-	case above == f.root:
+	if dir := path.Dir(file); dir == f.extra {
 		return "1 " + dir
-	case f.archive != "" && above == path.Join(f.root, f.archive):
-		return "2 " + dir
+	}
+	for _, root := range f.roots {
+		below, is := strings.CutPrefix(file, root+"/")
+		if !is {
+			continue
+		}
+		name, rest, _ := strings.Cut(below, "/")
+		place := "1 "
+		if name == f.archive && name != "" {
+			place, root = "2 ", path.Join(root, name)
+			name, rest, _ = strings.Cut(rest, "/")
+		}
+		if rest == "" || !f.is(name) || strings.Contains(rest, "/") && !f.schemas.isDeep() {
+			return ""
+		}
+		return place + path.Join(root, name)
 	}
 	return ""
 }
 
-func (f folderRules) stories(unit string, files Files, _ []entry) ([]entry, error) {
+func (f folderRules) stories(unit string, files Files, _ []entry) (entries []entry, err error) {
 	place, dir, _ := strings.Cut(unit, " ")
 	exists := f.needs == nil && files.Has(dir+"/.")
-	for _, name := range append(f.needs, f.text, "tasks.md") {
-		exists = exists || files.Has(path.Join(dir, name)) && (f.needs == nil || name != "tasks.md" || f.stars)
+	for _, name := range f.needs {
+		exists = exists || files.Has(path.Join(dir, name))
 	}
 	if !exists {
 		return nil, nil
 	}
-	list := path.Join(dir, "tasks.md")
-	content, err := contentOf(files, list)
-	if err != nil {
-		return nil, err
+	lists := f.schemas.lists(dir, files)
+	var tasks []Task
+	var version []byte
+	listed, doing := "", false
+	for _, list := range lists {
+		content, notRead := contentOf(files, list)
+		if notRead != nil {
+			return nil, notRead
+		}
+		if content == nil {
+			continue
+		}
+		if len(bytes.TrimSpace(content)) == 0 {
+			err = errTorn
+		}
+		found, works := f.boxes(content)
+		for i := range found {
+			if len(lists) > 1 {
+				found[i].Path = list
+			}
+		}
+		tasks, doing, listed = append(tasks, found...), doing || works, cmp.Or(listed, list)
+		version = append(append(version, 0), content...)
 	}
-	if content != nil && len(bytes.TrimSpace(content)) == 0 {
-		err = errTorn
-	}
-	tasks, doing := f.boxes(content)
-	e := entry{id: path.Base(dir), stage: f.stage(dir, files, content != nil, tasks, doing)}
+	e := entry{id: path.Base(dir), stage: f.stage(dir, files, listed != "", tasks, doing)}
 	if place == "2" {
 		e.stage = "archived"
 		if dated := archiveDate.FindStringSubmatch(e.id); dated != nil {
@@ -110,15 +179,22 @@ func (f folderRules) stories(unit string, files Files, _ []entry) ([]entry, erro
 		}
 	}
 	e.record = func() *record {
-		text, err := contentOf(files, path.Join(dir, f.text))
-		r := &record{path: list, tasks: tasks, body: string(text), name: f.title(text)}
-		r.version = append(append(append(r.version, text...), 0), content...)
-		if err != nil {
-			r.fault = newFaultyFile(dir, err)
+		r := &record{path: cmp.Or(listed, lists[0]), tasks: tasks}
+		for _, name := range f.texts {
+			text, err := contentOf(files, path.Join(dir, name))
+			if err != nil {
+				r.fault = newFaultyFile(dir, err)
+			}
+			r.name = cmp.Or(r.name, f.title(text))
+			if text != nil && r.body == "" {
+				r.body = string(text)
+				if listed == "" {
+					r.path = path.Join(dir, name)
+				}
+			}
+			r.version = append(append(r.version, text...), 0)
 		}
-		if content == nil && text != nil {
-			r.path = path.Join(dir, f.text)
-		}
+		r.version = append(r.version, version...)
 		return r
 	}
 	return []entry{e}, err
@@ -142,8 +218,8 @@ func (f folderRules) title(text []byte) string {
 	if f.prefix != "" && len(title) >= len(f.prefix) && strings.EqualFold(title[:len(f.prefix)], f.prefix) {
 		title = strings.TrimSpace(title[len(f.prefix):])
 	}
-	if f.stars && strings.EqualFold(title, "Requirements Document") {
-		return ""
+	if f.stars {
+		title = withoutKind(title)
 	}
 	return title
 }
@@ -157,12 +233,12 @@ var boxLine = regexp.MustCompile(strings.NewReplacer(
 // boxes returns the boxes of a checklist, and whether one of them says that it is being worked on.
 func (f folderRules) boxes(content []byte) (tasks []Task, doing bool) {
 	at, line := 0, 0
-	var fence codeFence
+	var code codeBlocks
 	for raw := range bytes.Lines(content) {
 		start := at
 		at, line = at+len(raw), line+1
 		text := strings.TrimRight(string(raw), "\r\n")
-		if !f.fences && fence.has(strings.TrimSpace(text)) {
+		if f.plan != "" && code.has(text) { // openspec counts those in code, too
 			continue
 		}
 		box := boxLine.FindStringSubmatchIndex(text)
@@ -170,6 +246,10 @@ func (f folderRules) boxes(content []byte) (tasks []Task, doing bool) {
 			continue
 		}
 		mark, rest := text[box[4]:box[5]], text[box[8]:]
+		isLetter := strings.ContainsFunc(mark, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+		if f.plan != "" && isLetter && !strings.EqualFold(mark, "x") { // a note
+			continue
+		}
 		isLink := strings.HasPrefix(rest, "(") || strings.HasPrefix(rest, "[")
 		if isLink && (mark != "" || box[2] == box[7]) {
 			continue

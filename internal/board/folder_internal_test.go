@@ -197,7 +197,7 @@ func TestAFolderMovesWithItsBoxes(t *testing.T) {
 	if err != nil || d.Path != "openspec/changes/a/tasks.md" || len(d.Tasks) != 2 || d.Tasks[1].Line != 2 || d.Label != "Planned" {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	if err := b.change("a", Change{Task: &TaskChange{2, true}}); err != nil {
+	if err := b.change("a", Change{Task: &TaskChange{Line: 2, Done: true}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.content("openspec/changes/a/tasks.md"); got != "- [ ] one\n- [x] two\n" {
@@ -225,13 +225,13 @@ func TestAFolderMovesWithItsBoxes(t *testing.T) {
 	}{
 		{Change{Stage: &stage}, "openspec archive"},
 		{Change{Version: "old"}, "changed"},
-		{Change{Task: &TaskChange{9, true}}, "line 9"},
+		{Change{Task: &TaskChange{Line: 9, Done: true}}, "line 9"},
 	} {
 		if err := b.change("a", test.change); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v", test.change, err)
 		}
 	}
-	if err := b.change("b", Change{Task: &TaskChange{1, true}}); err == nil || !strings.Contains(err.Error(), "no box on line 1") {
+	if err := b.change("b", Change{Task: &TaskChange{Line: 1, Done: true}}); err == nil || !strings.Contains(err.Error(), "no box on line 1") {
 		t.Errorf("a box where there is no list: %v", err)
 	}
 	if _, err := b.Create("x", "", ""); err == nil {
@@ -332,6 +332,15 @@ func TestWhatAKilledServerHasLeftGoes(t *testing.T) {
 type pastFiles map[string]string
 
 func (f pastFiles) Has(name string) bool { _, has := f[name]; return has }
+
+func (f pastFiles) Below(dir string) (files []string) {
+	for name := range f {
+		if strings.HasPrefix(name, dir+"/") {
+			files = append(files, name)
+		}
+	}
+	return files
+}
 
 func (f pastFiles) Read(name string) []byte {
 	if text, has := f[name]; has {

@@ -44,19 +44,31 @@ type kind struct {
 	name  string
 	files []string
 	open  func(*tree) (*rules, error)
+	// is, if not nil, reports whether it is in a directory although no pattern finds it.
+	is func(*tree) bool
+}
+
+func (k kind) opens(files *tree) (*rules, error) {
+	r, err := k.open(files)
+	if r != nil {
+		r.files = k.files
+	}
+	return r, err
 }
 
 // kinds are the layouts in other files than those of stage directories, in the order in which they are looked for.
 var kinds = []kind{
-	{domain.LayoutOpenSpec, []string{"openspec/changes"}, openSpec.open},
-	{domain.LayoutSpecKit, []string{"specs/[0-9][0-9][0-9]*-*/spec.md"}, specKit.open},
-	{domain.LayoutKiro, []string{".kiro/specs"}, kiro.open},
+	{domain.LayoutOpenSpec, []string{"openspec/changes", "openspec/specs", "openspec/config.yaml"}, openOpenSpec, nil},
 	{
-		domain.LayoutBacklog, []string{"backlog/config.yml", "backlog.config.yml", ".backlog/config.yml"}, openBacklog,
+		domain.LayoutSpecKit,
+		[]string{"specs/[0-9][0-9][0-9]*-*/spec.md", ".specify/specs/[0-9][0-9][0-9]*-*/spec.md"},
+		openSpecKit, hasSpecs,
 	},
-	{domain.LayoutTaskMaster, []string{taskMasterFile}, openTaskMaster},
-	{domain.LayoutBMAD, bmadFiles, openBMAD},
-	{domain.LayoutBeads, nil, openBeads},
+	{domain.LayoutKiro, []string{".kiro/specs"}, kiro.open, nil},
+	{domain.LayoutBacklog, backlogConfigs, openBacklog, nil},
+	{domain.LayoutTaskMaster, []string{taskMasterFile}, openTaskMaster, nil},
+	{domain.LayoutBMAD, bmadFiles, openBMAD, hasSprints},
+	{domain.LayoutBeads, nil, openBeads, nil},
 }
 
 type Found struct{ Layout, Dir string }
@@ -108,7 +120,16 @@ func find(dir string) (found []Found) {
 		defer root.Close()
 		return firstMatch(root, pattern) != ""
 	}
+	files, err := openTree(dir)
+	if err != nil {
+		return found
+	}
+	defer files.close()
 	for _, kind := range kinds {
+		if kind.is != nil && kind.is(files) {
+			found = append(found, Found{kind.name, dir})
+			continue
+		}
 		for _, pattern := range kind.files {
 			top, is := dir, exists(dir, pattern)
 			for part := pattern; part != "." && !is; part = path.Dir(part) { // which it may be itself
@@ -129,9 +150,14 @@ func find(dir string) (found []Found) {
 // several.
 const maxNames, maxLooked = 1000, 5000
 
-// firstMatch returns the first file that matches a pattern, whose stars stand for directories, "" for none. It finds
-// nothing beyond its limits, so that a search costs little in a large tree, too.
+// firstMatch returns the first of matches, "" for none.
 func firstMatch(root *os.Root, pattern string) string {
+	return append(matches(root, pattern), "")[0]
+}
+
+// matches returns the files that match a pattern, whose stars stand for directories. It finds nothing beyond its
+// limits, so that a search costs little in a large tree, too.
+func matches(root *os.Root, pattern string) (found []string) {
 	above, name := path.Split(pattern)
 	dirs := []string{"."}
 	for part := range strings.SplitSeq(strings.TrimSuffix(above, "/"), "/") {
@@ -146,10 +172,10 @@ func firstMatch(root *os.Root, pattern string) string {
 	slices.Sort(dirs)
 	for _, dir := range dirs {
 		if _, err := root.Stat(path.Join(dir, name)); err == nil {
-			return path.Join(dir, name)
+			found = append(found, path.Join(dir, name))
 		}
 	}
-	return ""
+	return found
 }
 
 // matchesBelow returns the directories in others that match, the first of each before the second of any, so that one

@@ -9,20 +9,24 @@ import (
 	"switchyard/internal/domain"
 )
 
-// heading returns the text of the first Markdown heading outside code blocks of at most a level, 1 or anyLevel, "" if
-// there is none.
+// heading returns the text of the first Markdown heading outside code blocks and comments of at most a level, 1 or
+// anyLevel, "" if there is none.
 func heading(body []byte, lowest int) string {
-	above := ""
-	var fence codeFence
+	above, inComment := "", false
+	var code codeBlocks
 	for line := range strings.Lines(string(body)) {
 		indented := strings.TrimRight(line, " \t\r\n")
+		isCode := !inComment && code.has(indented)
 		line := strings.TrimLeft(indented, " ")
 		if len(indented)-len(line) > 3 || strings.HasPrefix(line, "\t") {
-			above = ""
+			above, isCode = "", true
+		}
+		if inComment = inComment || !isCode && strings.HasPrefix(line, "<!--"); inComment {
+			inComment, above = !strings.Contains(line, "-->"), ""
 			continue
 		}
 		switch {
-		case fence.has(line):
+		case isCode:
 			above = ""
 		case above != "" && line != "" && (strings.Trim(line, "=") == "" || lowest > 1 && strings.Trim(line, "-") == ""):
 			return limit(above)
@@ -41,25 +45,67 @@ func heading(body []byte, lowest int) string {
 
 const anyLevel = 6
 
-// codeFence is the run of at least three backticks or tildes that has begun a code block, "" outside of one.
-type codeFence string
+// codeBlocks says which of a text's lines are in fenced code blocks, which end with the list item that they are in.
+type codeBlocks struct {
+	fence string // the run of at least three backticks or tildes that has begun a block, "" outside of one
+	items []int  // where the texts of the list items begin that the last line is in
+}
 
-// has reports whether a line, without the space around it, is in a code block, or begins or ends one.
-func (f *codeFence) has(line string) bool {
-	mark := codeFence("")
+// has reports whether the next line is in a code block, or begins or ends one.
+func (c *codeBlocks) has(line string) bool {
+	text := strings.TrimSpace(line)
+	if text == "" {
+		return c.fence != ""
+	}
+	indent := indentOf(line)
+	for n := len(c.items); n > 0 && indent < c.items[n-1]; n-- {
+		c.items, c.fence = c.items[:n-1], ""
+	}
+	for c.fence == "" {
+		marker := itemMarker.FindString(text)
+		if marker == "" {
+			break
+		}
+		indent += len(marker)
+		text = strings.TrimLeft(text[len(marker):], " \t")
+		c.items = append(c.items, indent)
+	}
+	mark, base := "", 0
+	if n := len(c.items); n > 0 {
+		base = c.items[n-1]
+	}
 	for _, character := range []string{"`", "~"} {
-		if run := line[:len(line)-len(strings.TrimLeft(line, character))]; len(run) >= 3 {
-			mark = codeFence(run)
+		rest := strings.TrimLeft(text, character)
+		isInline := character == "`" && strings.Contains(rest, character) || indent-base > 3
+		if run := text[:len(text)-len(rest)]; len(run) >= 3 && (c.fence != "" || !isInline) {
+			mark = run
 		}
 	}
-	was := *f
+	was := c.fence
 	switch {
 	case was == "":
-		*f = mark
-	case strings.HasPrefix(string(mark), string(was)) && string(mark) == line:
-		*f = ""
+		c.fence = mark
+	case strings.HasPrefix(mark, was) && mark == text:
+		c.fence = ""
 	}
 	return was != "" || mark != ""
+}
+
+// itemMarker matches what begins a list item.
+var itemMarker = regexp.MustCompile(`^(?:[-*+]|[0-9]{1,9}[.)])[ \t]+`)
+
+func indentOf(line string) (columns int) {
+	for _, space := range line {
+		switch space {
+		case ' ':
+			columns++
+		case '\t':
+			columns += 4 - columns%4
+		default:
+			return columns
+		}
+	}
+	return columns
 }
 
 func atxHeading(line string) (title string, ok bool) {
@@ -94,8 +140,10 @@ func countTasks(tasks []Task) (c domain.Criteria) {
 	return c
 }
 
+func (c TaskChange) is(t Task) bool { return t.Path == c.Path && t.Line == c.Line }
+
 func withTask(content []byte, tasks []Task, change TaskChange) ([]byte, error) {
-	i := slices.IndexFunc(tasks, func(t Task) bool { return t.Line == change.Line })
+	i := slices.IndexFunc(tasks, change.is)
 	switch {
 	case i < 0:
 		return nil, domain.Errorf(domain.Invalid, "task: there is no box on line %d", change.Line)
@@ -122,7 +170,7 @@ var (
 // tasks returns the items of the body's Markdown task lists outside code blocks.
 func (d document) tasks() (tasks []Task) {
 	inList := false
-	var fence codeFence
+	var code codeBlocks
 	at, number := d.bodyAt, d.bodyLine
 	for raw := range strings.Lines(string(d.body)) {
 		start := at
@@ -133,9 +181,9 @@ func (d document) tasks() (tasks []Task) {
 		switch {
 		case text == "":
 			continue
-		case fence == "" && indented && !inList: // a code block
+		case code.fence == "" && indented && !inList: // a code block
 			continue
-		case fence.has(text):
+		case code.has(strings.TrimLeft(line, ">")):
 			continue
 		}
 		marker := listItem.FindString(line)

@@ -25,6 +25,8 @@ type Files interface {
 	Has(path string) bool
 	// Read returns nil for a file that does not exist or cannot be read.
 	Read(path string) []byte
+	// Below returns the paths of the files below a directory.
+	Below(dir string) []string
 }
 
 var pastOfStages = Past{

@@ -60,7 +60,9 @@ func TestABoxIsTickedInTheTextThatWasRead(t *testing.T) {
 	}
 	r := e.record()
 	writeTree(t, b.dir, map[string]string{tasks: newer})
-	err = tree.rewrite(tasks, func(content []byte) ([]byte, error) { return withTask(content, r.tasks, TaskChange{1, true}) })
+	err = tree.rewrite(tasks, func(content []byte) ([]byte, error) {
+		return withTask(content, r.tasks, TaskChange{Line: 1, Done: true})
+	})
 	if got, _ := os.ReadFile(filepath.Join(b.dir, tasks)); !errors.Is(err, errChanged) || string(got) != newer {
 		t.Errorf("%q, %v", got, err)
 	}

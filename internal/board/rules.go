@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // rules are what is particular to a layout whose files fall into units, each with some of the stories.
 type rules struct {
 	paths  []string // where the files are, below the board's directory
+	files  []string // patterns of what makes it a board, even one without stories
 	config string   // differs when the same files mean something else
 	stages []stageRule
 	// descend reports whether there are files of the board in a directory below the paths; nil: in none.
@@ -38,6 +40,11 @@ type rules struct {
 	// unique reports whether two stories in such units must not have one id; nil where no two can.
 	unique func(unit string) bool
 	faults []*faultyFile // of the configuration
+	titles bool          // a title that two stories have names none
+	// unseen is the key of the stage of a story that is blocked at a first look, where that is not the first stage.
+	unseen string
+	// same returns the same for two ways to write an id; nil: there is one.
+	same func(id string) string
 }
 
 // stageRule is a stage: the key that stories have, and the board's word, "" for the key.
@@ -83,6 +90,8 @@ type record struct {
 	blocked  string
 	tasks    []Task
 	done     domain.Criteria // where there are no tasks
+	depends  []string        // the ids of stories, or of parts of them, that come before it
+	parts    []string        // the ids of those parts of it that are done
 	version  []byte          // changes with the story
 	modified time.Time       // zero for that of path
 	body     string
@@ -98,9 +107,23 @@ func stageSlug(word string) string { return cmp.Or(slug(domain.CutText(word)), "
 // fold returns a stage's key for comparison: without case and blanks.
 func fold(key string) string { return strings.ToLower(strings.Join(strings.Fields(key), "")) }
 
-func words(id string) string {
-	text := strings.NewReplacer("-", " ", "_", " ").Replace(id)
-	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+// firstOfWork returns the key of the first stage of work, of the one in which work waits if there is none.
+func (r *rules) firstOfWork(layout string) string {
+	stages := make([]domain.Stage, len(r.stages))
+	for i, rule := range r.stages {
+		stages[i].Name = rule.name(i)
+	}
+	domain.MarkWaiting(layout, stages)
+	from, to := domain.WorkStages(stages)
+	if from == to {
+		from = domain.WaitingStage(stages)
+	}
+	return r.stages[from].key
+}
+
+// isBlocked reports whether a status is a block, which it is unless the board has it itself.
+func isBlocked(status string, own []string) bool {
+	return fold(status) == "blocked" && !slices.ContainsFunc(own, func(s string) bool { return fold(s) == "blocked" })
 }
 
 func (r *record) criteria() domain.Criteria {

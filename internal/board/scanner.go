@@ -69,7 +69,8 @@ type scanner struct {
 type stage struct {
 	name  string
 	label string // the board's own word, "" if it has none
-	fixed string // as in Stage
+	fixed string // as in Stage, like other
+	other bool
 	// settled says that the stages are others than before: what stands here now is no news.
 	settled bool
 	files   []*file          // ordered by compareNumbered

@@ -141,6 +141,6 @@ func (s *story) public() Story {
 	return Story{
 		ID: s.id, Name: s.name(), Blocked: s.facts.blocked, MergeFailure: s.facts.mergeFailure,
 		Since: s.since, BlockedSince: s.blockedSince, Criteria: s.facts.criteria, Version: s.facts.version,
-		Fault: s.facts.fault,
+		DependsOn: idsOf(s.facts.dependsOn), WaitsFor: idsOf(s.facts.waitsFor), Fault: s.facts.fault,
 	}
 }

@@ -41,11 +41,15 @@ type taskMasterTask struct {
 	Details        looseText       `json:"details"`
 	Status         looseText       `json:"status"`
 	PreviousStatus looseText       `json:"previousStatus"`
+	Dependencies   looseTexts      `json:"dependencies"`
 	Subtasks       taskMasterParts `json:"subtasks"`
 }
 
-// taskMasterParts counts subtasks, which are not kept.
-type taskMasterParts struct{ domain.Criteria }
+// taskMasterParts counts subtasks, of which only the ids of those that are done are kept.
+type taskMasterParts struct {
+	domain.Criteria
+	done []looseText
+}
 
 func (p *taskMasterParts) UnmarshalJSON(raw []byte) error {
 	r := jsonscan.NewReader(raw)
@@ -53,15 +57,20 @@ func (p *taskMasterParts) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	for range r.Parts() {
-		var status looseText
-		for name := range r.Parts() {
-			if name.Is("status") {
-				_ = status.UnmarshalJSON(r.Value()) // it takes everything
+		var id, status looseText
+		for name := range r.Parts() { // they take everything
+			switch {
+			case name.Is("status"):
+				_ = status.UnmarshalJSON(r.Value())
+			case name.Is("id"):
+				_ = id.UnmarshalJSON(r.Value())
 			}
 		}
 		p.Total++
 		if taskMasterStage(status) == "done" {
-			p.Done++
+			if p.Done++; p.Done <= maxParts {
+				p.done = append(p.done, id)
+			}
 		}
 	}
 	return nil
@@ -81,6 +90,23 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 		*t = looseText(strings.TrimSpace(text))
 	} else if json.Unmarshal(raw, &number) == nil {
 		*t = looseText(number.String())
+	}
+	return nil
+}
+
+// looseTexts are those of a list, and none for anything else.
+type looseTexts []string
+
+func (l *looseTexts) UnmarshalJSON(raw []byte) error {
+	r := jsonscan.NewReader(raw)
+	if r.Kind() != '[' {
+		return nil
+	}
+	for range r.Parts() {
+		var text looseText
+		if _ = text.UnmarshalJSON(r.Value()); text != "" && len(*l) < maxDepends { // it takes everything
+			*l = append(*l, limit(string(text)))
+		}
 	}
 	return nil
 }
@@ -124,16 +150,16 @@ func taskMasterTags(content []byte) (tags []taskMasterTag, err error) {
 			lists[tag.name] = tag
 		}
 	})
-	switch {
-	case r.End() != nil || left < 0:
+	if r.End() != nil || left < 0 {
 		return nil, errJSON
-	case master.tasks != nil:
-		return []taskMasterTag{master}, nil
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(lists), compareNatural) {
 		if lists[name].tasks != nil {
 			tags = append(tags, lists[name])
 		}
+	}
+	if len(tags) == 0 && master.tasks != nil { // beside tags it is left over
+		tags = []taskMasterTag{master}
 	}
 	return tags, nil
 }
@@ -179,7 +205,7 @@ func (f taskMasterRules) stories(_ string, files Files, old []entry) (entries []
 			raw := content[at.start:at.end]
 			if next < len(old) && old[next].part == tag.name && bytes.Equal(old[next].raw, raw) {
 				e := old[next]
-				e.raw, e.record = raw, func() *record { return readTaskMasterTask(raw).record(raw, at.start) }
+				e.raw, e.record = raw, func() *record { return readTaskMasterTask(raw).record(raw, at.start, f.prefix(tag)) }
 				entries, next = append(entries, e), next+1
 				continue
 			}
@@ -191,11 +217,10 @@ func (f taskMasterRules) stories(_ string, files Files, old []entry) (entries []
 			if t.ID == "" {
 				continue
 			}
-			e := entry{id: limit(string(t.ID)), part: tag.name, raw: raw}
-			e.mark, e.record = limit(string(t.Description)), func() *record { return t.record(raw, at.start) }
-			if f.several {
-				e.id = limit(tag.name + "/" + string(t.ID))
+			e := entry{
+				id: limit(f.prefix(tag) + string(t.ID)), part: tag.name, raw: raw, mark: limit(string(t.Description)),
 			}
+			e.record = func() *record { return t.record(raw, at.start, f.prefix(tag)) }
 			e.stage, _ = t.stage()
 			entries = append(entries, e)
 			if places == nil {
@@ -230,12 +255,26 @@ func (t *taskMasterTask) stage() (stage, blocked string) {
 	return stage, "The status of the task is blocked."
 }
 
-func (t *taskMasterTask) record(raw []byte, at int) *record {
+// prefix is what the ids of a tag's tasks begin with.
+func (f taskMasterRules) prefix(tag taskMasterTag) string {
+	if f.several {
+		return tag.name + "/"
+	}
+	return ""
+}
+
+func (t *taskMasterTask) record(raw []byte, at int, prefix string) *record {
 	r := &record{
 		name: string(t.Title), path: taskMasterFile, version: raw, front: raw, done: t.Subtasks.Criteria, at: at,
 	}
 	_, r.blocked = t.stage()
 	r.body = strings.TrimSpace(string(t.Description) + "\n\n" + string(t.Details))
+	for _, id := range t.Dependencies {
+		r.depends = append(r.depends, limit(prefix+id))
+	}
+	for _, id := range t.Subtasks.done {
+		r.parts = append(r.parts, limit(prefix+string(t.ID+"."+id)))
+	}
 	return r
 }
 

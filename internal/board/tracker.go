@@ -137,7 +137,7 @@ func (t *tracker) board() []Stage {
 			stories = append(stories, missing...)
 			slices.SortFunc(stories, func(a, b Story) int { return compareNumbered(a.ID, b.ID) })
 		}
-		stages[i] = Stage{stage.name, stage.label, stage.fixed, stories}
+		stages[i] = Stage{stage.name, stage.label, stage.fixed, stage.other, stories}
 	}
 	return stages
 }

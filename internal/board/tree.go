@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -14,6 +15,8 @@ import (
 const (
 	maxJSON  = 16 << 20
 	maxFiles = 200_000
+	// maxLevels is how deep folders of stories may be.
+	maxLevels = 10
 )
 
 // tree reads files below a directory, and none that a symbolic link leads to from there.
@@ -97,6 +100,27 @@ func (t *tree) Read(name string) []byte {
 	}
 	t.last, t.text = name, file.content
 	return t.text
+}
+
+// Below returns no more than a few levels of files, which is as many as boards have.
+func (t *tree) Below(dir string) (files []string) {
+	var below []string
+	if opened, err := t.open(dir); err == nil {
+		entries, _ := opened.ReadDir(maxNames)
+		t.name = "" // it was read to its end
+		for _, entry := range entries {
+			switch child := path.Join(dir, entry.Name()); {
+			case entry.Type().IsRegular():
+				files = append(files, child)
+			case entry.IsDir() && strings.Count(child, "/") < maxLevels:
+				below = append(below, child)
+			}
+		}
+	}
+	for _, child := range below {
+		files = append(files, t.Below(child)...)
+	}
+	return files
 }
 
 func (t *tree) file(name string) (*storyFile, error) {
@@ -218,7 +242,8 @@ func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity
 			return nil, err
 		}
 	}
-	if missing == len(rules.paths) {
+	isThere := func(pattern string) bool { return firstMatch(t.root, pattern) != "" }
+	if missing == len(rules.paths) && !slices.ContainsFunc(rules.files, isThere) {
 		return nil, &fs.PathError{Op: "open", Path: rules.paths[0], Err: syscall.ENOENT}
 	}
 	return files, nil

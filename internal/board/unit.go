@@ -31,7 +31,10 @@ type unitStory struct {
 	fault   *faultyFile // its record's
 	key     string      // the stage's
 	blocked string      // why the files themselves say that it is
-	text    identity    // of the entry's other file when it was read
+	title   string      // its record's
+	depends []string    // as of its record, like parts
+	parts   []string
+	text    identity // of the entry's other file when it was read
 	stable  bool
 }
 
@@ -117,6 +120,7 @@ func (e *entry) read(tree *tree, now time.Time) unitStory {
 	}
 	return unitStory{
 		id: e.id, mark: e.mark, path: r.path, file: f, key: e.stage, blocked: f.facts.blocked, fault: r.fault,
+		title: limit(r.name), depends: r.depends, parts: r.parts,
 		text: tree.read[e.text], stable: isSettled(tree.read[e.text].changed, now),
 	}
 }
@@ -128,7 +132,7 @@ func (s *unitStory) keep(stories []unitStory) {
 		return
 	}
 	fault := s.file.facts.fault
-	s.file.facts = stories[last].file.facts
+	s.file.facts, s.title = stories[last].file.facts, stories[last].title
 	s.file.facts.fault = fault
 }
 

@@ -38,6 +38,7 @@ type index struct {
 	stages []stageRule
 	places map[string]place   // by story
 	copies map[string][]place // of ids that several stories have, in their order
+	shared map[string]bool    // the titles of several stories, where these name none
 }
 
 // unit returns the name of a story's unit, "" if it is in none.
@@ -191,6 +192,10 @@ func (s *units) build(rules *rules, settled bool) {
 	}
 	next := &index{rules: rules}
 	lists := make([][]*file, len(stages))
+	var dependents []dependent
+	if rules.titles {
+		next.shared = s.sharedTitles()
+	}
 	if s.order == nil {
 		s.order = slices.SortedFunc(maps.Keys(s.units), compareNatural)
 	}
@@ -204,7 +209,7 @@ func (s *units) build(rules *rules, settled bool) {
 				continue
 			}
 			if story.key == "" { // where it was
-				story.key = stages[0].key
+				story.key = cmp.Or(rules.unseen, stages[0].key)
 				if f.story == nil {
 					if last == nil {
 						last = s.lastKeys()
@@ -221,8 +226,11 @@ func (s *units) build(rules *rules, settled bool) {
 				}
 				ruled[story.key], ruled[fold(story.key)] = at, at
 			}
+			f.facts.name = next.name(story.id, story.title)
 			f.facts.blocked = cmp.Or(story.blocked, s.notes.list[f.id])
-			lists[at] = append(lists[at], f)
+			if lists[at] = append(lists[at], f); len(story.depends) > 0 {
+				dependents = append(dependents, dependent{story, at})
+			}
 		}
 	}
 	next.stages = stages
@@ -230,9 +238,10 @@ func (s *units) build(rules *rules, settled bool) {
 	for i, rule := range stages {
 		s.stages[i] = &stage{
 			name: rule.name(i), label: cmp.Or(rule.label, rule.key), fixed: cmp.Or(rule.refusal, rules.refusal),
-			settled: settled, files: lists[i],
+			other: i >= len(rules.stages), settled: settled, files: lists[i],
 		}
 	}
+	s.link(next, dependents)
 	s.index.Store(next)
 }
 

@@ -94,11 +94,18 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 			return nil, domain.Errorf(domain.Invalid, "stage: there is no stage %q", limit(*c.Stage))
 		}
 	}
+	var box TaskChange
+	if c.Task != nil {
+		if box = *c.Task; box.Path == r.path && len(r.tasks) > 0 && r.tasks[0].Path == "" {
+			box.Path = ""
+		}
+	}
 	switch {
-	case c.Task != nil && len(r.tasks) == 0: // nor need there be a file
-		_, err = withTask(nil, nil, *c.Task)
+	case c.Task != nil && !slices.ContainsFunc(r.tasks, box.is): // nor need there be a file
+		_, err = withTask(nil, nil, box)
 	case c.Task != nil:
-		err = tree.rewrite(r.path, func(content []byte) ([]byte, error) { return withTask(content, r.tasks, *c.Task) })
+		r.path = cmp.Or(box.Path, r.path)
+		err = tree.rewrite(r.path, func(content []byte) ([]byte, error) { return withTask(content, r.tasks, box) })
 	case to != from:
 		err = known.move(tree, e.id, r, from, to)
 	}
@@ -122,6 +129,9 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 
 func (x *index) move(tree *tree, id string, r *record, from, to int) error {
 	refusal := cmp.Or(x.stages[to].refusal, x.rules.refusal)
+	if to >= len(x.rules.stages) {
+		refusal = cmp.Or(refusal, "'"+limit(x.stages[to].key)+"' is no status of the board's own")
+	}
 	if from >= 0 {
 		refusal = cmp.Or(x.stages[from].refusal, refusal)
 	}

@@ -70,7 +70,7 @@ func (s *units) read(story Story, stage string) (*Details, error) {
 	if r.front == nil {
 		details.FrontMatter = json.RawMessage("{}")
 	}
-	details.Name, details.Version, details.Criteria = limit(cmp.Or(r.name, words(e.id))), r.hash(e.stage), r.criteria()
+	details.Name, details.Version, details.Criteria = known.name(e.id, limit(r.name)), r.hash(e.stage), r.criteria()
 	if r.blocked != "" {
 		details.Blocked = r.blocked
 		if details.BlockedSince.IsZero() {

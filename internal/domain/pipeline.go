@@ -18,6 +18,8 @@ type Item struct {
 	MergeFailedSince time.Time
 	Criteria         *Criteria // nil without any
 	Fault            string    // why its file cannot be read, "" if it can: the rest is what was read last
+	DependsOn        []string  // the ids of stories and tasks that come before it
+	WaitsFor         []string  // those of them that are not done
 	Version          string    // changes with the story's record and stage, "" if its server sends none
 }
 
@@ -64,6 +66,7 @@ type Stage struct {
 	Name    string // such as 2_current
 	Label   string // the board's own word for it, "" if it has none
 	Fixed   string // why only the board's own tool moves stories to or from here, "" if people can
+	Other   bool   // its status is none of the board's own: nothing is moved here
 	Waiting bool   // work waits here until somebody begins: see WorkStages
 	Items   []Item
 }
@@ -197,7 +200,9 @@ type StoryFile struct {
 	Criteria         *Criteria // nil without a task list
 	Commits          []Commit  // nil without git
 	Writable         bool
-	Fault            string // why it cannot be read, "" if it can
+	Fault            string   // why it cannot be read, "" if it can
+	DependsOn        []string // as of Item, like WaitsFor
+	WaitsFor         []string
 	Label            string // of the stage: the board's own word, "" if it has none
 	Branch           string // of the work tree, "" for none
 	Tasks            []Task // in the file
@@ -213,7 +218,8 @@ const MaxTasks = 2000
 
 // Task is an item of the task list in a story's file.
 type Task struct {
-	Line     int    `json:"line"` // from 1
+	Path     string `json:"path,omitempty"` // of its file, where the story's are in several
+	Line     int    `json:"line"`           // from 1
 	Text     string `json:"text"`
 	Done     bool   `json:"done"`
 	Optional bool   `json:"optional"` // it does not count

@@ -168,10 +168,11 @@ func (p *ProjectVisits) Times(stages []Stage) []Stage {
 			if last == nil || last.Stage != stage.Name {
 				continue
 			}
-			item.Since, item.BlockedSince, item.MergeFailedSince = last.From, last.BlockedSince, last.MergeFailedSince
-			if item == stage.Items[j] {
+			if item.Since == last.From && item.BlockedSince == last.BlockedSince &&
+				item.MergeFailedSince == last.MergeFailedSince {
 				continue
 			}
+			item.Since, item.BlockedSince, item.MergeFailedSince = last.From, last.BlockedSince, last.MergeFailedSince
 			if !copied {
 				dated[i].Items, copied = slices.Clone(stage.Items), true
 			}

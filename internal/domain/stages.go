@@ -45,18 +45,55 @@ func (s *Stage) Title() string {
 // doneWords are the words of stages in which stories are finished, and of those behind.
 var doneWords = []string{"done", "completed", "closed", "shipped", "live", "released", "archived"}
 
-// DoneStage returns the index of the stage that finishes a story: the first whose word says so, else the last one.
-// It is -1 without stages.
+// endedWords are the words of Other stages in which stories are neither in work nor finished.
+var endedWords = []string{
+	"cancelled", "canceled", "wont_do", "won_t_do", "wontfix", "wont_fix", "won_t_fix", "rejected", "declined",
+	"abandoned", "dropped", "duplicate", "obsolete", "superseded", "invalid", "done", "complete", "completed", "closed",
+	"shipped", "live", "released", "archived", "merged", "resolved",
+}
+
+// HasEnded reports whether stories in the stage are neither in work nor finished, for its status is an unknown one that
+// says so.
+func (s *Stage) HasEnded() bool {
+	return s.Other && slices.Contains(endedWords, strings.ToLower(stageWord(s.Name)))
+}
+
+// InOrder returns stages, of which Other ones come last, in the order in which stories pass them: Other stages are
+// stages of work, and so before the one that finishes stories, unless stories in them have ended.
+func InOrder(stages []Stage) []Stage {
+	others := slices.IndexFunc(stages, func(s Stage) bool { return s.Other })
+	if others <= 0 {
+		return stages
+	}
+	own, done := stages[:others], DoneStage(stages)
+	var work, ended []Stage
+	for _, stage := range stages[others:] {
+		if stage.HasEnded() {
+			ended = append(ended, stage)
+		} else {
+			work = append(work, stage)
+		}
+	}
+	return slices.Concat(own[:done], work, own[done:], ended)
+}
+
+// DoneStage returns the index of the stage that finishes a story: the first whose word says so, else the last one, no
+// Other one. It is -1 without stages.
 func DoneStage(stages []Stage) int {
 	if done := namedDone(stages); done >= 0 {
 		return done
+	}
+	for i, stage := range slices.Backward(stages) {
+		if !stage.Other {
+			return i
+		}
 	}
 	return len(stages) - 1
 }
 
 func namedDone(stages []Stage) int {
 	return slices.IndexFunc(stages, func(s Stage) bool {
-		return slices.Contains(doneWords, strings.ToLower(stageWord(s.Name)))
+		return !s.Other && slices.Contains(doneWords, strings.ToLower(stageWord(s.Name)))
 	})
 }
 
@@ -118,13 +155,18 @@ func StageNumber(name string) (int, bool) {
 	return number, found && err == nil
 }
 
-// OpenStages returns how many stages come before the one whose word is done or the like: all of them if none is. A
-// blocked story in any of these needs attention, even in the last stage, which need not be the end.
+// OpenStages returns how many stages come before the one whose word is done or the like: all of them if none is, but
+// for those that have ended. A blocked story in any of these needs attention, even in the last stage, which need not be
+// the end.
 func OpenStages(stages []Stage) int {
 	if done := namedDone(stages); done >= 0 {
 		return done
 	}
-	return len(stages)
+	open := len(stages)
+	for open > 0 && stages[open-1].HasEnded() {
+		open--
+	}
+	return open
 }
 
 // The layouts of boards: one whose work does not wait in the first stage has a row in waitingStages, too.

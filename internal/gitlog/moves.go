@@ -132,6 +132,15 @@ func (t *tree) Read(path string) []byte {
 	return nil
 }
 
+func (t *tree) Below(dir string) (files []string) {
+	for name, id := range t.files {
+		if id != "" && strings.HasPrefix(name, dir+"/") {
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
 func (t *tree) set(name, id string) {
 	if before := t.files[name]; before != id {
 		delete(t.known, t.past.Unit(name))

@@ -84,11 +84,13 @@ func (p *pipelines) encode(view *board.View, most int) wire.Pipeline {
 			items[j] = wire.Item{
 				StoryID: story.ID, StoryName: story.Name, Blocked: wire.OrNull(story.Blocked),
 				MergeFailure: wire.OrNull(story.MergeFailure), SinceMS: unixMS(story.Since),
-				Criteria: wire.OrNull(story.Criteria), Version: story.Version,
-				Fault: wire.OrNull(story.Fault),
+				Criteria: wire.OrNull(story.Criteria), DependsOn: wire.NewIDs(story.DependsOn),
+				WaitsFor: wire.NewIDs(story.WaitsFor), Version: story.Version, Fault: wire.OrNull(story.Fault),
 			}
 		}
-		encoded.Stages[i] = wire.Stage{Name: stage.Name, Label: stage.Label, Fixed: stage.Fixed, Items: items}
+		encoded.Stages[i] = wire.Stage{
+			Name: stage.Name, Label: stage.Label, Fixed: stage.Fixed, Other: stage.Other, Items: items,
+		}
 	}
 	return encoded
 }

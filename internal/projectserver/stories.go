@@ -35,6 +35,7 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 		FrontMatter: d.FrontMatter, Body: &d.Body, BodyCut: d.BodyCut,
 		Writable: s.Board.Writable() && d.ReadOnly == "", Fault: wire.OrNull(d.Fault),
 		Criteria: wire.OrNull(d.Criteria), Label: d.Label,
+		DependsOn: wire.NewIDs(d.DependsOn), WaitsFor: wire.NewIDs(d.WaitsFor),
 		Tasks: domain.Each(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
 	}
 	if d.Blocked != "" {
@@ -86,13 +87,14 @@ func newChange(body *web.Body) (board.Change, error) {
 	}
 	if raw, given := body.Raw("task"); given {
 		var task struct {
+			Path string
 			Line *int
 			Done *bool
 		}
 		if err := json.Unmarshal(raw, &task); err != nil || task.Line == nil || task.Done == nil {
 			return c, domain.Errorf(domain.Invalid, "task: must be an object with line, a number, and done, true or false")
 		}
-		c.Task = &board.TaskChange{Line: *task.Line, Done: *task.Done}
+		c.Task = &board.TaskChange{Path: task.Path, Line: *task.Line, Done: *task.Done}
 	}
 	return c, nil
 }

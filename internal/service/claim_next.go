@@ -62,7 +62,7 @@ func (s *Claims) next(
 
 // isFree reports whether a story that waits on a board may be claimed by whoever comes first.
 func (s *Claims) isFree(project string, i *domain.Item) bool {
-	return i.Blocked == "" && s.table.of(project, i.StoryID) == nil
+	return i.Blocked == "" && len(i.WaitsFor) == 0 && s.table.of(project, i.StoryID) == nil
 }
 
 // Held returns the name of the actor of ctx as its claims have it, and these claims, the first ones first.
@@ -131,12 +131,16 @@ func claimStages(stages []domain.Stage, r ClaimRequest) (from int, to string, er
 		return i
 	}
 	to = r.To
-	index("to", r.To)
+	if i := index("to", r.To); i >= 0 && stages[i].Other {
+		err = domain.Errorf(domain.Invalid, "to: '%s' is no status of the board's own", stages[i].Title())
+	}
 	if from = index("from", r.From); from < 0 {
 		from = domain.WaitingStage(stages)
 	}
-	if to == "" && r.StoryID == "" && !r.Stay && from+1 < len(stages) {
-		to = stages[from+1].Name
+	for next := from + 1; to == "" && r.StoryID == "" && !r.Stay && next < len(stages); next++ {
+		if !stages[next].Other {
+			to = stages[next].Name
+		}
 	}
 	return from, to, err
 }

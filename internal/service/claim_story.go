@@ -154,10 +154,12 @@ func (s *Claims) find(ctx context.Context, p domain.Project, id string) (domain.
 	return story, err
 }
 
-// stillFree returns the story of a new claim, or errMoved if it has meanwhile been moved, blocked or removed.
+// stillFree returns the story of a new claim, or errMoved if it has meanwhile been moved, blocked or removed, or waits
+// for another.
 func (s *Claims) stillFree(ctx context.Context, p domain.Project, id, stage string) (domain.Story, error) {
 	story, err := s.find(ctx, p, id)
-	if domain.CodeOf(err) == domain.NotFound || err == nil && (story.Stage != stage || story.Blocked != "") {
+	waits := story.File != nil && len(story.File.WaitsFor) > 0
+	if domain.CodeOf(err) == domain.NotFound || err == nil && (story.Stage != stage || story.Blocked != "" || waits) {
 		return story, errMoved
 	}
 	return story, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"switchyard/internal/clock"
@@ -54,22 +55,19 @@ func (p patch) values(before domain.Story) (set []fieldChange, known bool) {
 			set = append(set, field)
 		}
 	}
-	var task struct {
-		Line int
-		Done bool
-	}
+	var task domain.Task
 	if raw, given := p.fields["task"]; given && json.Unmarshal(raw, &task) == nil {
-		set = append(set, taskChange(before.File, task.Line, task.Done))
+		set = append(set, taskChange(before.File, task))
 	}
 	return set, len(set) == len(p.fields)
 }
 
-func taskChange(before *domain.StoryFile, line int, done bool) fieldChange {
+func taskChange(before *domain.StoryFile, task domain.Task) fieldChange {
 	words := map[bool]string{true: "done", false: "open"}
-	at := "line " + strconv.Itoa(line) + " "
-	isSame := func(t domain.Task) bool { return t.Line == line && t.Done == done }
+	at := strings.TrimLeft(task.Path+" line "+strconv.Itoa(task.Line)+" ", " ")
+	isSame := func(t domain.Task) bool { return t.Path == task.Path && t.Line == task.Line && t.Done == task.Done }
 	same := before != nil && slices.ContainsFunc(before.Tasks, isSame)
-	return fieldChange{"task", at + words[done == same], at + words[done]}
+	return fieldChange{"task", at + words[task.Done == same], at + words[task.Done]}
 }
 
 type fieldChange struct{ name, before, after string }

@@ -196,10 +196,11 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
 		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut,
 		Criteria: s.Criteria, Writable: s.Writable, Label: domain.CutText(s.Label), Branch: text(s.Branch),
-		Commits: s.Commits, Tasks: s.Tasks, Fault: text(s.Fault),
+		Commits: s.Commits, Tasks: s.Tasks, Fault: text(s.Fault), DependsOn: s.DependsOn, WaitsFor: s.WaitsFor,
 	}
 	for i := range file.Tasks {
-		file.Tasks[i].Text = domain.CutText(file.Tasks[i].Text)
+		task := &file.Tasks[i]
+		task.Text, task.Path = domain.CutText(task.Text), domain.CutText(task.Path)
 	}
 	if len(file.Body) > maxStoryBody {
 		file.Body, file.BodyCut = domain.CutBytes(file.Body, maxStoryBody), true

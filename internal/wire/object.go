@@ -127,8 +127,12 @@ func setInItems(raw json.RawMessage, stages []domain.Stage, set func(*domain.Ite
 		if i++; i >= len(stages) || r.Kind() != '{' {
 			continue
 		}
+		at := i
 		for name := range r.Parts() {
-			if items := stages[i].Items; name.Is("items") && r.Kind() == '[' {
+			switch items := stages[at].Items; {
+			case name.Is("name") && r.Kind() == '"':
+				at = placeOf(stages, i, r.Value())
+			case name.Is("items") && r.Kind() == '[':
 				j := -1
 				for range r.Parts() {
 					if j++; j < len(items) && r.Kind() == '{' {
@@ -142,6 +146,17 @@ func setInItems(raw json.RawMessage, stages []domain.Stage, set func(*domain.Ite
 		return raw
 	}
 	return append(result, raw[copied:]...)
+}
+
+// placeOf returns where the stage with a name is, which a server may have in another place.
+func placeOf(stages []domain.Stage, usual int, text []byte) int {
+	var name string
+	if json.Unmarshal(text, &name) == nil && stages[usual].Name != name {
+		if at := slices.IndexFunc(stages, func(s domain.Stage) bool { return s.Name == name }); at >= 0 {
+			return at
+		}
+	}
+	return usual
 }
 
 // setMembers replaces the values of members of the next object, and adds those that it does not have.

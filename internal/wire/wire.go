@@ -58,6 +58,7 @@ type Stage struct {
 	Name  string `json:"name"`
 	Label string `json:"label,omitempty"` // the board's own word
 	Fixed string `json:"fixed,omitempty"` // why only the board's own tool moves stories to or from here
+	Other bool   `json:"other,omitempty"` // its status is none of the board's own; such stages are the last ones
 	Items []Item `json:"items"`
 }
 
@@ -67,10 +68,12 @@ type Item struct {
 	Blocked      *string `json:"blocked"`       // the reason, null if it is not blocked
 	MergeFailure *string `json:"merge_failure"` // likewise
 	SinceMS      int64   `json:"since_ms"`      // when it entered this stage
-	// Criteria and Version are as in Story.
-	Criteria *domain.Criteria `json:"criteria"`
-	Version  string           `json:"version,omitempty"`
-	Fault    *string          `json:"fault"` // why its file cannot be read, null if it can
+	// The others are as in Story.
+	Criteria  *domain.Criteria `json:"criteria"`
+	DependsOn IDs              `json:"depends_on"`
+	WaitsFor  IDs              `json:"waits_for"`
+	Version   string           `json:"version,omitempty"`
+	Fault     *string          `json:"fault"` // why its file cannot be read, null if it can
 }
 
 // MaxFaults is how many of a board's faults are told.
@@ -105,6 +108,7 @@ func Faults(list []byte) []domain.Fault {
 	})
 }
 
+// Stages returns the stages of a board in the order of domain.InOrder.
 func Stages(layout string, list []Stage) []domain.Stage {
 	stages := make([]domain.Stage, len(list))
 	for i, stage := range list {
@@ -115,13 +119,16 @@ func Stages(layout string, list []Stage) []domain.Stage {
 				StoryID: item.StoryID, StoryName: item.StoryName, Blocked: reason(item.Blocked),
 				MergeFailure: reason(item.MergeFailure),
 				Since:        time.UnixMilli(min(max(item.SinceMS, 0), lastDate)),
-				Criteria:     item.Criteria, Version: item.Version, Fault: Text(item.Fault),
+				Criteria:     item.Criteria, DependsOn: item.DependsOn, WaitsFor: item.WaitsFor, Version: item.Version,
+				Fault: Text(item.Fault),
 			}
 		}
-		stages[i] = domain.Stage{Name: stage.Name, Label: stage.Label, Fixed: stage.Fixed, Items: items}
+		stages[i] = domain.Stage{
+			Name: stage.Name, Label: stage.Label, Fixed: stage.Fixed, Other: stage.Other, Items: items,
+		}
 	}
 	domain.MarkWaiting(layout, stages)
-	return stages
+	return domain.InOrder(stages)
 }
 
 // lastDate is in Unix milliseconds a day before the end of the year 9999, which in no time zone is beyond the last date
@@ -154,6 +161,8 @@ type Story struct {
 	Body             *string          `json:"body"`
 	BodyCut          bool             `json:"body_cut"`
 	Criteria         *domain.Criteria `json:"criteria"`
+	DependsOn        IDs              `json:"depends_on"`
+	WaitsFor         IDs              `json:"waits_for"`
 	Commits          Commits          `json:"commits"`
 	Writable         bool             `json:"writable"`
 	Fault            *string          `json:"fault"`
@@ -183,7 +192,7 @@ func NewStory(s domain.Story) Story {
 	encoded := Story{
 		Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: OrNull(s.Stage), SinceMS: TimeOrNull(s.Since),
 		Blocked: OrNull(s.Blocked), BlockedSinceMS: TimeOrNull(s.BlockedSince), MergeFailure: OrNull(s.MergeFailure),
-		FrontMatter: json.RawMessage("{}"), Tasks: Tasks{},
+		FrontMatter: json.RawMessage("{}"), Tasks: Tasks{}, DependsOn: IDs{}, WaitsFor: IDs{},
 	}
 	f := s.File
 	if f == nil {
@@ -193,7 +202,8 @@ func NewStory(s domain.Story) Story {
 	encoded.FrontMatter, encoded.FrontMatterError = f.FrontMatter, OrNull(f.FrontMatterError)
 	encoded.Criteria, encoded.Writable = f.Criteria, f.Writable
 	encoded.Label, encoded.Branch, encoded.Tasks = f.Label, OrNull(f.Branch), append(encoded.Tasks, f.Tasks...)
-	encoded.Commits, encoded.Fault = f.Commits, OrNull(f.Fault)
+	encoded.Commits, encoded.DependsOn, encoded.WaitsFor = f.Commits, NewIDs(f.DependsOn), NewIDs(f.WaitsFor)
+	encoded.Fault = OrNull(f.Fault)
 	return encoded
 }
 
@@ -234,6 +244,25 @@ type Commits []domain.Commit
 
 func (c *Commits) UnmarshalJSON(list []byte) (err error) {
 	*c, err = first[domain.Commit](list, MaxCommits)
+	return err
+}
+
+// IDs are ids of stories, cut as their texts are.
+type IDs []string
+
+// NewIDs returns what is [] in JSON, not null, for none.
+func NewIDs(ids []string) IDs { return append(IDs{}, ids...) }
+
+const maxIDs = 100
+
+func (l *IDs) UnmarshalJSON(list []byte) (err error) {
+	if *l = (IDs{}); string(list) == "[]" { // as most are
+		return nil
+	}
+	ids, err := first[string](list, maxIDs)
+	for _, id := range ids {
+		*l = append(*l, domain.CutText(id))
+	}
 	return err
 }
 
