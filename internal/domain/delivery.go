@@ -10,16 +10,24 @@ import (
 type TargetProgress struct {
 	// Position is the id of an event: those up to it have been told, or do not concern the target.
 	Position int64 `json:"-"`
-	// Told holds the alerts that stand and have been told or are queued: when each began in Unix milliseconds, by key.
-	Told map[string]int64 `json:"-"`
+	// Alerts is the position in the list of alerts: those up to it have been told, or do not concern the target, but
+	// for Left, by key, which were acknowledged, or not seen, when it was their turn.
+	Alerts int64            `json:"alerts,omitempty"`
+	Left   map[string]int64 `json:"left,omitempty"`
+	// AlertsFrom is when people chose the alerts that the target gets, until the leader knows its position.
+	AlertsFrom time.Time `json:"alerts_from,omitzero"`
+	// Over counts, by kind and project, the alerts beyond those that are told one by one within the minute OverAt.
+	Over   map[string]int `json:"over,omitempty"`
+	OverAt time.Time      `json:"over_at,omitzero"`
 
 	// Revision is the target's, as of the last time that this was stored.
 	Revision int64 `json:"revision,omitempty"`
 
-	Attempts   int       `json:"attempts,omitempty"` // of the next message
-	Parts      int       `json:"parts,omitempty"`    // how many of the requests for it were accepted
-	FirstAt    time.Time `json:"first_at,omitzero"`  // of the first attempt
-	NextAt     time.Time `json:"next_at,omitzero"`   // of the next one
+	Message    string    `json:"message,omitempty"`  // the id of the next message, once it has been tried
+	Attempts   int       `json:"attempts,omitempty"` // since the last message was accepted or skipped
+	Parts      int       `json:"parts,omitempty"`    // how many of the requests for the next one were accepted
+	FirstAt    time.Time `json:"first_at,omitzero"`  // of the first attempt to send it
+	NextAt     time.Time `json:"next_at,omitzero"`   // of the next attempt
 	FailingAt  time.Time `json:"failing_at,omitzero"`
 	Error      string    `json:"error,omitempty"` // of the last attempt
 	Gone       bool      `json:"gone,omitempty"`  // the receiver wants no more messages, and nobody has enabled it since
@@ -29,7 +37,7 @@ type TargetProgress struct {
 	DigestedAt time.Time `json:"digested_at,omitzero"` // until when digests are settled
 	// DigestEvent is the last event before the last digest.
 	DigestEvent int64     `json:"digest_event,omitempty"`
-	HeldAt      time.Time `json:"held_at,omitzero"` // since when something has been held back by quiet hours
+	HeldAt      time.Time `json:"held_at,omitzero"` // since when something has been held back for a digest
 }
 
 // Message is what a target is told at once.
@@ -83,19 +91,22 @@ const (
 	FailingFor = 10 * time.Minute
 )
 
+// Begin prepares p for an attempt to send the message with an id.
+func (p *TargetProgress) Begin(id string, now time.Time) {
+	if p.Message != id {
+		p.Message, p.FirstAt, p.Parts = id, now, 0
+	}
+}
+
 // Apply brings p up to date after an attempt to send a message. It reports whether that is done with: accepted, or
 // skipped.
 func (p *TargetProgress) Apply(s Sent, now time.Time) (done bool) {
 	if s.Err == nil {
-		*p = TargetProgress{
-			Position: p.Position, Told: p.Told, SentAt: now, SentMS: s.Took.Milliseconds(), DigestedAt: p.DigestedAt,
-			HeldAt: p.HeldAt, DigestEvent: p.DigestEvent,
-		}
+		p.Reset()
+		p.Skipped, p.SentAt, p.SentMS = 0, now, s.Took.Milliseconds()
 		return true
 	}
-	if p.Attempts++; p.Attempts == 1 {
-		p.FirstAt = now
-	}
+	p.Attempts++
 	if p.FailingAt.IsZero() {
 		p.FailingAt = now
 	}
@@ -111,8 +122,24 @@ func (p *TargetProgress) Apply(s Sent, now time.Time) (done bool) {
 		}
 		return false
 	}
-	p.Skipped, p.Attempts, p.Parts, p.NextAt = p.Skipped+1, 0, 0, now
+	p.Skipped, p.Attempts, p.Message, p.Parts, p.NextAt = p.Skipped+1, 0, "", 0, now
 	return true
+}
+
+// Reset forgets what has failed.
+func (p *TargetProgress) Reset() {
+	p.Message, p.Attempts, p.Parts, p.FirstAt, p.NextAt = "", 0, 0, time.Time{}, time.Time{}
+	p.FailingAt, p.Error, p.Gone = time.Time{}, "", false
+}
+
+// NotedAlert is an alert in the list by which targets are told of them. The list is in the order in which the leader
+// noticed them.
+type NotedAlert struct {
+	Key     string // of the alert; the hash of a long one
+	Kind    AlertKind
+	Project string
+	SinceMS int64
+	Seq     int64 // its position, a time in Unix microseconds or shortly after it
 }
 
 // Delivery is an attempt to send a message, in the log of its target.

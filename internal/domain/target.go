@@ -163,6 +163,8 @@ func atClock(t time.Time, clock string, days int) time.Time {
 // Span says in a word or two what a digest is about: the time that quiet hours held back, or that of its rules.
 func (r *TargetRules) Span(held bool) string {
 	switch {
+	case r.Digest == NoDigest && r.Quiet == nil:
+		return "What waited"
 	case r.Digest == DailyDigest:
 		return "The day"
 	case r.Digest == HourlyDigest && (!held || r.Quiet == nil):

@@ -105,7 +105,7 @@ func (s *Alerts) acknowledge(
 	}
 	unknown := unreachable(pipelines)
 	for key, a := range byKey {
-		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || s.decides(a) && s.isOver(key, a.Project, unknown)) {
+		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || s.decides(a) && s.isOver(domain.KindOfKey(key), a.Project, unknown)) {
 			ended = append(ended, a)
 		}
 	}
@@ -129,8 +129,8 @@ func (s *Alerts) decides(a domain.Acknowledgement) bool {
 
 // isOver reports whether an alert that is no longer found is over. While its project cannot be reached or the bot is
 // connecting, that is unknown.
-func (s *Alerts) isOver(key, project string, unknown map[string]bool) bool {
-	switch domain.KindOfKey(key) {
+func (s *Alerts) isOver(kind domain.AlertKind, project string, unknown map[string]bool) bool {
+	switch kind {
 	case domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertUnreachable,
 		domain.AlertFault:
 		return !unknown[project]

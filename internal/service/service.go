@@ -94,7 +94,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		questions: s.Questions, targets: s.Targets, store: o.Store, log: o.Log, projects: projects, agents: s.Agents,
 		events: events, bot: bot, pipelines: pipelines, leader: o.Leadership, acknowledged: newAcknowledgements(o, audit),
 	}
-	s.Targets.alerts = s.Alerts
+	s.Targets.alerts, s.Targets.access = s.Alerts, access
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: pipelines, events: events, visits: visits,
 		claims: claims, store: o.Store, servers: o.Stories,

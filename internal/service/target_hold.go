@@ -1,19 +1,16 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"maps"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"switchyard/internal/domain"
 )
 
 // follow takes over what people have changed.
-func (d *deliverer) follow(ctx context.Context, now time.Time) {
+func (d *deliverer) follow(now time.Time) {
 	all := *d.current.Load()
 	present := make(map[string]bool, len(all))
 	for _, t := range all {
@@ -21,17 +18,13 @@ func (d *deliverer) follow(ctx context.Context, now time.Time) {
 		r := d.targets[t.ID]
 		switch {
 		case r == nil:
-			r = &running{Target: t, told: t.Progress.Told, gone: map[string]time.Time{}, settled: t.Progress.Position}
-			if r.told == nil {
-				r.told = map[string]int64{}
-			}
-			r.Progress.Told = nil
+			r = &running{Target: t, settled: t.Progress.Position, settledAlerts: t.Progress.Alerts}
 			if t.Revision != t.Progress.Revision { // people have changed it meanwhile, perhaps what failed
 				r.Progress.NextAt = time.Time{}
 			}
 			d.targets[t.ID] = r
 		case r.Revision != t.Revision:
-			d.change(ctx, r, t, now)
+			d.change(r, t, now)
 		default:
 			r.Enabled = t.Enabled
 			continue
@@ -43,14 +36,12 @@ func (d *deliverer) follow(ctx context.Context, now time.Time) {
 }
 
 // change gives a target other rules. Alerts that concern it only by these and stand already are not news.
-func (d *deliverer) change(ctx context.Context, r *running, t domain.Target, now time.Time) {
+func (d *deliverer) change(r *running, t domain.Target, now time.Time) {
 	old, p := r.Target, r.Progress
-	t.Progress = domain.TargetProgress{
-		Position: p.Position, Skipped: p.Skipped, SentAt: p.SentAt, SentMS: p.SentMS, DigestedAt: p.DigestedAt,
-		HeldAt: p.HeldAt, DigestEvent: p.DigestEvent,
-	}
+	t.Progress = p
+	t.Progress.Reset()
 	if old.URL == t.URL {
-		t.Progress.Parts = p.Parts
+		t.Progress.Message, t.Progress.Parts, t.Progress.FirstAt = p.Message, p.Parts, p.FirstAt
 	}
 	was, is := old.Rules, t.Rules
 	if was.Digest != is.Digest || was.DigestAt != is.DigestAt || was.TimeZone != is.TimeZone {
@@ -60,102 +51,33 @@ func (d *deliverer) change(ctx context.Context, r *running, t domain.Target, now
 		t.Progress.Gone = p.Gone && !old.Enabled
 	}
 	r.Target = t
-	save := d.saveOf(r)
-	if len(t.Rules.Alerts) > 0 {
-		all, _ := d.alerts.standing(ctx)
-		for _, a := range all {
-			if t.Wants(a) && !old.Wants(a) {
-				r.told[a.Key()] = a.Since.UnixMilli()
-				save.Progress.Told = r.told
+	if len(is.Alerts) > 0 && p.AlertsFrom.IsZero() {
+		waiting := r.alerts
+		r.Progress.Left, r.Progress.Alerts, r.Progress.AlertsFrom = nil, d.noted.last, time.Time{}
+		for _, n := range waiting {
+			r.leave(n)
+		}
+		for key, seq := range p.Left {
+			if n := d.noted.byKey[key]; n != nil && n.Seq == seq {
+				r.leave(n)
 			}
 		}
+		if len(was.Alerts) == 0 {
+			r.Progress.AlertsFrom = now
+		}
 	}
+	r.alerts = nil
+	save := d.saveOf(r)
 	save.News = true
 	d.saves = append(d.saves, save)
 }
 
 // standing returns all alerts, and whether one that is not among them is over; while its project cannot be reached,
 // that is unknown.
-func (s *Alerts) standing(ctx context.Context) (all []domain.Alert, isOver func(key string) bool) {
+func (s *Alerts) standing(ctx context.Context) (all []domain.Alert, isOver func(domain.NotedAlert) bool) {
 	boards := s.pipelines.Boards(ctx, quietAge)
 	unknown := unreachable(boards.Pipelines)
-	return s.all(ctx, boards), func(key string) bool {
-		_, rest, _ := strings.Cut(key, "/")
-		escaped, _, _ := strings.Cut(rest, "/")
-		project, err := url.PathUnescape(escaped)
-		return err == nil && s.isOver(key, project, unknown)
-	}
-}
-
-// tellAlerts queues the alerts that have begun, and forgets those that are over.
-func (d *deliverer) tellAlerts(ctx context.Context, now time.Time) {
-	wants := func(t domain.Target) bool { return t.Enabled && len(t.Rules.Alerts) > 0 }
-	if !slices.ContainsFunc(*d.current.Load(), wants) {
-		return
-	}
-	all, isOver := d.alerts.standing(ctx)
-	d.standing = all
-	for _, r := range d.targets {
-		if len(r.Rules.Alerts) == 0 {
-			continue
-		}
-		changed := r.forget(all, isOver, now)
-		var queued []domain.QueuedMessage
-		if r.Enabled && !r.held(now) {
-			for _, a := range r.news(all) {
-				queued = append(queued, domain.QueuedMessage{After: d.scanned, Message: d.alert(&r.Target, a)})
-				r.told[a.Key()] = a.Since.UnixMilli()
-			}
-		}
-		if changed || len(queued) > 0 {
-			save := d.saveOf(r)
-			save.Progress.Told, save.Queued = r.told, queued
-			d.saves = append(d.saves, save)
-		}
-	}
-}
-
-// news returns the alerts that a target has not been told of, in the order in which they began.
-func (r *running) news(all []domain.Alert) (found []domain.Alert) {
-	for _, a := range all {
-		if a.Acknowledged != nil || !r.Wants(a) {
-			continue
-		}
-		told, known := r.told[a.Key()]
-		again := (a.Kind == domain.AlertBlocked || a.Kind == domain.AlertMerge) && a.Since.UnixMilli() > told
-		if !known || again {
-			found = append(found, a)
-		}
-	}
-	slices.SortFunc(found, func(a, b domain.Alert) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key(), b.Key()))
-	})
-	return found
-}
-
-// forget forgets the alerts that have been over for a while, and reports whether there were any.
-func (r *running) forget(all []domain.Alert, isOver func(key string) bool, now time.Time) (changed bool) {
-	if len(r.told) == 0 {
-		return false
-	}
-	stands := make(map[string]bool, len(all))
-	for _, a := range all {
-		stands[a.Key()] = true
-	}
-	for key := range r.told {
-		since, isGone := r.gone[key]
-		switch {
-		case stands[key] || !isOver(key):
-			delete(r.gone, key)
-		case !isGone:
-			r.gone[key] = now
-		case now.Sub(since) >= alertGrace:
-			delete(r.gone, key)
-			delete(r.told, key)
-			changed = true
-		}
-	}
-	return changed
+	return s.all(ctx, boards), func(a domain.NotedAlert) bool { return s.isOver(a.Kind, a.Project, unknown) }
 }
 
 // gather counts what is held back for a target and, when it is time, puts it into one message.
@@ -190,7 +112,7 @@ func (d *deliverer) gather(ctx context.Context, r *running, now time.Time) error
 		due = r.Rules.LastDigest(now.In(r.zone))
 	}
 	switch {
-	case quiet && p.HeldAt.IsZero() && len(r.digest.counts)+len(r.news(d.standing)) > 0:
+	case quiet && p.HeldAt.IsZero() && len(r.digest.counts)+len(r.alerts) > 0:
 		p.HeldAt = now
 		d.saves = append(d.saves, d.saveOf(r))
 	case quiet || r.pending: // later, or when all has been read
@@ -198,6 +120,20 @@ func (d *deliverer) gather(ctx context.Context, r *running, now time.Time) error
 		d.flush(ctx, r, now)
 	}
 	return nil
+}
+
+// isTooMuch reports whether what waits for a target comes as one digest: there is much of it, or it waits for long. A
+// message that has been tried is told as it is, first. Alerts that were left over from a minute come at its end.
+func (d *deliverer) isTooMuch(r *running, now time.Time) bool {
+	p := &r.Progress
+	if r.held(now) || p.Message != "" || !r.Enabled || now.Before(r.heapedAt.Add(heapPause)) {
+		return false
+	}
+	isOld := func(n *noted) bool { // it has not been acknowledged before
+		return n.Seq > p.Alerts && now.UnixMicro()-n.Seq >= maxWait.Microseconds()
+	}
+	old := len(r.events) > 0 && now.Sub(r.events[0].ReceivedAt) >= maxWait || slices.ContainsFunc(r.alerts, isOld)
+	return old || len(r.alerts)+len(r.events) > maxHeap || len(p.Over) > 0 && !now.Truncate(time.Minute).Equal(p.OverAt)
 }
 
 // flowOf is the line of flow in a target's daily digest, "" for none: the digest comes without it, too.
@@ -222,20 +158,19 @@ func (d *deliverer) flowOf(ctx context.Context, r *running) string {
 
 // flush queues the digest of what was held back for a target, if there is anything.
 func (d *deliverer) flush(ctx context.Context, r *running, now time.Time) {
-	save, g, alerts := d.saveOf(r), r.digest, r.news(d.standing)
-	if len(g.counts)+len(alerts) > 0 {
-		record, message := d.messages.digest(&r.Target, g, alerts, d.flowOf(ctx, r), now)
-		for _, a := range alerts {
-			r.told[a.Key()] = a.Since.UnixMilli()
+	save, g, alerts := d.saveOf(r), r.digest, slices.Clone(r.alerts)
+	if len(g.counts)+len(alerts)+len(r.Progress.Over) > 0 {
+		told := domain.Each(alerts, func(n *noted) domain.Alert { return n.alert })
+		record, message := d.messages.digest(&r.Target, g, told, d.flowOf(ctx, r), now)
+		for _, n := range alerts {
+			r.pass(n)
 		}
+		r.Progress.Over = nil
 		save.Digest, save.Queued = &record, []domain.QueuedMessage{{After: g.upto, Message: message}}
 		r.Progress.DigestEvent = g.upto
 	}
 	r.Progress.Position, r.Progress.DigestedAt, r.Progress.HeldAt, r.digest = g.upto, now, time.Time{}, nil
 	save.Progress = r.Progress
-	if len(alerts) > 0 {
-		save.Progress.Told = r.told
-	}
-	r.settled = r.Progress.Position
+	r.settled, r.settledAlerts = r.Progress.Position, r.Progress.Alerts
 	d.saves = append(d.saves, save)
 }

@@ -2,7 +2,6 @@ package service
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -35,9 +34,6 @@ func alertsID(upto int64, at time.Time) string {
 	return digestID(upto) + "_" + strconv.FormatInt(at.UnixMilli(), 10)
 }
 
-// maxKey is how long an alert's key is in an id, in bytes: ids are headers, which proxies limit.
-const maxKey = 64
-
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // dated returns a time of a project server's as JSON can have it: of years after 9999 the other time.
@@ -65,12 +61,8 @@ func (m messages) event(t *domain.Target, e domain.Event) domain.Message {
 
 func (m messages) alert(t *domain.Target, a domain.Alert) domain.Message {
 	data, _ := json.Marshal(wire.NewAlert(a)) // texts and numbers always encode
-	key := a.Key()
-	if len(key) > maxKey {
-		key = fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:32]
-	}
 	return domain.Message{
-		ID:   m.id(t, key, strconv.FormatInt(a.Since.UnixMilli(), 10)),
+		ID:   m.id(t, shortKey(a), strconv.FormatInt(a.Since.UnixMilli(), 10)),
 		Type: "alert." + string(a.Kind), At: dated(a.Since, clock.Now()), Data: data,
 		Title: cmp.Or(a.Project, "Switchyard") + ": " + a.Kind.Word(),
 		Text:  oneLine(a.Text()), Link: m.link(a.Link(), "/projects/"+url.PathEscape(a.Project)), Signal: a.Kind.Signal(),
@@ -93,6 +85,25 @@ func (m messages) gap(t *domain.Target, before, missed int64, at time.Time) doma
 type gathered struct {
 	upto   int64 // the last event that it has considered
 	counts map[string]int
+}
+
+// nested returns counts as programs read them: of events by type and of alerts by kind. Moves that finish a story are
+// counted both as what they are and as finished.
+func nested(counts map[string]int) map[string]map[string]int {
+	n := map[string]map[string]int{"events": {}, "alerts": {}}
+	for key, count := range counts {
+		kind, isAlert := strings.CutPrefix(key, alertCount)
+		switch {
+		case isAlert:
+			n["alerts"][kind] = count
+		case key == movedCount, key == finishedCount:
+			n["events"][string(domain.StageTransition)] += count
+		}
+		if !isAlert && key != movedCount {
+			n["events"][key] = count
+		}
+	}
+	return n
 }
 
 // Keys of counts, besides types of events and, after alertCount, kinds of alerts.
@@ -153,6 +164,10 @@ func (m messages) digest(
 	t *domain.Target, g *gathered, alerts []domain.Alert, flow string, now time.Time,
 ) (domain.DigestRecord, domain.Message) {
 	counts := maps.Clone(g.counts)
+	for alike, n := range t.Progress.Over {
+		kind, _, _ := strings.Cut(alike, "/")
+		counts[alertCount+kind] += n
+	}
 	r := domain.DigestRecord{
 		ID: newTargetID(), Target: t.ID, Name: t.Name, At: now, After: t.Progress.Position, Upto: g.upto,
 		DigestContent: domain.DigestContent{Rules: t.Rules, Alerts: []domain.DigestAlert{}},
@@ -185,13 +200,13 @@ func (m messages) digest(
 		text, lines = said+"\n"+flow, append(lines, flow)
 	}
 	return r, domain.Message{
-		ID: id, Type: "digest", At: now, Data: told(text, m.link(path), path, counts), Title: said,
+		ID: id, Type: "digest", At: now, Data: told(text, m.link(path), path, nested(counts)), Title: said,
 		Text: strings.Join(append([]string{said}, lines...), "\n"), Link: m.link(path), Signal: signal,
 	}
 }
 
 // told is what a webhook gets of a message that is about no single event or alert.
-func told(text, link, path string, counts map[string]int) json.RawMessage {
+func told(text, link, path string, counts any) json.RawMessage {
 	data, _ := json.Marshal(map[string]any{"text": text, "link": cmp.Or(link, path), "counts": counts})
 	return data
 }

@@ -17,6 +17,8 @@ type targetStore interface {
 	QueuedMessages(ctx context.Context, target string, limit int) ([]domain.QueuedMessage, error)
 	CountQueued(ctx context.Context) (map[string]int, error)
 	SaveTargets(ctx context.Context, token int64, saves []domain.TargetSave) error
+	NotedAlerts(ctx context.Context) ([]domain.NotedAlert, error)
+	SaveAlerts(ctx context.Context, token int64, noted []domain.NotedAlert, over []string) error
 	AddDelivery(ctx context.Context, target string, d domain.Delivery) error
 	Deliveries(ctx context.Context, target string, limit int) ([]domain.Delivery, error)
 	DeliveryHours(ctx context.Context, since time.Time) ([]domain.DeliveryHour, error)

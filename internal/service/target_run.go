@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"switchyard/internal/clock"
@@ -24,6 +25,9 @@ const (
 	targetSettle, targetSweep = time.Minute, time.Hour
 	// hoursLife is how long the counts of attempts are kept.
 	hoursLife = 48 * time.Hour
+	// Once over maxHeap messages wait for a target, or several of them for maxWait, they become one digest; there is one
+	// such digest in heapPause at most.
+	maxHeap, maxWait, heapPause = 100, 10 * time.Minute, 10 * time.Second
 	// alertGrace is how long an alert must be gone before it counts as another when it is back.
 	alertGrace = 5 * time.Second
 )
@@ -38,8 +42,7 @@ type deliverer struct {
 	under   int // messages under way
 	saves   []domain.TargetSave
 	scanned int64 // the last event that was looked at for all targets
-	// standing are the alerts as last looked at, if any target wants some.
-	standing []domain.Alert
+	noted   *alertList
 
 	scannedAt, tickedAt, settledAt, sweptAt time.Time
 }
@@ -110,7 +113,15 @@ func (d *deliverer) step(ctx context.Context) (next time.Duration, err error) {
 		if err := d.save(ctx); err != nil {
 			return err
 		}
-		d.follow(ctx, now)
+		if d.noted == nil {
+			stored, err := d.store.NotedAlerts(ctx)
+			if err != nil {
+				return err
+			}
+			d.noted = newAlertList(stored)
+			d.noted.last = max(d.noted.last, now.UnixMicro())
+		}
+		d.follow(now)
 		if now.Sub(d.scannedAt) >= targetScan {
 			d.scannedAt = now
 			if err := d.scan(ctx); err != nil {
@@ -119,8 +130,7 @@ func (d *deliverer) step(ctx context.Context) (next time.Duration, err error) {
 		}
 		if now.Sub(d.tickedAt) >= targetTick {
 			d.tickedAt = now
-			d.tellAlerts(ctx, now)
-			if err := d.tidy(ctx, now); err != nil {
+			if err := errors.Join(d.noteAlerts(ctx, now), d.tidy(ctx, now)); err != nil {
 				return err
 			}
 		}
@@ -163,7 +173,7 @@ func (d *deliverer) tidy(ctx context.Context, now time.Time) error {
 	if now.Sub(d.settledAt) >= targetSettle {
 		d.settledAt = now
 		for _, r := range d.targets {
-			if r.settled != r.Progress.Position && !r.sending {
+			if (r.settled != r.Progress.Position || r.settledAlerts != r.Progress.Alerts) && !r.sending {
 				d.saves = append(d.saves, d.saveOf(r))
 			}
 		}
@@ -180,7 +190,7 @@ func (d *deliverer) tidy(ctx context.Context, now time.Time) error {
 }
 
 func (d *deliverer) saveOf(r *running) domain.TargetSave {
-	r.settled, r.Progress.Revision = r.Progress.Position, r.Revision
+	r.settled, r.settledAlerts, r.Progress.Revision = r.Progress.Position, r.Progress.Alerts, r.Revision
 	return domain.TargetSave{Target: r.ID, Progress: r.Progress, Revision: r.Revision}
 }
 

@@ -14,8 +14,9 @@ import (
 type running struct {
 	domain.Target
 	zone    *time.Location
-	told    map[string]int64     // as in Progress, which lacks it
-	gone    map[string]time.Time // told alerts that no longer stand: since when
+	alerts  []*noted       // those that wait to be told, in order
+	alike   map[string]int // how many alerts were told one by one in the minute, by kind and project
+	minute  time.Time
 	queue   []domain.QueuedMessage
 	queued  bool           // the store may have more of them
 	events  []domain.Event // the next ones that concern it
@@ -24,7 +25,9 @@ type running struct {
 	gap     bool           // that events are missing has been said, of the ones it is catching up with
 	digest  *gathered      // nil unless it gets digests now
 	sending bool
-	settled int64 // Position as it is stored
+	// settled and settledAlerts are the positions as they are stored.
+	settled, settledAlerts int64
+	heapedAt               time.Time // when so much waited last that it became a digest
 }
 
 // held reports whether t gets what happens now in a digest.
@@ -39,6 +42,7 @@ type sentMessage struct {
 	message domain.Message
 	queued  int64 // its id in the queue, 0 for an event's
 	event   int64
+	alert   *noted
 	sent    domain.Sent
 	at      time.Time
 }
@@ -83,15 +87,17 @@ func (d *deliverer) scan(ctx context.Context) error {
 	return nil
 }
 
-// fill reads on until there is an event that concerns the target, or no other one.
-func (d *deliverer) fill(ctx context.Context, r *running) (err error) {
+// fill reads on until so many events concern the target that they become a digest, or there is no other one.
+func (d *deliverer) fill(ctx context.Context, r *running) error {
 	for range targetPages {
-		if len(r.events) > 0 || !r.pending {
+		if len(r.events) > maxHeap || !r.pending {
 			return nil
 		}
-		if r.events, err = d.page(ctx, r); err != nil {
+		page, err := d.page(ctx, r)
+		if err != nil {
 			return err
 		}
+		r.events = append(r.events, page...)
 		if len(r.events) == 0 {
 			r.Progress.Position = r.read
 		}
@@ -134,7 +140,7 @@ func (d *deliverer) page(ctx context.Context, r *running) ([]domain.Event, error
 func (d *deliverer) send(ctx context.Context, r *running, now time.Time) (next time.Duration, err error) {
 	wait := r.Progress.NextAt.Sub(now)
 	switch {
-	case !r.Enabled || r.sending || r.isQuiet(now):
+	case !r.Enabled || r.sending || r.isQuiet(now) || r.Owner != "" && !d.mayGet(r):
 		return targetTick, nil
 	case wait > 0:
 		return wait, nil
@@ -150,15 +156,31 @@ func (d *deliverer) send(ctx context.Context, r *running, now time.Time) (next t
 		if err := d.fill(ctx, r); err != nil {
 			return targetTick, err
 		}
-		if len(d.saves) > 0 { // of a gap
+		if d.isTooMuch(r, now) {
+			r.Progress.HeldAt, r.heapedAt = now, now
+			d.saves = append(d.saves, d.saveOf(r))
+		}
+		if len(d.saves) > 0 { // of that, or of a gap
 			return 0, nil
 		}
 	}
 	out := sentMessage{target: r}
+	// comesFirst reports whether what waits for the events up to after need not wait.
+	comesFirst := func(after int64) bool {
+		if len(r.events) > 0 {
+			return after < r.events[0].ID
+		}
+		return !r.pending || r.read >= after
+	}
+	var n *noted
+	if !held {
+		n = d.nextAlert(r, now)
+	}
 	switch {
-	case len(r.queue) > 0 && (held || len(r.events) == 0 && (!r.pending || r.read >= r.queue[0].After) ||
-		len(r.events) > 0 && r.queue[0].After < r.events[0].ID):
+	case len(r.queue) > 0 && (held || comesFirst(r.queue[0].After)):
 		out.queued, out.message = r.queue[0].ID, r.queue[0].Message
+	case n != nil && comesFirst(n.after):
+		out.alert, out.message = n, d.alert(&r.Target, n.alert)
 	case !held && len(r.events) > 0:
 		out.event, out.message = r.events[0].ID, d.event(&r.Target, r.events[0])
 	case !held && r.pending:
@@ -166,6 +188,7 @@ func (d *deliverer) send(ctx context.Context, r *running, now time.Time) (next t
 	default:
 		return targetTick, nil
 	}
+	r.Progress.Begin(out.message.ID, now)
 	r.sending = true
 	d.under++
 	t := r.Target
@@ -180,6 +203,18 @@ func (d *deliverer) send(ctx context.Context, r *running, now time.Time) (next t
 	return targetTick, nil
 }
 
+// mayGet reports whether the owner of a device may see what it gets. A device ends with a token; it waits for somebody
+// who logs in until they do so again.
+func (d *deliverer) mayGet(r *running) bool {
+	may, mayAgain := d.access.MaySee(r.Owner)
+	if !may && !mayAgain {
+		save := d.saveOf(r)
+		save.Disable, save.News, r.Enabled = true, true, false
+		d.saves = append(d.saves, save)
+	}
+	return may
+}
+
 // record takes the result of an attempt.
 func (d *deliverer) record(s sentMessage) {
 	r := s.target
@@ -191,6 +226,9 @@ func (d *deliverer) record(s sentMessage) {
 	log := delivery(s.message, s.sent, attempt, s.at)
 	switch {
 	case !done:
+	case s.alert != nil:
+		r.pass(s.alert)
+		r.alike[s.alert.alike()]++
 	case s.queued != 0:
 		if len(r.queue) > 0 && r.queue[0].ID == s.queued {
 			r.queue = r.queue[1:]

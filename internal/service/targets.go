@@ -24,6 +24,7 @@ type Targets struct {
 	alerts    *Alerts
 	pipelines *Pipelines
 	flow      *Flow
+	access    *Access
 	leader    Leadership
 	messenger Messenger
 	publicURL string        // "" for messages without links
@@ -72,12 +73,7 @@ func (s *Targets) Add(ctx context.Context, t domain.Target) (domain.Target, erro
 	}
 	t.CreatedAt = time.UnixMilli(clock.Now().UnixMilli())
 	t.Progress = domain.TargetProgress{
-		Position: s.events.LastID(), Told: map[string]int64{}, DigestedAt: t.CreatedAt,
-	}
-	for _, a := range s.alerts.find(s.pipelines.Boards(ctx, quietAge)) {
-		if t.Wants(a) {
-			t.Progress.Told[a.Key()] = a.Since.UnixMilli()
-		}
+		Position: s.events.LastID(), AlertsFrom: t.CreatedAt, DigestedAt: t.CreatedAt,
 	}
 	change := domain.Change{Action: domain.TargetCreated, Subject: t.Name, Detail: s.detail(t)}
 	return t, s.reload(ctx, s.audit.change(ctx, change, func(e *domain.AuditEntry) error {

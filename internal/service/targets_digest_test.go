@@ -34,6 +34,7 @@ func TestADigestKnowsWhenItWasTold(t *testing.T) {
 		g.add("hourly", domain.TargetRules{
 			Events: []domain.EventType{domain.StoryBlocked}, Alerts: []domain.AlertKind{domain.AlertQuestion}, Digest: domain.HourlyDigest,
 		})
+		time.Sleep(time.Minute)
 		var digests []domain.DigestRecord
 		for hour := 1; hour <= 3; hour++ {
 			if hour == 2 {

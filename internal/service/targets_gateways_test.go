@@ -87,7 +87,7 @@ func TestTheLeadOverTargetsIsPassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha", URL: "http://alpha"}, ReceivedAt: time.Now()}
-	for i := range 200 {
+	for i := range 90 {
 		r, err := domain.ParseRecord(fmt.Appendf(nil, `{"type":"story_blocked","story_id":"%d","story_name":"S","reason":"r","timestamp_ms":%d}`, i, i+1))
 		if err != nil {
 			t.Fatal(err)
@@ -98,13 +98,13 @@ func TestTheLeadOverTargetsIsPassedOn(t *testing.T) {
 	count := func() int { return len(box.ids()) }
 	for i := 1; i < 5; i++ {
 		before := count()
-		waittest.Until(t, "some are told", func() bool { return count() >= min(before+20, 200) })
+		waittest.Until(t, "some are told", func() bool { return count() >= min(before+20, 90) })
 		next := storetest.Lead(t, stores[0].Lease(), fmt.Sprint("number ", i)) // the one before does not know that yet
 		leads[i%2].set(next)
 		leads[(i+1)%2].set(0)
 	}
 	different := func() int { ids := box.ids(); slices.Sort(ids); return len(slices.Compact(ids)) }
-	waittest.Until(t, "all are told", func() bool { return different() == 200 })
+	waittest.Until(t, "all are told", func() bool { return different() == 90 })
 	if repeated := count() - different(); repeated > 4 {
 		t.Errorf("%d messages came twice in four changes of the lead", repeated)
 	}

@@ -59,9 +59,9 @@ func TestWhatQuietHoursHeldBackComesInOneMessage(t *testing.T) {
 		want(t, "in the morning", g.take("night"), "The night: 12 finished, 2 blocked, 1 question")
 		var data struct {
 			Text, Link string
-			Counts     map[string]int
+			Counts     struct{ Events, Alerts map[string]int }
 		}
-		if err := json.Unmarshal(m.Data, &data); err != nil || data.Text != "The night: 12 finished, 2 blocked, 1 question" || data.Counts["finished"] != 12 || data.Counts["alert.question"] != 1 ||
+		if err := json.Unmarshal(m.Data, &data); err != nil || data.Text != "The night: 12 finished, 2 blocked, 1 question" || data.Counts.Events["finished"] != 12 || data.Counts.Events["story_blocked"] != 2 || data.Counts.Alerts["question"] != 1 ||
 			m.Type != "digest" || !strings.Contains(m.Text, "still there") || strings.Contains(m.Text, "over by then") || !strings.HasSuffix(m.ID, "_"+night.ID+"_digest_16") {
 			t.Errorf("%+v, %v", m, err)
 		}

@@ -88,7 +88,7 @@ func TestAFailingTargetIsTriedAgainByTheTable(t *testing.T) {
 		g.says(nil)
 		g.change(failing, func(t *domain.Target) { t.Name = "mended" })
 		time.Sleep(2 * time.Second)
-		want(t, "accepted", g.take("mended"), "alpha: blocked", "alpha: blocked")
+		want(t, "accepted", g.take("mended"), "alpha: blocked", "What waited: 1 blocked")
 		want(t, "watching", g.take("watching"))
 		if alerts := g.Alerts.List(t.Context()); len(alerts.Items) > 0 {
 			t.Errorf("%+v", alerts.Items)
@@ -140,7 +140,7 @@ func TestAReceiverThatIsGoneDisablesItsTarget(t *testing.T) {
 		g.says(nil)
 		g.change(gone, func(t *domain.Target) { t.Enabled = true })
 		time.Sleep(2 * time.Second)
-		want(t, "enabled", g.take("gone"), "alpha: blocked", "alpha: blocked")
+		want(t, "enabled", g.take("gone"), "alpha: blocked", "What waited: 1 blocked")
 		want(t, "watching", g.take("watching"))
 		if alerts := g.Alerts.List(t.Context()); len(alerts.Items) > 0 {
 			t.Errorf("%+v", alerts.Items)
@@ -167,11 +167,11 @@ func TestAMessageThatIsRefusedAsSuchIsSkippedAfterADay(t *testing.T) {
 			t.Errorf("%d attempts in a day", len(g.posts()))
 		}
 		time.Sleep(2 * time.Hour)
-		if n := len(g.posts()); n != 10 || g.posts()[8].skipped != 1 || g.posts()[9].skipped != 0 || g.posts()[7].at.Sub(began).Round(time.Second) != 24*time.Hour {
+		if n := len(g.posts()); n != 9 || g.posts()[8].skipped != 1 || g.posts()[8].message.Title != "What waited: 2 blocked" || g.posts()[7].at.Sub(began).Round(time.Second) != 24*time.Hour {
 			t.Errorf("%d: %+v", n, g.posts())
 		}
-		list, err := g.Deliveries.List(t.Context(), picky.ID, 3)
-		if err != nil || list[2].Error != "skipped after 24 hours: 422" || list[2].Attempt != 8 || list[1].Error != "" {
+		list, err := g.Deliveries.List(t.Context(), picky.ID, 2)
+		if err != nil || list[1].Error != "skipped after 24 hours: 422" || list[1].Attempt != 8 || list[0].Error != "" {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})
@@ -256,25 +256,57 @@ func TestTroubleWithAReceiverCostsNoMessage(t *testing.T) {
 				g.says(nil)
 				g.change(troubled, func(*domain.Target) {}) // tries at once, although nothing is delivered yet
 				time.Sleep(time.Hour)
-				var accepted []string
+				var ids []string
+				next := 1
 				for _, m := range g.posts() {
-					if !m.refused {
-						accepted = append(accepted, m.message.ID)
+					if m.refused {
+						continue
 					}
-				}
-				different := slices.Compact(slices.Clone(accepted))
-				t.Logf("%d events: %d accepted, %d repeated, %d lost", events, len(accepted), len(accepted)-len(different), events-len(different))
-				if len(accepted) != events || len(different) != events {
-					t.Errorf("%d messages were accepted", len(accepted))
-				}
-				for i, id := range different {
-					if want := fmt.Sprintf("_%d", i+1); !strings.HasSuffix(id, want) {
-						t.Fatalf("message %d is %s", i, id)
+					var data struct {
+						ID     int
+						Counts struct{ Events map[string]int }
 					}
+					if err := json.Unmarshal(m.message.Data, &data); err != nil || data.ID != 0 && data.ID != next {
+						t.Fatalf("event %d is told as number %d, %v", data.ID, next, err)
+					}
+					next += max(data.Counts.Events["story_blocked"], min(data.ID, 1))
+					ids = append(ids, m.message.ID)
+				}
+				if different := len(slices.Compact(slices.Clone(ids))); next != events+1 || different != len(ids) {
+					t.Errorf("%d events in %d messages, %d of them different", next-1, len(ids), different)
 				}
 			})
 		})
 	}
+}
+
+// TestMuchComesAsOneDigest: what is over a hundred messages or waits for ten minutes, and alerts that are alike.
+func TestMuchComesAsOneDigest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		g.add("one", domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked}, Alerts: []domain.AlertKind{domain.AlertQuestion}})
+		time.Sleep(30 * time.Second)
+		g.happens("alpha", domain.StoryBlocked, 250)
+		time.Sleep(5 * time.Second)
+		want(t, "many events", g.take("one"), "What waited: 250 blocked")
+		for range 30 {
+			g.asks("Which?")
+		}
+		time.Sleep(5 * time.Second)
+		want(t, "alerts that are alike", g.take("one"), repeated("Switchyard: asks", 10)...)
+		g.restart(time.Second)
+		time.Sleep(time.Minute)
+		last := g.posts()[0].message
+		want(t, "at the minute's end", g.take("one"), "What waited: 20 questions")
+		var data struct {
+			Counts struct{ Events, Alerts map[string]int }
+		}
+		if err := json.Unmarshal(last.Data, &data); err != nil || last.Type != "digest" || data.Counts.Alerts["question"] != 20 || len(data.Counts.Events) > 0 {
+			t.Errorf("%s, %v", last.Data, err)
+		}
+		time.Sleep(time.Hour)
+		want(t, "later", g.take("one"))
+	})
 }
 
 func TestAnAlertIsToldOnceWhenItBegins(t *testing.T) {
@@ -401,7 +433,7 @@ func TestRemovedEventsAreToldAsAGap(t *testing.T) {
 		text := g.all[0].message.Text
 		g.mu.Unlock()
 		got := g.take("one")
-		if len(got) != 501 || got[0] != "Switchyard: events are missing" || got[1] != "alpha: blocked" || !strings.HasPrefix(text, "201 events were removed") {
+		if len(got) != 2 || got[0] != "Switchyard: events are missing" || got[1] != "What waited: 500 blocked" || !strings.HasPrefix(text, "201 events were removed") {
 			t.Errorf("%d messages: %q, %s", len(got), got[:min(3, len(got))], text)
 		}
 	})

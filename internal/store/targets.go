@@ -5,24 +5,27 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
 )
 
 const targetColumns = "id, owner, name, url, secret, former, former_until_ms, rules, enabled, created_at_ms," +
-	" revision, position, told, progress"
+	" revision, position, progress"
 
 func scanTarget(row Row) (t domain.Target, err error) {
-	var rules, told, progress, url, secret, former string
+	var rules, progress, url, secret, former string
 	var enabled, position int64
 	err = row.Scan(&t.ID, &t.Owner, &t.Name, &url, &secret, &former, (*Milli)(&t.FormerUntil), &rules, &enabled,
-		(*Milli)(&t.CreatedAt), &t.Revision, &position, &told, &progress)
+		(*Milli)(&t.CreatedAt), &t.Revision, &position, &progress)
 	if err != nil {
 		return t, err
 	}
-	if err := errors.Join(json.Unmarshal([]byte(rules), &t.Rules), json.Unmarshal([]byte(progress), &t.Progress),
-		json.Unmarshal([]byte(told), &t.Progress.Told)); err != nil {
+	err = errors.Join(json.Unmarshal([]byte(rules), &t.Rules), json.Unmarshal([]byte(progress), &t.Progress))
+	if err != nil {
 		return t, err
 	}
 	t.URL, t.Secret, t.Former = domain.Secret(url), domain.Secret(secret), domain.Secret(former)
@@ -46,10 +49,10 @@ func (db targets) AddTarget(ctx context.Context, e *domain.AuditEntry, t domain.
 			return domain.Errorf(domain.Conflict, "there are %d targets already", n)
 		}
 		return Exec(ctx, tx, "INSERT INTO targets ("+targetColumns+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 			t.ID, t.Owner, t.Name, Text(t.URL.Reveal()), t.Secret.Reveal(), t.Former.Reveal(), ToMilli(t.FormerUntil),
 			encoded(t.Rules), number(t.Enabled), ToMilli(t.CreatedAt), t.Revision, t.Progress.Position,
-			encoded(t.Progress.Told), encoded(t.Progress))
+			encoded(t.Progress))
 	})
 }
 
@@ -170,14 +173,9 @@ func (db targets) SaveTargets(ctx context.Context, token int64, saves []domain.T
 }
 
 func saveTarget(s domain.TargetSave) Step {
-	told := "told"
-	args := []any{s.Target, s.Progress.Position, encoded(s.Progress), number(s.Disable), s.Revision}
-	if s.Progress.Told != nil {
-		args = append(args, encoded(s.Progress.Told))
-		told = "$6"
-	}
-	steps := []Step{Must(`UPDATE targets SET position = $2, progress = $3, told = `+told+`,
-		enabled = CASE WHEN $4 = 1 AND revision = $5 THEN 0 ELSE enabled END WHERE id = $1`, args...)}
+	steps := []Step{Must(`UPDATE targets SET position = $2, progress = $3,
+		enabled = CASE WHEN $4 = 1 AND revision = $5 THEN 0 ELSE enabled END WHERE id = $1`,
+		s.Target, s.Progress.Position, encoded(s.Progress), number(s.Disable), s.Revision)}
 	for _, q := range s.Queued {
 		steps = append(steps, queue(s.Target, q))
 	}
@@ -228,6 +226,45 @@ func addDelivery(target string, d domain.Delivery) Step {
 		Do(`INSERT INTO delivery_hours (target, hour_ms, sent, failed) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (target, hour_ms) DO UPDATE SET sent = delivery_hours.sent + excluded.sent,
 			failed = delivery_hours.failed + excluded.failed`, target, ToMilli(d.At.Truncate(time.Hour)), sent, failed))
+}
+
+// NotedAlerts returns the list of alerts, in order.
+func (db targets) NotedAlerts(ctx context.Context) ([]domain.NotedAlert, error) {
+	return selectAll(ctx, db.conn, func(row Row) (a domain.NotedAlert, err error) {
+		return a, row.Scan(&a.Key, &a.Kind, &a.Project, &a.SinceMS, &a.Seq)
+	}, "SELECT key, kind, project, since_ms, seq FROM noted_alerts ORDER BY seq")
+}
+
+// SaveAlerts adds alerts to the list, in place of those with the same key, and removes others by their keys, under the
+// leader's fencing token.
+func (db targets) SaveAlerts(ctx context.Context, token int64, noted []domain.NotedAlert, over []string) error {
+	var steps []Step
+	for part := range slices.Chunk(over, rowsAtOnce) {
+		args := domain.Each(part, func(key string) any { return Text(key) })
+		steps = append(steps, Do("DELETE FROM noted_alerts WHERE key IN "+values(1, len(part)), args...))
+	}
+	for part := range slices.Chunk(noted, rowsAtOnce) {
+		var args []any
+		for _, a := range part {
+			args = append(args, Text(a.Key), a.Kind, a.Project, a.SinceMS, a.Seq)
+		}
+		steps = append(steps, Do("INSERT INTO noted_alerts (key, kind, project, since_ms, seq) VALUES "+values(len(part), 5)+
+			" ON CONFLICT (key) DO UPDATE SET since_ms = excluded.since_ms, seq = excluded.seq", args...))
+	}
+	return db.LeaderTx(ctx, token, nil, steps...)
+}
+
+// rowsAtOnce is how many rows a statement writes.
+const rowsAtOnce = 500
+
+// values returns the parameters of so many rows: ($1, $2), ($3, $4).
+func values(rows, columns int) string {
+	var b strings.Builder
+	for i := range rows * columns {
+		b.WriteString([]string{", ", "), ("}[number(i%columns == 0)])
+		b.WriteString("$" + strconv.Itoa(i+1))
+	}
+	return strings.TrimPrefix(b.String(), "), ") + ")"
 }
 
 // AddDelivery stores an attempt that was made out of order. Other gateways are not told.

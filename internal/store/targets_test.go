@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ func aTarget(id string) domain.Target {
 	return domain.Target{
 		ID: id, Name: "target " + id, URL: "https://hooks.example/" + domain.Secret(id), Secret: "whsec_", Enabled: true, CreatedAt: time.UnixMilli(1000),
 		Rules:    domain.TargetRules{Events: []domain.EventType{"story_blocked"}, Digest: domain.NoDigest, DigestAt: "08:00", TimeZone: "UTC", Quiet: &domain.Quiet{From: "22:00", To: "07:00"}},
-		Progress: domain.TargetProgress{Position: 3, Told: map[string]int64{"stuck/a": 7}},
+		Progress: domain.TargetProgress{Position: 3, Left: map[string]int64{"stuck/a": 7}},
 	}
 }
 
@@ -31,7 +32,7 @@ func TestATargetIsStoredWithWhatWaitsForIt(t *testing.T) {
 		}
 		all, err := db.Targets(ctx)
 		if err != nil || len(all) != 1 || fmt.Sprintf("%+v", all[0].Rules.Quiet) != fmt.Sprintf("%+v", want.Rules.Quiet) || all[0].URL != want.URL ||
-			all[0].Progress.Position != 3 || all[0].Progress.Told["stuck/a"] != 7 || !all[0].Enabled || !all[0].CreatedAt.Equal(want.CreatedAt) {
+			all[0].Progress.Position != 3 || all[0].Progress.Left["stuck/a"] != 7 || !all[0].Enabled || !all[0].CreatedAt.Equal(want.CreatedAt) {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		save := domain.TargetSave{
@@ -49,7 +50,7 @@ func TestATargetIsStoredWithWhatWaitsForIt(t *testing.T) {
 		if counts, err := db.CountQueued(ctx); err != nil || len(counts) != 1 || counts["a"] != 2 {
 			t.Errorf("%v, %v", counts, err)
 		}
-		if all, err = db.Targets(ctx); err != nil || all[0].Progress.Position != 9 || all[0].Progress.Attempts != 2 || all[0].Progress.Told["stuck/a"] != 7 {
+		if all, err = db.Targets(ctx); err != nil || all[0].Progress.Position != 9 || all[0].Progress.Attempts != 2 || all[0].Progress.Left != nil {
 			t.Errorf("%+v, %v", all, err)
 		}
 		if g, err := db.Digest(ctx, "d"); err != nil || g.Upto != 9 || g.Counts["blocked"] != 2 {
@@ -108,6 +109,29 @@ func TestATargetIsStoredWithWhatWaitsForIt(t *testing.T) {
 			if domain.CodeOf(err) != domain.NotFound {
 				t.Errorf("%s: %v", what, err)
 			}
+		}
+	})
+}
+
+func TestTheListOfAlertsIsStored(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		var all []domain.NotedAlert
+		var keys []string
+		for n := range 1200 {
+			all = append(all, domain.NotedAlert{Key: fmt.Sprint("blocked/", n), Kind: domain.AlertBlocked, Project: "alpha", SinceMS: 5, Seq: int64(n + 1)})
+			keys = append(keys, all[n].Key)
+		}
+		if err := db.SaveAlerts(t.Context(), 0, all, nil); err != nil {
+			t.Fatal(err)
+		}
+		again := all[1150]
+		again.SinceMS, again.Seq = 6, 5000
+		if err := db.SaveAlerts(t.Context(), 0, []domain.NotedAlert{again}, keys[:1100]); err != nil {
+			t.Fatal(err)
+		}
+		got, err := db.NotedAlerts(t.Context())
+		if want := append(append(slices.Clone(all[1100:1150]), all[1151:]...), again); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%+v, %v", got, err)
 		}
 	})
 }

@@ -61,7 +61,8 @@ func filled(t *testing.T, dir string) (events int) {
 	check(err)
 	check(db.RecordStoryChanges(ctx, nil, []domain.StoryChange{{Project: "alpha", StoryID: "1_ü", Type: domain.StageTransition, Value: "2_current", At: now, By: "label", Via: domain.ChannelMCP}}))
 	check(db.SetState(ctx, "bot", "x\x00y"))
-	check(db.AddTarget(ctx, nil, domain.Target{ID: "t", Name: "hook", URL: "https://hooks.example/", Enabled: true, Progress: domain.TargetProgress{Position: 4, Told: map[string]int64{"k": 1}}}))
+	check(db.AddTarget(ctx, nil, domain.Target{ID: "t", Name: "hook", URL: "https://hooks.example/", Enabled: true, Progress: domain.TargetProgress{Position: 4, Left: map[string]int64{"k": 1}}}))
+	check(db.SaveAlerts(ctx, 0, []domain.NotedAlert{{Key: "k", Kind: domain.AlertStuck, Project: "ü", SinceMS: 1, Seq: 1}}, nil))
 	check(db.SaveTargets(ctx, 0, []domain.TargetSave{{
 		Target: "t", Progress: domain.TargetProgress{Position: 5}, Queued: []domain.QueuedMessage{{After: 5, Message: domain.Message{ID: "m", At: now, Data: []byte(`"\u0000"`)}}},
 		Delivery: &domain.Delivery{At: now, MessageID: "m", Attempt: 1, Status: 500, Error: "500"},

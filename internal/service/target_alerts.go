@@ -1,0 +1,230 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+const (
+	// maxKey is how long an alert's key is in a message's id and in the list, in bytes: ids are headers, which proxies
+	// limit.
+	maxKey = 64
+	// maxAlike is how many alerts of one kind and project a target is told one by one within a minute.
+	maxAlike = 10
+	// maxLeft is how many alerts are kept for a target that are acknowledged, or not seen, when it is their turn.
+	maxLeft = domain.MaxAlerts
+)
+
+func shortKey(a domain.Alert) string {
+	key := a.Key()
+	if len(key) > maxKey {
+		key = fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:32]
+	}
+	return key
+}
+
+// noted is an alert of the list.
+type noted struct {
+	domain.NotedAlert
+	alert  domain.Alert // as last seen, if it was
+	stands bool
+	after  int64     // the events up to this one are told before it
+	gone   time.Time // since when it is over; zero while that is not known
+}
+
+// alertList has the alerts that stand, in the order in which they were noticed, while any target gets alerts. A target
+// holds a position in it.
+type alertList struct {
+	byKey map[string]*noted
+	list  []*noted // by Seq
+	last  int64    // the last Seq that was given
+}
+
+func newAlertList(stored []domain.NotedAlert) *alertList {
+	l := &alertList{byKey: map[string]*noted{}}
+	for _, a := range stored {
+		n := &noted{NotedAlert: a}
+		l.byKey[a.Key], l.last = n, a.Seq
+		l.list = append(l.list, n)
+	}
+	return l
+}
+
+// look brings the list up to date, and returns what has changed in it.
+func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool, after int64, now time.Time) (
+	news []domain.NotedAlert, over []string,
+) {
+	slices.SortFunc(all, func(a, b domain.Alert) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key(), b.Key()))
+	})
+	stands := make(map[string]bool, len(all))
+	for _, a := range all {
+		key := shortKey(a)
+		stands[key] = true
+		n := l.byKey[key]
+		again := n != nil && (a.Kind == domain.AlertBlocked || a.Kind == domain.AlertMerge) &&
+			a.Since.UnixMilli() > n.SinceMS
+		if n == nil || again {
+			l.last = max(l.last+1, now.UnixMicro())
+			n = &noted{after: after, NotedAlert: domain.NotedAlert{
+				Key: key, Kind: a.Kind, Project: a.Project, SinceMS: a.Since.UnixMilli(), Seq: l.last,
+			}}
+			l.byKey[key], l.list, news = n, append(l.list, n), append(news, n.NotedAlert)
+		}
+		n.alert, n.gone = a, time.Time{}
+	}
+	for key, n := range l.byKey {
+		n.stands = stands[key]
+		switch {
+		case n.stands || !isOver(n.NotedAlert):
+		case n.gone.IsZero():
+			n.gone = now
+		case now.Sub(n.gone) >= alertGrace:
+			delete(l.byKey, key)
+			over = append(over, key)
+		}
+	}
+	l.list = slices.DeleteFunc(l.list, func(n *noted) bool { return l.byKey[n.Key] != n })
+	return news, over
+}
+
+// wait finds the alerts that a target is still to be told of, in order, and moves it past the others.
+func (l *alertList) wait(r *running) {
+	p := &r.Progress
+	r.alerts = nil
+	switch {
+	case !p.AlertsFrom.IsZero(): // what stood then is not news
+		p.Left = map[string]int64{}
+		for _, n := range l.list {
+			if n.SinceMS > p.AlertsFrom.UnixMilli() && r.Wants(n.alert) {
+				r.leave(n)
+			}
+		}
+		p.Alerts, p.AlertsFrom = l.last, time.Time{}
+	case p.Alerts == 0: // it was told of alerts by an earlier version
+		p.Alerts = l.last
+	}
+	for key, seq := range p.Left {
+		switch n := l.byKey[key]; {
+		case n == nil || n.Seq != seq:
+			delete(p.Left, key)
+		case n.isNews(r):
+			r.alerts = append(r.alerts, n)
+		}
+	}
+	slices.SortFunc(r.alerts, func(a, b *noted) int { return cmp.Compare(a.Seq, b.Seq) })
+	at, _ := slices.BinarySearchFunc(l.list, p.Alerts+1, func(n *noted, seq int64) int { return cmp.Compare(n.Seq, seq) })
+	waits := false
+	for _, n := range l.list[at:] {
+		switch {
+		case p.Left[n.Key] == n.Seq:
+		case n.isNews(r):
+			waits = true
+			r.alerts = append(r.alerts, n)
+		case n.alert.Kind == "" || r.Wants(n.alert):
+			r.leave(n)
+		}
+	}
+	if !waits {
+		p.Alerts = max(p.Alerts, l.last)
+	}
+}
+
+// isNews reports whether a target is told of an alert when it is its turn.
+func (n *noted) isNews(r *running) bool {
+	return n.stands && n.alert.Acknowledged == nil && r.Wants(n.alert)
+}
+
+// leave keeps an alert for later.
+func (r *running) leave(n *noted) {
+	if r.Progress.Left == nil {
+		r.Progress.Left = map[string]int64{}
+	}
+	if len(r.Progress.Left) < maxLeft {
+		r.Progress.Left[n.Key] = n.Seq
+	}
+}
+
+// pass moves a target past an alert.
+func (r *running) pass(n *noted) {
+	p := &r.Progress
+	if p.Left[n.Key] == n.Seq {
+		delete(p.Left, n.Key)
+	} else {
+		p.Alerts = max(p.Alerts, n.Seq)
+	}
+	r.alerts = slices.DeleteFunc(r.alerts, func(other *noted) bool { return other.NotedAlert == n.NotedAlert })
+}
+
+// alike is what alerts have in common of which only some are told one by one.
+func (n *noted) alike() string { return string(n.Kind) + "/" + n.Project }
+
+// nextAlert returns the alert that a target is told next, nil for none. It counts those beyond maxAlike.
+func (d *deliverer) nextAlert(r *running, now time.Time) *noted {
+	p := &r.Progress
+	if minute := now.Truncate(time.Minute); !minute.Equal(r.minute) {
+		r.minute, r.alike = minute, map[string]int{}
+		if minute.Equal(p.OverAt) { // before a restart
+			for alike := range p.Over {
+				r.alike[alike] = maxAlike
+			}
+		}
+	}
+	counted := len(r.alerts)
+	defer func() {
+		if len(r.alerts) < counted {
+			d.saves = append(d.saves, d.saveOf(r))
+		}
+	}()
+	for len(r.alerts) > 0 {
+		n := r.alerts[0]
+		if r.alike[n.alike()] < maxAlike || p.Message != "" {
+			return n
+		}
+		if p.Over == nil {
+			p.Over = map[string]int{}
+		}
+		p.Over[n.alike()]++
+		p.OverAt = r.minute
+		r.pass(n)
+	}
+	return nil
+}
+
+// noteAlerts brings the list of alerts up to date, if any target gets alerts, and what waits for each target.
+func (d *deliverer) noteAlerts(ctx context.Context, now time.Time) error {
+	gets := func(r *running) bool { return len(r.Rules.Alerts) > 0 }
+	var news []domain.NotedAlert
+	var over []string
+	wanted := false
+	for _, r := range d.targets {
+		wanted = wanted || gets(r)
+	}
+	if wanted {
+		all, isOver := d.alerts.standing(ctx)
+		news, over = d.noted.look(all, isOver, d.scanned, now)
+	} else {
+		for key := range d.noted.byKey {
+			over = append(over, key)
+		}
+		d.noted = &alertList{byKey: map[string]*noted{}, last: d.noted.last}
+	}
+	if len(news)+len(over) > 0 {
+		if err := d.store.SaveAlerts(ctx, d.token, news, over); err != nil {
+			d.noted = nil // it is read again
+			return err
+		}
+	}
+	for _, r := range d.targets {
+		if gets(r) {
+			d.noted.wait(r)
+		}
+	}
+	return nil
+}
