@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
@@ -16,18 +17,28 @@ type targetJSON struct {
 	domain.TargetRules
 	Enabled bool   `json:"enabled"`
 	Secret  string `json:"secret,omitempty"` // of a webhook, when it is new
+	Owner   string `json:"owner,omitempty"`  // of a device, in the list
 }
 
 func (a *API) encodeTarget(t domain.Target, secret domain.Secret) targetJSON {
 	t.Rules.Events = append([]domain.EventType{}, t.Rules.Events...)
 	t.Rules.Alerts = append([]domain.AlertKind{}, t.Rules.Alerts...)
-	return targetJSON{t.ID, t.Name, a.service.Targets.Shown(t.URL), t.Rules, t.Enabled, secret.Reveal()}
+	return targetJSON{t.ID, t.Name, a.service.Targets.Shown(t.URL), t.Rules, t.Enabled, secret.Reveal(), ""}
 }
 
-// ListTargets lists the targets of notifications, by name.
+// ListTargets lists the targets of notifications, by name, and then everybody's devices, without their endpoints.
 func (a *API) ListTargets(w http.ResponseWriter, r *http.Request) error {
 	found, err := a.service.Targets.List(r.Context())
+	if err != nil {
+		return err
+	}
 	list := domain.Each(found, func(t domain.Target) targetJSON { return a.encodeTarget(t, "") })
+	own, others, err := a.service.Push.Devices(r.Context())
+	for _, t := range slices.Concat(own, others) {
+		device := a.encodeTarget(t, "")
+		device.URL, device.Owner = "webpush:…", a.service.Push.OwnerOf(t)
+		list = append(list, device)
+	}
 	return answer(w, http.StatusOK, map[string]any{"targets": list}, err)
 }
 

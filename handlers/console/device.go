@@ -9,7 +9,7 @@ import (
 	"switchyard/views"
 )
 
-// RemoveDevice ends what is pushed to one of the reader's browsers.
+// RemoveDevice ends what is pushed to one of the reader's browsers, or for an administrator to any.
 func (c *Console) RemoveDevice(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Push.Remove(r.Context(), web.PathParam(r, "id"))
 	notice := views.Notice{Text: "Nothing is pushed to this device any more."}

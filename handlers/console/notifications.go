@@ -63,11 +63,13 @@ func (c *Console) showNotifications(w http.ResponseWriter, r *http.Request, form
 		status: web.StatusOf(refused), once: given.Token != "" || form != nil && form.Tested.Text != "",
 	}
 	v.frame.Scripts = []string{"push.js"}
-	devices, err := c.service.Push.Devices(r.Context())
+	own, others, err := c.service.Push.Devices(r.Context())
 	if err != nil {
 		return err
 	}
-	device := views.Device(devices, p.Now)
+	device := views.Device(own, domain.Each(others, func(t domain.Target) views.OthersDevice {
+		return views.OthersDevice{Target: t, Owner: c.service.Push.OwnerOf(t)}
+	}), p.Now)
 	if !web.InfoOf(r.Context()).Role.Allows(domain.RoleAdmin) {
 		v.page = views.Notifications(p, device, nil)
 		return c.render(w, r, v)

@@ -298,7 +298,18 @@ func TestPeopleHaveMessagesPushedToTheirOwnDevices(t *testing.T) {
 	viewer.Get("/notifications").WantText(t, "My devices", "Phone", "questions, blocked")
 	add("Tablet").WantStatus(t, http.StatusCreated) // the same browser
 	viewer.Get("/notifications").WantText(t, "Tablet").WantNoText(t, "Phone</bdi>")
-	s.Get("/notifications").WantNoText(t, "Tablet") // an administrator has other devices
+	s.Get("/notifications").WantText(t, "Devices of others", "Tablet", "<bdi>guest</bdi>").WantNoText(t, "My devices") // an administrator's view
+	var listed struct{ Targets []struct{ ID, URL, Owner string } }
+	s.Get("/api/gateway/targets").Decode(t, &listed)
+	if len(listed.Targets) != 1 || listed.Targets[0].URL != "webpush:…" || listed.Targets[0].Owner != "guest" {
+		t.Fatalf("%+v", listed)
+	}
+	_, other := gatewaytest.NamedToken(t, s.Service, "other", domain.RoleViewer)
+	stranger := &gatewaytest.Site{TB: t, URL: s.URL, Client: gatewaytest.NewClient(t)}
+	stranger.Submit("/login", "token", other)
+	stranger.Do(http.MethodDelete, "/api/gateway/push/"+listed.Targets[0].ID, "").WantStatus(t, http.StatusNotFound)
+	s.Do(http.MethodDelete, "/api/gateway/push/"+listed.Targets[0].ID, "").WantStatus(t, http.StatusNoContent)
+	viewer.Get("/notifications").WantNoText(t, "Tablet")
 	var key struct {
 		PublicKey string `json:"public_key"`
 	}

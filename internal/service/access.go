@@ -184,6 +184,21 @@ func (a *Access) MaySee(account string) (may, again bool) {
 	return true, true
 }
 
+// nameOf returns how people know an account, the account itself if that is not known.
+func (a *Access) nameOf(account string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if id, isToken := strings.CutPrefix(account, "token "); isToken && a.tokens[id] != nil {
+		return a.tokens[id].Name
+	}
+	for _, s := range a.sessions {
+		if s.Account == account {
+			return s.Who
+		}
+	}
+	return account
+}
+
 // isOver reports whether a session or its token, nil for one that is gone, has expired. The caller holds mu.
 func (s *sessionEntry) isOver(token *tokenEntry, now time.Time) bool {
 	return now.Sub(s.CreatedAt) >= SessionTime || s.TokenID != "" && (token == nil || token.Expired(now))

@@ -19,19 +19,30 @@ func (p Push) Key(ctx context.Context) (string, error) {
 	return keys.Public, err
 }
 
-// Devices returns the caller's browsers, ordered by name.
-func (p Push) Devices(ctx context.Context) ([]domain.Target, error) {
+// Devices returns the caller's browsers, ordered by name, and for administrators those of others.
+func (p Push) Devices(ctx context.Context) (own, others []domain.Target, err error) {
 	all, err := p.targets.store.Targets(ctx)
-	owner := domain.ActorOf(ctx).Holder()
-	return slices.DeleteFunc(all, func(t domain.Target) bool { return t.Owner != owner }), err
+	actor := domain.ActorOf(ctx)
+	for _, t := range all {
+		switch {
+		case t.Owner == actor.Holder():
+			own = append(own, t)
+		case t.Owner != "" && actor.Role.Allows(domain.RoleAdmin):
+			others = append(others, t)
+		}
+	}
+	return own, others, err
 }
+
+// OwnerOf returns the name of the account whose device a target is.
+func (p Push) OwnerOf(t domain.Target) string { return p.targets.access.nameOf(t.Owner) }
 
 // Add has messages pushed to a browser of the caller, instead of what the same browser got before. It returns Invalid,
 // and Conflict when there are too many.
 func (p Push) Add(ctx context.Context, name string, d domain.PushDevice, rules domain.TargetRules) (
 	domain.Target, error,
 ) {
-	devices, err := p.Devices(ctx)
+	devices, _, err := p.Devices(ctx)
 	if err != nil {
 		return domain.Target{}, err
 	}
@@ -54,12 +65,13 @@ func (p Push) Add(ctx context.Context, name string, d domain.PushDevice, rules d
 	return t, err
 }
 
-// Remove ends what is pushed to one of the caller's browsers. It returns NotFound.
+// Remove ends what is pushed to one of the caller's browsers, or for an administrator to any. It returns NotFound.
 func (p Push) Remove(ctx context.Context, id string) error {
-	devices, err := p.Devices(ctx)
+	own, others, err := p.Devices(ctx)
 	if err != nil {
 		return err
 	}
+	devices := slices.Concat(own, others)
 	i := slices.IndexFunc(devices, func(t domain.Target) bool { return t.ID == id })
 	if i < 0 {
 		return targetNotFound()

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -220,5 +221,49 @@ func TestAChangeOfRulesTellsNothingThatStoodBefore(t *testing.T) {
 		g.asks("after")
 		time.Sleep(3 * time.Second)
 		want(t, "what is new", g.take("one"), "Switchyard: asks")
+	})
+}
+
+// TestADeviceEndsWithItsOwnersRight: a token's for good, somebody's who logs in until they do so again.
+func TestADeviceEndsWithItsOwnersRight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		token, _, err := g.Access.CreateToken(t.Context(), domain.NamedToken{Name: "guest", Role: domain.RoleViewer}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		login := domain.Actor{Who: "zoe", Account: "login https://id.example zoe", Role: domain.RoleViewer}
+		session, err := g.Access.BeginSession(t.Context(), login, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		add := func(name string, actor domain.Actor) {
+			d := domain.PushDevice{Endpoint: "https://push.example/" + name}
+			if _, err := g.Push.Add(domain.WithActor(t.Context(), &actor), name, d, domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertQuestion}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add("token", domain.Actor{Account: "token " + token.ID, Role: domain.RoleViewer})
+		add("login", login)
+		time.Sleep(2 * time.Second)
+		g.asks("Which?")
+		time.Sleep(2 * time.Second)
+		want(t, "a token's", g.take("token"), "Switchyard: asks")
+		want(t, "a login's", g.take("login"), "Switchyard: asks")
+		if err := errors.Join(g.Access.RevokeToken(t.Context(), token.ID), g.Access.EndSession(t.Context(), session.ID)); err != nil {
+			t.Fatal(err)
+		}
+		g.asks("And which?")
+		time.Sleep(time.Minute)
+		want(t, "a revoked token's", g.take("token"))
+		want(t, "an ended session's", g.take("login"))
+		if _, others, err := g.Push.Devices(domain.WithActor(t.Context(), &domain.Actor{Account: "admin", Role: domain.RoleAdmin})); err != nil || len(others) != 1 || others[0].Name != "login" {
+			t.Errorf("%+v, %v", others, err)
+		}
+		if _, err := g.Access.BeginSession(t.Context(), login, "", ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		want(t, "logged in again", g.take("login"), "Switchyard: asks")
 	})
 }
