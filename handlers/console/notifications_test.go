@@ -299,7 +299,9 @@ func TestPeopleHaveMessagesPushedToTheirOwnDevices(t *testing.T) {
 	add("Tablet").WantStatus(t, http.StatusCreated) // the same browser
 	viewer.Get("/notifications").WantText(t, "Tablet").WantNoText(t, "Phone</bdi>")
 	s.Get("/notifications").WantText(t, "Devices of others", "Tablet", "<bdi>guest</bdi>").WantNoText(t, "My devices") // an administrator's view
-	var listed struct{ Targets []struct{ ID, URL, Owner string } }
+	var listed struct {
+		Targets []struct{ ID, URL, Owner string }
+	}
 	s.Get("/api/gateway/targets").Decode(t, &listed)
 	if len(listed.Targets) != 1 || listed.Targets[0].URL != "webpush:…" || listed.Targets[0].Owner != "guest" {
 		t.Fatalf("%+v", listed)

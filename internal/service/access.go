@@ -160,45 +160,6 @@ func (a *Access) Session(ctx context.Context, id string) *Identity {
 	})
 }
 
-// MaySee reports whether an account may see what viewers see: its token is in force, or somebody is logged in as it. If
-// not, again says whether the same account may do so later.
-func (a *Access) MaySee(account string) (may, again bool) {
-	now := clock.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch kind, id, _ := strings.Cut(account, " "); kind {
-	case "token":
-		t := a.tokens[id]
-		return t != nil && !t.Expired(now), false
-	case "agent":
-		for _, t := range a.tokens {
-			may = may || t.AgentID == id && !t.Expired(now)
-		}
-		return may, false
-	case "login":
-		for _, s := range a.sessions {
-			may = may || s.Account == account && !s.isOver(a.tokens[s.TokenID], now)
-		}
-		return may, true
-	}
-	return true, true
-}
-
-// nameOf returns how people know an account, the account itself if that is not known.
-func (a *Access) nameOf(account string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if id, isToken := strings.CutPrefix(account, "token "); isToken && a.tokens[id] != nil {
-		return a.tokens[id].Name
-	}
-	for _, s := range a.sessions {
-		if s.Account == account {
-			return s.Who
-		}
-	}
-	return account
-}
-
 // isOver reports whether a session or its token, nil for one that is gone, has expired. The caller holds mu.
 func (s *sessionEntry) isOver(token *tokenEntry, now time.Time) bool {
 	return now.Sub(s.CreatedAt) >= SessionTime || s.TokenID != "" && (token == nil || token.Expired(now))

@@ -105,7 +105,8 @@ func (s *Alerts) acknowledge(
 	}
 	unknown := unreachable(pipelines)
 	for key, a := range byKey {
-		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || s.decides(a) && s.isOver(domain.KindOfKey(key), a.Project, unknown)) {
+		isOver := func() bool { return s.decides(a) && s.isOver(domain.KindOfKey(key), a.Project, unknown) }
+		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || isOver()) {
 			ended = append(ended, a)
 		}
 	}

@@ -3,7 +3,9 @@ package service
 import (
 	"context"
 	"slices"
+	"strings"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -77,4 +79,43 @@ func (p Push) Remove(ctx context.Context, id string) error {
 		return targetNotFound()
 	}
 	return p.targets.remove(ctx, devices[i])
+}
+
+// MaySee reports whether an account may see what viewers see: its token is in force, or somebody is logged in as it. If
+// not, again says whether the same account may do so later.
+func (a *Access) MaySee(account string) (may, again bool) {
+	now := clock.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch kind, id, _ := strings.Cut(account, " "); kind {
+	case "token":
+		t := a.tokens[id]
+		return t != nil && !t.Expired(now), false
+	case "agent":
+		for _, t := range a.tokens {
+			may = may || t.AgentID == id && !t.Expired(now)
+		}
+		return may, false
+	case "login":
+		for _, s := range a.sessions {
+			may = may || s.Account == account && !s.isOver(a.tokens[s.TokenID], now)
+		}
+		return may, true
+	}
+	return true, true
+}
+
+// nameOf returns how people know an account, the account itself if that is not known.
+func (a *Access) nameOf(account string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if id, isToken := strings.CutPrefix(account, "token "); isToken && a.tokens[id] != nil {
+		return a.tokens[id].Name
+	}
+	for _, s := range a.sessions {
+		if s.Account == account {
+			return s.Who
+		}
+	}
+	return account
 }

@@ -184,9 +184,9 @@ func TestNothingIsSkippedOrDoubledByARestart(t *testing.T) {
 		g.takes = 30 * time.Millisecond
 		g.add("all", domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked}, Alerts: []domain.AlertKind{domain.AlertQuestion}})
 		time.Sleep(time.Second)
-		for range 5 {
+		for n := range 5 {
 			g.happens("alpha", domain.StoryBlocked, 20)
-			g.asks("Which?")
+			g.asks(fmt.Sprint("Which of ", n))
 			time.Sleep(200 * time.Millisecond)
 			g.restart(time.Second)
 		}
@@ -289,8 +289,8 @@ func TestMuchComesAsOneDigest(t *testing.T) {
 		g.happens("alpha", domain.StoryBlocked, 250)
 		time.Sleep(5 * time.Second)
 		want(t, "many events", g.take("one"), "What waited: 250 blocked")
-		for range 30 {
-			g.asks("Which?")
+		for n := range 30 {
+			g.asks(fmt.Sprint("Which of ", n))
 		}
 		time.Sleep(5 * time.Second)
 		want(t, "alerts that are alike", g.take("one"), repeated("Switchyard: asks", 10)...)
