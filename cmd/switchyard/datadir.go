@@ -34,7 +34,7 @@ func openDataDir(dir string) (unlock func(), err error) {
 	}
 	unlock, err = files.TryLock(filepath.Join(dir, lockName))
 	if errors.Is(err, files.ErrLocked) {
-		return nil, fmt.Errorf("the data directory %s is in use by another running gateway", dir)
+		return nil, inUseError{dir}
 	}
 	return unlock, err
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"switchyard/internal/bot"
 	"switchyard/internal/config"
 	"switchyard/internal/domain"
+	"switchyard/internal/files"
 	"switchyard/internal/service"
 	"switchyard/internal/supervise"
 )
@@ -86,6 +88,11 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 		handler = g.handler.Handler()
 	}
 	address := baseURL(g.config.Listen, g.listeners)
+	at := filepath.Join(g.config.Data, addressName)
+	if err := files.WriteAtomic(at, []byte(address+"\n")); err != nil {
+		g.log.Warn("up cannot find this gateway", "error", err)
+	}
+	defer os.Remove(at) //nolint:errcheck // the next start replaces it
 	g.start.started(address, g.config)
 	fmt.Fprintf(out, "Switchyard serves %s\n", address)
 	tellService(ready)

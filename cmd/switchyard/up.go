@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -44,7 +45,8 @@ func upCommand() *cobra.Command {
 			"is empty, stage directories are created, and with --create in one that does not exist. Without DIR those of\n" +
 			"the last start are served, and at first the sample, which a start with a DIR removes. With --agent, a\n" +
 			"build agent runs as well, assigned to the first project, and runs CMD. If SWITCHYARD_PROJECT_TOKEN is set,\n" +
-			"the project servers require that token, and the gateway uses it.",
+			"the project servers require that token, and the gateway uses it. Where a gateway runs on the data\n" +
+			"directory already, DIR is served beside it, and registered there by the token in SWITCHYARD_API_TOKEN.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {
@@ -86,7 +88,11 @@ func upCommand() *cobra.Command {
 			}
 			log := newStartLog(cmd.ErrOrStderr(), c)
 			defer log.ended()
-			if u.gateway, err = openGateway(cmd.Context(), c, log); err != nil {
+			u.gateway, err = openGateway(cmd.Context(), c, log)
+			if inUse, ok := errors.AsType[inUseError](err); ok && len(dirs) > 0 {
+				return serveBeside(cmd.Context(), inUse, cmd.Flags(), boards, u, log.log, cmd.OutOrStdout())
+			}
+			if err != nil {
 				return supervise.UnlessEnded(cmd.Context(), err)
 			}
 			u.prepare = func(ctx context.Context, out io.Writer) error { return u.register(ctx, boards, len(dirs) > 0, out) }
@@ -165,6 +171,8 @@ func (u *up) runWithAgent(ctx context.Context, out io.Writer, label string, comm
 	return err
 }
 
+const servedAt = "Project %s is served at %s from %s (%s)\n"
+
 // addBoards starts a project server for each board and registers it; the first becomes the active
 // project if there is none. The addresses and directories are printed to out.
 func (u *up) addBoards(ctx context.Context, boards []workBoard, out io.Writer) error {
@@ -173,7 +181,7 @@ func (u *up) addBoards(ctx context.Context, boards []workBoard, out io.Writer) e
 		if err != nil {
 			return fmt.Errorf("project %s: %w", b.name, err)
 		}
-		fmt.Fprintf(out, "Project %s is served at %s from %s (%s)\n", b.name, address, b.Dir, b.Layout)
+		fmt.Fprintf(out, servedAt, b.name, address, b.Dir, b.Layout)
 	}
 	if len(boards) == 0 {
 		return nil
@@ -232,12 +240,22 @@ const loopback = "127.0.0.1:0"
 // on another port if that one is taken.
 func (u *up) listenAgain(project string) ([]net.Listener, error) {
 	if p, registered := u.service.Projects.Registry().Find(project); registered {
-		last, err := url.Parse(p.URL)
-		if err == nil && last.Hostname() == "127.0.0.1" && last.Port() != "" && last.Scheme == "http" {
-			if listeners, err := listen(u.log, last.Host); err == nil {
-				return listeners, nil
-			}
+		if listeners := listenAt(u.log, p.URL); listeners != nil {
+			return listeners, nil
 		}
 	}
 	return listen(u.log, loopback)
+}
+
+// listenAt listens where an address says, nil if it is none of this machine's, or taken.
+func listenAt(log *slog.Logger, address string) []net.Listener {
+	at, err := url.Parse(address)
+	if err != nil || at.Scheme != "http" || at.Hostname() != "127.0.0.1" || at.Port() == "" {
+		return nil
+	}
+	listeners, err := listen(log, at.Host)
+	if err != nil {
+		return nil
+	}
+	return listeners
 }

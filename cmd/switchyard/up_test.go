@@ -3,14 +3,18 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"switchyard/internal/waittest"
 )
 
 func TestABoardIsNamedAfterItsDirectory(t *testing.T) {
@@ -264,5 +268,47 @@ func TestProjectsOfTheFileAreRegisteredAtFirst(t *testing.T) {
 	p = gateway()
 	if active, urls := p.registry(t); active != "none" || len(urls) != 1 {
 		t.Errorf("after a change: active %s, projects %v", active, urls)
+	}
+}
+
+// TestUpServesBesideAGatewayThatRunsAlready, on the same data directory: it registers its boards there, and leaves other names alone.
+func TestUpServesBesideAGatewayThatRunsAlready(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stages(t, filepath.Join(dir, "alpha"), "1_story_login")
+	stages(t, filepath.Join(dir, "acme", "alpha"), "2_story_pay")
+	stages(t, filepath.Join(dir, "beta"), "3_story_mail")
+	g := start(t, withEnv(switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "DIR/alpha"), "SWITCHYARD_ADMIN_TOKEN="+claimAdmin))
+	g.bearer = claimAdmin
+	with := func(args ...string) *exec.Cmd {
+		return withEnv(switchyard(t, dir, append([]string{"up", "--data=DIR/data"}, args...)...), "SWITCHYARD_API_TOKEN="+claimAdmin)
+	}
+	for words, cmd := range map[string]*exec.Cmd{
+		"SWITCHYARD_API_TOKEN":                     switchyard(t, dir, "up", "--data=DIR/data", "DIR/beta"),
+		"beside it, --listen cannot be given":      with("--listen=localhost:0", "DIR/beta"),
+		"in use by another running gateway":        with(),
+		`--name: "alpha" stands for another direc`: with("--name=alpha", "DIR/beta"),
+	} {
+		if status, says := refused(t, cmd); status == 0 || !strings.Contains(says, words) {
+			t.Errorf("%d, %s, want %s", status, says, words)
+		}
+	}
+	var said waittest.Log
+	beside := with("DIR/beta", "DIR/acme/alpha")
+	beside.Stdout = &said
+	p := launch(t, beside)
+	g.eventually(t, "/api/gateway/pipeline", `"acme/alpha"`, `"1_story_login"`, `"2_story_pay"`, `"3_story_mail"`)
+	active, urls := g.registry(t)
+	if active != "alpha" || len(urls) != 3 {
+		t.Errorf("active %s, projects %v", active, urls)
+	}
+	p.stop(t, syscall.SIGTERM)
+	if said := said.String(); !strings.Contains(said, "at "+g.url+": serving beside it\n") || !strings.Contains(said, "Project beta is served at "+urls["beta"]) {
+		t.Errorf("it says %s", said)
+	}
+	launch(t, with("DIR/acme/alpha", "DIR/beta"))
+	g.eventually(t, "/api/gateway/pipeline", `"3_story_mail"`)
+	if _, again := g.registry(t); !maps.Equal(again, urls) {
+		t.Errorf("served at %v, then at %v", urls, again)
 	}
 }

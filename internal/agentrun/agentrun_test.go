@@ -372,3 +372,25 @@ func TestACommandThatCostsMoneyStartsWhenAStoryWaits(t *testing.T) {
 		t.Errorf("started %d times, then as %v", started, pids(work))
 	}
 }
+
+// TestMessagesOfCodingAgentsAreShownAsWords: what claude --output-format stream-json and codex exec --json print.
+func TestMessagesOfCodingAgentsAreShownAsWords(t *testing.T) {
+	t.Parallel()
+	g, dir := newFakeGateway(t), t.TempDir()
+	lines := []string{
+		`{"type":"system","subtype":"init","session_id":"s","tools":["` + strings.Repeat("x", 5000) + `"]}`,
+		`{"type":"assistant","message":{"content":[{"type":"text","text":"I look at it."},{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}}`,
+		`{"type":"item.completed","item":{"type":"agent_message","text":"It is done."}}`,
+		`{"type":"result","subtype":"success","result":"All tests pass."}`, `{"own": 1}`, `plain`,
+	}
+	file := filepath.Join(dir, "lines")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, g, filepath.Join(dir, "state"), "sh", "-c", `cat "$0"; exit 3`, file)
+	g.assign("alpha")
+	b := g.said(t, "the failure is reported", func(b beat) bool { return b.State == "failed" })
+	if want := "exit status 3\nsystem init\nI look at it.\nuses Bash\nIt is done.\nAll tests pass.\n{\"own\": 1}\nplain"; b.Detail != want {
+		t.Errorf("the detail is %q, want %q", b.Detail, want)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
@@ -238,37 +237,4 @@ func (r *runner) stopLeftover(ctx context.Context) {
 	if stopLeftover(grace, saved.Command, saved.ID) {
 		r.Log.Warn("ended a command that was left running", "pid", saved.Command.PGID)
 	}
-}
-
-const (
-	tailBytes = 2048 // of output are kept
-	tailLines = 10   // of those bytes are reported
-)
-
-type tail struct {
-	mu  sync.Mutex
-	end []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.end = append(t.end, p[max(0, len(p)-tailBytes):]...)
-	t.end = append(t.end[:0], t.end[max(0, len(t.end)-tailBytes):]...)
-	return len(p), nil
-}
-
-// String returns the last lines as plain text, without control characters.
-func (t *tail) String() string {
-	t.mu.Lock()
-	text := string(t.end)
-	t.mu.Unlock()
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }

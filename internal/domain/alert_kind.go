@@ -45,7 +45,11 @@ var alertKinds = []struct {
 		return "the command of agent " + a.Agent + " keeps failing" + a.assigned()
 	}},
 	{AlertAgentLost, "agent lost", SignalCaution, func(a Alert) string {
-		return "agent " + a.Agent + " is lost" + a.assigned()
+		text := "agent " + a.Agent + " is lost" + a.assigned()
+		if a.Reason != "" {
+			text += ", and holds story " + a.Reason
+		}
+		return text
 	}},
 	{AlertFault, "board fault", SignalCaution, func(a Alert) string { return "board of " + a.Project }},
 	{AlertClockAhead, "clock ahead", SignalCaution, func(a Alert) string {

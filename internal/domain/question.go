@@ -104,15 +104,22 @@ func (u *ToolUse) Shorten() *ToolUse {
 	return &ToolUse{u.Name, EncodeJSON(CutBytes(string(u.Input), MaxDetail)), u.CWD, true}
 }
 
-// Command returns the command of a tool that has one and nothing else but a description, which is the agent's own word.
+// Command returns the command of a tool that has one, with the rest of its input, if there is any, in a last line; and
+// its description, which is the agent's own word.
 func (u *ToolUse) Command() (command, description string, ok bool) {
-	var members map[string]string
-	if u == nil || json.Unmarshal(u.Input, &members) != nil || len(members) > 2 {
+	var members map[string]json.RawMessage
+	if u == nil || json.Unmarshal(u.Input, &members) != nil || json.Unmarshal(members["command"], &command) != nil ||
+		string(members["command"]) == "null" {
 		return "", "", false
 	}
-	command, ok = members["command"]
-	description, described := members["description"]
-	return command, description, ok && (described || len(members) == 1)
+	delete(members, "command")
+	if json.Unmarshal(members["description"], &description) == nil {
+		delete(members, "description")
+	}
+	if len(members) > 0 {
+		command += "\n\n" + string(EncodeJSON(members))
+	}
+	return command, description, true
 }
 
 type Answer struct {

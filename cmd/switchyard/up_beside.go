@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"switchyard/internal/config"
+	"switchyard/internal/domain"
+	"switchyard/internal/files"
+	"switchyard/internal/neterr"
+	"switchyard/internal/supervise"
+)
+
+// addressName is a file in the data directory with the address of the gateway that runs on it.
+const addressName = "gateway.address"
+
+// inUseError is returned for the data directory of another gateway that runs.
+type inUseError struct{ dir string }
+
+func (e inUseError) Error() string {
+	return fmt.Sprintf("the data directory %s is in use by another running gateway", e.dir)
+}
+
+// besideFlags are the flags of up that mean something for a gateway that runs already.
+var besideFlags = []string{"config", "data", "name", "create"}
+
+// beside serves boards beside a gateway that runs on the data directory already.
+type beside struct {
+	gateway string // its address
+	token   string // for its API
+	server  domain.Secret
+	log     *slog.Logger
+}
+
+// serveBeside serves boards and registers them at the gateway that runs on the data directory, until ctx ends.
+func serveBeside(
+	ctx context.Context, inUse inUseError, flags *pflag.FlagSet, boards []workBoard, u *up, log *slog.Logger,
+	out io.Writer,
+) error {
+	var others []string
+	flags.Visit(func(f *pflag.Flag) {
+		if !slices.Contains(besideFlags, f.Name) {
+			others = append(others, "--"+f.Name)
+		}
+	})
+	address, err := files.Read(filepath.Join(inUse.dir, addressName), 1<<10)
+	switch {
+	case len(others) > 0:
+		return fmt.Errorf("%w: beside it, %s cannot be given", inUse, strings.Join(others, ", "))
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return errors.Join(inUse, err)
+	case err != nil:
+		return fmt.Errorf("%w, and it does not say where", inUse)
+	}
+	b := beside{strings.TrimSpace(string(address)), os.Getenv("SWITCHYARD_API_TOKEN"), u.token, log}
+	var registry struct {
+		Active   *string
+		Projects []struct{ Name, URL string }
+	}
+	if err := b.call(ctx, http.MethodGet, "/api/gateway", nil, &registry); err != nil {
+		return fmt.Errorf("%w: %w", inUse, err)
+	}
+	urls := map[string]string{}
+	for _, p := range registry.Projects {
+		urls[p.Name] = p.URL
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	loops := supervise.New(ctx, log)
+	defer loops.Wait()
+	defer cancel()
+	for i := range boards {
+		address, err := b.add(ctx, &boards[i], urls, loops)
+		if err != nil {
+			return fmt.Errorf("project %s: %w", boards[i].name, err)
+		}
+		if i == 0 {
+			fmt.Fprintf(out, "A gateway runs on %s already, at %s: serving beside it\n", inUse.dir, b.gateway)
+		}
+		fmt.Fprintf(out, servedAt, boards[i].name, address, boards[i].Dir, boards[i].Layout)
+	}
+	if registry.Active == nil {
+		err := b.call(ctx, http.MethodPost, "/api/gateway/switch", map[string]string{"project": boards[0].name}, nil)
+		if err != nil {
+			return err
+		}
+	}
+	tellService(ready)
+	<-ctx.Done()
+	return nil
+}
+
+// add serves a board, where its project was served before if nothing else is there now, and registers it. A name whose
+// server answers stands for another directory.
+func (b *beside) add(
+	ctx context.Context, board *workBoard, urls map[string]string, loops *supervise.Group,
+) (address string, err error) {
+	names := map[string]string{} // that are taken, as freeName wants them
+	var listeners []net.Listener
+	for listeners == nil {
+		name, err := freeName(board, names)
+		if err != nil {
+			return "", err
+		}
+		last, known := urls[name]
+		if listeners = listenAt(b.log, last); known && listeners == nil {
+			names["served at "+last] = name
+			continue
+		}
+		if board.name = name; listeners == nil {
+			if listeners, err = listen(b.log, loopback); err != nil {
+				return "", err
+			}
+		}
+	}
+	server, err := openProject(&config.Project{
+		Name: board.name, Work: board.Dir, Layout: board.Layout, Token: b.server, AllowWrites: true,
+	}, b.log)
+	if err != nil {
+		closeAll(listeners)
+		return "", err
+	}
+	loops.Go("project server of "+board.name, func(ctx context.Context) error { return server.run(ctx, listeners) })
+	address = baseURL(loopback, listeners)
+	project := map[string]string{"url": address, "token": b.server.Reveal()}
+	if _, known := urls[board.name]; known {
+		err = b.call(ctx, http.MethodPut, "/api/gateway/projects/"+url.PathEscape(board.name), project, nil)
+	} else {
+		project["name"] = board.name
+		err = b.call(ctx, http.MethodPost, "/api/gateway/projects", project, nil)
+	}
+	urls[board.name] = address
+	return address, err
+}
+
+// besideLimit is the time limit of a call of the gateway.
+const besideLimit = 15 * time.Second
+
+func (b *beside) call(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, besideLimit)
+	defer cancel()
+	var body io.Reader
+	if in != nil {
+		body = bytes.NewReader(domain.EncodeJSON(in))
+	}
+	request, err := http.NewRequestWithContext(ctx, method, b.gateway+path, body)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if b.token != "" {
+		request.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("it does not answer at %s: %s", b.gateway, neterr.Describe(err, besideLimit))
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 8<<20))
+	switch {
+	case err != nil:
+		return err
+	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
+		return fmt.Errorf("it wants an administrator's token in SWITCHYARD_API_TOKEN (%s)", response.Status)
+	case response.StatusCode/100 != 2:
+		line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+		return fmt.Errorf("the gateway answers %s", cmp.Or(domain.CutText(line), strconv.Itoa(response.StatusCode)))
+	case out == nil:
+		return nil
+	}
+	return json.Unmarshal(text, out)
+}
