@@ -4,6 +4,8 @@ import (
 	"encoding/csv"
 	"net/http"
 	"strings"
+
+	"switchyard/internal/web"
 )
 
 // csvRows is how many rows of a table are in memory: there may be 100,000, and many readers.
@@ -35,6 +37,9 @@ func writeCSV(
 			for i := range row {
 				row[i] = cell(row[i])
 			}
+		}
+		if begun {
+			web.LimitPart(w)
 		}
 		if out.WriteAll(rows) != nil { // the client is gone
 			return nil

@@ -143,7 +143,7 @@ func (c *Console) renderPart(ctx context.Context, p views.Part) (*part, error) {
 
 func renderHTML(ctx context.Context, component templ.Component) (string, error) {
 	html, err := templ.ToGoHTML(ctx, component)
-	return string(html), err
+	return visible(string(html)), err
 }
 
 // hash returns the same for the same texts on every gateway.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
 )
 
 // newToolSite returns a gateway with one project whose tools may take limit; other calls may take a second.
@@ -169,4 +172,44 @@ func (s mcpSite) exchange(version, method, body string) (status int, answer stri
 		s.Fatal(err)
 	}
 	return response.StatusCode, string(text)
+}
+
+// TestACallThatItsClientLeavesIsNoFault of the gateway's, which its log would show.
+func TestACallThatItsClientLeavesIsNoFault(t *testing.T) {
+	called, left := make(chan struct{}), make(chan struct{})
+	var log waittest.Log
+	client := upstream.NewClient(time.Minute)
+	t.Cleanup(client.Close)
+	g := gatewaytest.New(t, service.Options{
+		Projects: client, Stories: client, Tools: client, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}, handlers.Gateway{})
+	server := g.Serve(t)
+	project := gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
+		mux.HandleFunc("/mcp", func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			close(called)
+			<-r.Context().Done()
+			close(left)
+		})
+	})
+	if _, err := g.Projects.Add(t.Context(), "alpha", project, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	go func() { <-called; leave() }()
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call_project_tool","arguments":` + callTool + `}}`
+	request, err := http.NewRequestWithContext(ctx, "POST", server.URL+"/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	if _, err := http.DefaultClient.Do(request); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	<-left
+	server.Close() // it waits for the call
+	if log.Count("level=ERROR") > 0 {
+		t.Errorf("the log has\n%s", log.String())
+	}
 }

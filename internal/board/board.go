@@ -5,6 +5,7 @@ package board
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -134,6 +135,37 @@ func (b *Board) Read(id string) (*Details, error) {
 		defer b.mu.Unlock()
 		b.rescanAll()
 	})
+}
+
+// Placed is a story of a view and its stage.
+type Placed struct {
+	*Story
+	Stage string
+}
+
+// ReadAll reads stories that a view has, passing over those that are gone, until ctx ends or do returns false. Unlike
+// Read it does not say whether a file is read-only.
+func (b *Board) ReadAll(ctx context.Context, stories []Placed, do func(*Details) bool) error {
+	select {
+	case b.readers <- struct{}{}:
+		defer func() { <-b.readers }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	read, done, err := b.layout.reader()
+	if err != nil {
+		return Unavailable(err)
+	}
+	defer done()
+	for _, story := range stories {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if details, err := read(*story.Story, story.Stage); err == nil && !do(details) {
+			break
+		}
+	}
+	return nil
 }
 
 func (b *Board) read(id string, rescan func()) (details *Details, err error) {

@@ -1,6 +1,8 @@
 package board
 
 import (
+	"context"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -110,5 +112,40 @@ func TestAHostileFileTakesLittleMemory(t *testing.T) {
 		if grown > test.most {
 			t.Errorf("%s: %d MiB", name, grown>>20)
 		}
+	}
+}
+
+// TestStoriesOfOneFileAreReadAtOnce: 3,000 of them take a few times the memory of their file, not 3,000 times, and none is read
+// for a caller who has left.
+func TestStoriesOfOneFileAreReadAtOnce(t *testing.T) {
+	var tasks []string
+	for i := range 3000 {
+		tasks = append(tasks, fmt.Sprintf(`{"id":%d,"title":"Task %d","description":"%s"}`, i+1, i+1, strings.Repeat("x", 300)))
+	}
+	content := `{"tasks":[` + strings.Join(tasks, ",") + `]}`
+	b := openLayout(t, "task-master", map[string]string{taskMasterFile: content})
+	var stories []Placed
+	for _, stage := range b.View().Stages {
+		for i := range stage.Stories {
+			stories = append(stories, Placed{&stage.Stories[i], stage.Name})
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	read := 0
+	err := b.ReadAll(t.Context(), stories, func(d *Details) bool {
+		if d.Body == strings.Repeat("x", 300) {
+			read++
+		}
+		return true
+	})
+	runtime.ReadMemStats(&after)
+	if allocated := after.TotalAlloc - before.TotalAlloc; err != nil || read != 3000 || allocated > 20*uint64(len(content)) {
+		t.Errorf("%d stories of %d bytes take %d, %v", read, len(content), allocated, err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := b.ReadAll(gone, stories, func(*Details) bool { t.Error("a story is read"); return false }); err == nil {
+		t.Error("it ends without an error")
 	}
 }

@@ -27,6 +27,8 @@ type layout interface {
 	touch(changed fileSet, path string) bool
 	// read reads a story that the last scan found in a stage. Its error is fs.ErrNotExist when it is not there.
 	read(story Story, stage string) (*Details, error)
+	// reader returns what reads many, and takes what their files have in common from the same look at it.
+	reader() (read func(story Story, stage string) (*Details, error), done func(), err error)
 	// lock waits until no other tool writes the story, or ctx ends. It is called without the board's mutex.
 	lock(ctx context.Context, id string) (unlock func(), err error)
 	// change makes the change, or says why not, and returns the files that it affects. Its error is fs.ErrNotExist

@@ -54,7 +54,7 @@ func TestABoxIsTickedInTheTextThatWasRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.close()
-	e, _, err := s.find(tree, "a")
+	e, _, err := s.find(tree, found{}, "a")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,37 +9,75 @@ import (
 	"strings"
 )
 
-func (s *units) find(tree *tree, id string) (e entry, rule int, err error) {
+// found are the entries of units by their ids, those of one id in the order of their unit, or why there are none.
+type found map[*unit]struct {
+	entries map[string][]entry
+	err     error
+}
+
+// find returns a story's entry. Seen has the entries of units that were read before, and gets those of the story's.
+func (s *units) find(tree *tree, seen found, id string) (e entry, rule int, err error) {
 	known := s.index.Load()
 	tree.kept = map[string]*storyFile{}
-	if known.rules.source != nil {
-		if tree.content, _, _, err = known.rules.source(false); err != nil {
-			return e, 0, err
-		}
-	}
 	p, is := known.places[id]
 	if !is {
 		return e, 0, fs.ErrNotExist
 	}
-	entries, err := known.rules.stories(p.unit.name, tree, p.unit.entries)
-	if err != nil && (!errors.Is(err, errTorn) || len(entries) == 0) {
-		return e, 0, newFaultyFile(p.unit.path(), err)
+	unit, read := seen[p.unit]
+	if !read {
+		unit.entries, unit.err = s.entriesOf(known, p.unit, tree)
+		seen[p.unit] = unit
 	}
-	nth := p.nth()
-	i := slices.IndexFunc(entries, func(e entry) bool { nth--; return e.id == p.story().id && nth < 0 })
-	if i < 0 {
+	if unit.err != nil {
+		return e, 0, unit.err
+	}
+	entries, nth := unit.entries[p.story().id], 0
+	if len(entries) > 1 {
+		nth = p.nth()
+	}
+	if nth >= len(entries) {
 		return e, 0, fs.ErrNotExist
 	}
-	return entries[i], known.stage(entries[i].stage), nil
+	return entries[nth], known.stage(entries[nth].stage), nil
+}
+
+func (s *units) entriesOf(known *index, unit *unit, tree *tree) (byID map[string][]entry, err error) {
+	if known.rules.source != nil {
+		if tree.content, _, _, err = known.rules.source(false); err != nil {
+			return nil, err
+		}
+	}
+	entries, err := known.rules.stories(unit.name, tree, unit.entries)
+	if err != nil && (!errors.Is(err, errTorn) || len(entries) == 0) {
+		return nil, newFaultyFile(unit.path(), err)
+	}
+	byID = make(map[string][]entry, len(entries))
+	for _, e := range entries {
+		byID[e.id] = append(byID[e.id], e)
+	}
+	return byID, nil
 }
 
 func (s *units) read(story Story, stage string) (*Details, error) {
-	tree, err := openTree(s.dir)
+	read, done, err := s.reader()
 	if err != nil {
 		return nil, err
 	}
-	defer tree.close()
-	e, rule, err := s.find(tree, story.ID)
+	defer done()
+	return read(story, stage)
+}
+
+func (s *units) reader() (read func(Story, string) (*Details, error), done func(), err error) {
+	tree, err := openTree(s.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := found{}
+	return func(story Story, stage string) (*Details, error) { return s.readIn(tree, seen, story, stage) }, tree.close, nil
+}
+
+func (s *units) readIn(tree *tree, seen found, story Story, stage string) (*Details, error) {
+	e, rule, err := s.find(tree, seen, story.ID)
 	if bad, is := errors.AsType[*faultyFile](err); is {
 		story.Fault = bad.reason
 		return &Details{

@@ -39,6 +39,7 @@ type Board interface {
 	Layout() string
 	Path() string
 	Read(id string) (*board.Details, error)
+	ReadAll(ctx context.Context, stories []board.Placed, do func(*board.Details) bool) error
 	Writable() bool
 	Change(ctx context.Context, id string, c board.Change) (*board.Details, error)
 	Create(name, body, stage string) (*board.Details, error)

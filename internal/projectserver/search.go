@@ -1,6 +1,7 @@
 package projectserver
 
 import (
+	"context"
 	"net/http"
 	"regexp"
 	"slices"
@@ -53,78 +54,95 @@ func (t *texts) search(w http.ResponseWriter, r *http.Request) error {
 	if view.Err != nil {
 		return board.Unavailable(view.Err)
 	}
-	found := t.find(view, words)
-	answer := wire.FoundTexts{Total: len(found), Texts: []wire.FoundText{}}
-	for _, f := range found[:min(len(found), int(limit))] {
-		details, err := t.board.Read(f.story.ID)
-		if err != nil {
-			answer.Total-- // it has just gone
-			continue
-		}
+	found, err := t.find(r.Context(), view, words)
+	if err != nil {
+		return err
+	}
+	answer := wire.FoundTexts{Total: len(found.stories), Texts: []wire.FoundText{}}
+	asked := found.stories[:min(len(found.stories), int(limit))]
+	err = t.board.ReadAll(r.Context(), asked, func(details *board.Details) bool {
 		heading, excerpt := excerptOf(searched(details), words)
 		answer.Texts = append(answer.Texts, wire.FoundText{
 			StoryID: details.ID, StoryName: details.Name, Stage: details.Stage, Heading: wire.OrNull(heading),
-			Excerpt: excerpt, Whole: f.whole,
+			Excerpt: excerpt, Whole: found.whole[details.ID],
 		})
+		return true
+	})
+	if err != nil {
+		return err
 	}
+	answer.Total -= len(asked) - len(answer.Texts) // those that have just gone
 	web.WriteJSON(w, http.StatusOK, answer)
 	return nil
 }
 
-type foundStory struct {
-	story *board.Story
-	whole bool // the words are one after the other
+// foundStories are the stories whose text contains all the words, those first whose text has them one after the other.
+type foundStories struct {
+	stories []board.Placed
+	whole   map[string]bool
 }
 
-// find returns the stories whose text contains all the words: first those with the words one after the other.
-func (t *texts) find(view *board.View, words []string) (found []foundStory) {
-	known := t.read(view)
+func (t *texts) find(ctx context.Context, view *board.View, words []string) (found foundStories, err error) {
+	known, err := t.read(ctx, view)
+	if err != nil {
+		return found, err
+	}
+	found.whole = map[string]bool{}
 	whole := strings.Join(words, " ")
-	var others []foundStory
-	for i := range view.Stages {
-		for j := range view.Stages[i].Stories {
-			story := &view.Stages[i].Stories[j]
-			text := known[story.ID].text
-			switch {
-			case strings.Contains(text, whole):
-				found = append(found, foundStory{story, true})
-			case !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }):
-				others = append(others, foundStory{story, false})
-			}
+	var others []board.Placed
+	for _, story := range placed(view) {
+		text := known[story.ID].text
+		switch {
+		case strings.Contains(text, whole):
+			found.stories, found.whole[story.ID] = append(found.stories, story), true
+		case !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }):
+			others = append(others, story)
 		}
 	}
-	return append(found, others...)
+	found.stories = append(found.stories, others...)
+	return found, nil
+}
+
+func placed(view *board.View) (stories []board.Placed) {
+	for _, stage := range view.Stages {
+		for i := range stage.Stories {
+			stories = append(stories, board.Placed{Story: &stage.Stories[i], Stage: stage.Name})
+		}
+	}
+	return stories
 }
 
 // read returns the texts of the stories on the board, and reads those that are new.
-func (t *texts) read(view *board.View) map[string]keptText {
+func (t *texts) read(ctx context.Context, view *board.View) (map[string]keptText, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	until := time.Now().Add(readTime)
 	current := make(map[string]keptText, len(t.known))
+	versions := map[string]string{}
 	size := 0
-	for _, stage := range view.Stages {
-		for i := range stage.Stories {
-			id, version := stage.Stories[i].ID, stage.Stories[i].Version
-			kept, known := t.known[id]
-			if !known || kept.version != version {
-				if time.Now().After(until) {
-					continue
-				}
-				details, err := t.board.Read(id)
-				if err != nil {
-					continue
-				}
-				kept = keptText{version, fold.Text(searched(details))}
-			}
-			if size += len(kept.text); size > maxTexts {
-				size, kept.text = size-len(kept.text), ""
-			}
-			current[id] = kept
+	keep := func(id string, text keptText) {
+		if size += len(text.text); size > maxTexts {
+			size, text.text = size-len(text.text), ""
+		}
+		current[id] = text
+	}
+	var changed []board.Placed
+	for _, story := range placed(view) {
+		if kept, known := t.known[story.ID]; known && kept.version == story.Version {
+			keep(story.ID, kept)
+		} else {
+			changed, versions[story.ID] = append(changed, story), story.Version
 		}
 	}
+	until := time.Now().Add(readTime)
+	var err error
+	if len(changed) > 0 {
+		err = t.board.ReadAll(ctx, changed, func(details *board.Details) bool {
+			keep(details.ID, keptText{versions[details.ID], fold.Text(searched(details))})
+			return time.Now().Before(until)
+		})
+	}
 	t.known = current
-	return current
+	return current, err
 }
 
 // searched returns what is searched of a story: its text, and below it why it does not move.

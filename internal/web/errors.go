@@ -80,9 +80,9 @@ func GivenUp(r *http.Request, err error) bool {
 	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
 }
 
-// LogCause logs an internal error, which the response does not show, with the request's id.
+// LogCause logs an internal error, which the response does not show, with the request's id, unless the client is gone.
 func (e Errors) LogCause(r *http.Request, err error) {
-	if domain.CodeOf(err) == domain.Internal {
+	if domain.CodeOf(err) == domain.Internal && !GivenUp(r, err) {
 		e.Log.ErrorContext(r.Context(), "request failed", "id", RequestID(r.Context()), "method", r.Method,
 			"path", r.URL.Path, "error", err)
 	}

@@ -58,6 +58,9 @@ func LimitWriteTime(next http.Handler) http.Handler {
 	})
 }
 
+// LimitPart gives a client WriteTime for the next part of an answer that comes in parts.
+func LimitPart(w http.ResponseWriter) { limitWrite(w, WriteTime) }
+
 func limitWrite(w http.ResponseWriter, d time.Duration) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d)) // every connection can
 }
