@@ -174,6 +174,14 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		t.Helper()
 		check(exchange{method: "POST", pattern: "/api/gateway/projects/{name}/stories/claim", path: "/api/gateway/projects/" + project + "/stories/claim", body: body, status: status})
 	}
+	openapi3filter.RegisterBodyDecoder("image/png", openapi3filter.FileBodyDecoder)
+	picture := func(path string, status int) {
+		t.Helper()
+		const pattern = "/api/gateway/projects/{name}/stories/{story_id}/picture"
+		check(exchange{method: "GET", pattern: pattern, path: "/api/gateway/projects/alpha/stories/7_pay/picture?path=" + path, status: status})
+	}
+	picture("form.png", 200)
+	picture("other.png", 404)
 	claim("alpha", `{"story_id":"7_pay"}`, 200)
 	claim("alpha", "", 204)
 	claim("alpha", `{"from":"x"}`, 400)

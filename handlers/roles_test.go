@@ -23,7 +23,7 @@ var neededRole = map[string]domain.Role{
 
 	"GET /metrics": "viewer", "GET /api/openapi.json": "viewer", "GET /gateway/mode": "viewer", "GET /gateway/agents": "viewer",
 	"GET /api/gateway": "viewer", "GET /api/gateway/pipeline": "viewer", "GET /api/gateway/search": "viewer",
-	"GET /api/gateway/projects/{name}/stories/{story_id}": "viewer", "GET /api/gateway/attention": "viewer", "GET /api/gateway/projects": "viewer",
+	"GET /api/gateway/projects/{name}/stories/{story_id}": "viewer", "GET /api/gateway/projects/{name}/stories/{story_id}/picture": "viewer", "GET /api/gateway/attention": "viewer", "GET /api/gateway/projects": "viewer",
 	"GET /api/gateway/bot": "viewer", "GET /api/events": "viewer", "GET /api/gateway/events": "viewer",
 	"GET /api/gateway/events/stream": "viewer", "POST /mcp": "viewer", "GET /oauth/status": "viewer", "HEAD /oauth/status": "viewer",
 	"GET /": "viewer", "GET /projects": "viewer", "GET /projects/{name}": "viewer",

@@ -113,6 +113,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.plain(admin, "DELETE /api/gateway/projects/{name}", a.RemoveProject)
 	t.plain(viewer, "GET /api/gateway/pipeline", a.Pipeline)
 	t.plain(viewer, "GET /api/gateway/projects/{name}/stories/{story_id}", a.Story)
+	t.plain(viewer, "GET /api/gateway/projects/{name}/stories/{story_id}/picture", a.Picture)
 	t.plain(operatorOrAgent, "PATCH /api/gateway/projects/{name}/stories/{story_id}", a.PatchStory)
 	t.plain(operatorOrAgent, "POST /api/gateway/projects/{name}/stories", a.CreateStory)
 	t.plain(operatorOrAgent, "POST /api/gateway/projects/{name}/stories/claim", a.ClaimStory)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +73,8 @@ func storyHTML(s domain.Story) (html string, hasTasks bool) {
 	if s.File == nil {
 		return "", false
 	}
-	html, boxes := markdown.HTML(s.File.Body)
+	html, boxes := markdown.HTML(s.File.Body, "/api/gateway/projects/"+url.PathEscape(s.Project)+"/stories/"+
+		url.PathEscape(s.ID)+"/picture?path=")
 	same := func(box string, t domain.Task) bool { return box == t.Text }
 	return html, len(boxes) > 0 && slices.EqualFunc(boxes, s.File.Tasks, same)
 }

@@ -34,6 +34,16 @@ func (a *API) Story(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, encodeStory(story), err)
 }
 
+// Picture answers with a picture that a story's text names.
+func (a *API) Picture(w http.ResponseWriter, r *http.Request) error {
+	picture, err := a.service.Stories.Picture(r.Context(),
+		web.PathParam(r, "name"), web.PathParam(r, "story_id"), r.URL.Query().Get("path"))
+	if err != nil {
+		return err
+	}
+	return web.WritePicture(w, picture)
+}
+
 // PatchStory forwards a change to the project server and its answer to the client.
 func (a *API) PatchStory(w http.ResponseWriter, r *http.Request) error {
 	body := web.DecodeJSON(w, r, web.MaxBody)

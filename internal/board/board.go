@@ -5,7 +5,6 @@ package board
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -103,14 +102,7 @@ func (b *Board) Past() Past { return b.layout.past() }
 
 // Path returns where the board is, for display: in a repository, below its directory.
 func (b *Board) Path() string {
-	paths := b.Past().Paths
-	dir := paths[0]
-	for _, p := range paths[1:] {
-		for dir != "." && !strings.HasPrefix(p+"/", dir+"/") {
-			dir = path.Dir(dir)
-		}
-	}
-	if dir != "." {
+	if dir := b.top(); dir != "." {
 		return dir
 	}
 	for _, work := range workDirs {
@@ -119,6 +111,18 @@ func (b *Board) Path() string {
 		}
 	}
 	return filepath.Base(b.dir)
+}
+
+// top returns the directory that everything on the board is in.
+func (b *Board) top() string {
+	paths := b.Past().Paths
+	dir := paths[0]
+	for _, p := range paths[1:] {
+		for dir != "." && !strings.HasPrefix(p+"/", dir+"/") {
+			dir = path.Dir(dir)
+		}
+	}
+	return dir
 }
 
 func (b *Board) Writable() bool { return b.allowWrites }
@@ -135,37 +139,6 @@ func (b *Board) Read(id string) (*Details, error) {
 		defer b.mu.Unlock()
 		b.rescanAll()
 	})
-}
-
-// Placed is a story of a view and its stage.
-type Placed struct {
-	*Story
-	Stage string
-}
-
-// ReadAll reads stories that a view has, passing over those that are gone, until ctx ends or do returns false. Unlike
-// Read it does not say whether a file is read-only.
-func (b *Board) ReadAll(ctx context.Context, stories []Placed, do func(*Details) bool) error {
-	select {
-	case b.readers <- struct{}{}:
-		defer func() { <-b.readers }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	read, done, err := b.layout.reader()
-	if err != nil {
-		return Unavailable(err)
-	}
-	defer done()
-	for _, story := range stories {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if details, err := read(*story.Story, story.Stage); err == nil && !do(details) {
-			break
-		}
-	}
-	return nil
 }
 
 func (b *Board) read(id string, rescan func()) (details *Details, err error) {

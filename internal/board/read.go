@@ -3,6 +3,7 @@ package board
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -59,6 +60,37 @@ func reasonOf(err error) string {
 		return number.Error()
 	}
 	return "unknown error"
+}
+
+// Placed is a story of a view and its stage.
+type Placed struct {
+	*Story
+	Stage string
+}
+
+// ReadAll reads stories that a view has, passing over those that are gone, until ctx ends or do returns false. Unlike
+// Read it does not say whether a file is read-only.
+func (b *Board) ReadAll(ctx context.Context, stories []Placed, do func(*Details) bool) error {
+	select {
+	case b.readers <- struct{}{}:
+		defer func() { <-b.readers }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	read, done, err := b.layout.reader()
+	if err != nil {
+		return Unavailable(err)
+	}
+	defer done()
+	for _, story := range stories {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if details, err := read(*story.Story, story.Stage); err == nil && !do(details) {
+			break
+		}
+	}
+	return nil
 }
 
 // newDetails combines story, which the last scan found, with the file's content, which may be newer and takes

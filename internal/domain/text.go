@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 )
 
+// MaxPicture is the size of the largest picture of a story's text, in bytes.
+const MaxPicture = 4 << 20
+
 // MaxText is how much is kept of a name, an id or a reason from a project server, in characters.
 const MaxText = 1000
 

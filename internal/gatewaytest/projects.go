@@ -50,7 +50,7 @@ func Says(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
-// StoryServer starts a project server with one story, 7_pay, which refuses stale versions.
+// StoryServer starts a project server with one story, 7_pay, and its picture form.png. It refuses stale versions.
 func StoryServer(t testing.TB) string {
 	return ProjectServer(t, Says(BoardText), func(mux *http.ServeMux) {
 		mux.HandleFunc("GET /api/stories/7_pay", Says(`{"project":"x","story_id":"7_pay","story_name":"Pay",`+
@@ -64,6 +64,13 @@ func StoryServer(t testing.TB) string {
 				return
 			}
 			fmt.Fprint(w, `{"story_id":"7_pay","stage":"3_qa"}`)
+		})
+		mux.HandleFunc("GET /api/picture", func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("path") != "form.png" {
+				http.NotFound(w, r)
+				return
+			}
+			fmt.Fprint(w, "\x89PNG\r\n\x1a\n")
 		})
 		mux.HandleFunc("POST /api/stories", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusCreated)

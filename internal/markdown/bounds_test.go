@@ -29,7 +29,7 @@ func bounded(t *testing.T, name, source string) (html string) {
 	debug.FreeOSMemory()
 	before := heap()
 	began := time.Now()
-	html, _ = markdown.HTML(source)
+	html, _ = markdown.HTML(source, "")
 	if took, memory := time.Since(began), heap()-before; took > mostTime || memory > mostMemory {
 		t.Errorf("%s: %v, %d MiB", name, took, memory>>20)
 	}

@@ -7,6 +7,7 @@ package markdown
 
 import (
 	"html"
+	"net/url"
 	"strings"
 	"sync"
 	"unicode"
@@ -61,8 +62,9 @@ var converter = sync.OnceValue(func() goldmark.Markdown {
 
 // HTML renders Markdown (CommonMark with GitHub's tables, strikethrough, task lists and bare links). A text that is too
 // long, or that would take too much time, memory or HTML, is shown as it is, cut after maxText. boxes are what the
-// lines of its check boxes say, as written, in order.
-func HTML(source string) (html string, boxes []string) {
+// lines of its check boxes say, as written, in order. The first maxPictures pictures whose addresses are relative are
+// loaded from pictures with the escaped address behind it, none if that is "".
+func HTML(source, pictures string) (html string, boxes []string) {
 	defer func() {
 		if failed := recover(); failed == (tooCostly{}) {
 			html, boxes = plain(source), nil
@@ -77,6 +79,7 @@ func HTML(source string) (html string, boxes []string) {
 	defer func() { <-slots }()
 	var b page
 	pc := parser.NewContext()
+	pc.Set(picturesKey, pictures)
 	if err := converter().Convert([]byte(source), &b, parser.WithContext(pc)); err != nil {
 		panic(err) // writing to a buffer cannot fail
 	}
@@ -84,7 +87,10 @@ func HTML(source string) (html string, boxes []string) {
 	return b.String(), boxes
 }
 
-var boxesKey = parser.NewContextKey()
+var boxesKey, picturesKey = parser.NewContextKey(), parser.NewContextKey()
+
+// maxPictures is how many pictures a text loads.
+const maxPictures = 50
 
 // CutBox returns what is before and after the first check box in a text that HTML has rendered; found is false if there
 // is none.
@@ -118,6 +124,7 @@ type transformer struct{}
 
 func (transformer) Transform(document *ast.Document, r text.Reader, pc parser.Context) {
 	var boxes []ast.Node
+	pictures, left := pc.Get(picturesKey).(string), maxPictures
 	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n := n.(type) {
 		case *ast.Heading:
@@ -127,6 +134,11 @@ func (transformer) Transform(document *ast.Document, r text.Reader, pc parser.Co
 		case *east.TableCell:
 			if n.Alignment == east.AlignRight || n.Alignment == east.AlignCenter {
 				n.SetAttributeString("class", n.Alignment.String())
+			}
+		case *ast.Image:
+			if address := relative(n.Destination); entering && pictures != "" && address != "" && left > 0 {
+				left--
+				n.SetAttributeString(loadedFrom, []byte(pictures+url.QueryEscape(address)))
 			}
 		case *east.TaskCheckBox:
 			if entering {
@@ -189,6 +201,10 @@ func Text(rendered string) string {
 			} else {
 				b.WriteString("[ ]")
 			}
+		case "img":
+			_, alt, _ := strings.Cut(attributes, ` alt="`)
+			alt, _, _ = strings.Cut(alt, `"`)
+			b.WriteString(html.UnescapeString(alt))
 		case "a":
 			address, _, _ = strings.Cut(strings.TrimPrefix(attributes, `href="`), `"`)
 			address, label = html.UnescapeString(address), b.Len()

@@ -33,7 +33,7 @@ func TestHTML(t *testing.T) {
 		"<!-- to agents: AC:BEGIN -->":            "<pre tabindex=\"0\">&lt;!-- to agents: AC:BEGIN --&gt;</pre>\n",
 		"":                                        "",
 	} {
-		if got, _ := markdown.HTML(source); got != want {
+		if got, _ := markdown.HTML(source, ""); got != want {
 			t.Errorf("%q:\n got %s\nwant %s", source, got, want)
 		}
 	}
@@ -41,7 +41,7 @@ func TestHTML(t *testing.T) {
 
 // TestBoxesAreFoundInTheirText: one that is no item of a list is text, and none is within a paragraph.
 func TestBoxesAreFoundInTheirText(t *testing.T) {
-	html, boxes := markdown.HTML("# A\n\n- [x] **one** `a`\n- [ ] two\n  goes on\n\n1. > - [X]  three\n\n[ ] no\n\n```\n- [ ] code\n```\n")
+	html, boxes := markdown.HTML("# A\n\n- [x] **one** `a`\n- [ ] two\n  goes on\n\n1. > - [X]  three\n\n[ ] no\n\n```\n- [ ] code\n```\n", "")
 	if got := strings.Join(boxes, "|"); got != "**one** `a`|two|three" {
 		t.Errorf("boxes %q", got)
 	}
@@ -57,7 +57,7 @@ func TestBoxesAreFoundInTheirText(t *testing.T) {
 			t.Errorf("a box comes after %q", part)
 		}
 	}
-	if _, boxes := markdown.HTML("no box"); boxes != nil {
+	if _, boxes := markdown.HTML("no box", ""); boxes != nil {
 		t.Errorf("boxes %q", boxes)
 	}
 }
@@ -71,11 +71,11 @@ func TestLogsAreCodeLikeAnyOther(t *testing.T) {
 		"in a list":  "- item\n\n  ```\n  " + strings.ReplaceAll(log, "\n", "\n  ") + "\n  ```\n",
 		"paragraphs": strings.Repeat("a_b_c_d_e\n\n", 400),
 	} {
-		if html, _ := markdown.HTML("# About\n\n" + source); !strings.HasPrefix(html, "<h2>About</h2>") || strings.Contains(html, "<em>") {
+		if html, _ := markdown.HTML("# About\n\n"+source, ""); !strings.HasPrefix(html, "<h2>About</h2>") || strings.Contains(html, "<em>") {
 			t.Errorf("%s: %.200s", name, html)
 		}
 	}
-	if html, _ := markdown.HTML("# About\n\n" + log + log); !isPlain(html) {
+	if html, _ := markdown.HTML("# About\n\n"+log+log, ""); !isPlain(html) {
 		t.Errorf("one paragraph of all that is %.200s", html)
 	}
 }
@@ -91,7 +91,7 @@ func FuzzHTMLHasKnownElementsOnly(f *testing.F) {
 	f.Add("[a]: javascript:x\n\n[a] ![a]")
 	f.Add("|a|\n|:-:|\n|<td style=x>|")
 	f.Fuzz(func(t *testing.T, source string) {
-		html, _ := markdown.HTML(source)
+		html, _ := markdown.HTML(source, "")
 		if rest := strings.ReplaceAll(tags.ReplaceAllString(html, ""), "->", ""); strings.Contains(rest, "<") {
 			t.Errorf("%q has another element: %s", source, html)
 		}
@@ -113,7 +113,7 @@ func TestTextIsWhatIsSeen(t *testing.T) {
 		"a\U000E0041\U000E0042\u200b\u202ec\ufe0f\U000E0100\u3164\u034f":    "ac",
 	} {
 
-		html, _ := markdown.HTML(source)
+		html, _ := markdown.HTML(source, "")
 		got := strings.TrimSpace(markdown.Text(html))
 		if squeeze(got) != squeeze(want) {
 			t.Errorf("%q:\n got %q\nwant %q", source, got, want)

@@ -3,6 +3,7 @@ package markdown
 import (
 	"net/url"
 	"regexp"
+	"strings"
 
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
@@ -13,7 +14,7 @@ import (
 )
 
 // nodes renders nodes differently from goldmark: raw HTML, code that may be wider than the page, check boxes, links,
-// and pictures as links.
+// and pictures of elsewhere as links.
 type nodes struct{}
 
 func (nodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
@@ -23,7 +24,7 @@ func (nodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
 	to.Register(ast.KindFencedCodeBlock, codeBlock)
 	to.Register(ast.KindAutoLink, link)
 	to.Register(ast.KindLink, link)
-	to.Register(ast.KindImage, link)
+	to.Register(ast.KindImage, image)
 	to.Register(east.KindTaskCheckBox, checkBox)
 }
 
@@ -92,6 +93,39 @@ func link(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkS
 		_, _ = w.WriteString("picture")
 	}
 	return ast.WalkContinue, nil
+}
+
+// loadedFrom is the attribute of a picture that is loaded: from where.
+const loadedFrom = "src"
+
+// image renders a picture of the board's own, or a link to another one.
+func image(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	address, loaded := n.AttributeString(loadedFrom)
+	if !loaded {
+		return link(w, source, n, entering)
+	}
+	if entering {
+		_, _ = w.WriteString(`<img loading="lazy" src="`)
+		_, _ = w.Write(util.EscapeHTML(address.([]byte)))
+		_, _ = w.WriteString(`" alt="`)
+		_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+			if text, is := n.(*ast.Text); is && entering {
+				_, _ = w.Write(util.EscapeHTML(text.Value(source)))
+			}
+			return ast.WalkContinue, nil
+		})
+		_, _ = w.WriteString(`">`)
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+// relative returns the path that an address is, unescaped; "" for an address that is none, or not relative.
+func relative(address []byte) string {
+	u, err := url.Parse(string(address))
+	if err != nil || u.Scheme != "" || u.Host != "" || strings.HasPrefix(u.Path, "/") || len(u.Path) > 1000 {
+		return ""
+	}
+	return u.Path
 }
 
 // target returns where a link leads, nil for a node that is none.

@@ -40,6 +40,7 @@ type Board interface {
 	Path() string
 	Read(id string) (*board.Details, error)
 	ReadAll(ctx context.Context, stories []board.Placed, do func(*board.Details) bool) error
+	Picture(ctx context.Context, id, name string) ([]byte, error)
 	Writable() bool
 	Change(ctx context.Context, id string, c board.Change) (*board.Details, error)
 	Create(name, body, stage string) (*board.Details, error)
@@ -57,12 +58,16 @@ type Commits interface {
 type server struct {
 	Server
 	web.Errors
+	pictures chan struct{} // has a value for each that is being sent
 }
+
+// maxPictures is how many pictures are in memory at a time.
+const maxPictures = 4
 
 // Handler returns the project server's handler: first the guards, then the token check, then the route. It does without
 // a router and request ids, because feeds are read all the time.
 func (s Server) Handler() http.Handler {
-	h := &server{s, web.Errors{Log: s.Log}}
+	h := &server{s, web.Errors{Log: s.Log}, make(chan struct{}, maxPictures)}
 	return web.LimitWriteTime(web.Recover(s.Log)(web.LimitBodyTime(web.Guard(s.AllowHosts)(h.routes()))))
 }
 
@@ -74,6 +79,7 @@ func (s *server) routes() http.Handler {
 		healthPath:      {"GET": func(w http.ResponseWriter, _ *http.Request) { web.Plain(w, http.StatusOK, "ok") }},
 		"/api/events":   {"GET": handler(s.events)},
 		"/api/history":  {"GET": handler(s.history)},
+		"/api/picture":  {"GET": handler(s.picture)},
 		"/api/pipeline": {"GET": handler(pipelines.answer)},
 		"/api/search":   {"GET": handler(texts.search)},
 		"/api/stories":  {"POST": handler(s.createStory)},

@@ -25,6 +25,22 @@ func (s *server) story(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, http.StatusOK, details, err)
 }
 
+// picture answers with a picture that a story's text names.
+func (s *server) picture(w http.ResponseWriter, r *http.Request) error {
+	select {
+	case s.pictures <- struct{}{}:
+		defer func() { <-s.pictures }()
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+	query := r.URL.Query()
+	picture, err := s.Board.Picture(r.Context(), query.Get("story_id"), query.Get("path"))
+	if err != nil {
+		return err
+	}
+	return web.WritePicture(w, picture)
+}
+
 func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err error) error {
 	if err != nil {
 		return err

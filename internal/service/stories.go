@@ -20,6 +20,8 @@ type StoryServers interface {
 	// Story fetches a story. It returns NotFound for an unknown story, and for a server that has no single stories. The
 	// messages of other errors say in words why there is no response.
 	Story(ctx context.Context, p domain.Project, id string) (domain.Story, error)
+	// Picture fetches a picture that a story's text names. Its errors are those of Story.
+	Picture(ctx context.Context, p domain.Project, id, path string) ([]byte, error)
 	// PatchStory and CreateStory send a body and return status and body of the response; an error means that there is
 	// none.
 	PatchStory(ctx context.Context, p domain.Project, id string, change []byte) (status int, body []byte, err error)
@@ -103,6 +105,16 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	}
 	story.Visits, err = s.visits.Story(ctx, story.Project, story.ID)
 	return err
+}
+
+// Picture returns a picture that a story's text names, relative to the story's file. It returns NotFound and
+// BadGateway.
+func (s *Stories) Picture(ctx context.Context, project, id, path string) ([]byte, error) {
+	p, found := s.projects.Registry().Find(project)
+	if !found {
+		return nil, projectNotFound(project)
+	}
+	return s.servers.Picture(ctx, p, id, path)
 }
 
 // Now returns a story from its project server, without its past. It returns NotFound, and BadGateway for a server that

@@ -138,6 +138,19 @@ func (c *Client) Story(ctx context.Context, p domain.Project, id string) (story 
 	return story, c.ended(ctx, p, "story", err, "the project server has no such story")
 }
 
+// Picture requests a picture that a story's text names, of at most domain.MaxPicture. It waits while many others are
+// passed on, each until its ctx ends. Its errors are those of Story.
+func (c *Client) Picture(ctx context.Context, p domain.Project, id, path string) (picture []byte, err error) {
+	query := url.Values{"story_id": {id}, "path": {path}}.Encode()
+	err = c.do(ctx, p, call{path: "/api/picture", query: query}, func(a answer) error {
+		if picture = a.body; len(picture) > domain.MaxPicture {
+			return domain.Errorf(domain.BadGateway, "picture is too large: over %d MiB", domain.MaxPicture>>20)
+		}
+		return hold(ctx, c.pictures)
+	})
+	return picture, c.ended(ctx, p, "story", err, "the project server has no such picture")
+}
+
 // PatchStory sends a change of a story unchanged, and returns the server's status and body unchanged; the body is at
 // most 8 MiB. For an id that no server can have the status is 404. It returns BadGateway with a message for people, or
 // ctx's error, when there is no answer, or only a redirect or a 401.

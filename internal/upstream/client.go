@@ -41,6 +41,7 @@ type Client struct {
 	timeout       time.Duration
 	slots         *slots
 	largeResults  *keyed.Semaphore // of tools
+	pictures      *keyed.Semaphore
 }
 
 // NewClient returns a Client whose calls take at most timeout each, including connecting and reading the body.
@@ -51,7 +52,7 @@ func NewClient(timeout time.Duration) *Client {
 		timeout: timeout,
 		slots:   newSlots(),
 
-		largeResults: keyed.NewSemaphore(maxLargeResults),
+		largeResults: keyed.NewSemaphore(maxLargeResults), pictures: keyed.NewSemaphore(maxPictures),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/jsonscan"
+	"switchyard/internal/keyed"
 )
 
 // maxToolPages, maxTools and maxToolBytes are the most that is read of a server's list of tools.
@@ -69,7 +70,10 @@ func (c *Client) CallTool(
 		request := mcpRequest{method: "tools/call", params: params, limit: c.ToolTimeout, progress: progress}
 		err = session.call(ctx, request, func(found []byte) error {
 			result = bytes.Clone(found)
-			return c.holdLarge(ctx, len(result))
+			if len(result) <= sizes[0].bytes {
+				return nil
+			}
+			return hold(ctx, c.largeResults)
 		})
 		if domain.CodeOf(err) == domain.BadGateway {
 			err = domain.WrapError(domain.BadGateway, errors.Join(domain.ErrMayHaveRun, err), domain.MessageOf(err))
@@ -81,19 +85,16 @@ func (c *Client) CallTool(
 
 const (
 	// maxLargeResults is how many results of tools over 256 KiB are passed on at a time, since each is encoded several
-	// times; others wait so long for that.
-	maxLargeResults = 2
-	largeWait       = 10 * time.Second
+	// times, and maxPictures how many pictures are; others wait so long for that.
+	maxLargeResults, maxPictures = 2, 8
+	largeWait                    = 10 * time.Second
 )
 
-// holdLarge waits until a result of that size may be passed on, which ends with ctx.
-func (c *Client) holdLarge(ctx context.Context, bytes int) error {
-	if bytes <= sizes[0].bytes {
-		return nil
-	}
+// hold waits for a slot, which is free again when ctx ends.
+func hold(ctx context.Context, slots *keyed.Semaphore) error {
 	bounded, cancel := context.WithTimeout(ctx, largeWait)
 	defer cancel()
-	release, err := c.largeResults.Acquire(bounded, "")
+	release, err := slots.Acquire(bounded, "")
 	if err != nil {
 		return domain.WrapError(domain.BadGateway, err, "answer is large, and others that are large are being passed on")
 	}
