@@ -184,6 +184,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		loop{"access", g.service.Access.Run},
 		loop{"audit", later(g.service.Audit.Run)},
 		loop{"visits", g.service.Visits.Run},
+		loop{"alerts", g.service.Alerts.Run},
 		loop{"claims", g.service.Claims.Run},
 		loop{"flow", g.service.Flow.Run},
 		loop{"questions", g.service.Questions.Run},

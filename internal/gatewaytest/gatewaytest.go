@@ -62,6 +62,7 @@ func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	loops.Go(func() { _ = svc.Visits.Run(ctx) })
+	loops.Go(func() { _ = svc.Alerts.Run(ctx) })
 	loops.Go(func() { _ = svc.Claims.Run(ctx) })
 	t.Cleanup(func() { cancel(); loops.Wait() })
 	h.Service, h.Log = svc, o.Log

@@ -17,6 +17,7 @@ type acknowledgements struct {
 	written[string, domain.Acknowledgement]
 	store acknowledgementStore
 	audit *Audit
+	ended chan []domain.Acknowledgement // that are no longer in memory, but still in the store
 }
 
 // drop removes ended acknowledgements from memory, unless newer ones have replaced them.

@@ -2,7 +2,9 @@ package service_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/store/storetest"
+	"switchyard/internal/waittest"
 )
 
 // blockedBoard returns the JSON of stages with a story that is blocked for a reason.
@@ -92,6 +95,55 @@ func TestAcknowledgementsEndWithTheirTrouble(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNoReaderWaitsForTheDatabasesLock, which another process holds while an acknowledged trouble ends.
+func TestNoReaderWaitsForTheDatabasesLock(t *testing.T) {
+	dir := storetest.Dir(t)
+	db, err := sqlite.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	b := &boardServer{}
+	b.show(t, "http://alpha", blockedBoard(`"key"`))
+	s := overBoard(t, db, b)
+	if _, err := s.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+		t.Fatal(err)
+	}
+	shown := func() domain.Alerts { return service.NextSnapshot(t.Context(), s).Alerts }
+	waittest.Until(t, "the story is blocked", func() bool { return shown().Open == 1 })
+	if err := s.Alerts.Acknowledge(asZoe(t), "blocked/alpha/1", 0); err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("sqlite", filepath.Join(dir, "switchyard.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	conn, err := other.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	b.show(t, "http://alpha", blockedBoard("null"))
+	waittest.Until(t, "the trouble is over", func() bool {
+		began := time.Now()
+		alerts := shown()
+		if took := time.Since(began); took > 3*time.Second { // a write waits for 5 s
+			t.Errorf("a page took %v", took)
+		}
+		return len(alerts.Items) == 0
+	})
+	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "the acknowledgement has ended", func() bool {
+		left, err := db.Acknowledgements(t.Context())
+		return err == nil && len(left) == 0
+	})
 }
 
 // open returns the number of alerts that are not acknowledged.

@@ -31,17 +31,32 @@ type Alerts struct {
 const askedRecently = 100 * time.Millisecond
 
 func (s *Alerts) List(ctx context.Context) domain.Alerts {
-	return domain.NewAlerts(s.all(ctx, s.pipelines.Boards(ctx, askedRecently)))
+	return domain.NewAlerts(s.all(s.pipelines.Boards(ctx, askedRecently)))
+}
+
+// Run removes ended acknowledgements from the store, so that no reader waits for that, until ctx ends.
+func (s *Alerts) Run(ctx context.Context) error {
+	for {
+		select {
+		case ended := <-s.acknowledged.ended:
+			if err := s.acknowledged.store.EndAcknowledgements(ctx, nil, ended...); err != nil { // they end again after a restart
+				s.log.WarnContext(ctx, "cannot remove ended acknowledgements", "error", err)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // all returns what needs attention on these boards and elsewhere, in no particular order, and ends acknowledgements.
-func (s *Alerts) all(ctx context.Context, boards *Boards) []domain.Alert {
+func (s *Alerts) all(boards *Boards) []domain.Alert {
 	found := s.find(boards)
 	ended := s.acknowledge(found, boards.Pipelines, clock.Now())
 	if len(ended) > 0 && s.events.Available() == nil { // otherwise they end when the store is back
-		s.acknowledged.drop(ended)
-		if err := s.acknowledged.store.EndAcknowledgements(ctx, nil, ended...); err != nil { // they end again after a restart
-			s.log.WarnContext(ctx, "cannot remove ended acknowledgements", "error", err)
+		select {
+		case s.acknowledged.ended <- ended:
+			s.acknowledged.drop(ended)
+		default: // the store is slow: next time
 		}
 	}
 	return found

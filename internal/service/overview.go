@@ -73,7 +73,7 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	}
 	boards := o.pipelines.Boards(ctx, maxAge)
 	began := time.Now()
-	alerts := domain.NewAlerts(o.alerts.all(ctx, boards))
+	alerts := domain.NewAlerts(o.alerts.all(boards))
 	o.last = &Snapshot{Boards: boards, Alerts: alerts, Agents: o.agents.Alive()}
 	o.last.Owners = o.claims.Owners(o.last.Agents)
 	o.takenAt, o.lastEvent, o.acknowledged = takenAt, lastEvent, acknowledged

@@ -140,7 +140,7 @@ func newAccess(o Options, audit *Audit) *Access {
 }
 
 func newAcknowledgements(o Options, audit *Audit) *acknowledgements {
-	s := &acknowledgements{store: o.Store, audit: audit}
+	s := &acknowledgements{store: o.Store, audit: audit, ended: make(chan []domain.Acknowledgement, 100)}
 	s.read, s.key = o.Store.Acknowledgements, func(a domain.Acknowledgement) string { return a.Key }
 	s.current.Store(&map[string]domain.Acknowledgement{})
 	s.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.load)

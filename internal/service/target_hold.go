@@ -77,7 +77,7 @@ func (d *deliverer) change(r *running, t domain.Target, now time.Time) {
 func (s *Alerts) standing(ctx context.Context) (all []domain.Alert, isOver func(domain.NotedAlert) bool) {
 	boards := s.pipelines.Boards(ctx, quietAge)
 	unknown := unreachable(boards.Pipelines)
-	return s.all(ctx, boards), func(a domain.NotedAlert) bool { return s.isOver(a.Kind, a.Project, unknown) }
+	return s.all(boards), func(a domain.NotedAlert) bool { return s.isOver(a.Kind, a.Project, unknown) }
 }
 
 // gather counts what is held back for a target and, when it is time, puts it into one message.

@@ -56,6 +56,7 @@ func overBoard(t testing.TB, db service.Store, b *boardServer) *service.Service 
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	loops.Go(func() { _ = s.Visits.Run(ctx) })
+	loops.Go(func() { _ = s.Alerts.Run(ctx) })
 	t.Cleanup(func() { cancel(); loops.Wait() })
 	return s
 }
