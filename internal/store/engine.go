@@ -9,7 +9,10 @@ import (
 )
 
 type Engine struct {
-	Write       *sql.DB
+	Write *sql.DB
+	// Turn, unless nil, has room for one value: writers have their turns in the order in which they came, where Write has
+	// one connection, which database/sql gives to any of them.
+	Turn        chan struct{}
 	Read        *sql.DB
 	Searches    *sql.DB // for slow reads, so that others never wait for them
 	SearchLimit time.Duration

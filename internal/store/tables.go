@@ -89,6 +89,11 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 	if err := db.present(); err != nil {
 		return err
 	}
+	endTurn, err := db.beginTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer endTurn()
 	tx, err := db.engine.Write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -129,6 +134,19 @@ func (db *conn) Wrote(err error) error {
 	return err
 }
 
+// beginTurn waits until all writers that came before are done, or ctx ends.
+func (db *conn) beginTurn(ctx context.Context) (end func(), err error) {
+	if db.engine.Turn == nil {
+		return func() {}, nil
+	}
+	select {
+	case db.engine.Turn <- struct{}{}:
+		return func() { <-db.engine.Turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 func (db *conn) exec(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
 	if db.engine.Notify != nil && len(about) > 0 {
 		err = db.Tx(ctx, about, func(ctx context.Context, tx *sql.Tx) error {
@@ -138,7 +156,11 @@ func (db *conn) exec(ctx context.Context, about topics, statement string, args .
 		return result, err
 	}
 	if err = db.present(); err == nil {
-		result, err = db.engine.Write.ExecContext(ctx, statement, args...)
+		var endTurn func()
+		if endTurn, err = db.beginTurn(ctx); err == nil {
+			result, err = db.engine.Write.ExecContext(ctx, statement, args...)
+			endTurn()
+		}
 	}
 	if err != nil {
 		return nil, db.Wrote(err)

@@ -78,7 +78,7 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	}
 	db.log.SetMaxIdleConns(0)
 	db.Tables = store.NewTables(store.Engine{
-		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit,
+		Write: db.write, Turn: make(chan struct{}, 1), Read: db.read, Searches: db.searches, SearchLimit: searchLimit,
 		Dialect: dialect, Code: code, Transact: db.transact, Present: db.present,
 	})
 	if err := db.migrate(ctx); err != nil {
