@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +37,9 @@ func layoutsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if len(found) == 0 {
+					found = board.Below(dir)
+				}
 				for _, f := range found {
 					b, err := board.Open(board.Options{
 						Dir: f.Dir, Layout: f.Layout, Log: slog.New(slog.DiscardHandler), Record: func(...feed.Notification) {},
@@ -62,8 +66,21 @@ func layoutsCommand() *cobra.Command {
 	}
 }
 
-// belowHint says how a command takes the directories in dir, where there are any: they are not searched.
+// belowHint says how a command takes the boards below dir, or the directories in it, where there are any.
 func belowHint(command, dir string) string {
+	var boards []string
+	for _, f := range board.Below(dir) {
+		path := f.Dir
+		if strings.ContainsFunc(path, needsQuotes) {
+			path = shellQuoted(path)
+		}
+		if !slices.Contains(boards, path) {
+			boards = append(boards, path)
+		}
+	}
+	if len(boards) > 0 {
+		return "; for those below it: switchyard up " + strings.Join(boards, " ")
+	}
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ", which does not exist"
@@ -72,6 +89,10 @@ func belowHint(command, dir string) string {
 		return ""
 	}
 	return fmt.Sprintf("; for the directories in it: switchyard %s %s", command, filepath.Join(dir, "*"))
+}
+
+func needsQuotes(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-", r)
 }
 
 func countStories(view *board.View) string {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"switchyard/internal/board"
+	"switchyard/internal/domain"
 )
 
 // TestUpServesRepositoriesOfOneNameSideBySide: a board keeps its name, whatever it is served with.
@@ -212,17 +213,33 @@ func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
 	if got := string(out); err != nil || strings.Count(got, "\n") != 3 || !strings.HasPrefix(got, "openspec "+dir+"/openspec Draft") {
 		t.Errorf("of directories of boards: %v: %s", err, got)
 	}
+	plant(t, filepath.Join(dir, "mono repo"), map[string]string{
+		"packages/bread/openspec/changes/add-bread/tasks.md": "- [ ] a", "cakes/openspec/config.yaml": "",
+		"node_modules/x/openspec/config.yaml": "", ".x/openspec/config.yaml": "", "deep/a/b/c/d/openspec/config.yaml": "",
+	})
+	out, err = switchyard(t, dir, "layouts", "DIR/mono repo").Output()
+	if got := strings.ReplaceAll(string(out), dir, "DIR"); err != nil || strings.Count(got, "\n") != 2 ||
+		!strings.Contains(got, "openspec DIR/mono repo/packages/bread Draft 0, Planned 1,") || !strings.HasPrefix(got, "openspec DIR/mono repo/cakes Draft 0") {
+		t.Errorf("below a directory: %v: %s", err, got)
+	}
+	words := func(line string) []string { // of which one has a blank
+		return domain.Each(strings.Fields(strings.ReplaceAll(line, "mono repo", "mono·repo")), func(word string) string {
+			return strings.ReplaceAll(word, "mono·repo", "mono repo")
+		})
+	}
+	below := "; for those below it: switchyard up 'DIR/mono repo/cakes' 'DIR/mono repo/packages/bread'\n"
 	for args, want := range map[string]string{
-		"layouts DIR/code":            "No board in DIR/code\nswitchyard: none of the directories has a board; looked for stages, openspec, spec-kit, kiro, backlog.md, task-master, bmad (beads only with switchyard project --layout)\n",
-		"layouts DIR":                 "No board in DIR; for the directories in it: switchyard layouts DIR/*\n",
-		"layouts DIR/none":            "No board in DIR/none, which does not exist\n",
-		"up --listen=localhost:0 DIR": board.Sought() + "; for the directories in it: switchyard up DIR/*\n",
+		"layouts DIR/code":                           "No board in DIR/code\nswitchyard: none of the directories has a board; looked for stages, openspec, spec-kit, kiro, backlog.md, task-master, bmad (beads only with switchyard project --layout)\n",
+		"layouts DIR/none":                           "No board in DIR/none, which does not exist\n",
+		"up --listen=localhost:0 DIR/mono repo":      board.Sought() + below,
+		"project --name x --work DIR/mono repo":      board.Sought() + below,
+		"up --listen=localhost:0 DIR/mono repo/deep": "; for the directories in it: switchyard up DIR/mono repo/deep/*\n",
 	} {
 		var exit *exec.ExitError
-		if _, err := switchyard(t, dir, strings.Fields(args)...).Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		if _, err := switchyard(t, dir, words(args)...).Output(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 			t.Errorf("%s, of no board: %v", args, err)
-		} else if words := strings.ReplaceAll(string(exit.Stderr), dir, "DIR"); !strings.Contains(words, want) {
-			t.Errorf("%s, of no board, says %s", args, words)
+		} else if says := strings.ReplaceAll(string(exit.Stderr), dir, "DIR"); !strings.Contains(says, want) {
+			t.Errorf("%s, of no board, says %s", args, says)
 		}
 	}
 }

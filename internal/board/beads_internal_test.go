@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ const fakeBD = `#!/bin/sh
 echo "$BD_JSON_ENVELOPE $*" >>calls
 case "$1" in
 list) cat said; exit $(cat code 2>/dev/null || echo 0) ;;
+blocked) cat blocked ;;
 update) sed "/\"id\":\"$2\"/s/\"status\":\"[a-z_]*\"/\"status\":\"$4\"/" said >new && mv new said ;;
 esac
 `
@@ -75,6 +77,20 @@ func TestBeadsIssuesStandWhereBDSays(t *testing.T) {
 	}
 	if err := b.change("bd-1", Change{Stage: &closed, Version: "x"}); err == nil {
 		t.Error("a change of another version was made")
+	}
+}
+
+// TestAnOldBDIsAskedWhatIsBlocked: what it lists does not say so.
+func TestAnOldBDIsAskedWhatIsBlocked(t *testing.T) {
+	b := openLayout(t, "beads", map[string]string{
+		".beads/beads.db": "", "blocked": `[{"id":"bk-2","status":"open","blocked_by_count":1,"blocked_by":["bk-1"]}]`,
+		"said": `[{"id":"bk-1","title":"Bake","status":"open","dependency_count":0},` +
+			`{"id":"bk-2","title":"Serve","status":"open","dependency_count":1},{"id":"bk-3","title":"Sweep","status":"open","dependency_count":1}]`,
+	})
+	want := "2_open: bk-1 (Bake)\n2_open: bk-2 (Serve) blocked: blocked by bk-1\n2_open: bk-3 (Sweep)"
+	story, _, _ := b.View().Find("bk-2")
+	if b.shows() != want || !slices.Equal(story.DependsOn, []string{"bk-1"}) || !slices.Equal(story.WaitsFor, []string{"bk-1"}) {
+		t.Errorf("%+v\n%s", story, b.shows())
 	}
 }
 

@@ -328,6 +328,33 @@ func TestWhatAKilledServerHasLeftGoes(t *testing.T) {
 	}
 }
 
+// TestABoxOfAChangeWithSeveralListsIsTickedInItsFile, which its schema's pattern finds.
+func TestABoxOfAChangeWithSeveralListsIsTickedInItsFile(t *testing.T) {
+	schema := "artifacts:\n- {id: tasks, generates: 'parts/**/{one,two}.md'}\n"
+	b := openLayout(t, "openspec", map[string]string{
+		"openspec/config.yaml": "schema: own\n", "openspec/schemas/own/schema.yaml": schema,
+		"openspec/changes/a/tasks.md": "- [ ] old\n", "openspec/changes/a/parts/one.md": "- [x] first\n",
+		"openspec/changes/a/parts/deep/two.md": "- [ ] second\n", "openspec/changes/a/parts/three.md": "- [ ] third\n",
+		"openspec/changes/b/.openspec.yaml": "schema: spec-driven\n", "openspec/changes/b/tasks.md": "- [x] alone\n",
+	})
+	if want := "3_doing: a (A) 1/2\n4_done: b (B) 1/1"; b.shows() != want {
+		t.Fatalf("got\n%s\nwant\n%s", b.shows(), want)
+	}
+	const file = "openspec/changes/a/parts/deep/two.md"
+	if err := b.change("a", Change{Task: &TaskChange{Line: 1, Done: true}}); err == nil || !strings.Contains(err.Error(), "no box on line 1") {
+		t.Errorf("without a file: %v", err)
+	}
+	if err := b.change("a", Change{Task: &TaskChange{Path: file, Line: 1, Done: true}}); err != nil || b.content(file) != "- [x] second\n" {
+		t.Errorf("%v, %s", err, b.content(file))
+	}
+	if b.moved() != "a 3_doing 4_done" {
+		t.Errorf("moves: %s", b.moved())
+	}
+	if err := b.change("b", Change{Task: &TaskChange{Path: "openspec/changes/b/tasks.md", Line: 1}}); err != nil {
+		t.Errorf("the only file: %v", err)
+	}
+}
+
 // pastFiles are the files of a commit.
 type pastFiles map[string]string
 

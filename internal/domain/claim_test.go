@@ -151,3 +151,21 @@ func TestMovesIntoOneStageInQuickSuccessionKeepTheirAuthors(t *testing.T) {
 		}
 	}
 }
+
+// TestAClaimEndsInAStageThatHasEnded, but not in another one that the board does not have itself.
+func TestAClaimEndsInAStageThatHasEnded(t *testing.T) {
+	other := func(name string) domain.Stage { return domain.Stage{Name: name, Other: true} }
+	stages := domain.InOrder([]domain.Stage{{Name: "1_to_do"}, {Name: "2_doing"}, {Name: "3_done"}, {Name: "4_archived"}, other("5_won_t_do"), other("6_on_hold")})
+	for stage, ends := range map[string]bool{"2_doing": false, "6_on_hold": false, "3_done": true, "5_won_t_do": true} {
+		if c := (domain.Claim{Stage: "1_to_do"}); c.Ended(stages, stage) != ends {
+			t.Errorf("in %s it ends: %v", stage, !ends)
+		}
+	}
+	from, to := domain.WorkStages(stages)
+	if to-from != 2 || stages[from+1].Name != "6_on_hold" || stages[len(stages)-1].Name != "5_won_t_do" || domain.OpenStages(stages) != 3 {
+		t.Errorf("stages %v, work from %d to %d", stages, from, to)
+	}
+	if unnamed := domain.InOrder([]domain.Stage{{Name: "1_a"}, {Name: "2_b"}, other("3_closed"), other("4_held")}); domain.DoneStage(unnamed) != 2 || domain.OpenStages(unnamed) != 3 {
+		t.Errorf("the last stage of its own is %d in %v", domain.DoneStage(unnamed), unnamed)
+	}
+}

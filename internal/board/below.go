@@ -1,0 +1,42 @@
+package board
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxBelow is how many levels below a directory boards are searched for.
+const maxBelow = 3
+
+// Below returns the boards below a directory that has none, but not those in hidden directories and in other people's
+// code.
+func Below(dir string) (found []Found) {
+	left := maxNames
+	var search func(dir string, levels int)
+	search = func(dir string, levels int) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return
+		}
+		for _, entry := range entries {
+			name := entry.Name()
+			if !entry.IsDir() || strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "vendor"}, name) {
+				continue
+			}
+			if left--; left < 0 {
+				return
+			}
+			child := filepath.Join(dir, name)
+			switch boards := find(child); {
+			case len(boards) > 0:
+				found = append(found, boards...)
+			case levels > 1:
+				search(child, levels-1)
+			}
+		}
+	}
+	search(dir, maxBelow)
+	return found
+}
