@@ -98,7 +98,7 @@ func PaletteMove(s domain.Story, stages []domain.Stage, to int, usual []domain.S
 	case to == from+1:
 		o.Note = "from " + stages[from].Title()
 		if !s.Since.IsZero() {
-			o.Note += ", where it has been for " + ageAt(now, s.Since)
+			o.Note += ", where it has been for " + ageAtLeast(now, s.Since, s.SinceAtLeast)
 		}
 		for _, u := range usual {
 			if u.Stage == s.Stage && u.Visits > 0 {

@@ -147,15 +147,16 @@ func fieldWords(value json.RawMessage) string {
 }
 
 type step struct {
-	stage  string
-	title  string
-	past   bool // the story is beyond it
-	been   bool // it was in this stage
-	here   bool
-	git    bool      // only git knows when it came here
-	since  time.Time // when it arrived here
-	signal Signal    // of the story, where it is
-	text   string    // how long it was here, and how long stories usually are
+	stage   string
+	title   string
+	past    bool // the story is beyond it
+	been    bool // it was in this stage
+	here    bool
+	git     bool      // only git knows when it came here
+	since   time.Time // when it arrived here
+	atLeast bool      // or before that
+	signal  Signal    // of the story, where it is
+	text    string    // how long it was here, and how long stories usually are
 }
 
 // journey returns a story's steps through the stages of its project, and through those that only its history has.
@@ -183,7 +184,7 @@ func journey(p StoryProps) []step {
 		st := step{stage: stage, past: i < at, been: been, here: i == at, signal: SignalNone}
 		var words []string
 		if st.here {
-			st.since, words = s.Since, make([]string, 1)
+			st.since, st.atLeast, words = s.Since, s.SinceAtLeast, make([]string, 1)
 			st.signal, words[0] = stateWord(domain.Item{Blocked: s.Blocked, MergeFailure: s.MergeFailure}, nil)
 			if been {
 				words = append(words, duration(long)+" before")

@@ -173,7 +173,7 @@ func storyCard(p ProjectProps, c boardColumn, item domain.Item, agent string) te
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = since(item.Since, p.Now).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = sinceAtLeast(item.Since, item.SinceAtLeast, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -117,7 +117,7 @@ func storyJourney(steps []step, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if s.here && !s.since.IsZero() {
-				templ_7745c5c3_Err = since(s.since, now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = sinceAtLeast(s.since, s.atLeast, now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -31,6 +31,14 @@ func age(d time.Duration) string {
 // is.
 func ageAt(now, t time.Time) string { return age(now.Sub(t) + time.Minute - 1) }
 
+// ageAtLeast is ageAt of what may be older: "over 180 d".
+func ageAtLeast(now, t time.Time, atLeast bool) string {
+	if atLeast {
+		return "over\u00a0" + ageAt(now, t)
+	}
+	return ageAt(now, t)
+}
+
 // clockText returns a time of day, with the date unless it is today.
 func clockText(at, now time.Time) string {
 	at = at.In(now.Location())

@@ -1013,7 +1013,7 @@ func waitingStory(l waitingLine, p WaitingProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = since(l.Item.Since, p.Now).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = sinceAtLeast(l.Item.Since, l.Item.SinceAtLeast, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

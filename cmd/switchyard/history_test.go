@@ -131,3 +131,35 @@ func TestThePastFromGitIsThereAtTheFirstLook(t *testing.T) {
 		p.eventually(t, "/api/gateway/projects/alpha/stories/12_story", fmt.Sprintf(`{"stage":"2_current","from_ms":%d,"to_ms":`, ago(3).UnixMilli()))
 	})
 }
+
+// What git has not seen move is older than what git is read of, not as new as the clone, on both servers; a move ends that.
+func TestTheOldestWorkLooksOldest(t *testing.T) {
+	r, now := newRepository(t), time.Now()
+	ago := func(days int) time.Time { return now.AddDate(0, 0, -days) }
+	r.moves(ago(300), "", "1_backlog", 1, 2)
+	r.moves(ago(250), "1_backlog", "2_current", 1)
+	r.moves(ago(12), "", "1_backlog", 3)
+	dir := t.TempDir()
+	project := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+filepath.Join(r.dir, "work"), "--listen=127.0.0.1:0"))
+	p := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	p.do(t, "POST", "/api/gateway/projects", fmt.Sprintf(`{"name":"alpha","url":%q}`, project.url))
+	for _, address := range []struct {
+		server *process
+		path   string
+	}{
+		{project, "/api/stories/1_story"}, {project, "/api/pipeline"}, {p, "/api/gateway/pipeline"},
+		{p, "/api/gateway/projects/alpha/stories/1_story"},
+	} {
+		address.server.eventually(t, address.path, `"since_at_least":true`, fmt.Sprintf(`"since_ms":%d`, ago(180).Unix()/100_000))
+	}
+	p.eventually(t, "/projects/alpha", "</span>over <time", ">180")
+	p.eventually(t, "/waiting", "over <time", ">180")
+	p.eventually(t, "/api/gateway/attention", `"key":"stuck/alpha/1_story"`)
+	if err := os.Rename(storyPath(r.dir, "2_current", 1), storyPath(r.dir, "3_qa", 1)); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually(t, "/api/gateway/projects/alpha/stories/1_story", `"stage":"3_qa"`)
+	if _, text := p.do(t, "GET", "/api/gateway/projects/alpha/stories/1_story", ""); strings.Contains(text, `"since_at_least":true`) {
+		t.Error(text)
+	}
+}

@@ -13,6 +13,7 @@ type Item struct {
 	Blocked      string    // the reason, "" if it is not blocked
 	MergeFailure string    // the reason, "" if its merge has not failed
 	Since        time.Time // when it entered this stage; 1970 if unknown
+	SinceAtLeast bool      // it may have entered it earlier
 	// BlockedSince and MergeFailedSince are when these began, zero if unknown.
 	BlockedSince     time.Time
 	MergeFailedSince time.Time
@@ -176,6 +177,7 @@ type Story struct {
 	ID, Name     string
 	Stage        string     // "" if it is on no known board
 	Since        time.Time  // when it entered its stage; zero if unknown
+	SinceAtLeast bool       // it may have entered it earlier
 	Blocked      string     // the reason, "" if it is not blocked
 	BlockedSince time.Time  // zero if unknown
 	MergeFailure string     // the reason, "" for none

@@ -168,8 +168,9 @@ func (p *ProjectVisits) Times(stages []Stage) []Stage {
 			if last == nil || last.Stage != stage.Name {
 				continue
 			}
+			item.SinceAtLeast = item.SinceAtLeast && last.IsSince(item.Since)
 			if item.Since == last.From && item.BlockedSince == last.BlockedSince &&
-				item.MergeFailedSince == last.MergeFailedSince {
+				item.MergeFailedSince == last.MergeFailedSince && item.SinceAtLeast == stage.Items[j].SinceAtLeast {
 				continue
 			}
 			item.Since, item.BlockedSince, item.MergeFailedSince = last.From, last.BlockedSince, last.MergeFailedSince

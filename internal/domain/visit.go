@@ -45,6 +45,9 @@ func (v Visit) BlockedFor(now time.Time) time.Duration {
 	return v.Blocked + max(0, now.Sub(later(v.From, v.BlockedSince)))
 }
 
+// IsSince reports whether nothing is known of the visit's beginning but what its project server says.
+func (v *Visit) IsSince(at time.Time) bool { return v.Source == FromBoard && !v.From.After(at) }
+
 // leave ends the visit. If the clock was set back since its beginning, that is unknown.
 func (v *Visit) leave(at time.Time, next string) {
 	if at.Before(v.From) {

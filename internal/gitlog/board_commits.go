@@ -32,18 +32,18 @@ type changedFile struct {
 	before, after string // the ids of its blobs, "" where there is no regular file
 }
 
-// boardCommits returns the commits since a time that change files below paths, newest first, without merges. Those that
-// a shallow clone has without their parents change nothing.
+// boardCommits returns the commits since a time that change files below paths, newest first, without merges, and from
+// when on they are all. Those that a shallow clone has without their parents change nothing.
 func (r repository) boardCommits(
 	ctx context.Context, head string, since time.Time, paths []string,
-) (commits []boardCommit, err error) {
+) (commits []boardCommit, from time.Time, err error) {
 	shallow, err := r.tree.Shallow()
 	if err != nil {
-		return nil, err
+		return nil, since, err
 	}
-	hashes, err := r.since(ctx, head, since)
+	hashes, from, err := r.since(ctx, head, since, shallow)
 	if err != nil || len(hashes) == 0 {
-		return nil, err
+		return nil, from, err
 	}
 	args := []string{
 		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--relative", "--stdin", "--no-walk=unsorted",
@@ -64,6 +64,7 @@ func (r repository) boardCommits(
 					commits = commits[:last]
 				}
 				if len(commits) == maxBoardCommits {
+					from = commits[len(commits)-1].at
 					return git.ErrEnough
 				}
 				commits = append(commits, boardCommit{hash, limit([]byte(author)), time.Unix(seconds, 0), nil})
@@ -80,6 +81,7 @@ func (r repository) boardCommits(
 			}
 		}
 		if changes >= maxChanges {
+			from = commits[len(commits)-1].at
 			return git.ErrEnough
 		}
 		return err
@@ -87,26 +89,41 @@ func (r repository) boardCommits(
 	if last := len(commits) - 1; last >= 0 && commits[last].files == nil {
 		commits = commits[:last]
 	}
-	return commits, withoutExit(err, len(commits) > 0)
+	return commits, from, withoutExit(err, len(commits) > 0)
 }
 
-// since returns the commits since a time, newest first, without merges. One with an older date does not end them, as it
-// would with git's --since, since a clock may have been wrong; maxOld of them in a row do.
-func (r repository) since(ctx context.Context, head string, since time.Time) (hashes []string, err error) {
+// since returns the commits since a time, newest first, without merges, and from when on they are all: HEAD, if that is
+// older, else that time, or that of the newest commit without its parents. One with an older date does not end them, as
+// it would with git's --since, since a clock may have been wrong; maxOld of them in a row do.
+func (r repository) since(
+	ctx context.Context, head string, since time.Time, shallow map[string]bool,
+) (hashes []string, from time.Time, err error) {
+	newest, err := r.Output(ctx, "log", "-1", "--format=%ct", head)
+	if err != nil {
+		return nil, since, err
+	}
+	seconds, _ := strconv.ParseInt(newest, 10, 64)
+	if from = time.Unix(seconds, 0); from.After(since) {
+		from = since
+	}
 	old := 0
 	err = r.Records(ctx, nil, '\n', func(line []byte) error {
 		date, hash, _ := strings.Cut(string(line), " ")
-		if seconds, _ := strconv.ParseInt(date, 10, 64); seconds < since.Unix() {
+		seconds, _ := strconv.ParseInt(date, 10, 64)
+		if seconds < since.Unix() {
 			old++
 		} else {
 			hashes, old = append(hashes, hash), 0
+		}
+		if at := time.Unix(seconds, 0); at.After(from) && (shallow[hash] || len(hashes) == maxCommits) {
+			from = at
 		}
 		if old == maxOld || len(hashes) == maxCommits {
 			return git.ErrEnough
 		}
 		return nil
 	}, "rev-list", "--timestamp", "--no-merges", head)
-	return hashes, withoutExit(err, len(hashes) > 0)
+	return hashes, from, withoutExit(err, len(hashes) > 0)
 }
 
 // withoutExit forgives git's end after it has found something: the repository lacks what was before, as some clones do.
@@ -145,16 +162,18 @@ func (r repository) files(ctx context.Context, head string, paths []string) (fil
 	return files, err
 }
 
+// moves returns what the commits since a time did to the stories, and the stages of those that none of them has moved
+// to where HEAD has them: they have been there at least since a time.
 func (r repository) moves(
 	ctx context.Context, head string, since time.Time, past board.Past, progress func(read, of int),
-) ([]wire.Move, error) {
-	commits, err := r.boardCommits(ctx, head, since, past.Paths)
-	if err != nil || len(commits) == 0 {
-		return nil, err
+) (moves []wire.Move, still map[string]string, from time.Time, err error) {
+	commits, from, err := r.boardCommits(ctx, head, since, past.Paths)
+	if err != nil {
+		return nil, nil, from, err
 	}
 	files, err := r.files(ctx, head, past.Paths)
 	if err != nil {
-		return nil, err
+		return nil, nil, from, err
 	}
 	did := make([][]move, len(commits))
 	err = r.Blobs(ctx, func(read func(id string) []byte) {
@@ -164,12 +183,16 @@ func (r repository) moves(
 				t.dirs[path.Dir(name)]++
 			}
 		}
+		still = t.all()
 		total := 0
 		for i := range commits { // the newest first, in case there is no time for all
 			progress(i, len(commits))
 			if ctx.Err() == nil && total < domain.MaxMoves {
 				did[i] = t.undo(commits[i].files)
 				total += len(did[i])
+				if total >= domain.MaxMoves && commits[i].at.After(from) {
+					from = commits[i].at
+				}
 			}
 		}
 	})
@@ -177,7 +200,13 @@ func (r repository) moves(
 		err = git.ErrCutOff
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, from, err
 	}
-	return inOrder(commits, did, since), nil
+	moves = inOrder(commits, did, since)
+	for _, m := range moves {
+		if still[m.StoryID] == m.ToStage {
+			delete(still, m.StoryID)
+		}
+	}
+	return moves, still, from, nil
 }

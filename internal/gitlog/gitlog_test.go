@@ -38,7 +38,7 @@ func (p *project) Past() board.Past { return p.past }
 // newProject returns a project with a new repository and stories on its board. It is not running yet.
 func newProject(t *testing.T, stories ...string) *project {
 	t.Helper()
-	p := &project{t: t, dir: t.TempDir()}
+	p := &project{t: t, dir: t.TempDir(), past: board.Past{Unit: func(string) string { return "" }}}
 	t.Setenv("HOME", t.TempDir())
 	p.stories(stories...)
 	p.git("init", "-q", "-b", "main")

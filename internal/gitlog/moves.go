@@ -34,7 +34,24 @@ type Moves struct {
 	Complete       bool   // git has been read
 	domain.Reading        // while it is read for the first time
 	List           []wire.Move
+
+	still map[string]string // the stages of stories that no move of the list has brought to where HEAD has them
+	from  time.Time         // since when they have been there at least
+
+	stillID string
 }
+
+// Since returns since when a story has been in a stage at least, the zero time unless HEAD has it there and all of its
+// moves are older.
+func (m *Moves) Since(story, stage string) time.Time {
+	if m.still[story] != stage {
+		return time.Time{}
+	}
+	return m.from
+}
+
+// Still identifies what Since returns.
+func (m *Moves) Still() string { return m.stillID }
 
 // Moves returns what the commits of the last 180 days did to the stories.
 func (l *Log) Moves() *Moves { return l.moves.Load() }
@@ -45,25 +62,26 @@ func (l *Log) updateMoves(ctx context.Context) error {
 	of := l.head + " " + past.Config
 	if !l.opened {
 		l.movesOf, of = "", ""
-		l.publishMoves(nil)
+		l.publishMoves(Moves{})
 	}
 	if of == l.movesOf || time.Now().Before(l.movesDue) {
 		return nil
 	}
 	began := time.Now()
-	var moves []wire.Move
+	var next Moves
 	if l.head != "" {
 		limited, cancel := context.WithTimeout(ctx, l.movesLimit)
 		defer cancel()
 		var err error
-		moves, err = l.repository.moves(limited, l.head, began.AddDate(0, 0, -l.days), past, l.showProgress)
+		next.List, next.still, next.from, err = l.repository.moves(
+			limited, l.head, began.AddDate(0, 0, -l.days), past, l.showProgress)
 		l.movesDue = time.Now().Add(movesFactor * time.Since(began))
 		if err != nil {
 			return err
 		}
 	}
 	l.movesOf = of
-	l.publishMoves(moves)
+	l.publishMoves(next)
 	return nil
 }
 
@@ -73,13 +91,19 @@ func (l *Log) showProgress(read, of int) {
 	}
 }
 
-func (l *Log) publishMoves(moves []wire.Move) {
+func (l *Log) publishMoves(next Moves) {
 	sum := sha256.New()
 	each := json.NewEncoder(sum)
-	for _, m := range moves { // all at once would take many times their memory
+	for _, m := range next.List { // all at once would take many times their memory
 		_ = each.Encode(m) // texts and numbers always encode
 	}
-	l.moves.Store(&Moves{ID: hex.EncodeToString(sum.Sum(nil)[:12]), Complete: true, List: moves})
+	next.ID, next.Complete = hex.EncodeToString(sum.Sum(nil)[:12]), true
+	if len(next.still) > 0 {
+		_ = each.Encode(next.still)
+		_ = each.Encode(next.from)
+		next.stillID = hex.EncodeToString(sum.Sum(nil)[:4])
+	}
+	l.moves.Store(&next)
 }
 
 // inOrder returns the moves since a time, oldest first, of commits, which are sorted newest first.
@@ -170,6 +194,17 @@ func (t *tree) stories(units []string) map[string]string {
 		}
 	}
 	return all
+}
+
+// all returns the stages of all stories.
+func (t *tree) all() map[string]string {
+	units := map[string]bool{}
+	for name := range t.files {
+		if unit := t.past.Unit(name); unit != "" {
+			units[unit] = true
+		}
+	}
+	return t.stories(slices.Sorted(maps.Keys(units)))
 }
 
 // move is what a commit did to a story.

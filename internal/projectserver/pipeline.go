@@ -10,6 +10,7 @@ import (
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
+	"switchyard/internal/gitlog"
 	"switchyard/internal/web"
 	"switchyard/internal/wire"
 )
@@ -75,15 +76,17 @@ func (p *pipelines) encode(view *board.View, most int) wire.Pipeline {
 		Project: p.Name, Layout: p.Board.Layout(), Path: p.Board.Path(), Branch: p.Commits.Branch(), Past: p.past(),
 		Stages: make([]wire.Stage, len(stages)), Faults: wire.NewFaults(view.Faults),
 	}
+	moves := p.Commits.Moves()
 	for i, stage := range stages {
 		items := make([]wire.Item, min(len(stage.Stories), most))
 		most -= len(items)
 		encoded.Left += len(stage.Stories) - len(items)
 		for j := range items {
 			story := &stage.Stories[j]
+			since, atLeast := sinceOf(story, stage.Name, moves)
 			items[j] = wire.Item{
 				StoryID: story.ID, StoryName: story.Name, Blocked: wire.OrNull(story.Blocked),
-				MergeFailure: wire.OrNull(story.MergeFailure), SinceMS: unixMS(story.Since),
+				MergeFailure: wire.OrNull(story.MergeFailure), SinceMS: since, SinceAtLeast: atLeast,
 				Criteria: wire.OrNull(story.Criteria), DependsOn: wire.NewIDs(story.DependsOn),
 				WaitsFor: wire.NewIDs(story.WaitsFor), Version: story.Version, Fault: wire.OrNull(story.Fault),
 			}
@@ -93,6 +96,15 @@ func (p *pipelines) encode(view *board.View, most int) wire.Pipeline {
 		}
 	}
 	return encoded
+}
+
+// sinceOf returns since when a story has been in a stage, and whether that may have been longer: what git says of those
+// that it has not seen move counts before the times of files, which are those of a clone.
+func sinceOf(story *board.Story, stage string, moves *gitlog.Moves) (ms int64, atLeast bool) {
+	if at := moves.Since(story.ID, stage); !at.IsZero() {
+		return unixMS(at), true
+	}
+	return unixMS(story.Since), false
 }
 
 func unixMS(t time.Time) int64 { return max(0, t.UnixMilli()) }

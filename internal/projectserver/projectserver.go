@@ -123,6 +123,9 @@ func (s *server) version(view *board.View) string {
 	if past := s.past(); past != nil {
 		version += fmt.Sprintf("-%d", past.Read)
 	}
+	if still := s.Commits.Moves().Still(); still != "" {
+		version += "-" + still
+	}
 	if branch := s.Commits.Branch(); branch != "" {
 		version += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(branch)))
 	}

@@ -45,8 +45,9 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 	if err != nil {
 		return err
 	}
+	since, atLeast := sinceOf(&d.Story, d.Stage, s.Commits.Moves())
 	story := wire.Story{
-		Project: s.Name, StoryID: d.ID, StoryName: d.Name, Stage: &d.Stage, SinceMS: new(unixMS(d.Since)),
+		Project: s.Name, StoryID: d.ID, StoryName: d.Name, Stage: &d.Stage, SinceMS: &since, SinceAtLeast: atLeast,
 		Blocked: wire.OrNull(d.Blocked), MergeFailure: wire.OrNull(d.MergeFailure), Path: &d.Path, Version: &d.Version,
 		FrontMatter: d.FrontMatter, Body: &d.Body, BodyCut: d.BodyCut,
 		Writable: s.Board.Writable() && d.ReadOnly == "", Fault: wire.OrNull(d.Fault),

@@ -77,6 +77,7 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 		return domain.Story{}, err
 	}
 	if last := len(story.Visits) - 1; last >= 0 && story.Stage != "" && story.Visits[last].Stage == story.Stage {
+		story.SinceAtLeast = story.SinceAtLeast && story.Visits[last].IsSince(story.Since)
 		story.Since = story.Visits[last].From
 		if since := story.Visits[last].BlockedSince; story.Blocked != "" && !since.IsZero() {
 			story.BlockedSince = since
@@ -131,6 +132,7 @@ func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Sto
 	if item, stage := s.pipelines.find(ctx, project, id); item != nil {
 		story := domain.Story{
 			Name: item.StoryName, Stage: stage, Since: item.Since, Blocked: item.Blocked, MergeFailure: item.MergeFailure,
+			SinceAtLeast: item.SinceAtLeast,
 		}
 		if item.Blocked != "" {
 			story.BlockedSince = item.TroubleSince()

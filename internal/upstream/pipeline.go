@@ -218,7 +218,8 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 	}
 	return domain.Story{
 		ID: id, Name: domain.CutText(s.StoryName), Stage: text(s.Stage), Since: wire.Time(s.SinceMS),
-		Blocked: domain.CutBytes(wire.Text(s.Blocked), maxReasonBytes), BlockedSince: wire.Time(s.BlockedSinceMS),
+		SinceAtLeast: s.SinceAtLeast,
+		Blocked:      domain.CutBytes(wire.Text(s.Blocked), maxReasonBytes), BlockedSince: wire.Time(s.BlockedSinceMS),
 		MergeFailure: domain.CutBytes(wire.Text(s.MergeFailure), maxReasonBytes),
 		File:         file, Reachable: true,
 	}, nil

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -84,15 +85,20 @@ func (o Object) Encode() []byte {
 // WithTimes returns raw, the stages as their project server sent them, with the items' times replaced by those in
 // dated. Everything else is kept, and all of what is not valid.
 func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
+	hasLeast := bytes.Contains(raw, []byte(`"since_at_least"`))
 	return setInItems(raw, dated, func(item *domain.Item) Object {
 		blockedSince := []byte("null")
 		if item.Blocked != "" {
 			blockedSince = milliseconds(item.TroubleSince())
 		}
-		return Object{
+		members := Object{
 			newMember("since_ms", milliseconds(item.Since)), newMember("blocked_since_ms", blockedSince),
 			newMember("claim", []byte("null")), // no project server says who works on a story
 		}
+		if hasLeast {
+			members = append(members, newMember("since_at_least", strconv.AppendBool(nil, item.SinceAtLeast)))
+		}
+		return members
 	})
 }
 

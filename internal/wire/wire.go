@@ -65,9 +65,10 @@ type Stage struct {
 type Item struct {
 	StoryID      string  `json:"story_id"`
 	StoryName    string  `json:"story_name"`
-	Blocked      *string `json:"blocked"`       // the reason, null if it is not blocked
-	MergeFailure *string `json:"merge_failure"` // likewise
-	SinceMS      int64   `json:"since_ms"`      // when it entered this stage
+	Blocked      *string `json:"blocked"`                  // the reason, null if it is not blocked
+	MergeFailure *string `json:"merge_failure"`            // likewise
+	SinceMS      int64   `json:"since_ms"`                 // when it entered this stage
+	SinceAtLeast bool    `json:"since_at_least,omitempty"` // or before that
 	// The others are as in Story.
 	Criteria  *domain.Criteria `json:"criteria"`
 	DependsOn IDs              `json:"depends_on"`
@@ -119,6 +120,7 @@ func Stages(layout string, list []Stage) []domain.Stage {
 				StoryID: item.StoryID, StoryName: item.StoryName, Blocked: reason(item.Blocked),
 				MergeFailure: reason(item.MergeFailure),
 				Since:        time.UnixMilli(min(max(item.SinceMS, 0), lastDate)),
+				SinceAtLeast: item.SinceAtLeast,
 				Criteria:     item.Criteria, DependsOn: item.DependsOn, WaitsFor: item.WaitsFor, Version: item.Version,
 				Fault: Text(item.Fault),
 			}
@@ -151,6 +153,7 @@ type Story struct {
 	StoryName        string           `json:"story_name"`
 	Stage            *string          `json:"stage"`
 	SinceMS          *int64           `json:"since_ms"`
+	SinceAtLeast     bool             `json:"since_at_least,omitempty"`
 	Blocked          *string          `json:"blocked"`
 	BlockedSinceMS   *int64           `json:"blocked_since_ms"`
 	MergeFailure     *string          `json:"merge_failure"`
@@ -191,7 +194,8 @@ func NewClaim(c *domain.Claim) *Claim {
 func NewStory(s domain.Story) Story {
 	encoded := Story{
 		Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: OrNull(s.Stage), SinceMS: TimeOrNull(s.Since),
-		Blocked: OrNull(s.Blocked), BlockedSinceMS: TimeOrNull(s.BlockedSince), MergeFailure: OrNull(s.MergeFailure),
+		SinceAtLeast: s.SinceAtLeast,
+		Blocked:      OrNull(s.Blocked), BlockedSinceMS: TimeOrNull(s.BlockedSince), MergeFailure: OrNull(s.MergeFailure),
 		FrontMatter: json.RawMessage("{}"), Tasks: Tasks{}, DependsOn: IDs{}, WaitsFor: IDs{},
 	}
 	f := s.File
