@@ -263,7 +263,7 @@ func TestAClaimEnds(t *testing.T) {
 		c := newClaimed(t, on, 4)
 		id, builder := c.agent(1, "builder-1")
 		for range 4 {
-			c.claim(builder, "")
+			c.claim(builder, `{"resume":false}`)
 		}
 		ended := func(what, story string) {
 			t.Helper()

@@ -147,7 +147,9 @@ func TestTheOldestWorkLooksOldest(t *testing.T) {
 		server *process
 		path   string
 	}{
-		{project, "/api/stories/1_story"}, {project, "/api/pipeline"}, {p, "/api/gateway/pipeline"},
+		{project, "/api/stories/1_story"},
+		{project, "/api/pipeline"},
+		{p, "/api/gateway/pipeline"},
 		{p, "/api/gateway/projects/alpha/stories/1_story"},
 	} {
 		address.server.eventually(t, address.path, `"since_at_least":true`, fmt.Sprintf(`"since_ms":%d`, ago(180).Unix()/100_000))
