@@ -27,6 +27,7 @@ left= # the stories, a line each, that stay claimed though nothing can be done f
 output=$(mktemp) || exit 1
 ended=${XDG_STATE_HOME:-${HOME:-/tmp}/.local/state}/switchyard/ended-$SWITCHYARD_AGENT_ID # the claims whose work ended well
 mkdir -p "${ended%/*}" && touch "$ended" || exit 1
+tail -n 1000 "$ended" >"$output" && cat "$output" >"$ended"
 trap 'rm -f "$output"' EXIT
 trap 'exit 143' TERM INT
 
@@ -74,12 +75,7 @@ block() { change blocked "$1" || left=$left$id$newline; }
 
 # finish moves the story to the done stage, or says why it cannot.
 finish() {
-	if change stage "$last"; then
-		grep -Fvx -e "$claim" "$ended" >"$output"
-		cat "$output" >"$ended"
-	else
-		block "it is done, but cannot be moved to ${last:-a done stage}: $answer"
-	fi
+	change stage "$last" || block "it is done, but cannot be moved to ${last:-a done stage}: $answer"
 }
 
 # rest waits, each time in a row twice as long, and says why in what the agent shows.
@@ -194,6 +190,10 @@ while :; do
 		api GET "$stories/$(uri "$id")"
 		if [ "$(field .blocked)" != null ]; then # the board is a moment older than the story
 			sleep 1
+			continue
+		fi
+		if [ "$(field .stage)" = "$last" ]; then # it is finished: the claim was about to end, or is a new one
+			api DELETE "$stories/$(uri "$id")/claim"
 			continue
 		fi
 	else

@@ -27,11 +27,12 @@ func (c Claim) Is(other Claim) bool {
 	return c.Key() == other.Key() && c.Holder == other.Holder && c.Since.Equal(other.Since)
 }
 
-// Ended reports whether a claim ends because its story is in a stage: the one that finishes stories or a later one,
-// unless its claim left it there.
-func (c Claim) Ended(stages []Stage, stage string) bool {
+// EndsClaim reports whether the claim of a story ends because that is in a stage: the one that finishes stories, a later
+// one, or another one that has ended.
+func EndsClaim(stages []Stage, stage string) bool {
+	stages = InOrder(stages)
 	done := DoneStage(stages)
-	return stage != c.Stage && done >= 0 &&
+	return done >= 0 &&
 		slices.ContainsFunc(stages[done:], func(s Stage) bool { return s.Name == stage })
 }
 

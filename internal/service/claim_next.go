@@ -114,7 +114,7 @@ func (s *Claims) resumed(ctx context.Context, p domain.Project, r ClaimRequest) 
 // left returns the stage in which a claim leaves a story that is at a stage: to, "" for none, unless that finishes it,
 // which ends the claim.
 func left(stages []domain.Stage, at, to string) string {
-	if to == "" || (domain.Claim{Stage: at}).Ended(stages, to) {
+	if to == "" || domain.EndsClaim(stages, to) {
 		return at
 	}
 	return to

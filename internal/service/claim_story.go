@@ -80,7 +80,7 @@ func (s *Claims) endFinished(ctx context.Context) error {
 		}
 		stage, found := boards[key.Project][key.ID]
 		since, known := s.ending[key]
-		if !c.Ended(stages, stage) && (found || len(stages) == 0 && !known) {
+		if !domain.EndsClaim(stages, stage) && (found || len(stages) == 0 && !known) {
 			continue
 		}
 		if !known || len(stages) > 0 && since.stage != stage {
@@ -88,7 +88,7 @@ func (s *Claims) endFinished(ctx context.Context) error {
 		}
 		next[key] = since
 		long := now.Sub(since.at) >= endAfter
-		if long || found && s.wasMoved(ctx, key, stage) {
+		if long || found && stage != c.Stage && s.wasMoved(ctx, key, stage) {
 			if err := s.endIfFinished(ctx, c, stages, long && !found); err != nil {
 				return err
 			}
@@ -134,7 +134,7 @@ func (s *Claims) endIfFinished(ctx context.Context, c domain.Claim, stages []dom
 	if gone && domain.CodeOf(err) == domain.NotFound {
 		return s.end(ctx, c, "")
 	}
-	if err != nil || !c.Ended(stages, story.Stage) {
+	if err != nil || !domain.EndsClaim(stages, story.Stage) {
 		return nil //nolint:nilerr // it is looked at again
 	}
 	return s.end(ctx, c, story.Stage)

@@ -92,7 +92,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s.Push, s.Deliveries = Push{s.Targets}, Deliveries{s.Targets, s.Questions}
 	s.Alerts = &Alerts{
 		questions: s.Questions, targets: s.Targets, store: o.Store, log: o.Log, projects: projects, agents: s.Agents,
-		claims: claims, events: events, bot: bot, pipelines: pipelines, leader: o.Leadership, acknowledged: newAcknowledgements(o, audit),
+		claims: claims, events: events, bot: bot, pipelines: pipelines, leader: o.Leadership,
+		acknowledged: newAcknowledgements(o, audit),
 	}
 	s.Targets.alerts, s.Targets.access = s.Alerts, access
 	s.Stories = &Stories{

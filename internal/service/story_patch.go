@@ -154,7 +154,7 @@ func (s *Stories) patched(
 	unclaimed := func(e *domain.AuditEntry) error { return s.claims.record(ctx, e, changes) }
 	var err error
 	switch next := s.claims.newClaim(ctx, before.Project, before.ID, stage); {
-	case claim != nil && claim.Ended(s.pipelines.known(before.Project).stages, stage):
+	case claim != nil && stage != before.Stage && domain.EndsClaim(s.pipelines.known(before.Project).stages, stage):
 		err = record(was("claim", claim.By, ""), func(e *domain.AuditEntry) error {
 			return s.claims.record(ctx, e, changes, *claim)
 		})
