@@ -13,12 +13,12 @@
       if (node.dataset && 'fresh' in node.dataset) node.classList.add('fresh')
     },
   }
-  // While their part refreshes, the result of an action, with its Undo, stays until the next action or until dismissed, and
-  // an open dialog keeps what was typed in it.
+  // While their part refreshes, the result of an action, with its Undo, stays until the next action or until dismissed, an
+  // open dialog keeps what was typed in it, and what was loaded on demand stays.
   const partCallbacks = {
     ...callbacks,
     beforeNodeRemoved: (node) => !node.matches?.('.said, :popover-open'),
-    beforeNodeMorphed: (node) => !node.matches?.(':popover-open'),
+    beforeNodeMorphed: (node) => !node.matches?.(':popover-open, [data-kept]'),
   }
 
   // The wagon of a story that has moved travels from its old position to the new one, or to the count at the end of its
@@ -69,7 +69,10 @@
       }
       if (style === 'morph:innerHTML') {
         const ignoreActiveValue = 'filter' in (document.activeElement?.dataset ?? {})
-        return Idiomorph.morph(target, fragment.children, { morphStyle: 'innerHTML', ignoreActiveValue, callbacks })
+        const top = scrollY // the browser would follow what has the focus to where it is now
+        const morphed = Idiomorph.morph(target, fragment.children, { morphStyle: 'innerHTML', ignoreActiveValue, callbacks })
+        scrollTo({ top, behavior: 'instant' })
+        return morphed
       }
       return false
     },
@@ -127,7 +130,7 @@
     if (wrong) wrong.focus()
     else if (document.activeElement === document.body && had !== document.body) {
       const inRow = row && document.getElementById(row)?.querySelector('a, button')
-      ;(inRow || document.querySelector('.said'))?.focus()
+      ;(inRow || document.querySelector('.said'))?.focus({ preventScroll: !inRow })
     }
   })
 

@@ -26,7 +26,7 @@ func storyName(s domain.Story) string {
 	return s.Name
 }
 
-// asksSo reports whether an open question says what the story is blocked by, and so takes the place of its banner.
+// asksSo reports whether an open question, which stands above, says what the story is blocked by.
 func (p StoryProps) asksSo() bool {
 	return slices.ContainsFunc(p.Asks, func(q QuestionProps) bool {
 		return q.State == domain.QuestionOpen && q.Prompt == p.Story.Blocked

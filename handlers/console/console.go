@@ -25,6 +25,7 @@ type Console struct {
 	sessions Sessions
 	sample   Sample
 	notices  notices
+	told     toldOnce
 }
 
 // Sessions begins and ends the reader's session.

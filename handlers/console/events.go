@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/a-h/templ"
@@ -105,16 +106,44 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	default:
 		p.Since = views.EventPlace{ID: 1}
 	}
-	if !wantsPart(r) {
-		if p.Told, err = c.tell(r, p); err != nil {
-			return err
-		}
+	if p.Told, err = c.told.get(p, c.service.Events.LastID(), func() (views.EventsTold, error) {
+		return c.tell(r, p)
+	}); err != nil {
+		return err
 	}
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: p.Title(), Page: views.PageEvents, Scripts: eventScripts},
 		part:       views.EventsPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Events(p, c.projectNames(), part) },
 	})
+}
+
+// toldOnce keeps what was counted until another event comes or another minute begins: each open page asks every two
+// seconds.
+type toldOnce struct {
+	mu    sync.Mutex
+	since [2]int64 // the newest event, and the minute
+	told  map[views.EventFilter]views.EventsTold
+}
+
+func (t *toldOnce) get(
+	p views.EventsProps, last int64, count func() (views.EventsTold, error),
+) (views.EventsTold, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if since := [2]int64{last, p.Now.Unix()}; t.since != since || len(t.told) > 100 {
+		t.since, t.told = since, map[views.EventFilter]views.EventsTold{}
+	}
+	key := p.Filter
+	key.Text = p.Now.Location().String() // counts are of all texts, hours the reader's
+	if _, known := t.told[key]; !known {
+		told, err := count()
+		if err != nil {
+			return told, err
+		}
+		t.told[key] = told
+	}
+	return t.told[key], nil
 }
 
 // tell counts the events of the last two days, and those of the window that the filter names.

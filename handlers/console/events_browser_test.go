@@ -76,3 +76,26 @@ func TestWindowsOfTimeGoByTheReadersClock(t *testing.T) {
 		t.Errorf("since the last visit:\n%s", text)
 	}
 }
+
+// TestEventsAreLiveAsAWhole: what is counted above the list and beside it is as new as the list, and older events that
+// were loaded stay.
+func TestEventsAreLiveAsAWhole(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	s.moveMany("alpha", 120, time.Now().Add(-time.Minute))
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/events")
+	tab.WaitText("120 events in 1 project.")
+	tab.Find("link", "Load older").Click()
+	tab.Wait(`document.getElementById('event-1')`)
+	s.moveMany("beta", 3, time.Now())
+	tab.WaitText("123 events in 2 projects.")
+	for _, holds := range []string{
+		`document.querySelector('.event-window a b').textContent === '123'`,
+		`[...document.querySelectorAll('#hours-table td')].reduce((sum, td) => sum + Number(td.textContent), 0) === 123`,
+		`document.querySelector('[aria-labelledby="by-project"]').textContent.includes('beta')`,
+		`document.getElementById('event-123') && document.getElementById('event-1')`,
+	} {
+		tab.Wait(holds)
+	}
+}

@@ -150,3 +150,29 @@ func TestAFormAfterTheSessionEndedAsksToLogIn(t *testing.T) {
 	tab.Find("heading", "Overview")
 	tab.Complaints() // of the refusal
 }
+
+// TestNothingMovesWhenACardIsMoved: neither the page, which was scrolled, nor what is on it, when the result is said.
+func TestNothingMovesWhenACardIsMoved(t *testing.T) {
+	browsertest.Parallel(t)
+	files := map[string]string{"3_qa/" + auditFile: "# Audit log\n"}
+	for i := range 24 {
+		files[fmt.Sprintf("1_backlog/%d_story_other.md", 10+i)] = "# Other\n"
+	}
+	s := newStorySite(t, true, files)
+	tab := browsertest.Open(t)
+	tab.Size(1280, 500)
+	tab.Goto(s.URL + "/projects/webshop")
+	const place = `[scrollY, Math.round(document.getElementById('story-29_story_other').getBoundingClientRect().top)].join()`
+	drop := tab.Find("link", "30 Other").Drag(tab.Find("region", "Current 0"))
+	tab.Wait(`document.querySelector('[data-stage="2_current"]').matches('.may.on')`)
+	before := browsertest.Eval[string](tab, place)
+	if strings.HasPrefix(before, "0,") {
+		t.Fatal("the page is not scrolled")
+	}
+	drop()
+	tab.WaitText("“Other”: Moved to Current.")
+	tab.Wait(`(box => box.top >= 0 && box.bottom <= innerHeight)(document.querySelector(".said").getBoundingClientRect())`)
+	if after := browsertest.Eval[string](tab, place); after != before {
+		t.Errorf("scrolled to and at %s, before %s", after, before)
+	}
+}

@@ -42,3 +42,30 @@ func TestAStoryIsAsOldInTheInboxAsOnItsTrack(t *testing.T) {
 		t.Errorf("ages in the inbox and on the track: %q", ages)
 	}
 }
+
+// TestAMoveThatIsUndoneMakesNoStoryYounger: neither in its stage nor in what needs attention, and it still counts as one
+// stay.
+func TestAMoveThatIsUndoneMakesNoStoryYounger(t *testing.T) {
+	s := newConsoleSite(t)
+	stages, now := board("1_backlog:", "2_current: 14_story_login", "3_qa:", "4_done:"), time.Now()
+	came := now.Add(-8 * 24 * time.Hour)
+	stages[1].Items[0].Since = came
+	s.boards.set("slow", stages)
+	s.move("slow", "14_story_login", "1_backlog", "2_current", came)
+	for i := range 12 { // others are faster
+		id := fmt.Sprintf("%d_story_fast", 20+i)
+		s.move("slow", id, "1_backlog", "2_current", now.Add(-2*time.Hour))
+		s.move("slow", id, "2_current", "4_done", now.Add(-time.Hour))
+	}
+	s.add("slow", nil)
+	stuck := func() {
+		t.Helper()
+		s.Get("/").WantText(t, "Stuck in slow")
+		s.Get("/projects/slow/stories/14_story_login").WantText(t, "Stuck", `<time datetime="`+came.UTC().Format("2006-01-02T15:04")).
+			WantNoText(t, " before")
+	}
+	stuck()
+	s.move("slow", "14_story_login", "2_current", "3_qa", now.Add(-10*time.Second))
+	s.move("slow", "14_story_login", "3_qa", "2_current", now.Add(-time.Second))
+	stuck()
+}

@@ -128,6 +128,7 @@ func untold(live []Visit, moves []Move) []Move {
 
 // withoutGit returns a story's visits as they were before git's moves were merged into them.
 func withoutGit(stored []Visit) (live []Visit) {
+	stored = slices.DeleteFunc(slices.Clone(stored), func(v Visit) bool { return v.Source == Undone })
 	for i, v := range stored {
 		if v.Source == FromGit {
 			last := i == len(stored)-1

@@ -90,6 +90,16 @@ func (p *ProjectVisits) apply(visits []Visit, ended []VisitEnd) {
 	}
 	for i := range visits {
 		v := &visits[i]
+		if v.Source == Undone {
+			undone := func(own storyVisit) bool { return own.number == v.Number }
+			own, isTouched := touched[v.StoryID]
+			if !isTouched {
+				own = slices.Clone(p.visitsOf(v.StoryID))
+			}
+			touched[v.StoryID] = slices.DeleteFunc(own, undone)
+			p.Count -= len(own) - len(touched[v.StoryID])
+			continue
+		}
 		put(VisitEnd{v.StoryID, v.Number, v.Stage, v.Next, milli(v.From), milli(v.To), v.Source == FromGit})
 		if v.To.IsZero() {
 			open := *v

@@ -6,7 +6,7 @@ import (
 )
 
 // NewestVisits is how many of a story's newest visits are needed to apply an event or a sighting.
-const NewestVisits = 2
+const NewestVisits = 3
 
 // storyVisits are the newest visits of a story, in order, while events and sightings are applied to them.
 type storyVisits struct {
@@ -64,6 +64,7 @@ func (s *storyVisits) move(from, to string, at time.Time) {
 		return
 	}
 	open := s.open()
+	defer s.rejoin()
 	if open != nil && open.Stage == to && open.Source != FromEvent {
 		s.confirm(from, at)
 		return
@@ -124,6 +125,26 @@ func (s *storyVisits) undo() *Visit {
 	before.reopen(open.BlockedSince)
 	before.MergeFailedSince, before.EventAt = open.MergeFailedSince, open.EventAt
 	return before
+}
+
+// rejoin makes one visit of the last three if the story was back at once: the last one, so that it is the newest.
+func (s *storyVisits) rejoin() {
+	n := len(s.visits)
+	if n < 3 {
+		return
+	}
+	before, away, back := &s.visits[n-3], &s.visits[n-2], &s.visits[n-1]
+	if before.Stage != back.Stage || before.From.IsZero() || !back.To.IsZero() || away.Source != FromEvent ||
+		!joins(*before, *away) || !joins(*away, *back) || away.To.Sub(away.From) > backAtOnce {
+		return
+	}
+	last := *back
+	*back = *before
+	back.reopen(last.BlockedSince)
+	back.Number, back.MergeFailedSince, back.EventAt = last.Number, last.MergeFailedSince, last.EventAt
+	for _, v := range []*Visit{before, away} {
+		v.From, v.Blocked, v.Source = v.To, 0, Undone
+	}
 }
 
 // begin opens a visit at a time, unless the project has too many.

@@ -33,9 +33,13 @@ type VisitSource string
 
 const (
 	FromEvent VisitSource = ""
-	FromBoard VisitSource = "board" // only a pipeline has shown it; an event that says more corrects it
-	FromGit   VisitSource = "git"   // only git knows when it began
+	FromBoard VisitSource = "board"  // only a pipeline has shown it; an event that says more corrects it
+	FromGit   VisitSource = "git"    // only git knows when it began
+	Undone    VisitSource = "undone" // it is part of a later one: the story was back at once
 )
+
+// backAtOnce is how soon a story comes back by an Undo, or because of a slip: it has not left its stage then.
+const backAtOnce = time.Minute
 
 // BlockedFor returns how long the story has been blocked in this visit up to now.
 func (v Visit) BlockedFor(now time.Time) time.Duration {

@@ -95,6 +95,9 @@ func (j *journey) text(now int) string {
 	}
 	var list []string
 	for _, s := range j.visits {
+		if s.Source == domain.Undone {
+			continue
+		}
 		text := s.Stage + " " + clock(s.From) + "-" + clock(s.To)
 		if blocked := s.BlockedFor(minute(now)); blocked > 0 {
 			text += fmt.Sprintf(" blocked %d", int(blocked.Minutes()))
@@ -156,6 +159,24 @@ func TestVisitsComeFromEventsAndPipelines(t *testing.T) {
 			}
 		}, "1_a ?-1, 2_b 1-30, 3_c 30-?"},
 		{"blocked before its stage is known", func(j *journey) { j.event(10, "block"); j.shows(20, "2_b", 5, true) }, "2_b 5-? blocked 90"},
+		{"a move that is undone", func(j *journey) {
+			j.shows(10, "1_a", 3, true)
+			j.event(50, "move 1_a 2_b")
+			j.event(51, "move 2_b 1_a")
+		}, "1_a 3-? blocked 97"},
+		{"a move that is undone, as the pipeline shows it first", func(j *journey) {
+			j.event(1, "move 1_a 2_b")
+			j.event(50, "move 2_b 3_c")
+			j.shows(51, "2_b", 51, false)
+			j.eventLate(51, 52, "move 3_c 2_b")
+			j.event(53, "move 2_b 1_a")
+			j.event(54, "move 1_a 2_b") // and once more
+		}, "1_a ?-1, 2_b 1-?"},
+		{"a story that comes back is a visit", func(j *journey) {
+			j.event(1, "move 1_a 2_b")
+			j.event(50, "move 2_b 3_c")
+			j.event(52, "move 3_c 2_b")
+		}, "1_a ?-1, 2_b 1-50, 3_c 50-52, 2_b 52-?"},
 		{"a move is missing", func(j *journey) { j.event(1, "move 1_a 2_b"); j.event(9, "move 3_c 1_a") }, "1_a ?-1, 2_b 1-9, 3_c ?-9, 1_a 9-?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -163,6 +184,9 @@ func TestVisitsComeFromEventsAndPipelines(t *testing.T) {
 			test.do(j)
 			if got := j.text(100); got != test.want {
 				t.Errorf("\n got %s\nwant %s", got, test.want)
+			}
+			if want := strings.Count(test.want, ",") + 1; j.project.Count != want {
+				t.Errorf("the project counts %d visits, want %d", j.project.Count, want)
 			}
 		})
 	}

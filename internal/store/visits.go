@@ -153,8 +153,8 @@ func ScanVisit(row Row) (v domain.Visit, err error) {
 // StoryVisits returns the last limit visits of a story in order.
 func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error) {
 	visits, err := selectAll(ctx, db.conn, ScanVisit, "SELECT "+VisitColumns+` FROM stage_visits
-		WHERE story = (SELECT id FROM stories WHERE project = $1 AND story_id = $2) ORDER BY number DESC LIMIT $3`,
-		project, storyID, limit)
+		WHERE story = (SELECT id FROM stories WHERE project = $1 AND story_id = $2) AND source <> $3
+		ORDER BY number DESC LIMIT $4`, project, storyID, string(domain.Undone), limit)
 	slices.Reverse(visits)
 	return visits, err
 }
@@ -171,7 +171,7 @@ func (db visits) ProjectVisits(
 		for _, project := range projects {
 			limit, names, rows = append(limit, project), append(names, project), append(rows, []any{project})
 			of := " FROM stage_visits WHERE project = $%d AND to_ms "
-			newest := "SELECT " + endColumns + of + "> 0 ORDER BY to_ms DESC LIMIT $1"
+			newest := "SELECT " + endColumns + of + "> 0 AND source <> 'undone' ORDER BY to_ms DESC LIMIT $1"
 			endedOf = append(endedOf, fmt.Sprintf("SELECT * FROM ("+newest+") AS newest", len(limit)))
 			openOf = append(openOf, fmt.Sprintf("SELECT "+VisitColumns+of+"= 0", len(names)))
 		}
