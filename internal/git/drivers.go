@@ -1,0 +1,40 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+)
+
+// WithoutDrivers returns the repository for commands that read files of the work tree or merge: programs that its
+// configuration has for that are not run, but git's own merge of lines is. It is to be asked for each time, since the
+// configuration may change.
+func (r Repository) WithoutDrivers(ctx context.Context) (Repository, error) {
+	var env []string
+	count := 0
+	set := func(key, value string) {
+		number := strconv.Itoa(count)
+		env = append(env, "GIT_CONFIG_KEY_"+number+"="+key, "GIT_CONFIG_VALUE_"+number+"="+value)
+		count++
+	}
+	const drivers = `^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$`
+	err := r.Records(ctx, nil, 0, func(key []byte) error {
+		name := string(key[:bytes.LastIndexByte(key, '.')]) // it may have dots and = in it, which -c does not take
+		switch {
+		case strings.HasPrefix(name, "merge."):
+			set(name+".driver", "git merge-file --marker-size=%L %A %O %B")
+		default:
+			set(name+".clean", "")
+			set(name+".smudge", "")
+			set(name+".process", "")
+			set(name+".required", "false")
+		}
+		return nil
+	}, "config", "-z", "--name-only", "--get-regexp", drivers)
+	if Exit(err) == 1 { // there are none
+		err = nil
+	}
+	r.env = append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(count))
+	return r, err
+}
