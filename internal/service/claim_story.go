@@ -181,6 +181,7 @@ func (s *Claims) move(
 	began, stage := clock.Now(), before.Stage
 	writable := before.File != nil && before.File.Writable
 	if to != "" && to != before.Stage && (asked || writable) {
+		defer s.stories.events.making.begin(s.stories.changesOf(ctx, before, nil, to, began))()
 		moved, err := s.patch(ctx, p, before, to)
 		switch code := domain.CodeOf(err); {
 		case err == nil:

@@ -31,6 +31,7 @@ type Events struct {
 	news    leaderNews
 	tail    newestTail
 	reached reached
+	making  underway
 	// following means that other gateways append as well, and that this one reads what they append.
 	following atomic.Bool
 	// observe, unless nil, is called once with each event that this gateway has stored, in their order.
@@ -156,8 +157,9 @@ func (s *Events) Caused(ctx context.Context, events []domain.Event) ([]domain.Pa
 	}
 	received := func(a, b domain.Event) int { return a.ReceivedAt.Compare(b.ReceivedAt) }
 	from, to := slices.MinFunc(events, received).ReceivedAt, slices.MaxFunc(events, received).ReceivedAt
+	making := s.making.now()
 	changes, err := s.store.ChangesBetween(ctx, from.Add(-domain.ChangeSeen), to.Add(time.Second), maxChanges)
-	return s.past(events, changes), err
+	return s.past(events, withUnderway(changes, making)), err
 }
 
 // past says of events who has caused them, and which of them have finished a story.

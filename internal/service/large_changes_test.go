@@ -58,3 +58,59 @@ func TestOfALargeChangeOnlyWhatAnEventHasIsKept(t *testing.T) {
 		}
 	}
 }
+
+// tellingStories is a server whose event of a move comes before its answer.
+type tellingStories struct {
+	agreeingStories
+	tell func()
+}
+
+func (s tellingStories) PatchStory(ctx context.Context, p domain.Project, id string, body []byte) (int, []byte, error) {
+	s.tell()
+	return s.agreeingStories.PatchStory(ctx, p, id, body)
+}
+
+// TestAMoveIsNeverSeenWithoutItsAuthor, though its event comes before the answer of the project server.
+func TestAMoveIsNeverSeenWithoutItsAuthor(t *testing.T) {
+	db, err := sqlite.Open(t.Context(), storetest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var s *service.Service
+	seen := func() string {
+		story, err := s.Stories.Get(t.Context(), "alpha", "7")
+		if err != nil || len(story.History) != 1 {
+			t.Fatalf("%+v, %v", story.History, err)
+		}
+		all, err := s.Events.Caused(t.Context(), []domain.Event{story.History[0].Event})
+		if err != nil || all[0].By != story.History[0].By {
+			t.Errorf("%+v, %v", all, err)
+		}
+		return story.History[0].By
+	}
+	up := tellingStories{agreeingStories{stage: "2_b"}, func() {
+		r, err := domain.ParseRecord(fmt.Appendf(nil, `{"type":"stage_transition","story_id":"7","story_name":"S","from_stage":"1_a","to_stage":"2_b","timestamp_ms":%d}`, time.Now().UnixMilli()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		recordFeed(t, s, domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha", URL: "http://alpha"}, Records: []domain.Record{r}, ReceivedAt: time.Now()})
+		if by := seen(); by != "op" {
+			t.Errorf("before the answer: by %q", by)
+		}
+	}}
+	s, err = service.New(t.Context(), service.Options{Store: db, Stories: up, Projects: &servers{}, Bot: idleBot{}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Projects.Seed(t.Context(), []domain.Project{{Name: "alpha", URL: "http://alpha"}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx := domain.WithActor(t.Context(), &domain.Actor{Who: "op", Account: "op", Role: domain.RoleOperator, Channel: domain.ChannelBot})
+	if _, _, err := s.Stories.Patch(ctx, "alpha", "7", []byte(`{"stage":"2_b"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if by := seen(); by != "op" {
+		t.Errorf("afterwards: by %q", by)
+	}
+}

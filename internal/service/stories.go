@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"golang.org/x/sync/singleflight"
 
@@ -96,11 +97,14 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	if err != nil {
 		return err
 	}
+	making := slices.DeleteFunc(s.events.making.now(), func(c domain.StoryChange) bool {
+		return c.Project != story.Project || c.StoryID != story.ID
+	})
 	changes, err := s.claims.store.StoryChanges(ctx, story.Project, story.ID, maxHistory)
 	if err != nil {
 		return err
 	}
-	story.History = s.events.past(events, changes)
+	story.History = s.events.past(events, withUnderway(changes, making))
 	if story.Claim, err = s.claims.now(ctx, story.Project, story.ID); err != nil {
 		return err
 	}

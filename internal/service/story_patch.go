@@ -107,6 +107,7 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	}
 	before.Project, before.ID = project, id
 	began := clock.Now()
+	defer s.events.making.begin(s.changesOf(ctx, before, set, stageIn(nil, before.Stage, set), began))()
 	status, body, err = s.send(ctx, p, id, asked)
 	s.recent.Forget(storyKey(project, id))
 	if err == nil && status/100 == 2 && (!idle || asked.takeOver) {

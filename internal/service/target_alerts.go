@@ -44,6 +44,19 @@ type alertList struct {
 	byKey map[string]*noted
 	list  []*noted // by Seq
 	last  int64    // the last Seq that was given
+	// undated are the alerts of which it is not known yet when they began: since when.
+	undated map[string]time.Time
+}
+
+// isDated reports whether it is known when an alert began. Of what only boards show that is known a moment later.
+func isDated(a domain.Alert) bool {
+	switch a.Kind {
+	case domain.AlertBlocked:
+		return !a.Story.BlockedSince.IsZero()
+	case domain.AlertMerge:
+		return !a.Story.MergeFailedSince.IsZero()
+	}
+	return true
 }
 
 func newAlertList(stored []domain.NotedAlert) *alertList {
@@ -64,10 +77,20 @@ func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key(), b.Key()))
 	})
 	stands := make(map[string]bool, len(all))
+	undated := map[string]time.Time{}
 	for _, a := range all {
 		key := shortKey(a)
 		stands[key] = true
 		n := l.byKey[key]
+		if !isDated(a) && n == nil {
+			since, known := l.undated[key]
+			if !known {
+				since = now
+			}
+			if undated[key] = since; now.Sub(since) < alertGrace {
+				continue
+			}
+		}
 		again := n != nil && (a.Kind == domain.AlertBlocked || a.Kind == domain.AlertMerge) &&
 			a.Since.UnixMilli() > n.SinceMS
 		if n == nil || again {
@@ -90,6 +113,7 @@ func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool
 			over = append(over, key)
 		}
 	}
+	l.undated = undated
 	l.list = slices.DeleteFunc(l.list, func(n *noted) bool { return l.byKey[n.Key] != n })
 	return news, over
 }

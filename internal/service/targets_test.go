@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -344,6 +345,52 @@ func TestAnAlertIsToldOnceWhenItBegins(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		want(t, "after it was removed", g.take("asked"))
 		want(t, "other", g.take("other"))
+	})
+}
+
+// quietBlock is a board whose story is blocked from a time on, and whose server says neither since when nor by an event.
+type quietBlock struct {
+	service.ProjectServers
+	from, until *time.Time
+}
+
+func (b quietBlock) Pipeline(context.Context, domain.Project, *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
+	item := domain.Item{StoryID: "7", StoryName: "S"}
+	if now := time.Now(); now.After(*b.from) && now.Before(*b.until) {
+		item.Blocked = "why"
+	}
+	return &domain.PipelineAnswer{Stages: []domain.Stage{{Name: "1_backlog"}, {Name: "2_current", Items: []domain.Item{item}}, {Name: "5_done"}}}, nil
+}
+
+// slowVisits takes a while to store what boards show.
+type slowVisits struct{ service.Store }
+
+func (s slowVisits) ObserveVisits(ctx context.Context, token int64, observed ...domain.Observation) ([]domain.Visit, []string, error) {
+	time.Sleep(1500 * time.Millisecond)
+	return s.Store.ObserveVisits(ctx, token, observed...)
+}
+
+// TestABlockThatOnlyTheBoardShowsIsToldOnce, each time that it begins.
+func TestABlockThatOnlyTheBoardShowsIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from, until := time.Now().Add(time.Minute), time.Now().Add(2*time.Minute)
+		g := &told{postbox: &postbox{}, t: t, dir: t.TempDir(), boards: quietBlock{from: &from, until: &until}}
+		g.wrap = func(s service.Store) service.Store { return slowVisits{s} }
+		g.start()
+		t.Cleanup(func() { g.stop() })
+		if _, err := g.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+			t.Fatal(err)
+		}
+		g.add("one", domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertBlocked}})
+		time.Sleep(59 * time.Second)
+		want(t, "before", g.take("one"))
+		time.Sleep(30 * time.Second)
+		want(t, "blocked", g.take("one"), "alpha: blocked")
+		time.Sleep(time.Minute)
+		want(t, "no longer", g.take("one"))
+		from, until = time.Now().Add(time.Minute), time.Now().Add(time.Hour)
+		time.Sleep(2 * time.Minute)
+		want(t, "again", g.take("one"), "alpha: blocked")
 	})
 }
 

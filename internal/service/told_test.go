@@ -120,6 +120,8 @@ type told struct {
 	dir  string
 	keep time.Duration
 	wrap func(service.Store) service.Store // nil for the store as it is
+	// boards answers for the projects; empty boards are the default.
+	boards service.ProjectServers
 	stop func()
 	n    int
 }
@@ -143,7 +145,7 @@ func (g *told) start() {
 	}
 	g.Service, err = service.New(context.Background(), service.Options{
 		Store: used, Log: slog.New(slog.DiscardHandler), AgentTimeout: time.Minute, JoinTokenTTL: time.Hour, Bot: &postingBot{posted: math.MaxInt64}, Messenger: g.postbox,
-		PublicURL: "https://yard.example", KeepEvents: g.keep, Projects: flowBoards{},
+		PublicURL: "https://yard.example", KeepEvents: g.keep, Projects: cmp.Or[service.ProjectServers](g.boards, flowBoards{}),
 	})
 	if err != nil {
 		g.t.Fatal(err)
@@ -155,6 +157,9 @@ func (g *told) start() {
 			g.t.Error(err)
 		}
 	})
+	if g.boards != nil {
+		loops.Go(func() { _ = g.Visits.Run(ctx) })
+	}
 	g.stop = func() { cancel(); loops.Wait(); db.Close() }
 }
 

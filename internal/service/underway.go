@@ -1,0 +1,58 @@
+package service
+
+import (
+	"slices"
+	"sync"
+
+	"switchyard/internal/domain"
+)
+
+// underway are the changes of stories that this gateway is making. Their events may come before the project server's
+// answer, and must not be without an author until that is stored. The zero value is ready for use.
+type underway struct {
+	mu   sync.Mutex
+	all  map[int64][]domain.StoryChange
+	last int64
+}
+
+// begin says what is being changed, until the caller calls end.
+func (u *underway) begin(changes []domain.StoryChange) (end func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.all == nil {
+		u.all = map[int64][]domain.StoryChange{}
+	}
+	u.last++
+	id := u.last
+	u.all[id] = changes
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.all, id)
+	}
+}
+
+// now returns what is being changed. Call it before reading the changes that are stored.
+func (u *underway) now() (changes []domain.StoryChange) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, some := range u.all {
+		changes = append(changes, some...)
+	}
+	return changes
+}
+
+// withUnderway returns stored changes and those that were under way before these were read.
+func withUnderway(stored, underway []domain.StoryChange) []domain.StoryChange {
+	for _, c := range underway {
+		isStored := func(other domain.StoryChange) bool {
+			sameTime := other.At.UnixMilli() == c.At.UnixMilli()
+			other.At = c.At
+			return sameTime && other == c
+		}
+		if !slices.ContainsFunc(stored, isStored) {
+			stored = append(stored, c)
+		}
+	}
+	return stored
+}
