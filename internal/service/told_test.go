@@ -122,8 +122,8 @@ type told struct {
 	wrap func(service.Store) service.Store // nil for the store as it is
 	// boards answers for the projects; empty boards are the default.
 	boards service.ProjectServers
-	stop func()
-	n    int
+	stop   func()
+	n      int
 }
 
 func newTold(t *testing.T) *told {
