@@ -8,7 +8,7 @@
   // its content, including values except a filter's. (Idiomorph's own extension needs eval for that, which the page forbids.)
   const callbacks = {
     // Whether a disclosure is open is the reader's choice, as is what is chosen in a list.
-    beforeAttributeUpdated: (name, element) => !(name === 'open' && element.tagName === 'DETAILS' || name === 'checked' && 'choice' in element.dataset),
+    beforeAttributeUpdated: (name, element) => !(name === 'open' && element.tagName === 'DETAILS' || ['checked', 'value'].includes(name) && 'choice' in element.dataset),
     afterNodeAdded: (node) => {
       if (node.dataset && 'fresh' in node.dataset) node.classList.add('fresh')
     },

@@ -5,8 +5,13 @@
   document.addEventListener('click', (event) => {
     if (event.detail > 1 && event.target.closest('[data-question] button')) event.preventDefault()
   })
+  // Own words are picked as soon as somebody writes them.
+  document.addEventListener('input', (event) => {
+    const own = event.target.matches('.own .input') && event.target.closest('.own').querySelector('[type=radio]')
+    if (own) own.checked = true
+  })
   document.addEventListener('keydown', (event) => {
-    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, textarea, select')) return
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input:not([type=radio], [type=checkbox]), textarea, select')) return
     if (localStorage.getItem('keys') === 'off') return
     const question = event.target.closest('[data-question]')
     if (!question) return
@@ -25,6 +30,14 @@
       event.preventDefault()
       question.querySelector('.answers details').open = true
       question.querySelector('.answers input').focus()
-    } else if (/^[1-9]$/.test(key)) answer(`button[name="option"][value="${key}"]`)
+    } else if (/^[1-9]$/.test(key)) {
+      const choice = event.target.closest('.choice') ?? question.querySelector('.choice')
+      const option = choice?.querySelector(`input[value="${key}"]`)
+      if (option) {
+        event.preventDefault()
+        option.click()
+        option.focus()
+      } else answer(`:is(button[name="option"], .choice button)[value="${key}"]`)
+    }
   })
 })()

@@ -60,7 +60,7 @@ func (p AgentsProps) question(a domain.KnownAgent) *QuestionProps {
 // inSight reports whether all of a permission that somebody may give fits into a line of a list.
 func (q QuestionProps) inSight() bool {
 	input := q.input()
-	return q.Kind == domain.QuestionPermission && q.Refusal == "" && q.Detail == "" && q.hidden() == 0 &&
+	return q.Kind == domain.QuestionPermission && !q.isPlan() && q.Refusal == "" && q.Detail == "" && q.hidden() == 0 &&
 		strings.Count(input, "\n") < 3 && len(input) <= 300 && len(q.Prompt) <= 300
 }
 

@@ -57,7 +57,7 @@ func (q QuestionProps) link() string {
 	switch {
 	case q.Refusal != "" || q.inSight():
 		return "Open"
-	case q.Kind == domain.QuestionChoice:
+	case q.Kind == domain.QuestionChoice && q.Choices() == nil:
 		return domain.Count(len(q.Options), "option", "options")
 	}
 	return "Read and answer"

@@ -1,10 +1,7 @@
 package views
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +95,14 @@ func (q QuestionProps) id() string { return "question-" + strconv.FormatInt(q.ID
 
 // asks is what the question is, after the asker's name.
 func (q QuestionProps) asks() string {
+	choices := q.Choices()
 	switch {
+	case len(choices) > 1:
+		return "asks " + domain.Count(len(choices), "question", "questions")
+	case len(choices) == 1 && choices[0].Multiple:
+		return "asks which of these"
+	case q.isPlan():
+		return "has a plan"
 	case q.Kind == domain.QuestionChoice:
 		return "asks which way"
 	case q.Kind == domain.QuestionText:
@@ -133,7 +137,7 @@ func about(q domain.Question) string {
 	if command, _, ok := q.Tool.Command(); ok {
 		return visible(domain.Cut(command, 100))
 	}
-	if q.Tool != nil {
+	if q.Tool != nil && q.Kind == domain.QuestionPermission {
 		return visible(domain.Cut(q.Tool.Name, 100))
 	}
 	return visible(domain.Cut(q.Prompt, 160))
@@ -142,6 +146,8 @@ func about(q domain.Question) string {
 // end is how a question ended, in a word or two, and by whom.
 func end(q domain.Question) (how, who string) {
 	switch {
+	case q.Answer != nil && QuestionProps{Question: q}.isPlan():
+		how = map[string]string{domain.Allow: "Plan approved", domain.Deny: "Keeps planning"}[q.Answer.Value]
 	case q.Answer != nil && q.Kind == domain.QuestionPermission:
 		how = map[string]string{domain.Allow: "Allowed", domain.Deny: "Denied"}[q.Answer.Value]
 	case q.Answer != nil:
@@ -211,7 +217,7 @@ func visible(text string) string {
 
 // prompt is the question's own text; of the use of a tool nothing is said but what it is.
 func (q QuestionProps) prompt() string {
-	if q.Tool != nil {
+	if q.Tool != nil && q.Kind == domain.QuestionPermission {
 		return ""
 	}
 	return q.Prompt
@@ -219,7 +225,17 @@ func (q QuestionProps) prompt() string {
 
 // hidden counts the characters of a question that would not be seen.
 func (q QuestionProps) hidden() (n int) {
-	for _, text := range append([]string{q.prompt(), q.Detail, q.input(), q.says()}, q.Options...) {
+	texts := append([]string{q.prompt(), q.Detail, q.input(), q.says()}, q.Options...)
+	if choices := q.Choices(); choices != nil {
+		texts = nil
+		for _, c := range choices {
+			texts = append(texts, c.Header, c.Prompt)
+			for _, o := range c.Options {
+				texts = append(texts, o.Label, o.Description)
+			}
+		}
+	}
+	for _, text := range texts {
 		n += howMany(pieces(text), func(p piece) bool { return p.code != "" })
 	}
 	return n
@@ -231,41 +247,6 @@ func (q QuestionProps) input() string {
 		return ""
 	}
 	return domain.CutBytes(toolInput(q.Tool), domain.MaxDetail)
-}
-
-// length says how long an input is that is shown cut, "" for one that is shown whole.
-func (q QuestionProps) length() string {
-	if q.Tool == nil || len(toolInput(q.Tool)) <= domain.MaxDetail {
-		return ""
-	}
-	return fmt.Sprintf("Only the first 64 KiB are shown, of %s KiB.", thousands((len(q.Tool.Input)+1023)>>10))
-}
-
-func toolInput(tool *domain.ToolUse) string {
-	if command, _, ok := tool.Command(); ok {
-		return command
-	}
-	var b bytes.Buffer
-	if json.Indent(&b, tool.Input, "", "  ") != nil {
-		return string(tool.Input)
-	}
-	return jsonText.ReplaceAllStringFunc(b.String(), readable)
-}
-
-var jsonText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-
-// readable writes a text in JSON with its line ends, and without escapes of what can be read as it is.
-func readable(encoded string) string {
-	var text string
-	if json.Unmarshal([]byte(encoded), &text) != nil || strings.ContainsRune(text, '\uFFFD') {
-		return encoded
-	}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		encoded := string(domain.EncodeJSON(line))
-		lines[i] = encoded[1 : len(encoded)-1] // without its quotes
-	}
-	return `"` + strings.Join(lines, "\\n\n") + `"`
 }
 
 const (

@@ -65,26 +65,80 @@ func TestClaudeCodeIsDeniedAtExpiry(t *testing.T) {
 	}
 }
 
-// TestClaudeCodeInATerminalAsksByItsHook: its dialog is open meanwhile, and closes by itself.
-func TestClaudeCodeInATerminalAsksByItsHook(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
+// onboard writes what people have answered at Claude Code's first start.
+func onboard(t *testing.T, s *site) {
+	t.Helper()
 	home := filepath.Join(s.dir, "home")
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// What people have answered at the first start.
 	settings := fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","customApiKeyResponses":{"approved":["sk-ant-nobody"],"rejected":[]},`+
 		`"projects":{%q:{"hasTrustDialogAccepted":true}}}`, filepath.Join(s.dir, "repository"))
 	if err := os.WriteFile(filepath.Join(home, ".claude.json"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestClaudeCodeInATerminalAsksByItsHook: its dialog is open meanwhile, and closes by itself.
+func TestClaudeCodeInATerminalAsksByItsHook(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	onboard(t, s)
 	c := newCodingSite(t, s, "claude", 1, inTerminal(`CODER 'make a file' $*`))
 	id := c.asked()
 	waittest.Until(t, "the dialog", func() bool { return strings.Contains(c.said(), "proceed?") })
 	c.answer(id, "allow")
 	waittest.Until(t, "the command", c.done)
 	waittest.Until(t, "the end", func() bool { return strings.Contains(c.said(), "Done.") })
+}
+
+// TestTheModelGetsWhatPeoplePick of its questions, in Claude Code's own words: by MCP, by its hook, and by both.
+func TestTheModelGetsWhatPeoplePick(t *testing.T) {
+	const input = `{"questions":[{"question":"Which database?","header":"DB","options":[{"label":"SQLite, embedded","description":"one file"},{"label":"PostgreSQL","description":"a server"}],"multiSelect":false},` +
+		`{"question":"Which features?","header":"Feat","options":[{"label":"A, first","description":"x"},{"label":"B","description":"y"},{"label":"C","description":"z"}],"multiSelect":true}]}`
+	for way, line := range map[string]string{
+		"both": headless,
+		"mcp":  strings.Replace(headless, `"$@"`, `--mcp-config "$2" --permission-prompt-tool mcp__switchyard__permission`, 1),
+		"hook": inTerminal(`CODER 'make a file' --settings $6`),
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			onboard(t, s)
+			c := newCodingSite(t, s, "claude", 1, line, "AskUserQuestion", input)
+			waittest.Until(t, "the coding agent asks", func() bool { return len(c.open(t)) == 1 })
+			status, text := c.do(t, "POST", questionsURL+"/"+c.open(t)[0].ID+"/answer",
+				`{"answers":{"Which database?":"SQLite, embedded","Which features?":["A, first","C","own words"]}}`)
+			if status != 200 {
+				t.Fatalf("%d %s", status, text)
+			}
+			waittest.Until(t, "the model is told", func() bool { return c.model.told() != "" })
+			for _, part := range []string{"Which database?", "SQLite, embedded", "Which features?", "A, first", "C", "own words"} {
+				if told := c.model.told(); !strings.Contains(told, part) {
+					t.Errorf("%s is not in what the model was told: %s", part, told)
+				}
+			}
+			waittest.Until(t, "the end", func() bool { return strings.Contains(c.said(), "Done.") })
+		})
+	}
+}
+
+// TestAPlanIsApprovedOrKept: the model gets what the plan lacks as it was written, and goes on once it is approved.
+func TestAPlanIsApprovedOrKept(t *testing.T) {
+	t.Parallel()
+	c := newCodingSite(t, newSite(t), "claude", 2, strings.Replace(headless, "CODER", "CODER --permission-mode plan", 1), "ExitPlanMode", `{"plan":"# Mail\n\n1. Send it."}`)
+	ask := func() string {
+		waittest.Until(t, "the coding agent asks", func() bool { return len(c.open(t)) == 1 })
+		return c.open(t)[0].ID
+	}
+	id := ask()
+	if status, text := c.do(t, "POST", questionsURL+"/"+id+"/answer", `{"value":"deny","text":"no new table for that"}`); status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	waittest.Until(t, "the model is told", func() bool { return strings.Contains(c.model.told(), "no new table for that") })
+	close(c.model.again)
+	c.answer(ask(), "allow")
+	waittest.Until(t, "the end", func() bool { return strings.Contains(c.said(), `"result":"Done."`) })
 }
 
 // TestCodexAsksByItsHook, which has the same values: the model is told why it may not, and what is allowed runs.

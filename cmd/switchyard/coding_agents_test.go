@@ -15,10 +15,12 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// model answers a coding agent's requests by a script: it wants to run a command, so often.
+// model answers a coding agent's requests by a script: it wants to run a command, or to use another tool, so often.
 type model struct {
 	*httptest.Server
 	tries int
+	tool  string // of Claude Code, "" to run the command
+	input string // of that
 	again chan struct{} // closed when it may try for the second time
 
 	mu      sync.Mutex
@@ -89,8 +91,11 @@ func (m *model) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	begun, delta, stop := `{"type":"text","text":""}`, `{"type":"text_delta","text":"Done."}`, "end_turn"
 	if uses {
-		input := fmt.Sprintf(`{"command":"touch %s","description":"Make a file"}`, touched)
-		begun = `{"type":"tool_use","id":"toolu_01","name":"Bash","input":{}}`
+		tool, input := "Bash", fmt.Sprintf(`{"command":"touch %s","description":"Make a file"}`, touched)
+		if m.tool != "" {
+			tool, input = m.tool, m.input
+		}
+		begun = fmt.Sprintf(`{"type":"tool_use","id":"toolu_01","name":%q,"input":{}}`, tool)
 		delta, stop = fmt.Sprintf(`{"type":"input_json_delta","partial_json":%q}`, input), "tool_use"
 	}
 	event := streamed(w)
@@ -166,10 +171,13 @@ type codingSite struct {
 }
 
 // newCodingSite runs a line of shell as the agent's command, which npm has installed as name. CODER in it is its path, "$@" are the flags
-// that it gets here.
-func newCodingSite(t *testing.T, s *site, name string, tries int, line string) *codingSite {
+// that it gets here. uses is the tool that its model uses, and the input.
+func newCodingSite(t *testing.T, s *site, name string, tries int, line string, uses ...string) *codingSite {
 	t.Helper()
 	c := &codingSite{site: s, model: newModel(t, tries), work: filepath.Join(s.dir, "repository")}
+	if len(uses) > 0 {
+		c.model.tool, c.model.input = uses[0], uses[1]
+	}
 	command := filepath.Join(s.dir, "bin", name)
 	for _, dir := range []string{c.work, filepath.Dir(command)} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -50,23 +51,26 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	decision, err := a.service.Questions.Permission(r.Context(), held, use, wire.Text(b.OptionalText("tool_use_id")), session)
+	useID := wire.Text(b.OptionalText("tool_use_id"))
+	decision, err := a.service.Questions.Permission(r.Context(), held, use, useID, session)
 	if err != nil {
 		return err
 	}
 	type decided struct {
-		Behavior string `json:"behavior"`
-		Message  string `json:"message,omitempty"`
+		Behavior string          `json:"behavior"`
+		Message  string          `json:"message,omitempty"`
+		Input    json.RawMessage `json:"updatedInput,omitempty"`
 	}
 	type output struct {
 		Event    string  `json:"hookEventName"`
 		Decision decided `json:"decision"`
 	}
-	behavior := domain.Deny
+	d := decided{Behavior: domain.Deny, Message: decision.Message}
 	if decision.Allowed {
-		behavior = domain.Allow
+		d.Behavior = domain.Allow
 	}
-	return answer(w, http.StatusOK, map[string]any{
-		"hookSpecificOutput": output{event, decided{behavior, decision.Message}},
-	}, nil)
+	if decision.Answered { // Codex takes any other input for a refusal
+		d.Input = decision.Input
+	}
+	return answer(w, http.StatusOK, map[string]any{"hookSpecificOutput": output{event, d}}, nil)
 }

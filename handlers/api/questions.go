@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -77,13 +78,25 @@ func (a *API) Question(w http.ResponseWriter, r *http.Request) error {
 // AnswerQuestion answers a question; the first answer wins.
 func (a *API) AnswerQuestion(w http.ResponseWriter, r *http.Request) error {
 	b := web.DecodeJSON(w, r, web.MaxBody)
-	value, text := b.Text("value"), wire.Text(b.OptionalText("text"))
+	answers, isPicked := b.Raw("answers")
+	value, text := "", wire.Text(b.OptionalText("text"))
+	if !isPicked {
+		value = b.Text("value")
+	}
 	if err := b.Err(); err != nil {
 		return err
 	}
 	id, err := service.ParseQuestionID(web.PathParam(r, "id"))
 	if err != nil {
 		return err
+	}
+	if isPicked {
+		var picked map[string]domain.Picked
+		if json.Unmarshal(answers, &picked) != nil {
+			return domain.Errorf(domain.Invalid, "answers: must be an object with a text or a list of texts for each question")
+		}
+		q, err := a.service.Questions.Pick(r.Context(), id, picked)
+		return answer(w, http.StatusOK, wire.NewQuestion(q), err)
 	}
 	q, err := a.service.Questions.Answer(r.Context(), id, value, text)
 	return answer(w, http.StatusOK, wire.NewQuestion(q), err)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -142,10 +144,13 @@ func (c *Console) AnswerQuestion(w http.ResponseWriter, r *http.Request, fields 
 	}
 	if err == nil {
 		value := fields.Get("value")
-		if option, ok := asked.Option(fields.Get("option")); ok {
-			value = option
+		if choices := asked.Choices(); choices != nil {
+			_, err = c.service.Questions.Pick(r.Context(), id, picked(choices, fields))
+		} else if option, ok := asked.Option(fields.Get("option")); ok {
+			_, err = c.service.Questions.Answer(r.Context(), id, option, fields.Get("text"))
+		} else {
+			_, err = c.service.Questions.Answer(r.Context(), id, value, fields.Get("text"))
 		}
-		_, err = c.service.Questions.Answer(r.Context(), id, value, fields.Get("text"))
 	}
 	notice := views.Notice{}
 	if domain.CodeOf(err) == domain.Conflict {
@@ -153,4 +158,23 @@ func (c *Console) AnswerQuestion(w http.ResponseWriter, r *http.Request, fields 
 		notice, err = views.Notice{Text: views.Sentence(said), Signal: views.SignalCaution}, nil
 	}
 	return c.done(w, r, localPath(fields.Get("next")), notice, err, "This question is gone.")
+}
+
+// picked returns what a form says of each choice: the numbers of options, and a text of one's own, which for
+// a single choice counts where no option is picked.
+func picked(choices []domain.Choice, fields url.Values) map[string]domain.Picked {
+	answers := map[string]domain.Picked{}
+	for i, c := range choices {
+		n, labels := strconv.Itoa(i), c.Labels()
+		for _, value := range fields["pick"+n] {
+			if option, err := strconv.Atoi(value); err == nil && option > 0 && option <= len(labels) {
+				answers[c.Prompt] = append(answers[c.Prompt], labels[option-1])
+			}
+		}
+		own := strings.TrimSpace(fields.Get("own" + n))
+		if own != "" && (c.Multiple || len(answers[c.Prompt]) == 0) {
+			answers[c.Prompt] = append(answers[c.Prompt], own)
+		}
+	}
+	return answers
 }

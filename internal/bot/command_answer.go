@@ -96,6 +96,10 @@ func cutWord(text string) (word, rest string) {
 // answerQuestion answers a question for the actor of ctx. Nobody allows what was not shown here.
 func (c answering) answerQuestion(ctx context.Context, asked domain.Question, text string) Message {
 	value, rest, ok := asked.ParseAnswer(text)
+	if !ok && len(asked.Choices()) > 1 {
+		m := say("Several questions are answered together, in the console.")
+		return append(m, Line{c.links.question(asked.ID)})
+	}
 	if !ok {
 		m := say("That is no answer to question %s. It may be:", strconv.FormatInt(asked.ID, 10))
 		if asked.Kind == domain.QuestionText {

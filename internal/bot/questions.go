@@ -115,22 +115,36 @@ func (b *bot) askOpen(ctx context.Context, database string, known *posted) error
 // The most that is shown of what a question asks about, in bytes and lines.
 const maxAsked, maxAskedLines = 2800, 40
 
+// question is a question's name, with a link to it if there is one.
+func (l links) question(id int64) Span {
+	number := strconv.FormatInt(id, 10)
+	s := Span{Text: "Question " + number, Style: BoldStyle}
+	if l != "" {
+		s.Link = strings.TrimRight(string(l), "/") + "/questions#question-" + number
+	}
+	return s
+}
+
 // asks returns the message that asks a question. whole is false if it does not have all that the question is about.
 func (l links) asks(q domain.Question) (m Message, whole bool) {
 	number := strconv.FormatInt(q.ID, 10)
-	about := Span{Text: "Question " + number, Style: BoldStyle}
-	if l != "" {
-		about.Link = strings.TrimRight(string(l), "/") + "/questions#question-" + number
-	}
-	head := columns(Line{Plain("? "), about}, Line{Bold(q.By)})
+	head := columns(Line{Plain("? "), l.question(q.ID)}, Line{Bold(q.By)})
 	if q.Project != "" {
 		head = columns(head, Line{Bold(q.Project)})
 	}
 	if q.StoryID != "" {
 		head = columns(head, Line{l.story(q.Project, q.StoryID)})
 	}
-	text := q.Prompt
-	if q.Tool != nil {
+	text, choices := q.Prompt, q.Choices()
+	for i, c := range choices {
+		if i > 0 {
+			text += "\n" + c.Prompt
+		}
+		for n, o := range c.Options {
+			text += strings.TrimRight(fmt.Sprintf("\n%d %s: %s", n+1, o.Label, o.Description), ": ")
+		}
+	}
+	if q.Tool != nil && choices == nil {
 		text += "\n" + q.Tool.Name + " " + string(q.Tool.Input)
 		if q.Tool.CWD != nil {
 			text += "\nin " + *q.Tool.CWD
@@ -155,6 +169,14 @@ func (l links) asks(q domain.Question) (m Message, whole bool) {
 		}), false
 	case !whole:
 		m = append(m, Line{Plain("… and more, which the console has.")})
+	}
+	switch {
+	case len(choices) > 1:
+		return append(m, Line{Plain("These are answered together, in the console.")}), whole
+	case len(choices) == 1:
+		return append(m, Line{
+			Code(answer + " NUMBER"), Plain(" or "), Code(answer + " TEXT"), Plain(", or a reply in this thread."),
+		}), whole
 	}
 	switch q.Kind {
 	case domain.QuestionPermission:

@@ -81,7 +81,7 @@ func (q Question) Brief() Question {
 	q.Prompt, q.Detail, q.Options, q.Tool = Cut(q.Prompt, MaxText), "", nil, nil
 	if q.Answer != nil {
 		a := *q.Answer
-		a.Value, a.Text = Cut(a.Value, MaxText), ""
+		a.Value, a.Text, a.Answers = Cut(a.Value, MaxText), "", nil
 		q.Answer = &a
 	}
 	return q
@@ -125,9 +125,11 @@ func (u *ToolUse) Command() (command, description string, ok bool) {
 type Answer struct {
 	Value string
 	Text  string // beside a value, "" for none
-	By    string
-	Via   Channel
-	At    time.Time
+	// Answers are what was picked of each Choice, by its text; nil for questions without. Value sums that up.
+	Answers map[string]Picked
+	By      string
+	Via     Channel
+	At      time.Time
 }
 
 const (
@@ -158,6 +160,9 @@ var AllowedQuestions = QuestionLimits{Own: MaxOpenQuestions, All: 5000, Ended: 3
 
 // Check returns an Invalid error that names the field that is out of its limits, and fills in a permission's options.
 func (q *Question) Check() error {
+	if q.Choices() != nil {
+		return q.checkLife()
+	}
 	if n := utf8.RuneCountInString(q.Prompt); n < 1 || n > MaxPrompt || strings.TrimSpace(q.Prompt) == "" {
 		return Errorf(Invalid, "prompt: must be 1 to %d characters, not only spaces", MaxPrompt)
 	}
@@ -189,6 +194,10 @@ func (q *Question) Check() error {
 			return Errorf(Invalid, "options: each must be another one")
 		}
 	}
+	return q.checkLife()
+}
+
+func (q *Question) checkLife() error {
 	if life := q.Expires.Sub(q.AskedAt); life <= 0 || life > MaxQuestionLife {
 		return Errorf(Invalid, "expires_in: must be a duration of up to 24h, such as 30m")
 	}
@@ -204,6 +213,8 @@ func (q *Question) CheckAnswer(value, text string) error {
 		return Errorf(Invalid, "text: must be at most %d characters", MaxAnswer)
 	case q.Kind == QuestionText && strings.TrimSpace(value) == "":
 		return Errorf(Invalid, "value: a text is required")
+	case q.Choices() != nil:
+		return Errorf(Invalid, "answers: is required, with the text of each question")
 	case q.Kind != QuestionText && !slices.Contains(q.Options, value):
 		return Errorf(Invalid, "value: must be one of: %s", strings.Join(q.Options, ", "))
 	}
@@ -233,6 +244,7 @@ func (q Question) Ending() string {
 // number, and then a text; for a question without options the whole message. It returns false for anything else.
 func (q *Question) ParseAnswer(message string) (value, text string, ok bool) {
 	message = strings.TrimSpace(message)
+	choices := q.Choices()
 	if q.Kind == QuestionText {
 		return message, "", message != ""
 	}
@@ -252,7 +264,7 @@ func (q *Question) ParseAnswer(message string) (value, text string, ok bool) {
 	if value, ok = q.Option(strings.TrimRight(first, ".:,)")); ok {
 		return value, rest, true
 	}
-	return "", "", false
+	return message, "", len(choices) == 1 && message != "" // which may be answered in one's own words
 }
 
 // Option returns the option with a number, which begins at 1.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"switchyard/internal/clock"
@@ -203,6 +204,36 @@ func (s *Questions) MayAnswer(actor domain.Actor, q domain.Question) error {
 // Answer answers a question for the actor of ctx. It returns NotFound, Forbidden, Conflict, with who was first and
 // what, when the question is not open, and Invalid for a value that is no answer to an open one.
 func (s *Questions) Answer(ctx context.Context, id int64, value, text string) (domain.Question, error) {
+	return s.answer(ctx, id, func(q domain.Question) (domain.Answer, error) {
+		if choices := q.Choices(); len(choices) == 1 && strings.TrimSpace(value) != "" {
+			return pickedAnswer(choices, map[string]domain.Picked{choices[0].Prompt: choices[0].Read(value)})
+		}
+		return domain.Answer{Value: value, Text: text}, q.CheckAnswer(value, text)
+	})
+}
+
+// Pick is Answer for a question with choices: what is picked of each, by its text.
+func (s *Questions) Pick(ctx context.Context, id int64, answers map[string]domain.Picked) (domain.Question, error) {
+	return s.answer(ctx, id, func(q domain.Question) (domain.Answer, error) {
+		choices := q.Choices()
+		if choices == nil {
+			return domain.Answer{}, domain.Errorf(domain.Invalid, "value: is required; this question has no answers")
+		}
+		return pickedAnswer(choices, answers)
+	})
+}
+
+func pickedAnswer(choices []domain.Choice, answers map[string]domain.Picked) (domain.Answer, error) {
+	var joined []string
+	for _, c := range choices {
+		joined = append(joined, strings.Join(answers[c.Prompt], ", "))
+	}
+	return domain.Answer{Value: strings.Join(joined, "; "), Answers: answers}, domain.CheckPicked(choices, answers)
+}
+
+func (s *Questions) answer(
+	ctx context.Context, id int64, read func(domain.Question) (domain.Answer, error),
+) (domain.Question, error) {
 	q, err := s.Get(ctx, id)
 	if err != nil {
 		return q, err
@@ -211,14 +242,15 @@ func (s *Questions) Answer(ctx context.Context, id int64, value, text string) (d
 	if err := s.MayAnswer(actor, q); err != nil {
 		return q, err
 	}
-	if err := q.CheckAnswer(value, text); err != nil && q.State == domain.QuestionOpen {
+	a, err := read(q)
+	if err != nil && q.State == domain.QuestionOpen {
 		return q, err
 	}
-	now := time.UnixMilli(clock.Now().UnixMilli())
-	q.Answer = &domain.Answer{Value: value, Text: text, By: s.agents.nameOf(actor), Via: actor.Channel, At: now}
+	a.By, a.Via, a.At = s.agents.nameOf(actor), actor.Channel, time.UnixMilli(clock.Now().UnixMilli())
+	q.Answer = &a
 	return s.end(ctx, q, domain.QuestionAnswered, domain.Change{
 		Action: domain.QuestionWasAnswered, Subject: s.subject(q), Project: q.Project,
-		Detail: details(domain.Cut(q.Prompt, 300), is("answer", domain.Cut(value, 300)), domain.Cut(text, 300)),
+		Detail: details(domain.Cut(q.Prompt, 300), is("answer", domain.Cut(a.Value, 300)), domain.Cut(a.Text, 300)),
 	})
 }
 

@@ -136,7 +136,9 @@ func (s *Questions) reach(ctx context.Context, q domain.Question) error {
 type Decision struct {
 	Allowed bool
 	Message string
-	Input   json.RawMessage // what people were shown
+	Input   json.RawMessage // what people were shown, with their answers if it has some
+	// Answered is whether people have picked options, which Input has.
+	Answered bool
 }
 
 // Permission asks whether a tool may be used, and waits until somebody has answered or the question has ended: nothing
@@ -161,6 +163,12 @@ func (s *Questions) Permission(
 	asked := domain.Question{
 		Kind: domain.QuestionPermission, Prompt: "May I use " + use.Name + "?", Tool: &use, UseID: useID, Session: session,
 	}
+	if choices := use.Choices(); choices != nil {
+		asked.Kind, asked.Prompt = domain.QuestionChoice, choices[0].Prompt
+		if len(choices) == 1 && !choices[0].Multiple {
+			asked.Options = choices[0].Labels()
+		}
+	}
 	q, err := s.Ask(ctx, asked, 0)
 	if err != nil {
 		return Decision{}, err
@@ -171,15 +179,17 @@ func (s *Questions) Permission(
 	if q.Key == questionKey(asked) {
 		q.Tool = &use // as it came, however long; else what was shown is allowed
 	}
-	shown := q.Tool.Input
+	shown := q.Tool
 	if q, err = s.Await(held, q); err != nil {
 		return Decision{}, err
 	}
 	switch {
 	case q.State != domain.QuestionAnswered:
 		return Decision{Message: "Nobody allowed this: the question " + q.Ending() + "."}, nil
+	case q.Answer.Answers != nil:
+		return Decision{Allowed: true, Input: shown.WithAnswers(q.Answer.Answers), Answered: true}, nil
 	case q.Answer.Value == domain.Allow:
-		return Decision{Allowed: true, Input: shown}, nil
+		return Decision{Allowed: true, Input: shown.Input}, nil
 	}
 	return Decision{Message: cmp.Or(q.Answer.Text, "Denied by "+q.Answer.By+".")}, nil
 }

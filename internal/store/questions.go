@@ -13,7 +13,7 @@ import (
 
 const questionColumns = "id, project, story_id, kind, prompt, detail, options, tool, tool_key, asker, agent_id," +
 	" asked_by, asked_at_ms, expires_at_ms, state, value, text, answered_by, via, ended_at_ms, session, use_id, lasting," +
-	" held_until_ms, reached"
+	" held_until_ms, reached, answers"
 
 // Texts of questions are returned as they came, but engines store no NUL.
 var (
@@ -24,12 +24,13 @@ var (
 func withNUL(text string) string { return Text(escapeNUL.Replace(text)) }
 
 func scanQuestion(row Row) (q domain.Question, err error) {
-	var options, tool string
+	var options, tool, answers string
 	var lasting int64
 	var a domain.Answer
 	err = row.Scan(&q.ID, &q.Project, &q.StoryID, &q.Kind, &q.Prompt, &q.Detail, &options, &tool, &q.Key, &q.Asker,
 		&q.AgentID, &q.By, (*Milli)(&q.AskedAt), (*Milli)(&q.Expires), &q.State, &a.Value, &a.Text, &a.By, &a.Via,
-		(*Milli)(&q.Ended), &q.Session, &q.UseID, &lasting, (*Milli)(&q.HeldUntil), &q.Reached)
+		(*Milli)(&q.Ended), &q.Session, &q.UseID, &lasting, (*Milli)(&q.HeldUntil), &q.Reached,
+		&answers)
 	if err != nil {
 		return q, err
 	}
@@ -41,6 +42,11 @@ func scanQuestion(row Row) (q domain.Question, err error) {
 		a.At = q.Ended
 		q.Answer = &a
 	}
+	if answers != "" && q.Answer != nil {
+		if err := json.Unmarshal([]byte(unescapeNUL.Replace(answers)), &a.Answers); err != nil {
+			return q, err
+		}
+	}
 	if tool != "" {
 		q.Tool = &domain.ToolUse{}
 		if err := json.Unmarshal([]byte(tool), q.Tool); err != nil {
@@ -50,8 +56,8 @@ func scanQuestion(row Row) (q domain.Question, err error) {
 	return q, json.Unmarshal([]byte(options), &q.Options)
 }
 
-// AddQuestion stores what is asked by a way, and returns it with its id. What has been asked already it returns in place
-// of that, with Again set: the same question while it is open, or once it has been answered, if the answer has reached
+// AddQuestion stores what is asked by a way, and returns it with its id. What has been asked already it returns
+// instead, with Again set: the same question while it is open, or once it has been answered, if the answer has reached
 // nobody, or has just reached somebody by another way. It returns RateLimited when the asker, or all together, have too
 // many open.
 func (db questions) AddQuestion(
@@ -155,8 +161,8 @@ func mayAsk(ctx context.Context, tx *sql.Tx, q domain.Question, bytes int, most 
 	case ended >= most.Ended:
 		return domain.Errorf(domain.RateLimited, "%d of your questions ended within a minute; ask more slowly", ended)
 	case inputs+bytes > most.Inputs:
-		return domain.Errorf(domain.RateLimited, "your open questions are about %d MiB of inputs already; wait for answers",
-			inputs>>20)
+		return domain.Errorf(domain.RateLimited,
+			"your open questions are about %d MiB of inputs already; wait for answers", inputs>>20)
 	}
 	return nil
 }
@@ -171,8 +177,8 @@ func (db questions) ReachQuestion(ctx context.Context, id int64, way string) err
 
 // HoldQuestions stores until when open questions are held at least.
 func (db questions) HoldQuestions(ctx context.Context, until time.Time, ids ...int64) error {
-	_, err := db.exec(ctx, nil, "UPDATE questions SET held_until_ms = $1 WHERE ended_at_ms = 0 AND id IN ("+List(ids)+")",
-		until.UnixMilli())
+	_, err := db.exec(ctx, nil,
+		"UPDATE questions SET held_until_ms = $1 WHERE ended_at_ms = 0 AND id IN ("+List(ids)+")", until.UnixMilli())
 	return err
 }
 
@@ -211,7 +217,8 @@ func (db questions) AnsweredWithin(ctx context.Context, after time.Time) (time.D
 func (db questions) RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error) {
 	return selectAll(ctx, db.conn, scanQuestion, fmt.Sprintf(`SELECT id, project, story_id, kind, substr(prompt, 1, %[1]d),
 		'', '[]', '', tool_key, asker, agent_id, asked_by, asked_at_ms, expires_at_ms, state, substr(value, 1, %[1]d), '',
-		answered_by, via, ended_at_ms, session, use_id, lasting, held_until_ms, reached FROM questions WHERE ended_at_ms = 0 OR ended_at_ms > $1 ORDER BY id`,
+		answered_by, via, ended_at_ms, session, use_id, lasting, held_until_ms, reached, ''
+		FROM questions WHERE ended_at_ms = 0 OR ended_at_ms > $1 ORDER BY id`,
 		domain.MaxText), ended.UnixMilli())
 }
 
@@ -222,12 +229,16 @@ func (db questions) EndQuestion(ctx context.Context, e *domain.AuditEntry, q dom
 	if q.Answer != nil {
 		a = *q.Answer
 	}
+	answers := ""
+	if a.Answers != nil {
+		answers = withNUL(string(domain.EncodeJSON(a.Answers)))
+	}
 	condition, args := "", []any{
-		q.ID, q.State, withNUL(a.Value), withNUL(a.Text), Text(a.By), a.Via, q.Ended.UnixMilli(),
+		q.ID, q.State, withNUL(a.Value), withNUL(a.Text), Text(a.By), a.Via, q.Ended.UnixMilli(), answers,
 	}
 	switch {
 	case q.State == domain.QuestionWithdrawn && e == nil:
-		condition, args = " AND held_until_ms <= $8", append(args, ToMilli(q.HeldUntil))
+		condition, args = " AND held_until_ms <= $9", append(args, ToMilli(q.HeldUntil))
 	case q.State != domain.QuestionExpired:
 		condition = " AND expires_at_ms > $7"
 	}
@@ -237,7 +248,8 @@ func (db questions) EndQuestion(ctx context.Context, e *domain.AuditEntry, q dom
 		tool = fmt.Sprintf("$%d", len(args))
 	}
 	return db.changeOne(ctx, e, topics{domain.TopicQuestions}, `UPDATE questions SET state = $2, value = $3, text = $4,
-		answered_by = $5, via = $6, ended_at_ms = $7, tool = `+tool+` WHERE id = $1 AND state = 'open'`+condition, args...)
+		answered_by = $5, via = $6, ended_at_ms = $7, answers = $8, tool = `+tool+`
+		WHERE id = $1 AND state = 'open'`+condition, args...)
 }
 
 // RemoveQuestions removes questions that ended before a time, and all but so many that ended last, under the leader's

@@ -15,6 +15,7 @@ type Question struct {
 	Prompt    string               `json:"prompt"`
 	Detail    *string              `json:"detail"`
 	Options   []string             `json:"options"`
+	Questions []domain.Choice      `json:"questions"` // null but for what a coding agent asks with options
 	Tool      *domain.ToolUse      `json:"tool"`
 	AskedBy   string               `json:"asked_by"`
 	AskedMS   int64                `json:"asked_at_ms"`
@@ -25,11 +26,12 @@ type Question struct {
 }
 
 type QuestionAnswer struct {
-	Value string         `json:"value"`
-	Text  *string        `json:"text"`
-	By    string         `json:"by"`
-	Via   domain.Channel `json:"via"`
-	AtMS  int64          `json:"at_ms"`
+	Value   string                   `json:"value"`
+	Text    *string                  `json:"text"`
+	Answers map[string]domain.Picked `json:"answers"`
+	By      string                   `json:"by"`
+	Via     domain.Channel           `json:"via"`
+	AtMS    int64                    `json:"at_ms"`
 }
 
 func NewQuestion(q domain.Question) Question {
@@ -38,8 +40,11 @@ func NewQuestion(q domain.Question) Question {
 		Prompt: q.Prompt, Detail: OrNull(q.Detail), Options: append([]string{}, q.Options...), Tool: q.Tool, AskedBy: q.By,
 		AskedMS: q.AskedAt.UnixMilli(), ExpiresMS: q.Expires.UnixMilli(), State: q.State, Held: q.Held,
 	}
+	if encoded.Questions = q.Choices(); encoded.Questions != nil {
+		encoded.Tool = nil
+	}
 	if a := q.Answer; a != nil {
-		encoded.Answer = &QuestionAnswer{a.Value, OrNull(a.Text), a.By, a.Via, a.At.UnixMilli()}
+		encoded.Answer = &QuestionAnswer{a.Value, OrNull(a.Text), a.Answers, a.By, a.Via, a.At.UnixMilli()}
 	}
 	return encoded
 }

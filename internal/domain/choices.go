@@ -1,0 +1,160 @@
+package domain
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Choice is one of the questions that a coding agent asks at once, each with options.
+type Choice struct {
+	Header   string   `json:"header"`
+	Prompt   string   `json:"prompt"`
+	Options  []Option `json:"options"`
+	Multiple bool     `json:"multiple"` // several options may be picked
+}
+
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
+}
+
+// Choices returns what AskUserQuestion asks, nil if that cannot be shown as options, and for any other tool.
+func (u *ToolUse) Choices() []Choice {
+	var input struct {
+		Questions []struct {
+			Question, Header string
+			Options          []Option
+			MultiSelect      bool
+		}
+	}
+	if u == nil || u.Name != AskUserQuestion || len(u.Input) > MaxDetail || json.Unmarshal(u.Input, &input) != nil {
+		return nil
+	}
+	var list []Choice
+	for _, q := range input.Questions {
+		same := func(c Choice) bool { return c.Prompt == q.Question }
+		if strings.TrimSpace(q.Question) == "" || len(q.Options) == 0 || slices.ContainsFunc(list, same) {
+			return nil
+		}
+		c := Choice{q.Header, q.Question, nil, q.MultiSelect}
+		for _, o := range q.Options {
+			if strings.TrimSpace(o.Label) == "" || slices.Contains(c.Labels(), o.Label) {
+				return nil
+			}
+			c.Options = append(c.Options, o)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func (c Choice) Labels() (labels []string) {
+	for _, o := range c.Options {
+		labels = append(labels, o.Label)
+	}
+	return labels
+}
+
+// Choices returns what a coding agent asks with options, nil for any other question.
+func (q *Question) Choices() []Choice {
+	if q.Kind != QuestionChoice {
+		return nil
+	}
+	return q.Tool.Choices()
+}
+
+// Read reads what people write of a choice in a line: for a multiple one labels or numbers with commas between, or else
+// their own text.
+func (c Choice) Read(line string) Picked {
+	if !c.Multiple {
+		return Picked{line}
+	}
+	labels := c.Labels()
+	var picked Picked
+	for part := range strings.SplitSeq(line, ",") {
+		part = strings.TrimSpace(part)
+		i := slices.IndexFunc(labels, func(label string) bool { return strings.EqualFold(label, part) })
+		if n, err := strconv.Atoi(part); i < 0 && err == nil {
+			i = n - 1
+		}
+		if i < 0 || i >= len(labels) {
+			return Picked{line}
+		}
+		picked = append(picked, labels[i])
+	}
+	return picked
+}
+
+// Picked is what has been picked of a Choice: labels, or a text of one's own, or for a multiple one both.
+type Picked []string
+
+// UnmarshalJSON reads a text or a list of texts.
+func (p *Picked) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil && string(text) != "null" {
+		*p = Picked{one}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(p))
+}
+
+// MarshalJSON writes one text as such.
+func (p Picked) MarshalJSON() ([]byte, error) {
+	if len(p) == 1 {
+		return EncodeJSON(p[0]), nil
+	}
+	return EncodeJSON([]string(p)), nil
+}
+
+// CheckPicked returns an Invalid error unless each of the choices, and nothing else, has been answered.
+func CheckPicked(choices []Choice, answers map[string]Picked) error {
+	for text := range answers {
+		if !slices.ContainsFunc(choices, func(c Choice) bool { return c.Prompt == text }) {
+			return Errorf(Invalid, "answers: nobody asks '%s'", CutText(text))
+		}
+	}
+	for _, c := range choices {
+		picked := answers[c.Prompt]
+		if len(picked) == 0 {
+			return Errorf(Invalid, "answers: '%s' is not answered", CutText(c.Prompt))
+		}
+		if len(picked) > 1 && !c.Multiple {
+			return Errorf(Invalid, "answers: '%s' has one answer", CutText(c.Prompt))
+		}
+		for i, text := range picked {
+			switch {
+			case strings.TrimSpace(text) == "" || slices.Contains(picked[:i], text):
+				return Errorf(Invalid, "answers: an answer to '%s' is empty or there twice", CutText(c.Prompt))
+			case utf8.RuneCountInString(text) > MaxAnswer && !slices.Contains(c.Labels(), text):
+				return Errorf(Invalid, "answers: each must be at most %d characters", MaxAnswer)
+			}
+		}
+	}
+	return nil
+}
+
+// Joined returns what was picked as the coding agent's own terminal writes it.
+func (c Choice) Joined(picked Picked) string {
+	texts := slices.Clone(picked)
+	for i, text := range texts {
+		if c.Multiple && strings.Contains(text, ",") && slices.Contains(c.Labels(), text) {
+			texts[i] = `"` + text + `"`
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// WithAnswers returns the whole input of AskUserQuestion with what was picked, as the coding agent reads it.
+func (u *ToolUse) WithAnswers(answers map[string]Picked) json.RawMessage {
+	var input map[string]json.RawMessage
+	_ = json.Unmarshal(u.Input, &input) // Choices has read it
+	joined := map[string]string{}
+	for _, c := range u.Choices() {
+		joined[c.Prompt] = c.Joined(answers[c.Prompt])
+	}
+	input["answers"] = EncodeJSON(joined)
+	return EncodeJSON(input)
+}
