@@ -264,7 +264,11 @@ func (q *Question) ParseAnswer(message string) (value, text string, ok bool) {
 	if value, ok = q.Option(strings.TrimRight(first, ".:,)")); ok {
 		return value, rest, true
 	}
-	return message, "", len(choices) == 1 && message != "" // which may be answered in one's own words
+	if len(choices) != 1 || message == "" {
+		return "", "", false
+	}
+	n, err := strconv.Atoi(message) // the number of an option, not one's own words
+	return message, "", err != nil || n > 0 && n <= len(choices[0].Options)
 }
 
 // Option returns the option with a number, which begins at 1.

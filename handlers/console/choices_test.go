@@ -1,0 +1,104 @@
+package console_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
+)
+
+// withOptions is what a coding agent asks with options.
+func withOptions(questions string) domain.Question {
+	q := domain.Question{
+		Kind: domain.QuestionChoice, Lasting: true, Tool: &domain.ToolUse{Name: domain.AskUserQuestion, Input: json.RawMessage(`{"questions":[` + questions + `]}`)},
+	}
+	choices := q.Choices()
+	if q.Prompt = choices[0].Prompt; len(choices) == 1 && !choices[0].Multiple {
+		q.Options = choices[0].Labels()
+	}
+	return q
+}
+
+const (
+	balance = `{"question":"Where is the balance kept?","header":"Balance","options":[{"label":"In our database","description":"One table."},{"label":"At the provider","description":"40 ms."},{"label":"<b>Both</b>","description":""}]}`
+	rounded = `{"question":"Which round to 0.05?","header":"Currencies","multiSelect":true,"options":[{"label":"CHF","description":"Cash only."},{"label":"CZK","description":"Whole crowns."},{"label":"NZD, SEK"}]}`
+)
+
+// TestPeoplePickOptions by one press or key where there is one single choice, else several together; what is picked stays when
+// the page refreshes itself.
+func TestPeoplePickOptions(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	tab := browsertest.Open(t)
+	tab.Size(1280, 900)
+	open := func(q domain.Question) domain.Question {
+		t.Helper()
+		asked := s.asks(q)
+		tab.Goto(fmt.Sprintf("%s/questions#question-%d", s.URL, asked.ID))
+		tab.WaitText(q.Prompt)
+		return asked
+	}
+	wantPicked := func(q domain.Question, want string) {
+		t.Helper()
+		q, err := s.Questions.Wait(t.Context(), q.ID, waitForAnswer)
+		if err != nil || q.Answer == nil || string(domain.EncodeJSON(q.Answer.Answers)) != want {
+			t.Errorf("picked %+v, %v; want %s", q.Answer, err, want)
+		}
+	}
+	asked := open(withOptions(balance))
+	tab.Accessible()
+	tab.Find("button", "At the provider 40 ms.")
+	browsertest.Eval[bool](tab, `(document.querySelector('.choice button').focus(), true)`)
+	tab.Keys("3")
+	wantPicked(asked, `{"Where is the balance kept?":"<b>Both</b>"}`)
+
+	asked = open(withOptions(strings.Replace(balance, "Where", "And where", 1)))
+	browsertest.Eval[bool](tab, `document.querySelector('.choice details').open = true`)
+	tab.Find("textbox", "Something else").Type("in a file")
+	tab.Find("button", "Send").Click()
+	wantPicked(asked, `{"And where is the balance kept?":"in a file"}`)
+
+	asked = open(withOptions(balance + "," + rounded))
+	tab.WaitText("asks 2 questions")
+	tab.Find("checkbox", "CHF Cash only.").Click()
+	tab.Find("checkbox", "NZD, SEK").Click()
+	tab.Find("textbox", "And this").Type("own words")
+	tab.Find("textbox", "Something else").Type("nowhere")
+	s.asks(domain.Question{Kind: domain.QuestionText, Prompt: "Another one?", Lasting: true})
+	tab.WaitText("Another one?") // the page has refreshed itself
+	tab.Accessible()
+	tab.Find("button", "Send 2 answers").Click()
+	wantPicked(asked, `{"Where is the balance kept?":"nowhere","Which round to 0.05?":["CHF","NZD, SEK","own words"]}`)
+	tab.WaitText("“nowhere; CHF, NZD, SEK, own words”")
+	tab.Size(360, 800)
+	open(withOptions(strings.Replace(rounded, "Which", "And which", 1)))
+	tab.Accessible()
+}
+
+// TestAPlanIsShownAsMarkdown, hides nothing, and is approved or kept with a word, which also works without scripts.
+func TestAPlanIsShownAsMarkdown(t *testing.T) {
+	s := newConsoleSite(t)
+	plan := func(input string) domain.Question {
+		return s.asks(domain.Question{
+			Kind: domain.QuestionPermission, Prompt: "May I use ExitPlanMode?", Lasting: true,
+			Tool: &domain.ToolUse{Name: domain.ExitPlanMode, Input: json.RawMessage(input)},
+		})
+	}
+	first := plan(`{"plan":"# Mail\n\n1. Send it.\n2. Say <script>so\u202e</script>.\n"}`)
+	s.Get("/questions").WantText(t, "has a plan", "Mail</", "<li>Send it.", "U+202E", ">Approve", ">Keep planning", "keeps planning by itself").
+		WantNoText(t, "<script>so", "\u202e", "planFilePath")
+	s.Submit(fmt.Sprintf("/questions/%d/answer", first.ID), "value", domain.Deny, "text", "no new table")
+	q, err := s.Questions.Get(t.Context(), first.ID)
+	if err != nil || q.Answer == nil || q.Answer.Value != domain.Deny || q.Answer.Text != "no new table" {
+		t.Errorf("%+v, %v", q.Answer, err)
+	}
+	s.Get("/questions").WantText(t, "Keeps planning")
+	second := plan(`{}`)
+	s.Get("/questions").WantText(t, "Its client has sent no plan")
+	s.Submit(fmt.Sprintf("/questions/%d/answer", second.ID), "value", domain.Allow)
+	s.wantAnswer(second, domain.Allow)
+	s.Get("/questions").WantText(t, "Plan approved")
+}
