@@ -17,7 +17,7 @@ func (q QuestionProps) plan() string {
 	var input struct{ Plan string }
 	_ = json.Unmarshal(q.Tool.Input, &input)
 	text, _ := domain.Expose(input.Plan)
-	html, _ := markdown.HTML(text)
+	html, _ := markdown.HTML(text, "")
 	return html
 }
 

@@ -19,8 +19,8 @@ import (
 type model struct {
 	*httptest.Server
 	tries int
-	tool  string // of Claude Code, "" to run the command
-	input string // of that
+	tool  string        // of Claude Code, "" to run the command
+	input string        // of that
 	again chan struct{} // closed when it may try for the second time
 
 	mu      sync.Mutex
