@@ -27,10 +27,9 @@ func (c Claim) Is(other Claim) bool {
 	return c.Key() == other.Key() && c.Holder == other.Holder && c.Since.Equal(other.Since)
 }
 
-// EndsClaim reports whether the claim of a story ends because that is in a stage: the one that finishes stories, a
-// later one, or another one that has ended.
+// EndsClaim reports whether the claim of a story ends because that is in a stage: the one that finishes stories, or a
+// later one of InOrder.
 func EndsClaim(stages []Stage, stage string) bool {
-	stages = InOrder(stages)
 	done := DoneStage(stages)
 	return done >= 0 &&
 		slices.ContainsFunc(stages[done:], func(s Stage) bool { return s.Name == stage })

@@ -114,7 +114,7 @@ func TestAWaitingClaimIsFast(t *testing.T) {
 			claimed := make(chan int, 1)
 			go func() {
 				status, _ := call(t.Context(), "POST", m.url+"/api/gateway/projects/alpha/stories/claim", a.work.Token,
-					map[string]string{"wait": "20s"}, nil)
+					map[string]any{"wait": "20s", "resume": false}, nil)
 				claimed <- status
 			}()
 			pause(t.Context(), 300*time.Millisecond) // until it is held
