@@ -53,7 +53,7 @@ func (b *Boards) isCurrent(changes int, states []*pipelineState, age pipelineAge
 		return false
 	}
 	for i, state := range states {
-		if shown := &b.Pipelines[i]; shown.Reachable && shown.Stale != state.isStale(age) {
+		if shown := &b.Pipelines[i]; shown.Reachable && shown.Stale == state.isFresh(age, age.grace) {
 			return false
 		}
 	}

@@ -76,7 +76,7 @@ func (s *fetcher) isOutdated(state *pipelineState) bool {
 // renew begins to fetch a project unless it is current, or derives it again if it is outdated. It reports whether to
 // wait for that. The caller holds mu.
 func (s *fetcher) renew(state *pipelineState, age pipelineAge, t turn) (awaited bool) {
-	if !state.isCurrent(age) {
+	if !state.isFresh(age, 0) {
 		state.want(age.oldest)
 		s.begin(state, t)
 		return age.trusted == 0 || !state.isNamed() || s.isOutdated(state)

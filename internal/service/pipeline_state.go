@@ -93,7 +93,7 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 	}
 	switch {
 	case shown.Reachable:
-		shown.Stale = state.isStale(age)
+		shown.Stale = !state.isFresh(age, age.grace)
 	case state.err != nil:
 		shown.Error = domain.MessageOf(state.err)
 	default:
@@ -118,23 +118,17 @@ func (state *pipelineState) want(oldest time.Time) {
 	}
 }
 
-func (state *pipelineState) isCurrent(a pipelineAge) bool {
-	return !state.askedAt.Before(a.oldest) || state.isNamed() && state.isTrusted(a)
-}
-
-func (state *pipelineState) isTrusted(a pipelineAge) bool {
-	sooner := time.Duration(state.spread * float64(a.trusted) / 2)
-	return a.trusted > 0 && a.now.Sub(state.askedAt) <= a.trusted-sooner
-}
-
-// isStale reports whether the known pipeline must be marked as too old. One that the feed no longer names is too old
-// after the grace: with thousands of boards some have always just changed.
-func (state *pipelineState) isStale(a pipelineAge) bool {
-	a.oldest = a.oldest.Add(-a.grace)
-	if a.trusted > 0 {
-		a.trusted += a.grace
+// isFresh reports whether the known pipeline is new enough: it was asked for recently, or its feed names it, or did
+// until just now, and it is not too old for that. It may be older by grace: with thousands of boards some have always
+// just changed.
+func (state *pipelineState) isFresh(a pipelineAge, grace time.Duration) bool {
+	if !state.askedAt.Before(a.oldest.Add(-grace)) {
+		return true
 	}
-	return !state.isCurrent(a) && !(a.now.Sub(state.feed.ahead) <= a.grace && state.isTrusted(a))
+	trusted := a.trusted + grace
+	trusted -= time.Duration(state.spread * float64(trusted) / 2)
+	isNamed := state.isNamed() || a.now.Sub(state.feed.ahead) < grace
+	return a.trusted > 0 && isNamed && a.now.Sub(state.askedAt) <= trusted
 }
 
 const (

@@ -261,7 +261,7 @@ func (s *fetcher) budget(awaited []*pipelineState, age pipelineAge) time.Duratio
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, state := range awaited {
-		if state.known.answer == nil || state.err == nil && state.isStale(age) {
+		if state.known.answer == nil || state.err == nil && !state.isFresh(age, age.grace) {
 			return pipelineBudget
 		}
 	}
