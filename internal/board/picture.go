@@ -51,7 +51,7 @@ func (b *Board) Picture(ctx context.Context, id, name string) ([]byte, error) {
 	return picture.raw, nil
 }
 
-// has reports whether a file is on the board: in the directory that everything is in, unless that is a whole repository.
+// has reports whether a file is on the board: in the directory that all is in, unless that is a whole repository.
 func (b *Board) has(file string) bool {
 	places := b.Past().Paths
 	if top := b.top(); top != "." {

@@ -39,7 +39,8 @@ func (s *Alerts) Run(ctx context.Context) error {
 	for {
 		select {
 		case ended := <-s.acknowledged.ended:
-			if err := s.acknowledged.store.EndAcknowledgements(ctx, nil, ended...); err != nil { // they end again after a restart
+			// If that fails they end again after a restart.
+			if err := s.acknowledged.store.EndAcknowledgements(ctx, nil, ended...); err != nil {
 				s.log.WarnContext(ctx, "cannot remove ended acknowledgements", "error", err)
 			}
 		case <-ctx.Done():
