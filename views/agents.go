@@ -57,10 +57,13 @@ func (p AgentsProps) question(a domain.KnownAgent) *QuestionProps {
 	return nil
 }
 
-// inSight reports whether all of a permission that somebody may give fits into a line of a list.
+// inSight reports whether all of a question that somebody may answer fits into a line of a list: a permission, or a
+// choice between two.
 func (q QuestionProps) inSight() bool {
-	input := q.input()
-	return q.Kind == domain.QuestionPermission && !q.isPlan() && q.Refusal == "" && q.Detail == "" && q.hidden() == 0 &&
+	input := q.input() + strings.Join(q.Options, "")
+	isKind := q.Kind == domain.QuestionPermission && !q.isPlan() ||
+		q.Kind == domain.QuestionChoice && q.Tool == nil && len(q.Options) == 2
+	return isKind && q.Refusal == "" && q.Detail == "" && q.hidden() == 0 &&
 		strings.Count(input, "\n") < 3 && len(input) <= 300 && len(q.Prompt) <= 300
 }
 

@@ -35,6 +35,27 @@ var targetKinds = []targetKind{
 	{"webhook", "Webhook", "an address, signed", "Address", "https://hooks.example.net/switchyard"},
 }
 
+// NewTargetForm is the form for another target of a kind, with what is wanted most there: a phone is for what waits for
+// somebody or does not work, a room for what the team follows, mail for once a day, and a program for everything.
+func NewTargetForm(kind, zone string) *TargetForm {
+	f := &TargetForm{Kind: kind, Rules: domain.TargetRules{Digest: domain.NoDigest, DigestAt: "08:00", TimeZone: zone}}
+	f.Rules.Alerts = slices.DeleteFunc(domain.AlertKinds(), func(k domain.AlertKind) bool {
+		return k == domain.AlertStuck || k == domain.AlertAgentLost || k == domain.AlertClockAhead
+	})
+	room := []domain.EventType{domain.StageTransition, domain.StoryBlocked, domain.MergeFailure}
+	switch kind {
+	case "webhook":
+		f.Rules.Events, f.Rules.Alerts = f.eventTypes(), domain.AlertKinds()
+	case "mail":
+		f.Rules.Events, f.Rules.Digest = room, domain.DailyDigest
+	case "discord", "slack", "mattermost":
+		f.Rules.Events, f.Rules.Digest = room, domain.HourlyDigest
+	default:
+		f.Rules.Quiet = new(f.quiet())
+	}
+	return f
+}
+
 func (f TargetForm) kind() targetKind {
 	i := slices.IndexFunc(targetKinds, func(k targetKind) bool { return k.id == f.Kind })
 	if i < 0 {

@@ -313,4 +313,18 @@ func TestTheAgentsPageHasALineForEachAgent(t *testing.T) {
 		s.Get("/agents").WantText(t, "May I use Bash?", fmt.Sprint(views.QuestionsURL, "#question-", q.ID), "Read and answer").WantNoText(t, ">Allow</button>")
 		s.Submit(views.AnswerURL(q.ID), "value", "deny").WantStatus(t, http.StatusSeeOther)
 	}
+
+	// A choice between two is answered in its line, one between more on its page.
+	for _, options := range [][]string{{"carts", "orders"}, {"carts", "orders", "both"}} {
+		which := domain.Question{Project: "webshop", Kind: domain.QuestionChoice, Prompt: "Which table?", Options: options}
+		q, err := s.Questions.Ask(domain.WithActor(t.Context(), &who), which, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := s.Get("/agents"); strings.Contains(page.Text, `name="option" value="2"`) != (len(options) == 2) {
+			t.Errorf("%d options: %s", len(options), page.Text)
+		}
+		s.Submit(views.AnswerURL(q.ID), "option", "2", "next", "/agents").WantStatus(t, http.StatusSeeOther)
+		s.wantAnswer(q, "orders")
+	}
 }

@@ -11,7 +11,8 @@ func (c *Console) Bot(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, view{
 		frame: views.Frame{Title: "Bot configuration", Page: views.PageBot, Scripts: []string{"bot-config.js"}},
 		part: views.BotState(views.BotProps{
-			Status: c.service.Bot.Status(), IgnoredFile: c.service.Bot.IgnoredFile(r.Context()), Now: now(),
+			Status: c.service.Bot.Status(), IgnoredFile: c.service.Bot.IgnoredFile(r.Context()),
+			Operators: c.service.Bot.Operators, Now: now(),
 		}),
 		pageAround: views.BotPage,
 	})

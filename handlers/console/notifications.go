@@ -31,17 +31,15 @@ func (c *Console) Notifications(w http.ResponseWriter, r *http.Request) error {
 			}
 			form = &views.TargetForm{ID: t.ID, Name: t.Name, Rules: t.Rules}
 		case views.IsTargetKind(kind):
-			form = &views.TargetForm{Kind: kind, Rules: domain.TargetRules{
-				Digest: domain.NoDigest, DigestAt: "08:00", TimeZone: zoneName(),
-			}}
+			form = views.NewTargetForm(kind, zoneName(r))
 		}
 	}
 	return c.showNotifications(w, r, form, views.GivenToken{}, nil)
 }
 
-// zoneName returns the name of the gateway's time zone, UTC if it has none.
-func zoneName() string {
-	if name := time.Local.String(); name != "Local" && name != "" {
+// zoneName returns the name of the reader's time zone, UTC if it has none.
+func zoneName(r *http.Request) string {
+	if name := zone(r).String(); name != "Local" && name != "" {
 		return name
 	}
 	return "UTC"

@@ -19,6 +19,8 @@ type BotFile interface {
 
 // Bot is the chat bot: its stored configuration and its runner.
 type Bot struct {
+	Operators []string // user ids that may command the bot
+
 	audit     *Audit
 	pipelines *Pipelines
 	file      BotFile

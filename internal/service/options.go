@@ -41,18 +41,20 @@ type Options struct {
 	// PermissionRole is who may answer questions for a permission; operators by default.
 	PermissionRole domain.Role
 	// PublicURL is the console's address in messages, "" for messages without links.
-	PublicURL   string
-	Messenger   Messenger
-	Projects    ProjectServers
-	Stories     StoryServers
-	Tools       ToolServers
-	BotFile     BotFile
-	Bot         BotRunner
-	SharedBot   *SharedBot                 // to share the bot with other gateways, nil if there are none
-	Observe     func(added []domain.Event) // unless nil, is called with the events that this gateway has stored
-	Provider    SignInProvider             // nil if sign-in is not set up
-	Credentials CredentialsFile            // nil only then
-	SignInSetup SignInSetup
+	PublicURL string
+	Messenger Messenger
+	Projects  ProjectServers
+	Stories   StoryServers
+	Tools     ToolServers
+	BotFile   BotFile
+	Bot       BotRunner
+	// BotOperators are the user ids that may command the bot.
+	BotOperators []string
+	SharedBot    *SharedBot                 // to share the bot with other gateways, nil if there are none
+	Observe      func(added []domain.Event) // unless nil, is called with the events that this gateway has stored
+	Provider     SignInProvider             // nil if sign-in is not set up
+	Credentials  CredentialsFile            // nil only then
+	SignInSetup  SignInSetup
 }
 
 // GatewayList lists the live gateways that share the store, sorted by their time of starting.

@@ -69,7 +69,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := events.news.share(ctx); err != nil {
 		return nil, err
 	}
-	bot := &Bot{audit: audit, pipelines: pipelines, file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)}
+	bot := &Bot{
+		Operators: o.BotOperators, audit: audit, pipelines: pipelines, file: o.BotFile, runner: o.Bot,
+		saves: make(chan struct{}, 1),
+	}
 	if o.SharedBot != nil {
 		if err := bot.share(ctx, *o.SharedBot, o.Changes, o.Log); err != nil {
 			return nil, err
