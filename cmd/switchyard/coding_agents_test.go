@@ -132,6 +132,9 @@ func (m *model) responses(w http.ResponseWriter, r *http.Request) {
 		if uses, try := m.next(results); uses {
 			input := fmt.Sprintf(`{"cmd":"touch %s","sandbox_permissions":"require_escalated","justification":"Make a file"}`, touched)
 			item = fmt.Sprintf(`{"type":"function_call","id":"fc_%d","call_id":"call_%[1]d","name":"exec_command","arguments":%q}`, try, input)
+			if m.tool != "" { // of an MCP server
+				item = fmt.Sprintf(`{"type":"function_call","id":"fc_1","call_id":"call_1","namespace":"mcp__switchyard","name":%q,"arguments":%q}`, m.tool, m.input)
+			}
 		}
 	}
 	event := streamed(w)
