@@ -99,6 +99,7 @@
 
   document.addEventListener('DOMContentLoaded', load)
   document.addEventListener('change', (event) => {
+    if (event.target.form === form()) sayNothing('bot-saved') // it is no longer what is shown
     if (event.target.id === 'transport') showGroup()
   })
   document.addEventListener('submit', (event) => {

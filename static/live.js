@@ -190,9 +190,7 @@
     for (const state of document.querySelectorAll('[data-live-state]')) {
       state.hidden = state.dataset.liveState !== (paused() ? 'paused' : lost ? 'lost' : 'live')
     }
-    for (const button of document.querySelectorAll('[data-pause]')) {
-      button.setAttribute('aria-pressed', String(paused()))
-    }
+    for (const button of document.querySelectorAll('.page-tools [data-pause]')) button.textContent = paused() ? 'Resume' : 'Pause'
   }
   const setLost = (now) => {
     if (lost !== now) announce(now ? 'The gateway does not answer.' : 'The gateway answers again.')

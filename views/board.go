@@ -83,6 +83,18 @@ func (p ProjectProps) countStories(columns []boardColumn) string {
 	return domain.Count(all, "story", "stories")
 }
 
+// unknown says in one line what there is nothing to show of, "" for nothing.
+func (p ProjectProps) unknown() string {
+	var list []string
+	if len(p.Agents) == 0 {
+		list = append(list, "No agent works on it.")
+	}
+	if len(p.Events) == 0 {
+		list = append(list, "No move has been seen yet.")
+	}
+	return strings.Join(list, " ")
+}
+
 // boardColumn is a stage on a board.
 type boardColumn struct {
 	domain.Stage

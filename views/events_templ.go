@@ -56,7 +56,7 @@ func Events(p EventsProps, names []string, list templ.Component) templ.Component
 			return templ_7745c5c3_Err
 		}
 		if p.Before.ID == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<div class=\"page-tools\"><button type=\"button\" class=\"btn needs-script\" data-copy-events>Copy</button> <button type=\"button\" class=\"btn needs-script\" data-pause aria-pressed=\"false\">Pause</button></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<div class=\"page-tools\"><button type=\"button\" class=\"btn needs-script\" data-copy-events>Copy</button> <button type=\"button\" class=\"btn needs-script\" data-pause>Pause</button></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -113,7 +113,7 @@ func (t EventsTold) highest() int {
 	return most
 }
 
-// saysCounts says what was counted, after the words for the window.
+// saysCounts says what was counted, after the words for the window and before the name of the only project.
 func (p EventsProps) saysCounts() string {
 	f, text := p.Filter, ": "
 	if f.From > 0 {
@@ -127,12 +127,10 @@ func (p EventsProps) saysCounts() string {
 		text += "over "
 	}
 	text += thousands(p.Told.Events) + countWord(p.Told.Events, " event in ", " events in ")
-	if f.Project != "" {
-		text += "\u2068" + domain.Cut(f.Project, 80) + "\u2069" // isolated, whatever its direction
-	} else {
+	if f.Project == "" {
 		text += thousands(len(p.Told.Projects)) + countWord(len(p.Told.Projects), " project", " projects")
 	}
-	return text + "."
+	return text
 }
 
 // mark is what stands below the bar i: the first one's time, and each 6 h the time, with the day at midnight, where

@@ -3,6 +3,7 @@ package views
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -58,7 +59,11 @@ func (c AddressCheck) Words() string {
 	case c.Refused:
 		return c.Problem
 	case c.Answer == nil:
-		return fmt.Sprintf("No project server answers at %s. %s", c.URL, WhyAway(c.Problem))
+		words := "No project server answers at %s. %s"
+		if strings.HasPrefix(c.Problem, "refuses the token") {
+			words = "A project server answers at %s. %s"
+		}
+		return fmt.Sprintf(words, c.URL, WhyAway(c.Problem))
 	case c.Answer.EventsOnly:
 		return "A project server with events only answers: there will be no board."
 	}

@@ -102,7 +102,7 @@ func PaletteMove(s domain.Story, stages []domain.Stage, to int, usual []domain.S
 		}
 		for _, u := range usual {
 			if u.Stage == s.Stage && u.Visits > 0 {
-				o.Note += " · usually " + age(u.Median)
+				o.Note += " · usually " + duration(u.Median)
 			}
 		}
 	default:

@@ -58,7 +58,7 @@ func (p StoryProps) afterTasks() string {
 	case p.isPast() || done < 0 || p.Story.Stage == p.Stages[done].Name:
 		return ""
 	case p.fixed() == "":
-		return "Its stage is its own: it stays where it is when all of them are ticked."
+		return "Its stage does not follow from them: it stays where it is when all are ticked."
 	}
 	return "The last one moves it to " + p.Stages[done].Title() + ", for its stage follows from these boxes."
 }

@@ -33,6 +33,7 @@ type station struct {
 	title  string  // the board's word for it
 	wagons []wagon // at most maxWagons
 	more   int     // how many others there are
+	worst  Signal  // of those
 }
 
 // maxWagons is the most stories that a station shows; the others are counted.
@@ -51,6 +52,9 @@ func (s *station) add(w wagon) {
 // hide shows only the first n stories and counts the others.
 func (s *station) hide(n int) {
 	if len(s.wagons) > n {
+		if hidden := s.wagons[n].signal; s.worst == "" || hidden.order() < s.worst.order() {
+			s.worst = hidden
+		}
 		s.more += len(s.wagons) - n
 		s.wagons = s.wagons[:n]
 	}

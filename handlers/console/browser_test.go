@@ -185,7 +185,7 @@ func TestBrowserEventsComeWhileOneReads(t *testing.T) {
 	tab.WaitText("paused")
 	s.move("alpha", "901_story", "2_current", "3_qa", now)
 	refresh(tab)
-	tab.Find("button", "Pause").Click()
+	tab.Find("button", "Resume").Click()
 	tab.WaitText("901")
 	tab.Find("searchbox", "Text").Type("900")
 	tab.Wait(`location.search.includes('q=900') && document.querySelectorAll('li[id^=event-]').length === 1`)

@@ -44,8 +44,8 @@ func TestEveryPageHoldsItsDataAndItsHeading(t *testing.T) {
 		},
 		"/projects": {">Projects</h1>", "alpha", "active", "1 blocked", "gamma", "unreachable", "beta", "Add project</button>"},
 		"/projects/alpha": {
-			">alpha</h1>", "Backlog", "Export", "Current", "Login", "Search", "QA", "Pay", "Blocked: waiting for a key", "First",
-			"Backlog → Current", `value="http://127.0.0.1:3001"`, "Save</button>",
+			">alpha</h1>", `value="http://127.0.0.1:3001"`, "Save</button>", "Backlog", "Export", "Current", "Login", "Search", "QA", "Pay", "Blocked: waiting for a key", "First",
+			"Backlog → Current",
 		},
 		"/events": {">Events</h1>", "data-hour", "story login", "Backlog → Current", "alpha"},
 	} {

@@ -208,16 +208,16 @@ func TestEventsSayWhatHappened(t *testing.T) {
 	if noon.Year() != now.Year() {
 		date += noon.Format(" 2006")
 	}
-	s.Get("/events").WantText(t, "In the last 48 hours</b>: 1 event in 1 project.", "<h2>Today <span>"+now.Format("Monday 2 January")+"</span> <small>1 event</small>", "<h2>"+name+" <span>"+date+"</span> <small>3 events, 1 finished</small>")
+	s.Get("/events").WantText(t, "In the last 48 hours</b>: 1 event in 1 project<bdi></bdi>.", "<h2>Today <span>"+now.Format("Monday 2 January")+"</span> <small>1 event</small>", "<h2>"+name+" <span>"+date+"</span> <small>3 events, 1 finished</small>")
 	since := fmt.Sprint("/events?from=", noon.UnixMilli())
-	s.Get(since).WantText(t, ", "+strconv.Itoa(int(now.Sub(noon).Hours()/24))+" d", ": 4 events in 2 projects.", "<b>1</b> finished", "<b>3</b> moved").WantNoText(t, "Shown:")
-	finished := s.Get(since+"&type=finished").WantText(t, ": 4 events in 2 projects.", "Shown: finished.", "<b>3</b> moved")
+	s.Get(since).WantText(t, ", "+strconv.Itoa(int(now.Sub(noon).Hours()/24))+" d", ": 4 events in 2 projects<bdi></bdi>.", "<b>1</b> finished", "<b>3</b> moved").WantNoText(t, "Shown:")
+	finished := s.Get(since+"&type=finished").WantText(t, ": 4 events in 2 projects<bdi></bdi>.", "Shown: finished.", "<b>3</b> moved")
 	ofAlpha := s.Get(since + "&type=finished&project=alpha")
 	if got := fmt.Sprint(eventIDs(finished), eventIDs(ofAlpha)); got != "[1] [1]" {
 		t.Errorf("finished are %s", got)
 	}
 	s.Get(since+"&type=stage_transition&q=x<y").WantText(t, ": 4 events in 2 projects", "Shown: moved with “x&lt;y”.")
-	s.Get(since+"&project=beta").WantText(t, ": 2 events in \u2068beta\u2069.")
+	s.Get(since+"&project=beta").WantText(t, ": 2 events in <bdi>beta</bdi>.")
 	s.moveMany("alpha", 150, now)
 	s.Get("/events").WantText(t, "<small>the newest 100</small>")
 }

@@ -79,7 +79,7 @@ func TestThePageOfFlowStaysSmall(t *testing.T) {
 	}
 }
 
-// TestBrowserFlow: the page and a project's part of it, on a phone and a desk, in both themes, printed, and as tables.
+// TestBrowserFlow: the page and what a project's page says of it, on a phone and a desk, in both themes, printed, and as tables.
 func TestBrowserFlow(t *testing.T) {
 	browsertest.Parallel(t)
 	s := flowSite(t, 100, 2, func(day, i int) string { return fmt.Sprintf("%d_story_of_usual_length", day*3+i) })
@@ -91,9 +91,9 @@ func TestBrowserFlow(t *testing.T) {
 		for _, scheme := range []string{"light", "dark"} {
 			tab.Size(width, 900)
 			tab.Media("prefers-color-scheme", scheme)
-			for _, path := range []string{"/flow", "/projects/alpha"} {
+			for path, heading := range map[string]string{"/flow": "Cumulative flow", "/projects/alpha": "Flow"} {
 				tab.Goto(s.URL + path)
-				tab.Find("heading", "Cumulative flow")
+				tab.Find("heading", heading)
 				if over := browsertest.Eval[float64](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 					t.Errorf("%s at %d: %v too wide", path, width, over)
 				}

@@ -40,7 +40,7 @@ func (p *palette) storyVerb(ctx context.Context, verb string, words []string) er
 			var o views.PaletteOption
 			switch verb {
 			case "move":
-				o = views.PaletteOf("Move to", s, marks)
+				o = views.PaletteOf("Move", s, marks)
 				o.Fill = "move"
 			case "block":
 				o = views.PaletteBlock(s, s.Item.Version, s.Item.Blocked, reason)

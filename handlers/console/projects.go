@@ -199,22 +199,18 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	}
 	p.Events = p.Charts.Past.WithGit(p.Pipeline, p.Events, latestEvents)
 	slices.Reverse(p.Events)
-	var flow *views.FlowProps
-	if !wantsPart(r) && p.Show == views.ShowEvery && p.Filter == "" { // it is of all stories
-		props, err := c.flowProps(r, name)
-		switch {
-		case err == nil:
-			props.Project, flow = name, &props
-		case domain.CodeOf(err) != domain.Unavailable: // the page has much that does not come from the store
-			return err
-		}
+	switch props, err := c.flowProps(r, name); {
+	case err == nil && len(props.Report.Stories) > 0:
+		p.Flow = &props
+	case err != nil && domain.CodeOf(err) != domain.Unavailable: // the page has much that does not come from the store
+		return err
 	}
 	return c.render(w, r, view{
 		frame: views.Frame{
 			Title: views.TitleWith(name, p.Filter), Page: views.PageProjects, Scripts: []string{"drag.js"},
 		},
 		part:       views.ProjectPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, adding, flow, part) },
+		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, adding, part) },
 		status:     forms.status,
 	})
 }

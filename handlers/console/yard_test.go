@@ -212,7 +212,7 @@ func TestAPageSaysHowItIsWithTheGateway(t *testing.T) {
 	if browsertest.Eval[bool](tab, `document.body.innerText.includes('901')`) {
 		t.Error("a paused page has changed")
 	}
-	tab.Find("button", "Pause").Click()
+	tab.Find("button", "Resume").Click()
 	tab.WaitText("902")
 
 	lost.Store(true)

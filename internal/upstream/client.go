@@ -223,7 +223,7 @@ func checkStatus(response *http.Response, all bool) error {
 		return domain.WrapError(domain.BadGateway, errNotFound, "is not a project server (HTTP status 404)")
 	}
 	message := fmt.Sprintf("answers with HTTP status %d", status)
-	if status == http.StatusServiceUnavailable {
+	if status == http.StatusServiceUnavailable || status == http.StatusForbidden {
 		if reason := plainReason(response); reason != "" {
 			message += ": " + reason
 		}
