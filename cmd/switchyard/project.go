@@ -87,6 +87,7 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	}
 	work, err := board.Open(board.Options{
 		Dir: c.Work, Layout: c.Layout, State: state, Log: log, Record: ring.Record, AllowWrites: c.AllowWrites,
+		CommitMoves: c.CommitMoves,
 	})
 	if err != nil {
 		return nil, err

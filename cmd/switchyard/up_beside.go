@@ -40,13 +40,14 @@ func (e inUseError) Error() string {
 }
 
 // besideFlags are the flags of up that mean something for a gateway that runs already.
-var besideFlags = []string{"config", "data", "name", "create"}
+var besideFlags = []string{"config", "data", "name", "create", "commit-moves"}
 
 // beside serves boards beside a gateway that runs on the data directory already.
 type beside struct {
 	gateway string // its address
 	token   string // for its API
 	server  domain.Secret
+	commits bool // changes are
 	log     *slog.Logger
 }
 
@@ -70,7 +71,7 @@ func serveBeside(
 	case err != nil:
 		return fmt.Errorf("%w, and it does not say where", inUse)
 	}
-	b := beside{strings.TrimSpace(string(address)), os.Getenv("SWITCHYARD_API_TOKEN"), u.token, log}
+	b := beside{strings.TrimSpace(string(address)), os.Getenv("SWITCHYARD_API_TOKEN"), u.token, u.commitMoves, log}
 	var registry struct {
 		Active   *string
 		Projects []struct{ Name, URL string }
@@ -131,7 +132,7 @@ func (b *beside) add(
 		}
 	}
 	server, err := openProject(&config.Project{
-		Name: board.name, Work: board.Dir, Layout: board.Layout, Token: b.server, AllowWrites: true,
+		Name: board.name, Work: board.Dir, Layout: board.Layout, Token: b.server, AllowWrites: true, CommitMoves: b.commits,
 	}, b.log)
 	if err != nil {
 		closeAll(listeners)

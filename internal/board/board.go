@@ -30,6 +30,7 @@ type Options struct {
 	// Record receives the notifications of each scan that found changes, in one call. View shows the changes by then.
 	Record      func(...feed.Notification)
 	AllowWrites bool // enables Change and Create
+	CommitMoves bool // what these write is committed where git tracks the board
 }
 
 // Board is a watched work directory.
@@ -38,6 +39,7 @@ type Board struct {
 	log         *slog.Logger
 	record      func(...feed.Notification)
 	allowWrites bool
+	commitMoves bool
 	readers     chan struct{} // limits how many stories are read at the same time
 	instance    string        // prefix of the versions of its views
 	view        atomic.Pointer[View]
@@ -61,8 +63,8 @@ type Board struct {
 func Open(o Options) (*Board, error) {
 	b := &Board{
 		dir: filepath.Clean(o.Dir), kind: o.Layout, log: o.Log, record: o.Record, allowWrites: o.AllowWrites,
-		instance: rand.Text(),
-		readers:  make(chan struct{}, maxReaders), faults: map[string]bool{}, openWatcher: openWatcher,
+		commitMoves: o.CommitMoves, instance: rand.Text(), readers: make(chan struct{}, maxReaders),
+		faults: map[string]bool{}, openWatcher: openWatcher,
 	}
 	var err error
 	if b.layout, err = b.open(o); err != nil {

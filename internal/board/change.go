@@ -39,7 +39,7 @@ var errChanged = domain.Errorf(domain.Conflict, "the story has changed meanwhile
 // Change changes a story's file atomically, and in its front matter only the necessary keys. The change is recorded
 // like one made by hand, before Change returns. It returns ErrReadOnly, NotFound for an id that is not on the board,
 // Invalid for an invalid stage or reason, and Conflict when the version is not the file's, when the stage has a file of
-// that name, or when the front matter can only be changed by hand.
+// that name, when the front matter can only be changed by hand, or when git cannot commit what is to be.
 func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, error) {
 	if !b.allowWrites {
 		return nil, ErrReadOnly
@@ -64,7 +64,7 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 		if story.Fault != "" {
 			return cannotWrite(story.Fault)
 		}
-		changed, err = b.layout.change(story, stage, c)
+		changed, err = b.changeFiles(ctx, story, stage, c)
 		return err
 	})
 	if err != nil {
@@ -77,7 +77,7 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 // Create adds a story with that name and Markdown body to a stage, "" for the first one. Its id is one more than the
 // highest number on the board, followed by its name. It returns ErrReadOnly, Invalid for an invalid name or stage, and
 // TooLarge for a body that does not fit in a file.
-func (b *Board) Create(name, body, stage string) (*Details, error) {
+func (b *Board) Create(ctx context.Context, name, body, stage string) (*Details, error) {
 	if !b.allowWrites {
 		return nil, ErrReadOnly
 	}
@@ -93,9 +93,18 @@ func (b *Board) Create(name, body, stage string) (*Details, error) {
 	if _, err := b.scan(nil, false); err != nil {
 		return nil, Unavailable(err)
 	}
+	commit, err := b.beginCommit(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
 	id, changed, err := b.layout.create(name, body, stage)
 	if err != nil {
 		return nil, writeError(err)
+	}
+	for stage := range changed {
+		if err := commit.end(ctx, id, "created in "+stage, stage+"/"+id+".md"); err != nil {
+			return nil, err
+		}
 	}
 	_, _ = b.scan(changed, false) // if it fails, the view says so
 	return b.read(id, b.rescanAll)

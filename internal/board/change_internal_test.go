@@ -180,7 +180,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 	if _, err := d.Board.Change(context.Background(), "x", Change{Version: old}); domain.CodeOf(err) != domain.Forbidden {
 		t.Errorf("writes are not allowed: %v", err)
 	}
-	if _, err := d.Create("x", "", ""); domain.CodeOf(err) != domain.Forbidden {
+	if _, err := d.Create(t.Context(), "x", "", ""); domain.CodeOf(err) != domain.Forbidden {
 		t.Errorf("writes are not allowed: %v", err)
 	}
 }
@@ -207,7 +207,7 @@ func TestNewStories(t *testing.T) {
 		{"!!!", "", "", "1_backlog/14_story_.md", "---\nname: \"!!!\"\n---\n"},
 		{strings.Repeat("ä", 1000), "", "", "1_backlog/15_story_" + strings.Repeat("ä", maxSlug/2) + ".md", "---\nname: " + strings.Repeat("ä", 1000) + "\n---\n"},
 	} {
-		got, err := d.Create(step.name, step.body, step.stage)
+		got, err := d.Create(t.Context(), step.name, step.body, step.stage)
 		if err != nil {
 			t.Errorf("%q: %v", step.name, err)
 			continue
@@ -220,7 +220,7 @@ func TestNewStories(t *testing.T) {
 		t.Errorf("recorded %q", news)
 	}
 	d.write("3_done/"+strings.Repeat("9", 30)+"_x.md", "")
-	if got, err := d.Create("x", "", ""); err != nil || got.ID != "1"+strings.Repeat("0", 30)+"_story_x" {
+	if got, err := d.Create(t.Context(), "x", "", ""); err != nil || got.ID != "1"+strings.Repeat("0", 30)+"_story_x" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, step := range []struct {
@@ -236,7 +236,7 @@ func TestNewStories(t *testing.T) {
 		{"x", "", "../1_backlog", domain.Invalid},
 		{"x", strings.Repeat("x", maxFile), "", domain.TooLarge},
 	} {
-		if _, err := d.Create(step.name, step.body, step.stage); domain.CodeOf(err) != step.code {
+		if _, err := d.Create(t.Context(), step.name, step.body, step.stage); domain.CodeOf(err) != step.code {
 			t.Errorf("%.20q: %v", step.name, err)
 		}
 	}
@@ -273,7 +273,7 @@ func TestManyNewStoriesAtOnceHaveIDsOfTheirOwn(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if _, err := d.Create("same", "", ""); err != nil {
+			if _, err := d.Create(t.Context(), "same", "", ""); err != nil {
 				t.Error(err)
 			}
 		})

@@ -234,7 +234,7 @@ func TestAFolderMovesWithItsBoxes(t *testing.T) {
 	if err := b.change("b", Change{Task: &TaskChange{Line: 1, Done: true}}); err == nil || !strings.Contains(err.Error(), "no box on line 1") {
 		t.Errorf("a box where there is no list: %v", err)
 	}
-	if _, err := b.Create("x", "", ""); err == nil {
+	if _, err := b.Create(t.Context(), "x", "", ""); err == nil {
 		t.Error("a story was created")
 	}
 }

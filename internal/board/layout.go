@@ -31,6 +31,9 @@ type layout interface {
 	reader() (read func(story Story, stage string) (*Details, error), done func(), err error)
 	// lock waits until no other tool writes the story, or ctx ends. It is called without the board's mutex.
 	lock(ctx context.Context, id string) (unlock func(), err error)
+	// writes returns the paths of the files that a change may write, none where a tool writes or nothing of the board is
+	// written.
+	writes(story Story, c Change) ([]string, error)
 	// change makes the change, or says why not, and returns the files that it affects. Its error is fs.ErrNotExist
 	// when the story is not there.
 	change(story Story, stage string, c Change) (changed fileSet, err error)

@@ -18,11 +18,15 @@ type Project struct {
 	Listen      string // HOST:PORT
 	AllowHosts  []string
 	AllowWrites bool          // stories can be changed
+	CommitMoves bool          // each change is a commit
 	Token       domain.Secret // required of callers, "" for none
 	Warnings    []string      // problems that do not prevent a start, one line each
 }
 
 const projectToken = "SWITCHYARD_PROJECT_TOKEN"
+
+// CommitMoves describes the flag of that name.
+const CommitMoves = "make each change of a story that git tracks a commit of its file alone"
 
 func AddProjectFlags(flags *pflag.FlagSet) {
 	flags.String("name", "", "call the project `N`")
@@ -32,6 +36,7 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 		"[$"+projectToken+"]")
 	flags.String("token-file", "", "require the bearer token in `FILE`")
 	flags.Bool("allow-writes", false, "allow callers to create, move and block stories")
+	flags.Bool("commit-moves", false, CommitMoves)
 	flags.Bool("allow-unauthenticated", false, "serve other machines without requiring a token")
 	flags.StringArray("allow-host", nil, "also answer to the host name `H`; may be repeated")
 }
@@ -61,6 +66,7 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 		{flag: "listen", setter: one(&c.Listen, parseAddress)},
 		{flag: "allow-host", setter: each(&c.AllowHosts, parseHost)},
 		{flag: "allow-writes", setter: on(&c.AllowWrites)},
+		{flag: "commit-moves", setter: on(&c.CommitMoves)},
 	} {
 		g := fromFlag(flags, s.flag)
 		if err := s.set(g.values); err != nil {

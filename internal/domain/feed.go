@@ -60,6 +60,12 @@ const GatewayUserAgent = "switchyard-gateway"
 // project, does not pass them on: they would go round in circles.
 const HopHeader = "Switchyard-Hop"
 
+// ByHeader says in a gateway's changes of stories whose they are: a name of at most MaxBy characters, percent-encoded.
+const (
+	ByHeader = "Switchyard-By"
+	MaxBy    = 100
+)
+
 // EventQuery selects events of the merged stream.
 type EventQuery struct {
 	// ByTime orders by timestamp, newest first, and then by id, as people read: Before then counts with BeforeAt, and

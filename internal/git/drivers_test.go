@@ -62,4 +62,14 @@ func TestNoCommandSpringsATrap(t *testing.T) {
 	if text, err := r.Output(t.Context(), "cat-file", "blob", merged+":both"); text != "A\nb\nc\nd\nE" {
 		t.Errorf("merged to %q, %v", text, err)
 	}
+	if filtered, err := r.Filtered(t.Context(), "other"); filtered != "other" || err != nil {
+		t.Errorf("filtered: %q, %v", filtered, err)
+	}
+	err = r.Commit(t.Context(), git.Commit{Author: "Zoë", Subject: "ours", Paths: []string{"other", "new", "none"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := r.Output(t.Context(), "log", "-1", "--format=%an %s", "--name-only"); out != "Zoë ours\n\nnew\nother" {
+		t.Errorf("committed %q, %v", out, err)
+	}
 }

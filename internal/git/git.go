@@ -1,6 +1,6 @@
-// Package git reads repositories by the machine's git, and is the only one that starts it. A repository is a stranger:
-// its configuration, attributes and files run no program, ask nobody and reach no network, and what git prints, and how
-// long and in how much memory it works, is limited. It must never know boards and stories.
+// Package git reads repositories, and commits, by the machine's git, and is the only one that starts it. A repository
+// is a stranger: its configuration, attributes and files run no program, ask nobody and reach no network, and what git
+// prints, and how long and in how much memory it works, is limited. It must never know boards and stories.
 package git
 
 import (

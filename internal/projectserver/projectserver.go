@@ -43,7 +43,7 @@ type Board interface {
 	Picture(ctx context.Context, id, name string) ([]byte, error)
 	Writable() bool
 	Change(ctx context.Context, id string, c board.Change) (*board.Details, error)
-	Create(name, body, stage string) (*board.Details, error)
+	Create(ctx context.Context, name, body, stage string) (*board.Details, error)
 }
 
 // Commits finds the commits that mention a story, newest first; nil when it cannot know any.

@@ -1,8 +1,10 @@
 package projectserver
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"switchyard/internal/board"
@@ -74,8 +76,17 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	details, err := s.Board.Change(r.Context(), storyID(r), change)
+	details, err := s.Board.Change(madeBy(r), storyID(r), change)
 	return s.answer(w, http.StatusOK, details, err)
+}
+
+// madeBy returns the context of a change, whose author's name the gateway says: nothing else is decided by it.
+func madeBy(r *http.Request) context.Context {
+	name, err := url.PathUnescape(r.Header.Get(domain.ByHeader))
+	if err != nil || name == "" {
+		return r.Context()
+	}
+	return domain.WithActor(r.Context(), &domain.Actor{Who: domain.First(name, domain.MaxBy)})
 }
 
 func newChange(body *web.Body) (board.Change, error) {
@@ -128,6 +139,6 @@ func (s *server) createStory(w http.ResponseWriter, r *http.Request) error {
 	if stage != nil && *stage == "" {
 		return domain.Errorf(domain.Invalid, "stage: must not be empty")
 	}
-	details, err := s.Board.Create(name, wire.Text(text), wire.Text(stage))
+	details, err := s.Board.Create(madeBy(r), name, wire.Text(text), wire.Text(stage))
 	return s.answer(w, http.StatusCreated, details, err)
 }

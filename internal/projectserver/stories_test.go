@@ -42,8 +42,14 @@ func newStories(t *testing.T, allowWrites bool, files map[string]string) *storie
 
 func (s *stories) open(dir string, allowWrites bool) {
 	s.t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	work, err := board.Open(board.Options{Dir: dir, Log: log, Record: s.feed.Record, AllowWrites: allowWrites})
+	s.openBoard(board.Options{Dir: dir, AllowWrites: allowWrites})
+}
+
+func (s *stories) openBoard(o board.Options) {
+	s.t.Helper()
+	log, dir := slog.New(slog.DiscardHandler), o.Dir
+	o.Log, o.Record = log, s.feed.Record
+	work, err := board.Open(o)
 	if err != nil {
 		s.t.Fatal(err)
 	}

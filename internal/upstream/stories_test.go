@@ -16,7 +16,8 @@ func TestStoriesPassUnchanged(t *testing.T) {
 	project := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		w.WriteHeader(map[string]int{"GET": 200, "PATCH": 409, "POST": 201}[r.Method])
-		fmt.Fprintf(w, "%s %s %s %s %s", r.Method, r.URL.EscapedPath(), r.Header.Get("Authorization"), r.Header.Get("Content-Type"), text)
+		fmt.Fprintf(w, "%s %s %s %s %s %s", r.Method, r.URL.EscapedPath(), r.Header.Get("Authorization"), r.Header.Get("Content-Type"),
+			r.Header.Get("Switchyard-By"), text)
 	})
 	project.URL += "/below/"
 	project.Token = "s3cret"
@@ -29,8 +30,9 @@ func TestStoriesPassUnchanged(t *testing.T) {
 			}
 		}
 	}
-	check(409, `PATCH /below/api/stories/7_pay Bearer s3cret application/json {"version":"1"}`)(client.PatchStory(t.Context(), project, "7_pay", []byte(`{"version":"1"}`)))
-	check(201, `POST /below/api/stories Bearer s3cret application/json {"name":"x"}`)(client.CreateStory(t.Context(), project, []byte(`{"name":"x"}`)))
+	ctx := domain.WithActor(t.Context(), &domain.Actor{Who: "Zoë B " + strings.Repeat("x", 200)})
+	check(409, `PATCH /below/api/stories/7_pay Bearer s3cret application/json Zo%C3%AB%20B%20`+strings.Repeat("x", 94)+` {"version":"1"}`)(client.PatchStory(ctx, project, "7_pay", []byte(`{"version":"1"}`)))
+	check(201, `POST /below/api/stories Bearer s3cret application/json switchyard {"name":"x"}`)(client.CreateStory(t.Context(), project, []byte(`{"name":"x"}`)))
 }
 
 func TestStoryIDsDoNotLeadElsewhere(t *testing.T) {
