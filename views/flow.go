@@ -3,10 +3,12 @@ package views
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/flow"
 )
 
 type FlowProps struct {
@@ -70,10 +72,10 @@ func (p FlowProps) finished() int { return len(p.Report.Stories) + p.Report.More
 
 func (p FlowProps) facts() []fact {
 	r := p.Report
-	within := "in " + strconv.Itoa(p.Query.Days) + " days"
+	within := "in " + domain.Count(min(p.Query.Days, max(1, len(r.Days))), "day", "days")
 	list := []fact{{name: "Finished", value: thousands(p.finished()), beside: within}}
 	if at := r.Percentiles; at != nil {
-		list = append(list, fact{name: "Half within", value: days(at[0])}, fact{name: "85 % within", value: days(at[2])})
+		list = append(list, fact{name: "Half within", value: p.within(0)}, fact{name: "85 % within", value: p.within(2)})
 	}
 	list = append(list, fact{name: "In work", value: thousands(len(r.Ageing))})
 	if over := olderThan(p.Report, 85); r.Percentiles != nil {
@@ -83,6 +85,37 @@ func (p FlowProps) facts() []fact {
 }
 
 func days(n int) string { return thousands(n) + " d" }
+
+const day = 24 * time.Hour
+
+// daysOr returns a number of days, or how long it was in hours if that was under a day.
+func daysOr(n int, took time.Duration) string {
+	if took > 0 && took < day {
+		return age(took)
+	}
+	return days(n)
+}
+
+func took(s domain.FlowStory) string { return daysOr(s.Days, s.Finished.Sub(s.Started)) }
+
+// aged is how long a story has been in work.
+func (p FlowProps) aged(a domain.FlowAge) string {
+	if a.Start.IsZero() {
+		return days(a.Days)
+	}
+	return daysOr(a.Days, p.Now.Sub(a.Start))
+}
+
+// within is how long stories took at most, at a level of flow.Levels.
+func (p FlowProps) within(level int) string {
+	at, stories := p.Report.Percentiles[level], p.Report.Stories
+	if at > 1 || p.Report.More > 0 {
+		return days(at)
+	}
+	durations := domain.Each(stories, func(s domain.FlowStory) time.Duration { return s.Finished.Sub(s.Started) })
+	slices.Sort(durations)
+	return daysOr(at, durations[(len(durations)*flow.Levels[level]+99)/100-1])
+}
 
 // olderThan is how many stories in work exceed a percentile.
 func olderThan(r *domain.FlowReport, level int) int {

@@ -9,22 +9,16 @@ import (
 	"switchyard/internal/domain"
 )
 
-// flowAxis is the axis of days that all pictures share.
+// flowAxis is the axis of the known days that all pictures share.
 type flowAxis struct {
-	days   int
-	now    time.Time
-	blanks int // days before the first known move
+	days int
+	now  time.Time
 }
 
-func (p FlowProps) axis() flowAxis {
-	a := flowAxis{days: p.Query.Days, now: p.Now, blanks: p.Query.Days}
-	if since := p.Report.Since; !since.IsZero() {
-		first := since.Format(time.DateOnly)
-		i := slices.IndexFunc(p.Report.Days, func(d domain.FlowDay) bool { return d.Day >= first })
-		a.blanks = max(0, i)
-	}
-	return a
-}
+func (p FlowProps) axis() flowAxis { return flowAxis{len(p.Report.Days), p.Now} }
+
+// short reports whether the pictures are small, and stand two by two.
+func (a flowAxis) short() bool { return a.days <= 31 }
 
 // x is where a day begins, in percent.
 func (a flowAxis) x(day int) float64 { return 100 * float64(day) / float64(a.days) }
@@ -36,7 +30,7 @@ func (a flowAxis) begin() time.Time {
 
 // weeks are the days on whose beginnings lines are drawn, with their dates.
 func (a flowAxis) weeks() (list []flowWeek) {
-	step := 7
+	step := min(7, max(1, a.days/3))
 	if a.days > 60 {
 		step = 14
 	}

@@ -20,6 +20,9 @@ type flowPoint struct {
 
 func (p flowPoint) label() string {
 	name := domain.Cut(cmp.Or(p.story.Name, p.story.StoryID), 32)
+	if took := p.story.Finished.Sub(p.story.Started); took < day {
+		return name + ", " + age(took)
+	}
 	return name + ", " + domain.Count(p.story.Days, "day", "days")
 }
 
@@ -36,7 +39,7 @@ func (p FlowProps) points() (quiet, loud []flowPoint) {
 	for i := range p.Report.Stories[:min(len(p.Report.Stories), flowPoints)] {
 		s := &p.Report.Stories[i]
 		at := s.Finished.Sub(start).Hours() / 24
-		point := flowPoint{x: min(100, 100*at/float64(p.Query.Days)), y: scale.y(s.Days), story: s}
+		point := flowPoint{x: max(0, min(100, 100*at/float64(len(p.Report.Days)))), y: scale.y(s.Days), story: s}
 		if at := p.Report.Percentiles; at != nil && s.Days > at[2] {
 			loud = append(loud, point)
 		} else {
@@ -48,7 +51,7 @@ func (p FlowProps) points() (quiet, loud []flowPoint) {
 
 // perDay is how many stories were finished on a day since the first known move, on average.
 func (p FlowProps) perDay() float64 {
-	return float64(p.finished()) / float64(max(1, p.Query.Days-p.axis().blanks))
+	return float64(p.finished()) / float64(max(1, len(p.Report.Days)))
 }
 
 // flowBand is a stage of work: how many are in it today, and its part of the picture.
@@ -78,7 +81,7 @@ const (
 func (p FlowProps) waits() (stage, now, then int) {
 	today := len(p.Report.Days) - 1
 	before := today - waitsDays
-	if stage = -1; before < p.axis().blanks {
+	if stage = -1; before < 0 {
 		return stage, 0, 0
 	}
 	for i, name := range p.Report.Work {
@@ -174,16 +177,8 @@ func bars(counts []int, most int, high float64) string {
 
 const noBar = -1
 
-func (p FlowProps) finishedDaily() (counts []int) {
-	blanks := p.axis().blanks
-	for i, d := range p.Report.Days {
-		if i < blanks {
-			counts = append(counts, noBar)
-		} else {
-			counts = append(counts, d.Finished)
-		}
-	}
-	return counts
+func (p FlowProps) finishedDaily() []int {
+	return domain.Each(p.Report.Days, func(d domain.FlowDay) int { return d.Finished })
 }
 
 // flowGrades is the picture of the forecasts that are graded.

@@ -57,8 +57,11 @@ func (c *Console) flowProps(r *http.Request, projects ...string) (p views.FlowPr
 		q.Projects = projects
 	}
 	report, err := c.service.Flow.Report(r.Context(), q)
+	if err != nil {
+		return p, err
+	}
 	p = views.FlowProps{
-		Report: report, Query: q, Chosen: q.Items > 0, Now: now().In(q.Zone),
+		Report: report.Known(), Query: q, Chosen: q.Items > 0, Now: now().In(q.Zone),
 		Owners: c.service.Overview.Owners(), Asked: map[domain.StoryKey]domain.Question{},
 	}
 	for _, asked := range c.service.Questions.Recent() {
@@ -66,7 +69,7 @@ func (c *Console) flowProps(r *http.Request, projects ...string) (p views.FlowPr
 			p.Asked[domain.StoryKey{Project: asked.Project, ID: asked.StoryID}] = asked
 		}
 	}
-	return p, err
+	return p, nil
 }
 
 func (c *Console) FlowStory(w http.ResponseWriter, r *http.Request) error {

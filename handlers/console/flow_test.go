@@ -146,7 +146,33 @@ func TestBrowserFlow(t *testing.T) {
 	tab.Wait(`document.querySelector(".print-only").offsetHeight > 0 && document.querySelector("#flow-filter").offsetHeight === 0`)
 }
 
-// TestFlowSaysWhatHoldsUpAgeingWork, in words and on its track, and how far a young project is from a forecast.
+// TestFlowBeginsAtTheFirstKnownDay: nothing is drawn or averaged before it, what took less than a day is told in hours, and while
+// nothing is known a sentence says what is needed.
+func TestFlowBeginsAtTheFirstKnownDay(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog: 5_story_idea", "2_current:", "5_done: 4_story_quick"))
+	s.Answered()
+	s.Get("/flow").WantText(t, "Flow begins with the first move", "10 finished", "10 days").WantNoText(t, "Throughput", "Forecast", "Nothing is in work")
+
+	now := time.Now()
+	s.move("alpha", "3_story_slow", "1_backlog", "2_current", now.AddDate(0, 0, -4))
+	s.move("alpha", "3_story_slow", "2_current", "5_done", now.AddDate(0, 0, -2))
+	s.move("alpha", "4_story_quick", "1_backlog", "2_current", now.Add(-3*time.Hour))
+	s.move("alpha", "4_story_quick", "2_current", "5_done", now.Add(-time.Hour))
+	s.move("alpha", "5_story_idea", "1_backlog", "2_current", now.Add(-5*time.Hour))
+	s.boards.set("alpha", board("1_backlog:", "2_current: 5_story_idea", "5_done: 4_story_quick"))
+	s.Answered()
+	page := s.Get("/flow?tz=UTC")
+	page.WantText(t, "in 5 days", "Known since "+now.UTC().AddDate(0, 0, -4).Format("2 January"), "5 of the 90 days",
+		"of 10 finished stories, up to yesterday", "How good forecasts were is known 14 days after the first one.", "<td>2 h</td>", "<td>3 d</td>",
+		"2 finished, <strong>0.4 a day</strong>").WantNoText(t, "Flow begins with", "nothing is known before")
+	days := page.Text[strings.Index(page.Text, `id="flow-days"`):]
+	if n := strings.Count(days[:strings.Index(days, "</details>")], `<th scope="row">`); n != 5 {
+		t.Errorf("the table by day has %d days", n)
+	}
+}
+
+// TestFlowSaysWhatHoldsUpAgeingWork, in words and on its track, before any move is known.
 func TestFlowSaysWhatHoldsUpAgeingWork(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:", "2_current: 1_story_keys!waiting for a key, 2_story_rates, 3_story_free", "3_qa: 4_story_stock?conflict in stock.go", "5_done:"))
@@ -155,7 +181,7 @@ func TestFlowSaysWhatHoldsUpAgeingWork(t *testing.T) {
 	page := s.Get("/flow").WantStatus(t, 200)
 	for _, text := range []string{
 		"Blocked: waiting for a key", "asks: Two &lt;rates&gt;?", "Merge failed: conflict in stock.go", `class="letter asks" y="4">?<`,
-		"0 of 10 finished stories, up to yesterday", "How good forecasts were is known 14 days after the first one.",
+		"Flow begins with the first move",
 	} {
 		page.WantText(t, text)
 	}

@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // FlowQuery selects what is told about the flow of work.
 type FlowQuery struct {
@@ -36,6 +39,13 @@ type FlowReport struct {
 	Since            time.Time // the first known move of the projects, zero for none
 	Work             []string  // the names of the stages of work, in the order of the boards
 	Titles           []string  // theirs, for people
+}
+
+// Known returns the report with its days from the first known move on: none if there is no move.
+func (r *FlowReport) Known() *FlowReport {
+	known, first := *r, r.Since.Format(time.DateOnly)
+	known.Days = slices.DeleteFunc(slices.Clone(r.Days), func(d FlowDay) bool { return r.Since.IsZero() || d.Day < first })
+	return &known
 }
 
 // FlowGrade is what a forecast of flow.GradedDays promised with 85 %, and how many stories were finished then.
