@@ -183,7 +183,13 @@ func (r *running) pass(n *noted) {
 	} else {
 		p.Alerts = max(p.Alerts, n.Seq)
 	}
-	r.alerts = slices.DeleteFunc(r.alerts, func(other *noted) bool { return other.NotedAlert == n.NotedAlert })
+	at := slices.IndexFunc(r.alerts, func(other *noted) bool { return other.NotedAlert == n.NotedAlert })
+	switch {
+	case at == 0: // nearly always, and there may be thousands
+		r.alerts = r.alerts[1:]
+	case at > 0:
+		r.alerts = slices.Delete(r.alerts, at, at+1)
+	}
 }
 
 // alike is what alerts have in common of which only some are told one by one.

@@ -133,7 +133,19 @@ func (d *deliverer) isTooMuch(r *running, now time.Time) bool {
 		return n.Seq > p.Alerts && now.UnixMicro()-n.Seq >= maxWait.Microseconds()
 	}
 	old := len(r.events) > 0 && now.Sub(r.events[0].ReceivedAt) >= maxWait || slices.ContainsFunc(r.alerts, isOld)
-	return old || len(r.alerts)+len(r.events) > maxHeap || len(p.Over) > 0 && !now.Truncate(time.Minute).Equal(p.OverAt)
+	return old || r.waiting() > maxHeap || len(p.Over) > 0 && !now.Truncate(time.Minute).Equal(p.OverAt)
+}
+
+// waiting returns how many messages wait for a target. Of alerts that are alike only some are: one project's do not
+// turn those of others into a digest.
+func (r *running) waiting() int {
+	n, alike := len(r.events), map[string]int{}
+	for _, a := range r.alerts {
+		if alike[a.alike()]++; alike[a.alike()] <= maxAlike {
+			n++
+		}
+	}
+	return n
 }
 
 // flowOf is the line of flow in a target's daily digest, "" for none: the digest comes without it, too.

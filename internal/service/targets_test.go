@@ -310,6 +310,37 @@ func TestMuchComesAsOneDigest(t *testing.T) {
 	})
 }
 
+// TestOneProjectsAlertsHideNoOthers: however many there are, those of others come one by one.
+func TestOneProjectsAlertsHideNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		for _, name := range []string{"alpha", "beta"} {
+			if _, err := g.Projects.Add(t.Context(), name, "http://"+name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.add("one", domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertQuestion}})
+		time.Sleep(30 * time.Second)
+		asks := func(asker, project string, n int) {
+			ctx := domain.WithActor(t.Context(), &domain.Actor{Account: "token " + asker, Role: domain.RoleOperator})
+			for i := range n {
+				q := domain.Question{Kind: domain.QuestionText, Project: project, Prompt: fmt.Sprint("Which of ", i)}
+				if _, err := g.Questions.Ask(ctx, q, 24*time.Hour); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		asks("a", "alpha", 90)
+		asks("b", "alpha", 90)
+		time.Sleep(time.Millisecond)
+		asks("c", "beta", 1)
+		time.Sleep(5 * time.Second)
+		want(t, "of both", g.take("one"), append(repeated("alpha: asks", 10), "beta: asks")...)
+		time.Sleep(time.Minute)
+		want(t, "at the minute's end", g.take("one"), "What waited: 170 questions")
+	})
+}
+
 func TestAnAlertIsToldOnceWhenItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newTold(t)
