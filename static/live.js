@@ -134,6 +134,9 @@
     }
   })
 
+  // A link of a menu to a part of its page closes it.
+  addEventListener('hashchange', () => document.querySelector('[popover]:popover-open')?.hidePopover())
+
   let pausedAt = ''
   let waiting = 0 // events that came while the page is paused
   const paused = () => 'paused' in root.dataset

@@ -97,6 +97,9 @@ func TestActionsByKeyboard(t *testing.T) {
 	tab.WaitText("beta is back.")
 	press(tab, tab.Find("link", "alpha"), kb.Enter)
 	tab.Find("heading", "alpha")
+	press(tab, tab.Find("button", "Actions for alpha"), kb.Enter)
+	press(tab, tab.Find("link", "Settings"), kb.Enter)
+	tab.Wait(`!document.querySelector(':popover-open')`)
 	tab.Find("textbox", "URL").Type("http://127.0.0.1:3999" + kb.Enter)
 	tab.WaitText("The settings are saved.")
 
