@@ -130,7 +130,8 @@ func (f *beadsRules) run(args ...string) ([]byte, error) {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, "bd", args...)
 	cmd.Dir, cmd.Stderr, cmd.WaitDelay = f.dir, &limitedBuffer{&said, maxText}, time.Second
-	cmd.Env = append(os.Environ(), "BD_JSON_ENVELOPE=1")
+	secret := func(line string) bool { return strings.HasPrefix(line, "SWITCHYARD_") } // or a setting, but none of bd's
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), secret), "BD_JSON_ENVELOPE=1")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -14,9 +14,9 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// fakeBD is a program that lists a file, and changes the statuses in it.
+// fakeBD is a program that lists a file, and changes the statuses in it. It gets none of our secrets.
 const fakeBD = `#!/bin/sh
-echo "$BD_JSON_ENVELOPE $*" >>calls
+echo "$BD_JSON_ENVELOPE$SWITCHYARD_PROJECT_TOKEN $*" >>calls
 case "$1" in
 list) cat said; exit $(cat code 2>/dev/null || echo 0) ;;
 blocked) cat blocked ;;
@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+		os.Setenv("SWITCHYARD_PROJECT_TOKEN", "secret")
 		return m.Run()
 	}())
 }
