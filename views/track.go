@@ -219,7 +219,10 @@ func (t *track) why() string {
 
 // words says in words what a wagon's colour and position show, to precede its age.
 func (w wagon) words() string {
-	const in = "in this stage for "
+	in := "in this stage for "
+	if w.SinceAtLeast {
+		in += "over "
+	}
 	switch {
 	case w.Blocked != "" || w.MergeFailure != "":
 		return domain.Cut(w.state, 90) + "; for "

@@ -156,6 +156,7 @@ func TestTheOldestWorkLooksOldest(t *testing.T) {
 	}
 	p.eventually(t, "/projects/alpha", "</span>over <time", ">180")
 	p.eventually(t, "/waiting", "over <time", ">180")
+	p.eventually(t, "/", "in this stage for over ", ">180")
 	p.eventually(t, "/api/gateway/attention", `"key":"stuck/alpha/1_story"`)
 	if err := os.Rename(storyPath(r.dir, "2_current", 1), storyPath(r.dir, "3_qa", 1)); err != nil {
 		t.Fatal(err)
