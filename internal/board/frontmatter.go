@@ -161,7 +161,7 @@ func checkKeys(mapping *yaml.Node) error {
 			return errNoScalarKey
 		}
 		if _, ok := seen[key.Value]; ok {
-			return errors.New("the front matter has the key " + limit(key.Value) + " twice")
+			return errors.New("the key " + limit(key.Value) + " is given twice")
 		}
 		seen[key.Value] = struct{}{}
 	}

@@ -76,7 +76,7 @@ func TestWhyFrontMatterCannotBeRead(t *testing.T) {
 		"---\n#" + strings.Repeat("x", math.MaxUint16+1) + "\n---\n": "the front matter is longer than 64 KiB",
 		"---\n- a\n---\n":               "the front matter is not a mapping",
 		"---\n? [a]\n: b\n---\n":        "the front matter has a key that is not a scalar",
-		"---\na: 1\nb: 2\na: 3\n---\n":  "the front matter has the key a twice",
+		"---\na: 1\nb: 2\na: 3\n---\n":  "the key a is given twice",
 		"---\na: &a [*a]\n---\n":        "the front matter is nested more than 100 levels deep",
 		"---\na: [\n---\n":              "yaml: line 1: did not find expected node content",
 		"---\na: {b: c, d: [e]}\n---\n": "<nil>",

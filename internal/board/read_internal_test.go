@@ -101,7 +101,7 @@ func TestABodyIsCutBetweenCharacters(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got = d.read("bad")
-	if fmt.Sprint(got.FrontMatterErr) != "the front matter has the key name twice" || string(got.FrontMatter) != "{}" || got.Name != "Title" || got.Body != "# Title" {
+	if fmt.Sprint(got.FrontMatterErr) != "the key name is given twice" || string(got.FrontMatter) != "{}" || got.Name != "Title" || got.Body != "# Title" {
 		t.Errorf("%+v", got)
 	}
 }

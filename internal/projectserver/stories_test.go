@@ -147,7 +147,7 @@ func TestAStoryIsAnsweredInFull(t *testing.T) {
 	if plain["story_id"] != "8 card & more" || plain["criteria"] != nil || plain["blocked_since_ms"] != nil || encode(t, plain["front_matter"]) != "{}" {
 		t.Errorf("%v", plain)
 	}
-	if bad := s.story("GET", "/api/stories/9_bad", ""); bad["front_matter_error"] != "the front matter has the key a twice" || bad["fault"] != bad["front_matter_error"] {
+	if bad := s.story("GET", "/api/stories/9_bad", ""); bad["front_matter_error"] != "the key a is given twice" || bad["fault"] != bad["front_matter_error"] {
 		t.Errorf("%v", bad)
 	}
 }
