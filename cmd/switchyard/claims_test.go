@@ -197,6 +197,7 @@ func TestWhoMayDoWhatWithAClaim(t *testing.T) {
 		c.wantStatus(other, "PATCH", "/0_story", move("3_qa", first.Version, `,"take_over":true`), 403, "operator")
 		c.wantStatus(other, "DELETE", "/0_story/claim", "", 403, "claimed by builder-1")
 		c.wantStatus(builder, "PATCH", "/0_story", move("2_current", first.Version, ""), 409, "already there")
+		c.wantStatus(builder, "PATCH", "/0_story", `{"stage":"2_current"}`, 400, "version")
 		c.wantStatus(zoe, "PATCH", "/0_story", move("3_qa", first.Version, ""), 409, "claimed by builder-1")
 		c.wantStatus(zoe, "POST", "/claim", `{"story_id":"0_story"}`, 409, "claimed by builder-1")
 		taken := c.claim(zoe, `{"story_id":"0_story","take_over":true,"to":"3_qa"}`)

@@ -15,9 +15,10 @@ import (
 
 // patch is a change of a story.
 type patch struct {
-	body     []byte // for its project server
-	fields   map[string]json.RawMessage
-	takeOver bool
+	body      []byte // for its project server
+	fields    map[string]json.RawMessage
+	takeOver  bool
+	versioned bool // whether it has a version, without which the project server refuses it
 }
 
 func parsePatch(change []byte) patch {
@@ -28,6 +29,7 @@ func parsePatch(change []byte) patch {
 		delete(p.fields, "take_over")
 		p.body = domain.EncodeJSON(p.fields)
 	}
+	p.versioned = p.fields["version"] != nil
 	delete(p.fields, "version")
 	return p
 }
@@ -102,7 +104,7 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	}
 	set, known := asked.values(before)
 	idle := err == nil && known && !slices.ContainsFunc(set, fieldChange.changes)
-	if _, moves := asked.fields["stage"]; moves && idle {
+	if asked.fields["stage"] != nil && asked.versioned && idle {
 		return 0, nil, domain.Errorf(domain.Conflict, "already there: the story is in %s", before.Stage)
 	}
 	before.Project, before.ID = project, id
