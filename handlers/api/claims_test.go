@@ -18,8 +18,9 @@ type claimBoard struct {
 	mu      sync.Mutex
 	stages  map[string]string // of stories
 	blocked map[string]string
-	changes []string // the bodies of those that were carried out
-	lose    string   // "answer", or "change" with it
+	fixed   map[string]int // the status of changes to stories that are not writable
+	changes []string       // the bodies of those that were carried out
+	lose    string         // "answer", or "change" with it
 }
 
 var claimStages = []string{"1_backlog", "2_current", "3_qa", "5_done"}
@@ -39,9 +40,13 @@ func newClaimBoard(s *gatewaytest.Site, project string, ids ...string) *claimBoa
 func (b *claimBoard) object(id string) map[string]any {
 	story := map[string]any{
 		"story_id": id, "story_name": id, "stage": b.stages[id], "since_ms": 1, "version": "v", "writable": true, "blocked": nil,
+		"depends_on": []string{"0"}, "tasks": []any{map[string]any{"path": "a/tasks.md", "line": 1, "text": "a box"}},
 	}
 	if reason := b.blocked[id]; reason != "" {
 		story["blocked"] = reason
+	}
+	if b.fixed[id] != 0 {
+		story["writable"] = false
 	}
 	return story
 }
@@ -77,6 +82,10 @@ func (b *claimBoard) change(w http.ResponseWriter, r *http.Request) {
 	var asked struct{ Stage, Blocked *string }
 	_ = json.Unmarshal(body, &asked)
 	id := r.PathValue("id")
+	if status := b.fixed[id]; status != 0 {
+		http.Error(w, "not that one", status)
+		return
+	}
 	b.mu.Lock()
 	lose := b.lose
 	if lose != "change" {
@@ -173,6 +182,23 @@ func TestAnAgentGoesOnWithWhatItHolds(t *testing.T) {
 	claim(program, ``, `204 `)
 	b.put("3_c", "2_current", "")
 	claim(program, `{"resume":true}`, `"story_id":"4_d"`)
+}
+
+// TestAClaimPassesOverWhatCannotBeWritten on a board that is; where nothing is, the claim counts and the story stays.
+func TestAClaimPassesOverWhatCannotBeWritten(t *testing.T) {
+	s, b, agent := claimSite(t)
+	b.fixed = map[string]int{"1_a": 409, "3_c": 403}
+	claim := func(body string, texts ...string) {
+		t.Helper()
+		s.want(s.as(agent, "POST", gammaStories+"/claim", body), texts...)
+	}
+	claim(``, `200 `, `"story_id":"2_b"`, `"stage":"2_current"`)
+	claim(`{"resume":false}`, `200 `, `"story_id":"3_c"`, `"stage":"1_backlog"`)
+	claim(`{"story_id":"1_a"}`, `200 `, `"story_id":"1_a"`, `"stage":"1_backlog"`)
+	claim(`{"from":"1_never"}`, `400 from: there is no stage '1_never'`)
+	claim(`{"from":"1_backlog","to":"3_qa"}`, `200 `, `"story_id":"2_b"`)
+	s.want(s.as(agent, "POST", "/mcp", callTool("claim_story", `{}`)), `\"depends_on\":[\"0\"]`,
+		`\"tasks\":[{\"path\":\"a/tasks.md\",\"line\":1,\"text\":\"a box\",\"done\":false,\"optional\":false}]`)
 }
 
 // TestOperatorsHelpWithAClaimedStory: they block and unblock it, clear its failed merge and tick boxes, and its holder goes on with

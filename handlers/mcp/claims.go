@@ -83,16 +83,13 @@ type claimedJSON struct {
 	Body         string           `json:"body,omitempty"`
 	BodyCut      bool             `json:"body_cut,omitempty"`
 	Criteria     *domain.Criteria `json:"criteria,omitempty"`
-	Tasks        []taskJSON       `json:"tasks,omitempty"`
+	DependsOn    []string         `json:"depends_on,omitempty"`
+	WaitsFor     []string         `json:"waits_for,omitempty"`
+	Fault        string           `json:"fault,omitempty"`
+	Tasks        []domain.Task    `json:"tasks,omitempty"`
 	Branch       string           `json:"branch,omitempty"`
 	Claim        *claimJSON       `json:"claim,omitempty"`
 	Next         int64            `json:"next"`
-}
-
-type taskJSON struct {
-	Line int    `json:"line"`
-	Text string `json:"text"`
-	Done bool   `json:"done,omitempty"`
 }
 
 func (s *Server) encodeClaimed(story domain.Story) claimedJSON {
@@ -101,13 +98,14 @@ func (s *Server) encodeClaimed(story domain.Story) claimedJSON {
 		Project: story.Project, StoryID: story.ID, StoryName: whole.StoryName, Stage: short(story.Stage),
 		Blocked: short(story.Blocked), MergeFailure: short(story.MergeFailure), Error: story.Error,
 		Path: wire.Text(whole.Path), Body: wire.Text(whole.Body), BodyCut: whole.BodyCut, Criteria: whole.Criteria,
+		DependsOn: whole.DependsOn, WaitsFor: whole.WaitsFor, Fault: short(wire.Text(whole.Fault)), Tasks: whole.Tasks,
 		Branch: wire.Text(whole.Branch), Claim: encodeClaim(story.Claim), Next: s.service.Events.LastID(),
 	}
 	if string(whole.FrontMatter) != "{}" {
 		claimed.FrontMatter = whole.FrontMatter
 	}
-	for _, t := range whole.Tasks {
-		claimed.Tasks = append(claimed.Tasks, taskJSON{t.Line, short(t.Text), t.Done})
+	for i := range claimed.Tasks {
+		claimed.Tasks[i].Text = short(claimed.Tasks[i].Text)
 	}
 	return claimed
 }

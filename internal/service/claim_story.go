@@ -174,13 +174,12 @@ func (s *Claims) newEntry(ctx context.Context, by string) domain.AuditEntry {
 }
 
 // move moves the story of a new claim to a stage, "" for none, and records that. Unless the stage was asked for, a
-// server that does not move stories leaves it where it is.
+// server that does not move stories leaves it where it is. errMoved is also a story that cannot be written, while others can.
 func (s *Claims) move(
 	ctx context.Context, p domain.Project, c wonClaim, before domain.Story, to string, asked bool,
 ) error {
 	began, stage := clock.Now(), before.Stage
-	writable := before.File != nil && before.File.Writable
-	if to != "" && to != before.Stage && (asked || writable) {
+	if to != "" && to != before.Stage && (asked || before.File != nil) {
 		defer s.stories.events.making.begin(s.stories.changesOf(ctx, before, nil, to, began))()
 		moved, err := s.patch(ctx, p, before, to)
 		switch code := domain.CodeOf(err); {

@@ -145,6 +145,9 @@ func (s *Claims) claim(ctx context.Context, project string, r ClaimRequest) (id 
 		return r.StoryID, s.named(ctx, p, r)
 	}
 	if id, err := s.resumed(ctx, p, r); id != "" || err != nil {
+		if err == nil {
+			_, err = s.checkStages(ctx, p, r)
+		}
 		return id, err
 	}
 	// Claims that come fast share a board: whether a story is still as it was is asked afterwards.
@@ -163,21 +166,15 @@ func (s *Claims) claim(ctx context.Context, project string, r ClaimRequest) (id 
 var errMoved = domain.Errorf(domain.Conflict, "the story has just been changed by somebody else; try again")
 
 func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) error {
-	var board domain.ProjectPipeline
-	if r.From != "" || r.To != "" {
-		var err error
-		if board, err = s.pipelines.One(ctx, p.Name, 0); err == nil {
-			_, _, err = claimStages(board.Stages, r)
-		}
-		if err != nil {
-			return err
-		}
+	stages, err := s.checkStages(ctx, p, r)
+	if err != nil {
+		return err
 	}
 	before, err := s.find(ctx, p, r.StoryID)
 	if err != nil || r.Look {
 		return err
 	}
-	wanted := s.table.newClaim(ctx, p.Name, r.StoryID, left(board.Stages, before.Stage, r.To))
+	wanted := s.table.newClaim(ctx, p.Name, r.StoryID, left(stages, before.Stage, r.To))
 	c, err := s.win(ctx, wanted, r.TakeOver)
 	if err != nil || c == nil {
 		return err
@@ -186,6 +183,18 @@ func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) er
 		s.giveBack(ctx, *c)
 	}
 	return err
+}
+
+// checkStages returns Invalid if the board has not the stages that a claim names, else the board's, none if it names none.
+func (s *Claims) checkStages(ctx context.Context, p domain.Project, r ClaimRequest) ([]domain.Stage, error) {
+	if r.From == "" && r.To == "" {
+		return nil, nil
+	}
+	board, err := s.pipelines.One(ctx, p.Name, 0)
+	if err == nil {
+		_, _, err = claimStages(board.Stages, r)
+	}
+	return board.Stages, err
 }
 
 // win claims a story, if need be from somebody else. It returns nil if the actor has claimed it already.
