@@ -174,7 +174,8 @@ func (s *Claims) newEntry(ctx context.Context, by string) domain.AuditEntry {
 }
 
 // move moves the story of a new claim to a stage, "" for none, and records that. Unless the stage was asked for, a
-// server that does not move stories leaves it where it is. errMoved is also a story that cannot be written, while others can.
+// server that does not move stories leaves it where it is. It returns errMoved also for a story that cannot be written
+// though others can.
 func (s *Claims) move(
 	ctx context.Context, p domain.Project, c wonClaim, before domain.Story, to string, asked bool,
 ) error {

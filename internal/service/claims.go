@@ -185,7 +185,8 @@ func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) er
 	return err
 }
 
-// checkStages returns Invalid if the board has not the stages that a claim names, else the board's, none if it names none.
+// checkStages returns Invalid if the board has not the stages that a claim names, else all that it has, none if the
+// claim names none.
 func (s *Claims) checkStages(ctx context.Context, p domain.Project, r ClaimRequest) ([]domain.Stage, error) {
 	if r.From == "" && r.To == "" {
 		return nil, nil
