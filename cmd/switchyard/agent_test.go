@@ -175,23 +175,25 @@ func TestAgentProgram(t *testing.T) {
 	if status, text := s.do(t, "PUT", "/api/gateway/projects/beta", `{"url":"http://127.0.0.1:9/moved"}`); status != 200 {
 		t.Fatalf("moving beta: %d %s", status, text)
 	}
-	moved := s.job(3)
-	if moved.url != "http://127.0.0.1:9/moved" || second.runs() {
-		t.Errorf("the project moved, the command is at %s", moved.url)
+	s.wait("told of the address", func(a domain.Agent) bool {
+		return a.ProjectURL == "http://127.0.0.1:9/moved" && a.State == domain.AgentRunning
+	})
+	if !second.runs() {
+		t.Error("a new address of the same project has ended the command")
 	}
 
 	s.assign(agent.ID, "")
-	s.gone(moved)
+	s.gone(second)
 	s.wait("idle", func(a domain.Agent) bool { return a.State == domain.AgentIdle })
 
 	s.assign(agent.ID, "alpha")
-	left := s.job(4)
+	left := s.job(3)
 	p.stop(t, syscall.SIGKILL)
 	if !left.runs() {
 		t.Fatal("the killed agent's command ended with it")
 	}
 	p = s.run() // needs no token
-	back := s.job(5)
+	back := s.job(4)
 	if left.runs() || back.agent != agent.ID {
 		t.Errorf("after kill -9: the command left behind runs: %v; the agent is %s, was %s", left.runs(), back.agent, agent.ID)
 	}
@@ -201,7 +203,7 @@ func TestAgentProgram(t *testing.T) {
 	s.again()
 	waittest.Until(t, "the agent is back", func() bool { return strings.Contains(p.stderr.String(), "the gateway can be reached again") })
 	s.wait("running on", func(a domain.Agent) bool { return a.ID == agent.ID && a.State == domain.AgentRunning })
-	if !back.runs() || len(s.work()) != 5 {
+	if !back.runs() || len(s.work()) != 4 {
 		t.Error("the command did not run on while the gateway was away")
 	}
 
@@ -221,7 +223,7 @@ func TestAgentProgram(t *testing.T) {
 	s.assign(agent.ID, "beta") // its identity stays
 
 	p = s.run()
-	again := s.job(6)
+	again := s.job(5)
 	if again.project != "beta" || again.agent != agent.ID {
 		t.Errorf("started again at %q as %s", again.project, again.agent)
 	}

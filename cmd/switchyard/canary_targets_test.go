@@ -67,6 +67,7 @@ func TestNoSecretOfATargetIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	mail := []string{
+		"SWITCHYARD_NOTIFICATIONS_ALLOW_PRIVATE=true",
 		"SWITCHYARD_NOTIFICATIONS_SMTP_HOST=127.0.0.1", "SWITCHYARD_NOTIFICATIONS_SMTP_PORT=" + mailServer(t),
 		"SWITCHYARD_NOTIFICATIONS_SMTP_FROM=yard@example.org", "SWITCHYARD_NOTIFICATIONS_SMTP_USERNAME=yard",
 		"SWITCHYARD_NOTIFICATIONS_SMTP_PASSWORD_FILE=" + filepath.Join(dir, "smtp"), "SWITCHYARD_NOTIFICATIONS_SMTP_TLS=none",
@@ -129,7 +130,7 @@ func TestNoSecretOfATargetIsShown(t *testing.T) {
 	}
 	point, auth := base64.RawURLEncoding.EncodeToString(key.PublicKey().Bytes()), base64.RawURLEncoding.EncodeToString([]byte("sixteen bytes ok"))
 	secrets = append(secrets, point, auth)
-	device := say(201, "POST", "/api/gateway/push", `{"endpoint":"`+receiver.URL+`/canary-endpoint","keys":{"p256dh":"`+point+`","auth":"`+auth+`"},"alerts":["question"]}`)
+	device := say(201, "POST", "/api/gateway/push", `{"endpoint":"https://`+host+`/canary-endpoint","keys":{"p256dh":"`+point+`","auth":"`+auth+`"},"alerts":["question"]}`)
 	var pushed struct{ ID string }
 	_ = json.Unmarshal([]byte(device), &pushed)
 	say(400, "POST", "/api/gateway/push", `{"endpoint":"ftp://canary-endpoint","keys":{"p256dh":"canary","auth":"canary"}}`)

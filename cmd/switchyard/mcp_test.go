@@ -150,8 +150,12 @@ func TestTheCommandOfAnAgentWorksOverMCP(t *testing.T) {
 		if claim, _ := claimed["claim"].(map[string]any); claim["by"] != "local" || claim["agent_id"] != agent.ID {
 			t.Errorf("%s: claimed: %v", way, claimed)
 		}
-		if none := callTool(t, session, "claim_story", `{"project":"alpha"}`); none["story"] != nil {
+		if none := callTool(t, session, "claim_story", `{"project":"alpha","resume":false}`); none["story"] != nil {
 			t.Errorf("%s: the next: %v", way, none)
+		}
+		resumed, _ := callTool(t, session, "claim_story", `{}`)["story"].(map[string]any)
+		if resumed["story_id"] != "7_pay" {
+			t.Errorf("%s: it goes on with %v", way, resumed)
 		}
 		callTool(t, session, "update_story", story+`,"blocked":"which currency?"}`)
 		callTool(t, session, "update_story", story+`,"blocked":null,"stage":"3_qa"}`)
@@ -172,7 +176,7 @@ func TestTheCommandOfAnAgentWorksOverMCP(t *testing.T) {
 		callTool(t, session, "update_story", story+`,"stage":"2_current"}`)
 	}
 	callTool(t, overHTTP, "release_story", `{"project":"alpha","story_id":"7_pay"}`)
-	if list, _ := json.Marshal(callTool(t, overHTTP, "list_stories", `{"project":"alpha"}`)); !strings.Contains(string(list), `"claim":null`) || !strings.Contains(string(list), `"version":`) {
+	if list, _ := json.Marshal(callTool(t, overHTTP, "list_stories", `{"project":"alpha"}`)); !strings.Contains(string(list), `"7_pay"`) || strings.Contains(string(list), `"claim":`) {
 		t.Errorf("the list: %s", list)
 	}
 	s.assign(agent.ID, "beta")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"switchyard/internal/waittest"
@@ -128,8 +129,11 @@ func TestAgentsAskWithOptions(t *testing.T) {
 		}
 	}
 	// What cannot be shown so is asked like any other tool.
+	var asking sync.WaitGroup
 	for i, input := range []string{`{}`, `{"questions":[]}`, `{"questions":[{"question":"x","options":[]}]}`, `{"questions":[` + whichDatabase + `,` + whichDatabase + `]}`, `{"questions":[{"question":"x","options":[{"label":" "}]}]}`} {
-		go s.Send("POST", "/api/hooks/claude-code", `{"hook_event_name":"PermissionRequest","tool_name":"AskUserQuestion","tool_input":`+input+`}`)
+		asking.Go(func() {
+			s.Send("POST", "/api/hooks/claude-code", `{"hook_event_name":"PermissionRequest","tool_name":"AskUserQuestion","tool_input":`+input+`}`)
+		})
 		waittest.Until(t, fmt.Sprintf("%s is asked", input), func() bool { return s.Questions.Open() == i+1 })
 	}
 	if list := s.Get("/api/gateway/questions").Text; strings.Count(list, `"kind":"permission"`) != 5 || strings.Count(list, `"questions":null`) != 5 {
@@ -138,4 +142,5 @@ func TestAgentsAskWithOptions(t *testing.T) {
 	for _, q := range s.Questions.Recent() {
 		s.Send("DELETE", fmt.Sprintf("/api/gateway/questions/%d", q.ID), "")
 	}
+	asking.Wait()
 }

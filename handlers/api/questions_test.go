@@ -296,12 +296,16 @@ func TestWhatAModeAllowsIsNotAsked(t *testing.T) {
 			t.Errorf("%s: %d %q", allowed, got.StatusCode, got.Text)
 		}
 	}
+	var asking sync.WaitGroup
 	for i, asked := range []string{"default Write", "acceptEdits Bash", "bypassPermissions AskUserQuestion", "bypassPermissions ExitPlanMode", "plan ExitPlanMode"} {
 		mode, tool, _ := strings.Cut(asked, " ")
-		go s.Send("POST", "/api/hooks/claude-code", fmt.Sprintf(`{"hook_event_name":"PermissionRequest","permission_mode":%q,"session_id":%q,"tool_name":%q,"tool_input":{}}`, mode, asked, tool))
+		asking.Go(func() {
+			s.Send("POST", "/api/hooks/claude-code", fmt.Sprintf(`{"hook_event_name":"PermissionRequest","permission_mode":%q,"session_id":%q,"tool_name":%q,"tool_input":{}}`, mode, asked, tool))
+		})
 		waittest.Until(t, asked+" is asked", func() bool { return s.Questions.Open() == i+1 })
 	}
 	for _, q := range s.Questions.Recent() {
 		s.Send("DELETE", fmt.Sprintf("/api/gateway/questions/%d", q.ID), "").WantStatus(t, http.StatusNoContent)
 	}
+	asking.Wait()
 }

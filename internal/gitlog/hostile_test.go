@@ -170,7 +170,7 @@ func TestALookThatIsCutOffIsNotComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", filepath.Dir(slow)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	p.log.SetLimits(10*time.Millisecond, 20*time.Millisecond)
+	p.log.SetLimits(100*time.Millisecond, 500*time.Millisecond) // time for the script to begin, however busy the machine
 	p.run()
 	var times []time.Time
 	waittest.Until(t, "two pauses", func() bool {

@@ -66,7 +66,9 @@ func (d *deliverer) change(r *running, t domain.Target, now time.Time) {
 			r.Progress.AlertsFrom = now
 		}
 	}
-	r.alerts = nil
+	if r.alerts = nil; !p.HeldAt.IsZero() { // a digest of what was held back may be due at once
+		d.noted.wait(r)
+	}
 	save := d.saveOf(r)
 	save.News = true
 	d.saves = append(d.saves, save)
