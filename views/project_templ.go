@@ -33,8 +33,8 @@ type ProjectProps struct {
 	Now      time.Time
 }
 
-// Project is the page. Its forms are outside the part that refreshes itself, so that their input stays. The settings are
-// shown by the menu's link, or once they were refused. story is nil if the project server accepts no new stories.
+// Project is the page. Its forms are outside the part that refreshes itself, so that their input stays. The settings
+// are shown by the menu's link, or once they were refused. story is nil if the project server accepts no new stories.
 func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
