@@ -18,7 +18,7 @@ import (
 // Prefix is the path below which the files are served.
 const Prefix = "/static/"
 
-//go:embed app.css pages.css icon*.svg *.png *.js vendor/*.js
+//go:embed *.css icon*.svg *.png *.js vendor/*.js
 var files embed.FS
 
 type File struct {

@@ -69,6 +69,7 @@ type Frame struct {
 	Theme       Theme
 	Notice      Notice
 	Scripts     []string // files of package static that only this page needs
+	Sheet       string   // the style sheet of package static that only this page and its like need, "" for none
 	Bare        bool     // without navigation: the reader has not logged in
 	Asking      int      // how many questions are open
 	Wall        bool     // for a wall display: without anything around the content

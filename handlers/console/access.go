@@ -36,7 +36,7 @@ func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.
 		c.LogCause(r, err) // the rest of the page can still be shown
 	}
 	return c.render(w, r, view{
-		frame: views.Frame{Title: "Access", Page: views.PageAccess}, page: views.Access(p),
+		frame: views.Frame{Title: "Access", Sheet: "yard.css", Page: views.PageAccess}, page: views.Access(p),
 		status: web.StatusOf(refused), once: given.Token != "",
 	})
 }

@@ -37,6 +37,6 @@ func (c *Console) Digest(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return c.render(w, r, view{
-		frame: views.Frame{Title: p.Title(), Page: views.PageNotify}, page: views.Digest(p),
+		frame: views.Frame{Title: p.Title(), Sheet: "yard.css", Page: views.PageNotify}, page: views.Digest(p),
 	})
 }

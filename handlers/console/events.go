@@ -112,7 +112,7 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 		return err
 	}
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: p.Title(), Page: views.PageEvents, Scripts: eventScripts},
+		frame:      views.Frame{Title: p.Title(), Sheet: "logs.css", Page: views.PageEvents, Scripts: eventScripts},
 		part:       views.EventsPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Events(p, c.projectNames(), part) },
 	})
@@ -187,7 +187,7 @@ func (c *Console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 		p.Older = views.PlaceOf(p.Events[len(p.Events)-1].Event)
 	}
 	return c.render(w, r, view{
-		frame:    views.Frame{Title: p.Title(), Page: views.PageEvents, Scripts: eventScripts},
+		frame:    views.Frame{Title: p.Title(), Sheet: "logs.css", Page: views.PageEvents, Scripts: eventScripts},
 		page:     views.Events(p, c.projectNames(), views.OlderEvents(p)),
 		fragment: views.OlderEvents(p),
 	})

@@ -57,7 +57,7 @@ func (c *Console) showNotifications(w http.ResponseWriter, r *http.Request, form
 		Log: r.URL.Query().Get("log"), Form: form, Given: given, Projects: c.projectNames(), Now: now(),
 	}
 	v := view{
-		frame:  views.Frame{Title: "Notifications", Page: views.PageNotify},
+		frame:  views.Frame{Title: "Notifications", Sheet: "yard.css", Page: views.PageNotify},
 		status: web.StatusOf(refused), once: given.Token != "" || form != nil && form.Tested.Text != "",
 	}
 	v.frame.Scripts = []string{"push.js"}

@@ -37,7 +37,7 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	}
 	sample := slices.ContainsFunc(s.Pipelines, c.sample.has)
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: views.TitleWith("Projects", list.Filter), Page: views.PageProjects},
+		frame:      views.Frame{Title: views.TitleWith("Projects", list.Filter), Sheet: "yard.css", Page: views.PageProjects},
 		part:       views.ProjectsPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Projects(form, list.All == 0, sample, part) },
 		status:     web.StatusOf(refused),
@@ -207,7 +207,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	}
 	return c.render(w, r, view{
 		frame: views.Frame{
-			Title: views.TitleWith(name, p.Filter), Page: views.PageProjects, Scripts: []string{"drag.js"},
+			Title: views.TitleWith(name, p.Filter), Sheet: "work.css", Page: views.PageProjects, Scripts: []string{"drag.js"},
 		},
 		part:       views.ProjectPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, adding, part) },
