@@ -39,7 +39,8 @@ func (c *Console) Audit(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return c.render(w, r, view{
-		frame: views.Frame{Title: "Audit", Sheet: "yard.css", Page: views.PageAudit, Scripts: eventScripts}, page: views.Audit(p),
+		frame: views.Frame{Title: "Audit", Sheet: "yard.css", Page: views.PageAudit, Scripts: eventScripts},
+		page:  views.Audit(p),
 	})
 }
 

@@ -32,7 +32,9 @@ func (c *Console) Flow(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p.Names = c.projectNames()
-	return c.render(w, r, view{frame: views.Frame{Title: "Flow", Sheet: "work.css", Page: views.PageFlow}, page: views.Flow(p)})
+	return c.render(w, r, view{
+		frame: views.Frame{Title: "Flow", Sheet: "work.css", Page: views.PageFlow}, page: views.Flow(p),
+	})
 }
 
 // flowQuery reads what is asked for. An empty field of the form is none.

@@ -207,7 +207,8 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	}
 	return c.render(w, r, view{
 		frame: views.Frame{
-			Title: views.TitleWith(name, p.Filter), Sheet: "work.css", Page: views.PageProjects, Scripts: []string{"drag.js"},
+			Title: views.TitleWith(name, p.Filter), Page: views.PageProjects,
+			Sheet: "work.css", Scripts: []string{"drag.js"},
 		},
 		part:       views.ProjectPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, adding, part) },

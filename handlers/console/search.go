@@ -49,6 +49,7 @@ func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 		return seeOther(w, r, first)
 	}
 	return c.render(w, r, view{
-		frame: views.Frame{Title: views.TitleWith("Search", p.Text), Sheet: "logs.css"}, page: views.Search(p), fragment: views.Found(p),
+		frame: views.Frame{Title: views.TitleWith("Search", p.Text), Sheet: "logs.css"},
+		page:  views.Search(p), fragment: views.Found(p),
 	})
 }

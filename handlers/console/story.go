@@ -24,7 +24,9 @@ func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.S
 		return err
 	}
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: p.Title(), Sheet: "work.css", Page: views.PageProjects, Scripts: []string{"questions.js"}},
+		frame: views.Frame{
+			Title: p.Title(), Sheet: "work.css", Page: views.PageProjects, Scripts: []string{"questions.js"},
+		},
 		part:       views.StoryPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Story(form, part) },
 		status:     status,
