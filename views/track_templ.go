@@ -69,7 +69,7 @@ func pipelineGrid(p OverviewProps, g grid) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "\" class=\"link ml-auto\">Waiting longest</a> <button type=\"button\" class=\"btn btn-primary needs-script\" data-order hidden>Order changed</button></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "\" class=\"link waiting-link\">Waiting longest</a> <button type=\"button\" class=\"btn btn-primary needs-script\" data-order hidden>Order changed</button></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -175,8 +175,9 @@ func TestAgentProgram(t *testing.T) {
 	if status, text := s.do(t, "PUT", "/api/gateway/projects/beta", `{"url":"http://127.0.0.1:9/moved"}`); status != 200 {
 		t.Fatalf("moving beta: %d %s", status, text)
 	}
-	s.wait("told of the address", func(a domain.Agent) bool {
-		return a.ProjectURL == "http://127.0.0.1:9/moved" && a.State == domain.AgentRunning
+	waittest.Until(t, "the agent has the address", func() bool {
+		_, text := s.do(t, "GET", "/gateway/agents", "")
+		return strings.Contains(text, `"project_url":"http://127.0.0.1:9/moved"`) && strings.Contains(text, `"state":"running"`)
 	})
 	if !second.runs() {
 		t.Error("a new address of the same project has ended the command")

@@ -184,10 +184,8 @@ func TestAQuestionOutlivesItsGateway(t *testing.T) {
 		}
 		call()
 		p.holds(t, 2)
+		waittest.Until(t, "one use of a tool is asked about once", func() bool { return len(ids()) == 1 })
 		asked := ids()
-		if len(asked) != 1 {
-			t.Fatalf("one use of a tool is asked about as %v", asked)
-		}
 		for _, end := range []func(){p.killHard, func() { p.stop(t, syscall.SIGTERM) }} {
 			end()
 			for range 2 {

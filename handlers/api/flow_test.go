@@ -157,7 +157,8 @@ func TestFlowOfASmallProject(t *testing.T) {
 	if len(got.Stories) != 0 || got.Forecast != nil || got.Graded != nil || len(got.Throughput) != 90 {
 		t.Errorf("a project without stories: %+v", got)
 	}
-	s.Get("/projects/alpha?days=30&items=2&ahead=3&tz="+url.QueryEscape(tz)).WantText(t, "in 3 days", "2 by", "Half of 12 stories took 6 days or less")
+	s.Get("/flow?project=alpha&days=30&items=2&ahead=3&tz="+url.QueryEscape(tz)).WantText(t, "in 3 days", "2 by", "Half of 12 stories took 6 d or less")
+	s.Get("/projects/alpha?days=30&tz="+url.QueryEscape(tz)).WantText(t, "Half of what is finished took <b>6 d</b>", "/flow?days=30&amp;project=alpha")
 	// In Kiritimati, 14 hours ahead, noon is the next day.
 	ask("?tz=Pacific/Kiritimati&items=2&ahead=3")
 	if got.Forecast == nil || got.Forecast.Items != 2 || got.Forecast.Days != 3 {

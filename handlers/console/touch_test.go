@@ -140,7 +140,7 @@ func TestCommandsOnAPhoneAreCopiedAsTheyAre(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Phone()
 	for _, c := range []struct{ path, control, want string }{
-		{"/", "", `^switchyard project --name my-project --work path/to/my-project$`},
+		{"/", "", `^switchyard up ~/src/my-project$`},
 		{"/agents", "Add agent", `^SWITCHYARD_TOKEN=swj_\w+ switchyard agent --gateway http://127\.0\.0\.1:\d+$`},
 	} {
 		tab.Goto(s.URL + c.path)

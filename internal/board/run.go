@@ -167,7 +167,7 @@ const (
 	gitPatience = 10 * time.Second
 	gitPoll     = 10 * time.Millisecond
 	// gitGap is how long a checkout may take to move HEAD after it has written the index: until then it looks like moves.
-	gitGap = 200 * time.Millisecond
+	gitGap = 400 * time.Millisecond
 )
 
 func (b *Board) mayWaitFor(tree git.Tree) bool {
