@@ -184,7 +184,7 @@ func TestFlowOfASmallProject(t *testing.T) {
 	if lines[0] != "project,story_id,story_name,started,finished,days" || len(lines) != 13 || lines[1] != want {
 		t.Errorf("CSV:\n%s\nwant\n%s", csv.Text, want)
 	}
-	s.Get("/flow?project=alpha&tz="+url.QueryEscape(tz)).WantText(t, "<h1>Flow</h1>", "Half of 12 stories took 6 days or less")
+	s.Get("/flow?project=alpha&tz="+url.QueryEscape(tz)).WantText(t, "<h1>Flow</h1>", "Half of 12 stories took 6 d or less")
 
 	// What has just happened counts at once.
 	s.Record("alpha", move("open", "2_current", "5_done", 0))
