@@ -279,6 +279,11 @@ func TestAClaimEnds(t *testing.T) {
 			}
 		}
 		gittest.Git(t, work, "init", "-q")
+		old := c.story(c.gateways[0], "3_story").Version
+		if err := os.WriteFile(filepath.Join(work, "2_current", "3_story.md"), []byte("# Changed\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		waittest.Until(t, "a look at the board since git came", func() bool { return c.story(c.gateways[0], "3_story").Version != old })
 		gittest.Git(t, work, "add", ".")
 		gittest.Git(t, work, "commit", "-qm", "board")
 		gittest.Git(t, work, "branch", "side")

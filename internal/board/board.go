@@ -137,9 +137,8 @@ func (b *Board) Read(id string) (*Details, error) {
 	b.readers <- struct{}{}
 	defer func() { <-b.readers }()
 	return b.read(id, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.rescanAll()
+		for end := time.Now().Add(readerPatience); !b.rescanned(time.Now().Before(end)); time.Sleep(gitPoll) {
+		}
 	})
 }
 
@@ -169,6 +168,17 @@ func (b *Board) locate(id string, rescan func(), do func(story Story, stage stri
 		rescan()
 	}
 	return domain.Errorf(domain.NotFound, "no story %q on the board", limit(id))
+}
+
+// rescanned scans everything, unless git is at work and it may wait: half a checkout would look like moves.
+func (b *Board) rescanned(mayWait bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if tree, inTree := git.Find(b.dir); inTree && mayWait && b.gitIsAtWork(tree) {
+		return false
+	}
+	b.rescanAll()
+	return true
 }
 
 // rescanAll scans everything. If that fails, the view says so.

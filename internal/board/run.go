@@ -167,7 +167,9 @@ const (
 	gitPatience = 10 * time.Second
 	gitPoll     = 10 * time.Millisecond
 	// gitGap is how long a checkout may take to move HEAD after it has written the index: until then it looks like moves.
-	gitGap = 400 * time.Millisecond
+	gitGap = 200 * time.Millisecond
+	// readerPatience is how long who reads a story waits for git, which is less than a gateway waits for the answer.
+	readerPatience = time.Second
 )
 
 func (b *Board) mayWaitFor(tree git.Tree) bool {
