@@ -1,0 +1,56 @@
+package board
+
+import (
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// View is a consistent state of a board. It is immutable.
+type View struct {
+	// Stages are ordered by their numbers, and their stories by the numbers that their ids begin with.
+	Stages []Stage
+	Faults []domain.Fault // the first of them, sorted by path
+	// Err says why the work directory cannot be read; Stages are then the last that were. It is nil otherwise.
+	Err error
+	// Version identifies this state. No other state of any board has the same one, even after a restart.
+	Version string
+
+	replaced chan struct{} // closed when there is a newer view and its notifications are recorded
+}
+
+// Replaced is closed once the board has a newer view and its notifications are recorded.
+func (v *View) Replaced() <-chan struct{} { return v.replaced }
+
+type Stage struct {
+	Name    string
+	Label   string // the board's own word, "" if it has none
+	Fixed   string // why no story is moved to or from here but by the board's own tool, "" if it can be moved
+	Other   bool   // its status is none of the board's own: no story is moved here
+	Stories []Story
+}
+
+type Story struct {
+	ID           string
+	Name         string
+	Blocked      string          // the reason, "" when it is not blocked
+	MergeFailure string          // the reason, "" for none
+	Criteria     domain.Criteria // zero for none
+	Fault        string          // why its file cannot be read, "" if it can: everything else is from before
+	DependsOn    []string        // the ids of stories, or tasks in them, that come before it
+	WaitsFor     []string        // those of them that are not done
+	Version      string          // as in Details, when it was last read
+	Since        time.Time       // when it was first seen in its stage; for the first scan, when its file was modified
+	BlockedSince time.Time       // when it was first seen to be blocked, likewise; zero while it is not
+}
+
+func (v *View) Find(id string) (story Story, stage string, found bool) {
+	for i := range v.Stages {
+		for j := range v.Stages[i].Stories {
+			if v.Stages[i].Stories[j].ID == id {
+				return v.Stages[i].Stories[j], v.Stages[i].Name, true
+			}
+		}
+	}
+	return Story{}, "", false
+}
