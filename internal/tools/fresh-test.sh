@@ -10,6 +10,7 @@ if [ "${1-}" != within ]; then # mounts of its own, which go with it
   exec unshare --mount --pid --fork --kill-child "$0" within
 fi
 root=$(mktemp -d)
+chmod 755 "$root" # it becomes everybody's /
 trap 'cd /; umount -l "$root/proc" "$root/dev" 2>/dev/null; rm -rf --one-file-system "$root"' EXIT
 step() { echo "- $*"; }
 newcomer() { chroot "$root" su newcomer -c "cd ~/switchyard && PATH=\$PATH:/usr/local/go/bin && $*"; }
