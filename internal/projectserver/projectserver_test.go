@@ -255,7 +255,7 @@ func TestThePipelineShowsTheBoardAndRevalidates(t *testing.T) {
 	w := p.ask("GET", "/api/pipeline")
 	want := `{"project":"alpha","layout":"stages","path":"work","stages":[{"name":"1_backlog","items":[]},{"name":"2_current","items":[` +
 		`{"story_id":"7_login","story_name":"Log in","blocked":"waiting: <key> & more","merge_failure":null,"since_ms":5,"criteria":null,` +
-		`"depends_on":[],"waits_for":[],"fault":null}]}],"faults":[]}`
+		`"depends_on":[],"waits_for":[],"fault":null,"worktree":null,"branch":null,"work":null}]}],"faults":[],"base":null,"worktrees":[]}`
 	if w.Code != 200 || w.Body.String() != want || w.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -52,6 +52,10 @@ type Pipeline struct {
 	Stages  []Stage         `json:"stages"`
 	Faults  []Fault         `json:"faults"`
 	Left    int             `json:"left,omitempty"` // how many more items it has than requested
+	// Base, Host and Worktrees, whose paths are of that machine, are of the repository that the board is in.
+	Base      *Base    `json:"base"`
+	Host      string   `json:"host,omitempty"`
+	Worktrees []string `json:"worktrees"`
 }
 
 type Stage struct {
@@ -75,6 +79,10 @@ type Item struct {
 	WaitsFor  IDs              `json:"waits_for"`
 	Version   string           `json:"version,omitempty"`
 	Fault     *string          `json:"fault"` // why its file cannot be read, null if it can
+	// Worktree and Branch say where it stands, null for the board's own work tree.
+	Worktree *string   `json:"worktree"`
+	Branch   *string   `json:"branch"`
+	Work     *ItemWork `json:"work"`
 }
 
 // MaxFaults is how many of a board's faults are told.
@@ -169,10 +177,12 @@ type Story struct {
 	Commits          Commits          `json:"commits"`
 	Writable         bool             `json:"writable"`
 	Fault            *string          `json:"fault"`
-	// Label is the stage's, Branch the one that is checked out.
-	Label  string  `json:"label,omitempty"`
-	Branch *string `json:"branch"`
-	Tasks  Tasks   `json:"tasks"`
+	Label            string           `json:"label,omitempty"` // the stage's
+	// Worktree and Branch say where it stands: the former is null for the board's own.
+	Worktree *string `json:"worktree"`
+	Branch   *string `json:"branch"`
+	Tasks    Tasks   `json:"tasks"`
+	Work     Works   `json:"work"`
 }
 
 // Claim says who works on a story.

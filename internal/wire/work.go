@@ -1,0 +1,131 @@
+package wire
+
+// MaxWork is how many places of a story are told, maxConflicts how many paths of each.
+const MaxWork, maxConflicts = 20, 100
+
+// Base is the commit that a board's places are compared with.
+type Base struct {
+	Branch *string `json:"branch"`
+	Commit string  `json:"commit"`
+}
+
+// Work is a place of a story: a work tree with its branch, or a branch without one.
+type Work struct {
+	Branch      *string  `json:"branch"`
+	Worktree    *string  `json:"worktree"`
+	Head        string   `json:"head"`
+	AtMS        int64    `json:"at_ms"` // of head, like Author
+	Author      string   `json:"author"`
+	Ahead       int      `json:"ahead"` // commits that the base lacks
+	Behind      int      `json:"behind"`
+	Files       int      `json:"files"` // that differ from the merge base
+	Added       int      `json:"added"`
+	Removed     int      `json:"removed"`
+	Uncommitted int      `json:"uncommitted"` // changed and untracked files
+	Stage       *string  `json:"stage"`       // the story's there
+	Conflicts   PathList `json:"conflicts"`   // with the base, null where git cannot say
+	Merged      bool     `json:"merged"`
+	Link        string   `json:"link"` // moved, name or commit
+}
+
+// Works are the places of a story, the strongest link first; null without git.
+type Works []Work
+
+func (w *Works) UnmarshalJSON(list []byte) (err error) {
+	*w, err = first[Work](list, MaxWork)
+	return err
+}
+
+// PathList has the first of many paths.
+type PathList []string
+
+func (l *PathList) UnmarshalJSON(list []byte) (err error) {
+	*l, err = first[string](list, maxConflicts)
+	return err
+}
+
+// ItemWork sums up a story's first place.
+type ItemWork struct {
+	Branch      *string `json:"branch"`
+	Worktree    *string `json:"worktree"`
+	Ahead       int     `json:"ahead"`
+	Files       int     `json:"files"`
+	Added       int     `json:"added"`
+	Removed     int     `json:"removed"`
+	Uncommitted int     `json:"uncommitted"`
+	Conflicts   *int    `json:"conflicts"` // null where git cannot say
+	Places      int     `json:"places"`    // how many there are
+}
+
+// Changes are what a place of a story has beyond the base.
+type Changes struct {
+	Branch      *string         `json:"branch"`
+	Worktree    *string         `json:"worktree"`
+	Base        string          `json:"base"`
+	Head        string          `json:"head"`
+	MergeBase   string          `json:"merge_base"`
+	Ahead       int             `json:"ahead"`
+	Behind      int             `json:"behind"`
+	Conflicts   PathList        `json:"conflicts"`
+	Commits     []ChangesCommit `json:"commits"` // the newest
+	Files       []ChangedFile   `json:"files"`   // the first
+	More        int             `json:"more"`    // how many others
+	Uncommitted Uncommitted     `json:"uncommitted"`
+	Untracked   []string        `json:"untracked"` // the first
+	Diff        string          `json:"diff"`
+	Cut         bool            `json:"cut"`
+}
+
+type ChangesCommit struct {
+	Hash    string `json:"hash"`
+	Author  string `json:"author"`
+	AtMS    int64  `json:"at_ms"`
+	Subject string `json:"subject"`
+}
+
+type ChangedFile struct {
+	Path    string  `json:"path"`
+	From    *string `json:"from"`   // of one that was renamed
+	Status  string  `json:"status"` // added, modified, deleted, renamed or mode
+	Added   *int    `json:"added"`  // null for a binary file, like Removed
+	Removed *int    `json:"removed"`
+	Binary  bool    `json:"binary"`
+	Bytes   int     `json:"bytes"` // of its diff
+	ID      string  `json:"id"`    // changes with its diff
+	Cut     bool    `json:"cut"`   // its diff is left out
+}
+
+// Uncommitted is what a work tree has beyond its head.
+type Uncommitted struct {
+	Files []ChangedFile `json:"files"`
+	Diff  string        `json:"diff"`
+	Cut   bool          `json:"cut"`
+}
+
+// Merge is a request to merge a place of a story.
+type Merge struct {
+	Branch string  `json:"branch"`
+	Head   string  `json:"head"`
+	Stage  *string `json:"stage,omitempty"`
+	Into   *string `json:"into,omitempty"`
+}
+
+type Merged struct {
+	Merged string `json:"merged"` // the commit
+}
+
+// SumUp returns what an item says of its story's places, nil for none.
+func SumUp(works []Work, places int) *ItemWork {
+	if len(works) == 0 {
+		return nil
+	}
+	w := works[0]
+	sum := &ItemWork{
+		Branch: w.Branch, Worktree: w.Worktree, Ahead: w.Ahead, Files: w.Files, Added: w.Added, Removed: w.Removed,
+		Uncommitted: w.Uncommitted, Places: places,
+	}
+	if w.Conflicts != nil {
+		sum.Conflicts = new(len(w.Conflicts))
+	}
+	return sum
+}
