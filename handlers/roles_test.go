@@ -27,7 +27,7 @@ var neededRole = map[string]domain.Role{
 	"GET /api/gateway/bot": "viewer", "GET /api/events": "viewer", "GET /api/gateway/events": "viewer",
 	"GET /api/gateway/events/stream": "viewer", "POST /mcp": "viewer", "GET /oauth/status": "viewer", "HEAD /oauth/status": "viewer",
 	"GET /": "viewer", "GET /projects": "viewer", "GET /projects/{name}": "viewer",
-	"GET /projects/{name}/stories/{story_id}": "viewer", "GET /agents": "viewer", "GET /events": "viewer", "GET /search": "viewer", "GET /palette": "viewer", "GET /waiting": "viewer", "GET /notifications": "viewer", "GET /notifications/digests/{id}": "viewer", "GET /questions": "viewer", "GET /api/gateway/questions": "viewer", "GET /api/gateway/questions/{id}": "viewer", "GET /flow": "viewer", "GET /flow.csv": "viewer", "GET /flow/{number}": "viewer", "GET /api/gateway/flow": "viewer", "GET /wall": "wall",
+	"GET /projects/{name}/stories/{story_id}": "viewer", "GET /agents": "viewer", "GET /events": "viewer", "GET /search": "viewer", "GET /palette": "viewer", "GET /waiting": "viewer", "GET /notifications": "viewer", "GET /notifications/digests/{id}": "viewer", "GET /questions": "viewer", "GET /api/gateway/questions": "viewer", "GET /api/gateway/agent-sessions": "viewer", "GET /api/gateway/questions/{id}": "viewer", "GET /flow": "viewer", "GET /flow.csv": "viewer", "GET /flow/{number}": "viewer", "GET /api/gateway/flow": "viewer", "GET /wall": "wall",
 	"GET /manifest.webmanifest": "viewer", "GET /push-worker.js": "viewer", "POST /notifications/devices/{id}/remove": "viewer",
 	"GET /api/gateway/push": "viewer", "POST /api/gateway/push": "viewer", "DELETE /api/gateway/push/{id}": "viewer",
 	"POST /theme": "viewer", "POST /logout": "viewer",

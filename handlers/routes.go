@@ -125,6 +125,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.plain(viewer, "GET /api/gateway/questions/{id}", a.Question)
 	t.plain(operatorOrAgent, "DELETE /api/gateway/questions/{id}", a.WithdrawQuestion)
 	t.plain(operator, "POST /api/gateway/questions/{id}/answer", a.AnswerQuestion)
+	t.plain(viewer, "GET /api/gateway/agent-sessions", a.ListAgentSessions)
 	t.plain(operatorOrAgent, "POST /api/hooks/claude-code", a.ClaudeCodeHook, over(domain.ChannelHook))
 	t.plain(admin, "GET /api/gateway/targets", a.ListTargets)
 	t.plain(admin, "POST /api/gateway/targets", a.CreateTarget)

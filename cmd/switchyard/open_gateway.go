@@ -189,6 +189,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		loop{"claims", g.service.Claims.Run},
 		loop{"flow", g.service.Flow.Run},
 		loop{"questions", g.service.Questions.Run},
+		loop{"sessions of coding agents", g.service.Sessions.Run},
 		loop{"targets", g.service.Targets.Run},
 		loop{"retention", g.service.Retention.Run},
 		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},

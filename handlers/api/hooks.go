@@ -24,15 +24,25 @@ func isAllowed(mode, tool string) bool {
 	return false
 }
 
-// ClaudeCodeHook holds Claude Code's PermissionRequest hook until people have answered, and answers in its form. Other
-// hook events, and what its own mode allows, get an empty answer.
+// maxHookBody is for events of which little is read: a tool's input and output may come with them.
+const maxHookBody = 4 << 20
+
+// ClaudeCodeHook notes what a coding agent's hook says of its session. It holds a PermissionRequest until people have
+// answered, and answers in its form. Other events, and what its own mode allows, get an empty answer.
 func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
-	b := web.DecodeJSON(w, r, web.MaxBody)
+	b := web.DecodeJSON(w, r, maxHookBody)
 	event := b.Text("hook_event_name")
 	if err := b.Err(); err != nil {
 		return err
 	}
-	if event != "PermissionRequest" {
+	if len(b.Data) > web.MaxBody && event == domain.PermissionRequest {
+		return domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", web.MaxBody)
+	}
+	var heard domain.HookEvent
+	if json.Unmarshal(b.Data, &heard) == nil { // else it says nothing of a session that could be told
+		a.service.Sessions.Heard(r.Context(), heard)
+	}
+	if event != domain.PermissionRequest {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}

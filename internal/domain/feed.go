@@ -120,8 +120,9 @@ const (
 	TopicAcknowledgements Topic = "acknowledgements"
 	TopicClaims           Topic = "claims" // who works on which story
 	TopicQuestions        Topic = "questions"
-	TopicTargets          Topic = "targets" // of notifications, and whether they fail
-	TopicBot              Topic = "bot"     // the bot's configuration
+	TopicSessions         Topic = "agent_sessions" // of coding agents
+	TopicTargets          Topic = "targets"        // of notifications, and whether they fail
+	TopicBot              Topic = "bot"            // the bot's configuration
 	TopicEvents           Topic = "events"
 	TopicVisits           Topic = "visits" // the stages in which stories are and have been
 	TopicLease            Topic = "lease"  // the leader's lease was granted or released

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"switchyard/internal/clock"
@@ -100,6 +101,20 @@ func (t *claimTable) lastOf(holder, project string) string {
 		}
 	}
 	return last.StoryID
+}
+
+// latest returns the claims of each holder, the last one first.
+func (t *claimTable) latest() map[string][]domain.Claim {
+	claims := map[string][]domain.Claim{}
+	for _, c := range *t.current.Load() {
+		claims[c.Holder] = append(claims[c.Holder], c)
+	}
+	for _, of := range claims {
+		slices.SortFunc(of, func(a, b domain.Claim) int {
+			return cmp.Or(b.Since.Compare(a.Since), cmp.Compare(a.StoryID, b.StoryID))
+		})
+	}
+	return claims
 }
 
 // now returns the claim of a story, nil if there is none, as all gateways know it.

@@ -19,6 +19,7 @@ type Store interface {
 	historyStore
 	flowStore
 	questionStore
+	sessionStore
 	targetStore
 	acknowledgementStore
 	auditStore

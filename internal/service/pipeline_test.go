@@ -55,10 +55,11 @@ func (m *memory) Acknowledgements(context.Context) ([]domain.Acknowledgement, er
 func (m *memory) RecentQuestions(context.Context, time.Time) ([]domain.Question, error) {
 	return nil, nil
 }
-func (m *memory) Claims(context.Context) ([]domain.Claim, error)           { return nil, nil }
-func (m *memory) Sessions(context.Context) ([]domain.Session, error)       { return nil, nil }
-func (m *memory) NamedTokens(context.Context) ([]domain.NamedToken, error) { return nil, nil }
-func (m *memory) RemoveSessionsBefore(context.Context, time.Time) error    { return nil }
+func (m *memory) AgentSessions(context.Context) ([]domain.AgentSession, error) { return nil, nil }
+func (m *memory) Claims(context.Context) ([]domain.Claim, error)               { return nil, nil }
+func (m *memory) Sessions(context.Context) ([]domain.Session, error)           { return nil, nil }
+func (m *memory) NamedTokens(context.Context) ([]domain.NamedToken, error)     { return nil, nil }
+func (m *memory) RemoveSessionsBefore(context.Context, time.Time) error        { return nil }
 
 func (m *memory) AddProjects(context.Context, *domain.AuditEntry, string, ...domain.Project) error {
 	return nil

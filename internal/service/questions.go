@@ -33,6 +33,7 @@ type Questions struct {
 	agents   *agentTable
 	claims   *claimTable
 	leader   Leadership
+	sessions *Sessions // of coding agents, who ask
 	// permissionRole is who may answer permissions.
 	permissionRole domain.Role
 	// table has those that are open, or ended a short while ago, in brief.

@@ -71,7 +71,8 @@ func (s *Questions) settle(ctx context.Context) error {
 			continue
 		case q.At(now).State == domain.QuestionExpired:
 			q = q.At(now)
-		case !q.Lasting && !s.held.has(q.ID) && now.Sub(s.held.since(q)) > domain.UnheldLife:
+		case !q.Lasting && !s.held.has(q.ID) && now.Sub(s.held.since(q)) > domain.UnheldLife,
+			!q.Lasting && !s.at(q, now).Held && s.sessions.wentOn(q): // it was answered at its terminal
 			q.State, q.Ended = domain.QuestionWithdrawn, now
 		default:
 			continue
@@ -160,6 +161,7 @@ func (s *Questions) Permission(
 	if len(use.Input) > domain.MaxToolInput {
 		return Decision{}, domain.Errorf(domain.Invalid, "the tool's input must be at most %d bytes", domain.MaxToolInput)
 	}
+	session = cmp.Or(session, s.sessions.using(domain.ActorOf(ctx).Holder(), useID))
 	asked := domain.Question{
 		Kind: domain.QuestionPermission, Prompt: "May I use " + use.Name + "?", Tool: &use, UseID: useID, Session: session,
 	}

@@ -31,6 +31,7 @@ type Service struct {
 	Search     *Search
 	Flow       *Flow
 	Questions  *Questions
+	Sessions   *Sessions
 	Targets    *Targets
 	Push       Push
 	Deliveries Deliveries
@@ -91,6 +92,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		store:     o.Store, changes: o.Changes, gateways: o.Gateways, log: o.Log,
 	}
+	s.Sessions = newSessions(o, projects, table, claims, s.Questions)
 	s.Targets = newTargets(o, audit, events, pipelines, s.Flow)
 	s.Push, s.Deliveries = Push{s.Targets}, Deliveries{s.Targets, s.Questions}
 	s.Alerts = &Alerts{
@@ -116,7 +118,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		events: events, pipelines: pipelines, agents: s.Agents, store: o.Store, servers: o.Stories, log: o.Log,
 	}
 	s.reloaders = []*reloader{
-		table.stored, claims.stored, access.stored, projects.stored, s.Questions.table.stored, s.Targets.stored,
+		table.stored, claims.stored, access.stored, projects.stored, s.Questions.table.stored, s.Sessions.table.stored,
+		s.Targets.stored,
 		s.Alerts.acknowledged.stored,
 	}
 	for _, r := range s.reloaders {

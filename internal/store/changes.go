@@ -29,6 +29,8 @@ type changeSQL struct {
 	pasts          string // selects the pasts of projects
 	savePast       string
 	saveBeats      string // null is what stays as it is
+	saveSessions   string // of coding agents, unless a later state is stored
+	dropSessions   string
 }
 
 const lastID = "SELECT last_id FROM stream"
@@ -96,6 +98,11 @@ func newChangeSQL(d Dialect) *changeSQL {
 		saveBeats: sql(`UPDATE agents SET state = COALESCE({1}, state), detail = COALESCE({2}, detail),
 			state_since_ms = COALESCE({3}::number, state_since_ms), last_seen_ms = {4}::number
 			FROM {rows} WHERE agents.id = {0}`),
+		saveSessions: sql(`INSERT INTO agent_sessions (asker, id, last_ms, state) SELECT {0}, {1}, {2}::number, {3}
+			FROM {rows} WHERE TRUE ON CONFLICT (asker, id) DO UPDATE SET last_ms = excluded.last_ms, state = excluded.state
+			WHERE excluded.last_ms > agent_sessions.last_ms`),
+		dropSessions: sql(`DELETE FROM agent_sessions WHERE EXISTS (SELECT 1 FROM {rows} WHERE {0} = agent_sessions.asker
+			AND {1} = agent_sessions.id AND {2}::number >= agent_sessions.last_ms)`),
 		pasts: sql(`SELECT project, id, since_ms, live_ms, latest FROM histories
 			WHERE project IN (SELECT {0} FROM {rows})`),
 		savePast: `INSERT INTO histories (project, id, since_ms, live_ms, latest) VALUES ($1, $2, $3, $4, $5)

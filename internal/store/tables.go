@@ -27,6 +27,7 @@ type Tables struct {
 	acknowledgements
 	claims
 	questions
+	agentSessions
 	targets
 	state
 }
@@ -46,6 +47,7 @@ func NewTables(engine Engine) *Tables {
 		acknowledgements{c},
 		claims{c},
 		questions{c},
+		agentSessions{c},
 		targets{c},
 		state{c},
 	}
@@ -62,6 +64,7 @@ type (
 	acknowledgements struct{ *conn }
 	claims           struct{ *conn }
 	questions        struct{ *conn }
+	agentSessions    struct{ *conn }
 	targets          struct{ *conn }
 	state            struct{ *conn }
 )

@@ -143,7 +143,8 @@ var versions = map[domain.Topic]string{
 	domain.TopicClaims:           `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM claims`,
 	domain.TopicQuestions: `SELECT concat_ws(' ', max(ended_at_ms), max(id), (SELECT concat_ws(' ', count(*),
 		sum(xmin::text::bigint)) FROM questions WHERE ended_at_ms = 0)) FROM questions`,
-	domain.TopicTargets: `SELECT concat_ws(' ', count(*), sum(revision), sum(enabled)) FROM targets`,
+	domain.TopicSessions: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM agent_sessions`,
+	domain.TopicTargets:  `SELECT concat_ws(' ', count(*), sum(revision), sum(enabled)) FROM targets`,
 }
 
 // Version returns a value that differs after each change of a topic.

@@ -55,7 +55,7 @@ var names = []string{
 	"state", "projects", "feed_cursors", "join_tokens", "agents", "seen_once", "sessions", "named_tokens", "audit",
 	"removals", "acknowledgements", "questions", "claims", "story_changes", "texts", "stories", "events", "event_digests",
 	"stage_visits", "visit_counts", "histories", "targets", "noted_alerts", "target_messages", "deliveries",
-	"delivery_hours", "digests",
+	"delivery_hours", "digests", "agent_sessions",
 }
 
 // reportEvery is how often the progress of a large table is reported.

@@ -57,6 +57,7 @@ func filled(t *testing.T, dir string) (events int) {
 		Tool: &domain.ToolUse{Name: "Bash", Input: []byte(`{"command":"x"}`)}, Key: "k", Session: "s", UseID: "u", AskedAt: now, Expires: now.Add(time.Hour),
 	}, "mcp", domain.AllowedQuestions)
 	check(err)
+	check(db.SaveAgentSessions(ctx, []domain.AgentSession{{ID: "s", Asker: "agent a", CWD: "/ü\x00", State: domain.SessionIdle, Last: now}}, nil))
 	_, _, err = db.AddClaim(ctx, &domain.AuditEntry{}, domain.Claim{Project: "alpha", StoryID: "1_ü", Holder: "agent a", By: "label", AgentID: "a", Since: now, Stage: "1_backlog"})
 	check(err)
 	check(db.RecordStoryChanges(ctx, nil, []domain.StoryChange{{Project: "alpha", StoryID: "1_ü", Type: domain.StageTransition, Value: "2_current", At: now, By: "label", Via: domain.ChannelMCP}}))

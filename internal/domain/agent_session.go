@@ -1,0 +1,262 @@
+package domain
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// SessionState is what a coding agent's session is doing.
+type SessionState string
+
+const (
+	SessionWorking SessionState = "working" // since a prompt or a tool
+	SessionWaiting SessionState = "waiting" // for a person
+	SessionIdle    SessionState = "idle"    // it has started, or stopped
+	SessionSilent  SessionState = "silent"  // it worked, and was not heard of since: an interruption says nothing
+	SessionOver    SessionState = "ended"
+)
+
+const (
+	// silentAfter is for how long a working session may say nothing: a tool may take as long.
+	silentAfter = 10 * time.Minute
+	// sessionLife is after how long without a word a session has ended, and for how long it is shown then.
+	sessionLife = 24 * time.Hour
+	// MaxAgentSessions is how many sessions of one asker are kept.
+	MaxAgentSessions = 1000
+	// maxUses is of how many uses of tools that are under way a session knows the ids.
+	maxUses = 20
+)
+
+// The coding agents whose hooks are known.
+const (
+	ClaudeCode = "claude-code"
+	Codex      = "codex"
+)
+
+// PermissionRequest is the hook's event that asks people.
+const PermissionRequest = "PermissionRequest"
+
+// HookEvent is what is read of an event that a coding agent's hook sends: no prompt, no answer, nothing of a tool but
+// its name. Its texts are a stranger's.
+type HookEvent struct {
+	Name         string `json:"hook_event_name"`
+	Session      string `json:"session_id"`
+	CWD          string `json:"cwd,omitempty"`
+	Model        string `json:"model,omitempty"`
+	Mode         string `json:"permission_mode,omitempty"`
+	Tool         string `json:"tool_name,omitempty"`
+	UseID        string `json:"tool_use_id,omitempty"`
+	Notification string `json:"notification_type,omitempty"`
+	Source       string `json:"source,omitempty"` // why it starts
+	// What switchyard hook adds.
+	Client   string `json:"client,omitempty"`
+	Host     string `json:"host,omitempty"`
+	Worktree string `json:"worktree,omitempty"`
+	Branch   string `json:"branch,omitempty"`
+	Project  string `json:"project,omitempty"`
+	// By these Codex is known. Identify drops them.
+	Turn       string `json:"turn_id,omitempty"`
+	Transcript string `json:"transcript_path,omitempty"`
+}
+
+// What an event says of its session.
+const (
+	hookStarts = "starts"
+	hookWorks  = "works"
+	hookStops  = "stops"
+	hookEnds   = "ends"
+	hookOnly   = "is heard"
+)
+
+var hookEvents = map[string]string{
+	"SessionStart": hookStarts, "UserPromptSubmit": hookWorks, "PreToolUse": hookWorks, "PostToolUse": hookWorks,
+	"PostToolUseFailure": hookWorks, PermissionRequest: hookWorks, "Notification": hookOnly, "SubagentStop": hookOnly,
+	"Stop": hookStops, "StopFailure": hookStops, "Interrupt": hookStops, "SessionEnd": hookEnds,
+}
+
+// SessionHooks returns the names of the events that say something of a session, sorted.
+func SessionHooks() (names []string) {
+	for name := range hookEvents {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Identify makes the event one of a known client, with texts that can be kept. It returns false for an event that says
+// nothing of a session.
+func (e HookEvent) Identify() (HookEvent, bool) {
+	if e.Client != ClaudeCode && e.Client != Codex {
+		e.Client = ""
+		if e.Turn != "" || strings.HasPrefix(path.Base(e.Transcript), "rollout-") {
+			e.Client = Codex
+		}
+	}
+	e.Turn, e.Transcript = "", ""
+	for _, text := range []*string{
+		&e.Session, &e.CWD, &e.Model, &e.Mode, &e.Tool, &e.UseID, &e.Host, &e.Worktree, &e.Branch, &e.Project,
+	} {
+		*text = CutText(strings.ToValidUTF8(strings.ReplaceAll(*text, "\x00", ""), ""))
+	}
+	return e, hookEvents[e.Name] != "" && e.Session != ""
+}
+
+// asksForInput reports whether the event is a notification that the agent waits for a person.
+func (e HookEvent) asksForInput() bool {
+	kind := e.Notification
+	return e.Name == "Notification" && (strings.HasSuffix(kind, "permission_prompt") || kind == "agent_needs_input" ||
+		strings.HasPrefix(kind, "elicitation_") && kind != "elicitation_complete" && kind != "elicitation_response")
+}
+
+// AgentSession is a session of a coding agent, as the hooks of its client tell it. It belongs to whoever's token they
+// came with.
+type AgentSession struct {
+	ID       string // the client's own
+	Asker    string // as Actor.Holder returns it
+	By       string // the asker's name
+	AgentID  string `json:",omitzero"` // "" unless it is the command of an agent
+	Client   string
+	Host     string `json:",omitzero"`
+	CWD      string `json:",omitzero"`
+	Worktree string `json:",omitzero"`
+	Branch   string `json:",omitzero"`
+	Project  string `json:",omitzero"` // that its agent is assigned to, or its environment names
+	Model    string `json:",omitzero"`
+	Mode     string `json:",omitzero"` // of its permissions
+
+	// State is working, idle or ended, as the last events say; At returns what it is at a time.
+	State     SessionState
+	Since     time.Time
+	Tool      string    `json:",omitzero"` // that it uses
+	ToolSince time.Time `json:",omitzero"`
+	Uses      []string  `json:",omitzero"` // the ids of uses of tools that have begun, the last one at the end
+	Noticed   time.Time `json:",omitzero"` // since when it waits for a person by its own word
+	WentOn    time.Time `json:",omitzero"` // when it last went on: what it asked before has been answered
+	Started   time.Time
+	Last      time.Time // when it was last heard; increasing
+
+	StoryID    string `json:"-"` // that it works on; what it is linked to is known when it is read
+	QuestionID int64  `json:"-"` // what it asks, and somebody holds
+	Asks       bool   `json:"-"` // something it asked is open
+}
+
+// AgentSessionKey tells sessions apart.
+type AgentSessionKey struct{ Asker, ID string }
+
+func (s AgentSession) Key() AgentSessionKey { return AgentSessionKey{s.Asker, s.ID} }
+
+// After returns the session after an event, which Identify has returned, at a time.
+func (s AgentSession) After(e HookEvent, at time.Time) AgentSession {
+	says, before := hookEvents[e.Name], s.At(at, nil)
+	begins := says == hookStarts || e.Name == "UserPromptSubmit" || e.Name == "PreToolUse"
+	switch {
+	case s.State == SessionOver && !begins:
+		return s // it comes late
+	case s.Started.IsZero(), s.State == SessionOver:
+		s.Started, s.State, s.Since = at, SessionIdle, at
+	}
+	if !at.After(s.Last) { // events of one millisecond are in an order, too
+		at = s.Last.Add(time.Millisecond)
+	}
+	s.Last, s.Noticed = at, time.Time{}
+	for _, kept := range []struct {
+		to   *string
+		said string
+	}{
+		{&s.Client, e.Client},
+		{&s.CWD, e.CWD},
+		{&s.Model, e.Model},
+		{&s.Mode, e.Mode},
+		{&s.Host, e.Host},
+		{&s.Project, e.Project},
+	} {
+		*kept.to = cmp.Or(kept.said, *kept.to)
+	}
+	if e.Host != "" { // by switchyard hook, which looks each time
+		s.Worktree, s.Branch = e.Worktree, e.Branch
+	}
+	s.Client = cmp.Or(s.Client, ClaudeCode)
+	next := s.State
+	switch {
+	case says == hookWorks:
+		next = SessionWorking
+	case says == hookStops, says == hookStarts && e.Source != "compact": // which happens while it works
+		next = SessionIdle
+	case says == hookEnds:
+		next = SessionOver
+	case e.asksForInput():
+		s.Noticed = at
+	}
+	if says != hookOnly && e.Name != PermissionRequest {
+		s.WentOn = at
+	}
+	if s.State = next; before.State != next && says != hookOnly {
+		s.Since = at
+	}
+	return s.withTool(e, next != SessionWorking || e.Name == "UserPromptSubmit")
+}
+
+// withTool notes which tool the session uses after an event; rests is whether it uses none then.
+func (s AgentSession) withTool(e HookEvent, rests bool) AgentSession {
+	switch {
+	case rests:
+		s.Tool, s.ToolSince, s.Uses = "", time.Time{}, nil
+	case e.Name == "PreToolUse":
+		s.Tool, s.ToolSince = e.Tool, s.Last
+		s.Uses = append(slices.Clone(s.Uses[max(0, len(s.Uses)-maxUses+1):]), e.UseID)
+	case strings.HasPrefix(e.Name, "PostToolUse"):
+		if len(s.Uses) == 0 || s.Uses[len(s.Uses)-1] == e.UseID {
+			s.Tool, s.ToolSince = "", time.Time{}
+		}
+		s.Uses = slices.DeleteFunc(slices.Clone(s.Uses), func(id string) bool { return id == e.UseID })
+	}
+	return s
+}
+
+// Answered returns the session after something that it asked has ended, answered or not.
+func (s AgentSession) Answered(q Question) AgentSession {
+	if s.State == SessionOver || s.Last.After(q.Ended) {
+		return s
+	}
+	s.Since, s.Last = q.Ended, q.Ended
+	if !s.Noticed.Before(q.AskedAt) {
+		s.Noticed = time.Time{}
+	}
+	return s
+}
+
+// At returns the session as it is at a time. asked is what it asks and somebody holds, nil for nothing.
+func (s AgentSession) At(now time.Time, asked *Question) AgentSession {
+	quiet := now.Sub(s.Last)
+	switch {
+	case s.State == SessionOver || s.Started.IsZero():
+	case asked != nil:
+		s.State, s.Since, s.QuestionID = SessionWaiting, asked.AskedAt, asked.ID
+	case quiet >= sessionLife:
+		s.State, s.Since, s.Tool = SessionOver, s.Last.Add(sessionLife), ""
+	case !s.Noticed.IsZero():
+		s.State, s.Since = SessionWaiting, s.Noticed
+	case s.State == SessionWorking && quiet >= silentAfter:
+		s.State, s.Since = SessionSilent, s.Last
+	}
+	return s
+}
+
+// Gone reports whether a session, as At has returned it, has ended so long ago that it is forgotten.
+func (s AgentSession) Gone(now time.Time) bool {
+	return s.State == SessionOver && now.Sub(s.Since) >= sessionLife
+}
+
+// CompareSessions is the order of lists: those that wait first, longest first, and ended ones last, the others newest
+// first.
+func CompareSessions(a, b AgentSession) int {
+	place := map[SessionState]int{SessionWaiting: -1, SessionOver: 1}
+	newest := b.Since.Compare(a.Since)
+	if a.State == SessionWaiting {
+		newest = -newest
+	}
+	return cmp.Or(place[a.State]-place[b.State], newest, cmp.Compare(a.ID, b.ID), cmp.Compare(a.Asker, b.Asker))
+}

@@ -1,0 +1,60 @@
+package wire
+
+import (
+	"strconv"
+
+	"switchyard/internal/domain"
+)
+
+// AgentSession is a session of a coding agent as the API and MCP show it.
+type AgentSession struct {
+	ID          string              `json:"id"` // the client's own
+	Client      string              `json:"client"`
+	By          string              `json:"by"`
+	AgentID     *string             `json:"agent_id"`
+	Host        *string             `json:"host"`
+	CWD         string              `json:"cwd"`
+	Worktree    *string             `json:"worktree"`
+	Branch      *string             `json:"branch"`
+	Project     *string             `json:"project"`
+	StoryID     *string             `json:"story_id"`
+	Model       *string             `json:"model"`
+	State       domain.SessionState `json:"state"`
+	SinceMS     int64               `json:"since_ms"` // of the state
+	Tool        *string             `json:"tool"`
+	ToolSinceMS *int64              `json:"tool_since_ms"`
+	QuestionID  *string             `json:"question_id"`
+	Mode        *string             `json:"mode"`
+	StartedMS   int64               `json:"started_ms"`
+	LastMS      int64               `json:"last_ms"`
+}
+
+// AgentSessions are the first of them.
+type AgentSessions struct {
+	More     int            `json:"more"` // how many others
+	Sessions []AgentSession `json:"sessions"`
+}
+
+// MaxAgentSessions is how many sessions are shown at once.
+const MaxAgentSessions = 200
+
+func NewAgentSessions(list []domain.AgentSession) AgentSessions {
+	shown := list[:min(len(list), MaxAgentSessions)]
+	return AgentSessions{len(list) - len(shown), domain.Each(shown, newAgentSession)}
+}
+
+func newAgentSession(s domain.AgentSession) AgentSession {
+	encoded := AgentSession{
+		ID: s.ID, Client: s.Client, By: s.By, AgentID: OrNull(s.AgentID), Host: OrNull(s.Host), CWD: s.CWD,
+		Worktree: OrNull(s.Worktree), Branch: OrNull(s.Branch), Project: OrNull(s.Project), StoryID: OrNull(s.StoryID),
+		Model: OrNull(s.Model), State: s.State, SinceMS: s.Since.UnixMilli(), Mode: OrNull(s.Mode),
+		StartedMS: s.Started.UnixMilli(), LastMS: s.Last.UnixMilli(),
+	}
+	if s.Tool != "" {
+		encoded.Tool, encoded.ToolSinceMS = &s.Tool, TimeOrNull(s.ToolSince)
+	}
+	if s.QuestionID != 0 {
+		encoded.QuestionID = new(strconv.FormatInt(s.QuestionID, 10))
+	}
+	return encoded
+}
