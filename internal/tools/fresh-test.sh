@@ -9,6 +9,7 @@ if [ "${1-}" != within ]; then # mounts of its own, which go with it
   command -v debootstrap >/dev/null || { apt-get update -qq; apt-get install -y -qq --no-install-recommends debootstrap >/dev/null; }
   exec unshare --mount --pid --fork --kill-child "$0" within
 fi
+unset MAKEFLAGS MAKELEVEL MFLAGS # the newcomer's make is nobody's child
 root=$(mktemp -d)
 chmod 755 "$root" # it becomes everybody's /
 trap 'cd /; umount -l "$root/proc" "$root/dev" 2>/dev/null; rm -rf --one-file-system "$root"' EXIT
