@@ -70,10 +70,12 @@ func TestClientsConnectAsDocumented(t *testing.T) {
 			s := newSite(t)
 			home := filepath.Join(s.dir, "home")
 			writeFile(t, filepath.Join(home, at.file), documentedClient(t, client, s))
-			cmd := exec.CommandContext(t.Context(), codingAgent(t, at.program), "mcp", "list")
+			program := codingAgent(t, at.program)
+			cmd := exec.CommandContext(t.Context(), program, "mcp", "list")
 			cmd.Dir = t.TempDir()
 			cmd.Env = []string{
-				"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GEMINI_CLI_TRUST_WORKSPACE=true", fmt.Sprintf("SWITCHYARD_API_TOKEN=%s", s.bearer),
+				"HOME=" + home, "PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), // with its Node, where it has one
+				"GEMINI_CLI_TRUST_WORKSPACE=true", fmt.Sprintf("SWITCHYARD_API_TOKEN=%s", s.bearer),
 			}
 			if said, err := cmd.CombinedOutput(); err != nil || !regexp.MustCompile("(?i)switchyard.*connected").Match(said) {
 				t.Errorf("%v: %s", err, said)
