@@ -234,7 +234,7 @@ func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error)
 func (b *Board) show(stages []Stage, err error) (wake func()) {
 	b.views++
 	next := &View{
-		Stages: stages, Faults: b.known[:min(len(b.known), maxFaults)], Err: err,
+		Stages: stages, Faults: b.known[:min(len(b.known), maxFaults)], Err: err, CheckedOut: b.tracker.checkedOut,
 		Version: b.instance + "-" + strconv.Itoa(b.views), replaced: make(chan struct{}),
 	}
 	old := b.view.Swap(next)

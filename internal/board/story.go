@@ -21,6 +21,7 @@ type story struct {
 	copies, previous []fileCopy // its files then, and when it was found before
 	gone             time.Time  // when it was first missed; zero while it exists
 	torn             time.Time  // when its file was first found torn; zero while it is whole
+	stood            *story     // as it was before a checkout, until it is so again or changes otherwise
 }
 
 // fileCopy is a story's file in one of the stages.
@@ -54,7 +55,27 @@ func (s *story) update(now time.Time, preexisting map[string]bool, t *tracker, c
 	if !old {
 		s.notify(was, c)
 	}
+	s.remember(was, t.checkout)
 	return was.stage != s.stage || was.facts != s.facts
+}
+
+// remember keeps how the story was before a checkout. Back there, it has been so since then.
+func (s *story) remember(was story, checkout bool) {
+	switch {
+	case s.standsAs(&was):
+	case !checkout:
+		s.stood = nil
+	case s.stood == nil:
+		was.copies, was.previous = nil, nil
+		s.stood = &was
+	case s.standsAs(s.stood):
+		s.since, s.blockedSince, s.stood = s.stood.since, s.stood.blockedSince, nil
+	}
+}
+
+func (s *story) standsAs(other *story) bool {
+	return s.stage == other.stage && (s.facts.blocked == "") == (other.facts.blocked == "") &&
+		(s.facts.mergeFailure == "") == (other.facts.mergeFailure == "")
 }
 
 // notify adds notifications of how the story differs from was.

@@ -23,6 +23,8 @@ type tracker struct {
 	checkout bool
 	// inHead reports whether the commit that is checked out has a file; nil without git.
 	inHead func(stage, id string) bool
+	// checkedOut are the stories that a checkout has put where they are, or taken away, sorted: board finds them.
+	checkedOut []string
 }
 
 type changes struct {
@@ -96,9 +98,16 @@ func (t *tracker) forget(now time.Time, c *changes) {
 			continue
 		}
 		if s.gone.IsZero() {
-			s.gone = now
+			if s.gone = now; t.checkout {
+				was := *s
+				s.stage, s.facts, c.view = "", facts{}, true
+				s.remember(was, true)
+			}
 		}
-		if now.Sub(s.gone) < grace {
+		switch {
+		case s.stage == "" && s.stood != nil:
+			continue
+		case s.stage != "" && now.Sub(s.gone) < grace:
 			c.rescanAt(s.gone.Add(grace))
 			continue
 		}
@@ -120,11 +129,16 @@ func (c *changes) rescanAt(at time.Time) {
 // board returns every stage with the stories that count there, ordered by compareNumbered.
 func (t *tracker) board() []Stage {
 	gone := map[string][]Story{}
+	t.checkedOut = nil
 	for _, s := range t.stories {
+		if s.stood != nil {
+			t.checkedOut = append(t.checkedOut, s.id)
+		}
 		if s.scan != t.scans {
 			gone[s.stage] = append(gone[s.stage], s.public())
 		}
 	}
+	slices.Sort(t.checkedOut)
 	stages := make([]Stage, len(t.stages))
 	for i, stage := range t.stages {
 		stories := make([]Story, 0, len(stage.files))

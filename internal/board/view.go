@@ -11,6 +11,8 @@ type View struct {
 	// Stages are ordered by their numbers, and their stories by the numbers that their ids begin with.
 	Stages []Stage
 	Faults []domain.Fault // the first of them, sorted by path
+	// CheckedOut are the stories that are where they are, or are missing, because another commit was checked out.
+	CheckedOut []string
 	// Err says why the work directory cannot be read; Stages are then the last that were. It is nil otherwise.
 	Err error
 	// Version identifies this state. No other state of any board has the same one, even after a restart.

@@ -94,6 +94,7 @@ type PipelineAnswer struct {
 	Board      BoardPlace
 	Faults     []Fault // the first of them
 	Stages     []Stage
+	CheckedOut []string        // the ids of stories that a checkout has put where they are, or taken away
 	Raw        json.RawMessage // Stages as the project server sent them, or re-encoded if they were cut
 	Note       string          // a description of what was cut from Stages, "" for nothing
 }
@@ -110,6 +111,7 @@ type ProjectPipeline struct {
 	Board      BoardPlace
 	Faults     []Fault // the first of them
 	Stages     []Stage
+	CheckedOut []string         // as in PipelineAnswer
 	Version    [2]uint64        // differs after each change of Stages and their times
 	Summarized *PipelineSummary // of Stages, made once for all readers; may be nil
 	// Limits are how long stories may be in each stage of work, from Summary().From on, before they count as stuck.

@@ -192,14 +192,17 @@ func (p *ProjectVisits) Times(stages []Stage) []Stage {
 	return dated
 }
 
-// Differing returns what a pipeline, asked for at asked, shows otherwise than these visits. complete means that a
-// story missing from it is not on the board. settled is false if newer events contradict some of it, which is left
-// out: then the pipeline must be observed again. Once it has found more than limit it looks no further.
+// Differing returns what a pipeline, asked for at asked, shows otherwise than these visits, but for the work of a
+// checkout. A story missing from one that was not cut is not on the board. settled is false if newer events contradict
+// some of it, which is left out: then the pipeline must be observed again. Once it has found more than limit it looks no further.
 func (p *ProjectVisits) Differing(
-	stages []Stage, complete bool, asked time.Time, limit int,
+	answer *PipelineAnswer, asked time.Time, limit int,
 ) (seen []Sighting, settled bool) {
 	settled = true
 	shown := map[string]bool{}
+	for _, id := range answer.CheckedOut {
+		shown[id] = true
+	}
 	compare := func(s Sighting) {
 		last := p.open[s.StoryID]
 		isFull := len(p.open) >= maxOpenVisits || len(p.stages) >= maxStageNames && !slices.Contains(p.stages, s.Stage)
@@ -214,7 +217,7 @@ func (p *ProjectVisits) Differing(
 			seen = append(seen, s)
 		}
 	}
-	for _, stage := range stages {
+	for _, stage := range answer.Stages {
 		for _, item := range stage.Items {
 			if len(seen) > limit {
 				return seen, settled
@@ -226,7 +229,7 @@ func (p *ProjectVisits) Differing(
 			}
 		}
 	}
-	if complete {
+	if answer.Note == "" {
 		for id := range p.open {
 			if len(seen) <= limit && !shown[id] {
 				compare(Sighting{StoryID: id})

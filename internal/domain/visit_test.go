@@ -77,7 +77,7 @@ func (j *journey) shows(at int, stage string, since int, blocked bool) bool {
 			stages[i].Items = []domain.Item{item}
 		}
 	}
-	seen, settled := j.project.Differing(stages, true, minute(at), len(stages)*100)
+	seen, settled := j.project.Differing(&domain.PipelineAnswer{Stages: stages}, minute(at), len(stages)*100)
 	j.apply(func(b *domain.VisitBook) {
 		contradicted := b.Observe([]domain.Observation{{Project: "p", Seen: seen, Asked: minute(at), Now: minute(at)}})
 		settled = len(contradicted) == 0 && settled

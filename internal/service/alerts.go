@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"switchyard/internal/clock"
@@ -121,9 +122,9 @@ func (s *Alerts) acknowledge(
 			alerts[i].Acknowledged = &a
 		}
 	}
-	unknown := unreachable(pipelines)
+	unknown := unknownAlerts(pipelines)
 	for key, a := range byKey {
-		isOver := func() bool { return s.decides(a) && s.isOver(domain.KindOfKey(key), a.Project, unknown) }
+		isOver := func() bool { return s.decides(a) && s.isOver(domain.KindOfKey(key), unknown(a.Project, key)) }
 		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || isOver()) {
 			ended = append(ended, a)
 		}
@@ -131,12 +132,30 @@ func (s *Alerts) acknowledge(
 	return ended
 }
 
-func unreachable(pipelines []domain.ProjectPipeline) map[string]bool {
-	found := map[string]bool{}
+// unknownAlerts reports of an alert that is no longer found whether its board does not say that it is over: its project
+// cannot be reached, or a checkout has taken its story elsewhere. Its key may be short.
+func unknownAlerts(pipelines []domain.ProjectPipeline) func(project, key string) bool {
+	unreachable, away := map[string]bool{}, map[string]func() map[string]bool{}
 	for i := range pipelines {
-		found[pipelines[i].Project] = !pipelines[i].Reachable
+		p := &pipelines[i]
+		if unreachable[p.Project] = !p.Reachable; len(p.CheckedOut) == 0 {
+			continue
+		}
+		away[p.Project] = sync.OnceValue(func() map[string]bool {
+			keys := map[string]bool{}
+			for _, id := range p.CheckedOut {
+				for _, kind := range []domain.AlertKind{domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck} {
+					a := domain.Alert{Kind: kind, Project: p.Project, Story: &domain.Item{StoryID: id}}
+					keys[shortKey(a.Key())] = true
+				}
+			}
+			return keys
+		})
 	}
-	return found
+	return func(project, key string) bool {
+		keys := away[project]
+		return unreachable[project] || keys != nil && keys()[shortKey(key)]
+	}
 }
 
 // decides reports whether this gateway decides if an alert is over. That is the leader for what it follows: others may
@@ -146,13 +165,13 @@ func (s *Alerts) decides(a domain.Acknowledgement) bool {
 	return s.leader.Leads() || !registered && domain.KindOfKey(a.Key) != domain.AlertBot
 }
 
-// isOver reports whether an alert that is no longer found is over. While its project cannot be reached or the bot is
+// isOver reports whether an alert that is no longer found is over. While its board does not say, or the bot is
 // connecting, that is unknown.
-func (s *Alerts) isOver(kind domain.AlertKind, project string, unknown map[string]bool) bool {
+func (s *Alerts) isOver(kind domain.AlertKind, unknown bool) bool {
 	switch kind {
 	case domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertUnreachable,
 		domain.AlertFault:
-		return !unknown[project]
+		return !unknown
 	case domain.AlertBot:
 		return s.bot.Status().State != domain.BotConnecting
 	}

@@ -89,7 +89,7 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 		shown.Stages, shown.Summarized, shown.Text, shown.FetchedAt = k.stages, &k.summary, k.text, state.seen
 		shown.Limits, shown.Version = k.limits, [2]uint64{k.answer.Digest, k.version}
 		shown.EventsOnly, shown.Board, shown.Note = k.answer.EventsOnly, k.answer.Board, k.answer.Note
-		shown.Faults = k.answer.Faults
+		shown.Faults, shown.CheckedOut = k.answer.Faults, k.answer.CheckedOut
 	}
 	switch {
 	case shown.Reachable:

@@ -21,8 +21,7 @@ const (
 	maxLeft = domain.MaxAlerts
 )
 
-func shortKey(a domain.Alert) string {
-	key := a.Key()
+func shortKey(key string) string {
 	if len(key) > maxKey {
 		key = fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:32]
 	}
@@ -79,7 +78,7 @@ func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool
 	stands := make(map[string]bool, len(all))
 	undated := map[string]time.Time{}
 	for _, a := range all {
-		key := shortKey(a)
+		key := shortKey(a.Key())
 		stands[key] = true
 		n := l.byKey[key]
 		if !isDated(a) && n == nil {

@@ -74,12 +74,13 @@ func (d *deliverer) change(r *running, t domain.Target, now time.Time) {
 	d.saves = append(d.saves, save)
 }
 
-// standing returns all alerts, and whether one that is not among them is over; while its project cannot be reached,
-// that is unknown.
+// standing returns all alerts, and whether one that is not among them is over.
 func (s *Alerts) standing(ctx context.Context) (all []domain.Alert, isOver func(domain.NotedAlert) bool) {
 	boards := s.pipelines.Boards(ctx, quietAge)
-	unknown := unreachable(boards.Pipelines)
-	return s.all(boards), func(a domain.NotedAlert) bool { return s.isOver(a.Kind, a.Project, unknown) }
+	unknown := unknownAlerts(boards.Pipelines)
+	return s.all(boards), func(a domain.NotedAlert) bool {
+		return s.isOver(a.Kind, unknown(a.Project, a.Key))
+	}
 }
 
 // gather counts what is held back for a target and, when it is time, puts it into one message.

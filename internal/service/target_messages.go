@@ -62,7 +62,7 @@ func (m messages) event(t *domain.Target, e domain.Event) domain.Message {
 func (m messages) alert(t *domain.Target, a domain.Alert) domain.Message {
 	data, _ := json.Marshal(wire.NewAlert(a)) // texts and numbers always encode
 	return domain.Message{
-		ID:   m.id(t, shortKey(a), strconv.FormatInt(a.Since.UnixMilli(), 10)),
+		ID:   m.id(t, shortKey(a.Key()), strconv.FormatInt(a.Since.UnixMilli(), 10)),
 		Type: "alert." + string(a.Kind), At: dated(a.Since, clock.Now()), Data: data,
 		Title: cmp.Or(a.Project, "Switchyard") + ": " + a.Kind.Word(),
 		Text:  oneLine(a.Text()), Link: m.link(a.Link(), "/projects/"+url.PathEscape(a.Project)), Signal: a.Kind.Signal(),

@@ -150,7 +150,7 @@ func (s *Visits) compare(ctx context.Context, o *observation, limit int) error {
 	if err != nil {
 		return err
 	}
-	o.seen, o.settled = known.Differing(o.answer.Stages, o.answer.Note == "", o.asked, limit)
+	o.seen, o.settled = known.Differing(o.answer, o.asked, limit)
 	if o.more = len(o.seen) > limit; o.more {
 		o.seen = o.seen[:limit]
 	}

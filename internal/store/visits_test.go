@@ -113,7 +113,7 @@ func TestVisitsAreStoredWithWhatTheyComeFrom(t *testing.T) {
 		if got, want := found["alpha"].Charts(domain.NewCourse("", stages), now), known.Charts(domain.NewCourse("", stages), now); !reflect.DeepEqual(got, want) || got.Stages[0].Visits != 2 {
 			t.Errorf("charts %+v, want %+v", got, want)
 		}
-		if seen, settled := found["beta"].Differing(nil, true, now, 1); len(seen) != 1 || !settled {
+		if seen, settled := found["beta"].Differing(&domain.PipelineAnswer{}, now, 1); len(seen) != 1 || !settled {
 			t.Errorf("%+v, %t", seen, settled)
 		}
 	})

@@ -39,6 +39,7 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 		domain.BoardPlace
 		Left           int
 		Stages, Faults part
+		CheckedOut     part `json:"checked_out"`
 	}
 	_ = json.Unmarshal(a.body, &outer) // a server that is not ours may mean something else by what has another type
 	read, err := readStages(outer.Stages)
@@ -47,13 +48,14 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	}
 	read.items += max(outer.Left, 0)
 	raw, note := read.limit(outer.Stages)
+	checkedOut, _ := wire.FirstIDs(outer.CheckedOut, maxItems)
 	place := outer.BoardPlace
 	for _, text := range []*string{&place.Layout, &place.Path, &place.Branch} {
 		*text = domain.CutText(*text)
 	}
 	return &domain.PipelineAnswer{
 		ETag: etag, Digest: digest, Board: place, Stages: wire.Stages(place.Layout, read.stages),
-		Raw: raw, Note: note, Faults: wire.Faults(outer.Faults),
+		Raw: raw, Note: note, Faults: wire.Faults(outer.Faults), CheckedOut: checkedOut,
 	}, nil
 }
 

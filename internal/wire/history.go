@@ -54,11 +54,15 @@ func (l *IDs) UnmarshalJSON(list []byte) (err error) {
 	if *l = (IDs{}); string(list) == "[]" { // as most are
 		return nil
 	}
-	ids, err := first[string](list, maxIDs)
-	for _, id := range ids {
-		*l = append(*l, domain.CutText(id))
-	}
+	ids, err := FirstIDs(list, maxIDs)
+	*l = append(*l, ids...)
 	return err
+}
+
+// FirstIDs reads the first ids of a list, and cuts them.
+func FirstIDs(list []byte, most int) ([]string, error) {
+	ids, err := first[string](list, most)
+	return domain.Each(ids, domain.CutText), err
 }
 
 // Visit is the time that a story spent in a stage.
