@@ -150,8 +150,14 @@ func TestCodexAsksByItsHook(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := fmt.Sprintf("model = 'gpt'\nmodel_provider = 'script'\napproval_policy = 'on-request'\nsandbox_mode = 'read-only'\n"+
-		"[model_providers.script]\nname = 'script'\nbase_url = 'MODEL_URL'\nwire_api = 'responses'\n[projects.'%s/repository']\ntrust_level = 'trusted'\n"+
-		"[[hooks.PermissionRequest]]\n[[hooks.PermissionRequest.hooks]]\ntype = 'command'\ncommand = \"'%s' hook\"\ntimeout = 86400\n", s.dir, os.Args[0])
+		"[model_providers.script]\nname = 'script'\nbase_url = 'MODEL_URL'\nwire_api = 'responses'\n[projects.'%s/repository']\ntrust_level = 'trusted'\n", s.dir)
+	hooks, err := switchyard(t, s.dir, "hook", "settings", "--client", "codex").Output()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(home, "hooks.json"), hooks, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -166,4 +172,8 @@ func TestCodexAsksByItsHook(t *testing.T) {
 	close(c.model.again)
 	c.answer(c.asked(), "allow")
 	waittest.Until(t, "the command", c.done)
+	waittest.Until(t, "its session has stopped", func() bool {
+		_, text := c.do(t, "GET", "/api/gateway/agent-sessions", "")
+		return strings.Count(text, `"client":"codex"`) == 1 && strings.Contains(text, `"state":"idle"`) && strings.Contains(text, `"model":"gpt"`)
+	})
 }

@@ -11,32 +11,46 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/files"
+	"switchyard/internal/git"
 	"switchyard/internal/neterr"
 )
 
+// hookPatience is how long a gateway may take to hear of an event that asks nobody: the client waits meanwhile.
+const hookPatience = time.Second
+
 func hookCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "hook",
-		Short: "Answer a coding agent's hook, read from stdin, by asking people at a gateway",
+		Short: "Answer a coding agent's hook, read from stdin, and tell a gateway what its session does",
 		Long: "Answer a hook of Claude Code or Codex: a PermissionRequest, read from stdin, is asked at the gateway, and\n" +
-			"the decision is written to stdout as soon as somebody has made it. Other hooks get no answer.\n" +
+			"the decision is written to stdout as soon as somebody has made it. Of other events the gateway is told what\n" +
+			"the session does: no prompt, input or output is sent, and without a gateway nothing happens.\n" +
 			"SWITCHYARD_GATEWAY_URL and SWITCHYARD_API_TOKEN, which an agent's command has, say where and as whom.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			address, err := gatewayAddress(os.Getenv("SWITCHYARD_GATEWAY_URL"))
-			if err != nil {
-				return errors.New("SWITCHYARD_GATEWAY_URL must be the address of the gateway")
-			}
-			event, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxMCPMessage+1))
+			input, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxMCPMessage+1))
 			if err != nil {
 				return err
 			}
-			answer, err := askHook(cmd.Context(), address, event)
+			var event domain.HookEvent
+			isRead := json.Unmarshal(input, &event) == nil
+			address, err := gatewayAddress(os.Getenv("SWITCHYARD_GATEWAY_URL"))
+			switch {
+			case event.Name != domain.PermissionRequest:
+				if known, says := event.Identify(); isRead && says && err == nil {
+					_, _ = cmd.OutOrStdout().Write(tellHook(cmd.Context(), address, known))
+				}
+				return nil
+			case err != nil:
+				return errors.New("SWITCHYARD_GATEWAY_URL must be the address of the gateway")
+			}
+			answer, err := askHook(cmd.Context(), address, input)
 			if err != nil {
 				return err
 			}
@@ -44,6 +58,25 @@ func hookCommand() *cobra.Command {
 			return err
 		},
 	}
+	cmd.AddCommand(hookSettingsCommand())
+	return cmd
+}
+
+// tellHook tells the gateway of an event, with the host and where in git it works. It returns the answer, nothing if
+// there is none soon: the client goes on.
+func tellHook(ctx context.Context, gateway string, event domain.HookEvent) []byte {
+	ctx, cancel := context.WithTimeout(ctx, hookPatience)
+	defer cancel()
+	event.Host, _ = os.Hostname()
+	event.Project = os.Getenv("SWITCHYARD_PROJECT")
+	if tree, found := git.Find(event.CWD); found {
+		event.Worktree, event.Branch = tree.Dir, tree.Branch()
+	}
+	answer, err := askHook(ctx, gateway, domain.EncodeJSON(event))
+	if err != nil {
+		return nil
+	}
+	return answer
 }
 
 // askHook passes a hook's event on and returns the answer, which may take as long as people do.
@@ -74,7 +107,7 @@ func askHook(ctx context.Context, gateway string, event []byte) ([]byte, error) 
 }
 
 // askingCommand adds to the command of Claude Code what makes it ask at the gateway: an MCP server for permissions
-// without a terminal, and a hook for those with one. Both are in files of their own in dir, without secrets: the
+// without a terminal, and hooks that ask and tell. Both are in files of their own in dir, without secrets: the
 // command's environment has them.
 func askingCommand(args []string, dir string) ([]string, error) {
 	if len(args) == 0 || strings.TrimSuffix(filepath.Base(args[0]), ".exe") != "claude" {
@@ -87,14 +120,12 @@ func askingCommand(args []string, dir string) ([]string, error) {
 	if err := files.MakePrivateDir(dir); err != nil {
 		return nil, err
 	}
-	type object = map[string]any
 	mcp := object{"mcpServers": object{"switchyard": object{
 		"type": "http", "url": "${SWITCHYARD_MCP_URL}",
 		"headers": object{"Authorization": "Bearer ${SWITCHYARD_API_TOKEN}"},
 	}}}
-	hook := object{"type": "command", "command": shellQuoted(self) + " hook", "timeout": 24 * 60 * 60}
 	settings := object{
-		"hooks": object{"PermissionRequest": []any{object{"hooks": []any{hook}}}},
+		"hooks": clientHooks(domain.ClaudeCode, shellQuoted(self)+" hook"),
 		// Its own default, auto, asks nobody. A mode among the command's arguments wins.
 		"permissions": object{"defaultMode": "default"},
 	}

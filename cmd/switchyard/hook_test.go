@@ -3,12 +3,21 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/gittest"
 	"switchyard/internal/waittest"
 )
 
@@ -20,7 +29,7 @@ func TestAClaudeOfAnAgentAsksTheConsole(t *testing.T) {
 	claude := filepath.Join(s.dir, "bin", "claude")
 	script := `#!/bin/sh
 printf '%s\n' "$@" > "` + s.dir + `/arguments"
-hook=$(sed -n 's/.*"command": "\(.*\)",$/\1/p' "$7")
+hook=$(sed -n 's/.*"command": "\(.*\)",$/\1/p' "$7" | head -n 1)
 echo '{"hook_event_name":"PermissionRequest","session_id":"s","tool_name":"Bash","tool_input":{"command":"make"}}' |
 	TEST_MAIN=1 sh -c "$hook" > "` + s.dir + `/decided.new" && mv "` + s.dir + `/decided.new" "` + s.dir + `/decided"
 exec sleep 1000
@@ -81,14 +90,107 @@ exec sleep 1000
 	}
 }
 
-// TestAHookWithoutAGatewaySaysNothing on stdout, and fails.
+// TestAHookWithoutAGatewaySaysNothing on stdout. What asks fails; all else goes on as if there were no hook, after a second at most.
 func TestAHookWithoutAGatewaySaysNothing(t *testing.T) {
 	t.Parallel()
-	for _, env := range []string{"", "SWITCHYARD_GATEWAY_URL=http://127.0.0.1:1"} {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, env := range []string{"", "SWITCHYARD_GATEWAY_URL=http://127.0.0.1:1", "SWITCHYARD_GATEWAY_URL=http://" + silent.Addr().String()} {
+		for _, input := range []string{
+			`{"hook_event_name":"Stop","session_id":"s"}`, `{"hook_event_name":"PostToolUse","session_id":"s","tool_input":{"x":"` + strings.Repeat("x", 400_000) + `"}}`,
+			`{"hook_event_name":"Another"}`, `{"hook_event_name":7}`, "no JSON", "",
+		} {
+			cmd := withEnv(switchyard(t, t.TempDir(), "hook"), env)
+			cmd.Stdin = strings.NewReader(input)
+			began := time.Now()
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 || time.Since(began) > 5*time.Second {
+				t.Errorf("%q, %.50s: %s, %v after %s", env, input, out, err, time.Since(began))
+			}
+		}
+		if strings.Contains(env, silent.Addr().String()) {
+			continue
+		}
 		cmd := withEnv(switchyard(t, t.TempDir(), "hook"), env)
 		cmd.Stdin = strings.NewReader(`{"hook_event_name":"PermissionRequest"}`)
 		if status, says := refused(t, cmd); status != 1 {
 			t.Errorf("%q: %d %s", env, status, says)
 		}
+	}
+}
+
+// TestAHookSendsWhatIsNamed and nothing else: no prompt, no input. It adds where it is.
+func TestAHookSendsWhatIsNamed(t *testing.T) {
+	t.Parallel()
+	sent := make(chan string, 1)
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		sent <- r.Header.Get("Authorization") + " " + string(body)
+		_, _ = io.WriteString(w, `{"decision":"block","reason":"read the note"}`)
+	}))
+	defer gateway.Close()
+	dir := t.TempDir()
+	repository := filepath.Join(dir, "shop")
+	gittest.Git(t, dir, "init", "-q", "-b", "story/7", repository)
+	below := filepath.Join(repository, "src")
+	if err := os.MkdirAll(below, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := withEnv(switchyard(t, dir, "hook"), "SWITCHYARD_GATEWAY_URL="+gateway.URL, "SWITCHYARD_API_TOKEN=swk_x", "SWITCHYARD_PROJECT=shop")
+	cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"s","transcript_path":"/t.jsonl","cwd":%q,"prompt_id":"p","permission_mode":"default","effort":{"level":"medium"},`+
+		`"hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"secret","prompt":"secret","tool_name":"Bash","tool_input":{"command":"secret"},"turn_id":"t"}`, below))
+	out, err := cmd.Output()
+	if err != nil || string(out) != `{"decision":"block","reason":"read the note"}` {
+		t.Errorf("%s, %v", out, err)
+	}
+	want := fmt.Sprintf(`Bearer swk_x {"hook_event_name":"Stop","session_id":"s","cwd":%q,"permission_mode":"default","tool_name":"Bash","client":"codex","host":%q,"worktree":%q,"branch":"story/7","project":"shop"}`,
+		below, host, repository)
+	if got := strings.TrimSpace(<-sent); got != want {
+		t.Errorf("sent %s\nwant %s", got, want)
+	}
+}
+
+// TestHookSettings name every event that the client has, this program and the gateway, and no token.
+func TestHookSettings(t *testing.T) {
+	t.Parallel()
+	both := []string{"PermissionRequest", "PostToolUse", "PreToolUse", "SessionEnd", "SessionStart", "Stop", "SubagentStop", "UserPromptSubmit"}
+	for client, only := range map[string][]string{"claude-code": {"Notification", "PostToolUseFailure", "StopFailure"}, "codex": {"Interrupt"}} {
+		out, err := withEnv(switchyard(t, t.TempDir(), "hook", "settings", "--client", client, "--gateway", "http://yard:3000"), "SWITCHYARD_API_TOKEN=swk_x").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var settings struct {
+			Hooks map[string][]struct {
+				Hooks []struct {
+					Type, Command string
+					Timeout       int
+				}
+			}
+			Env map[string]string
+		}
+		if err := json.Unmarshal(out, &settings); err != nil || strings.Contains(string(out), "swk_x") {
+			t.Fatalf("%s, %v", out, err)
+		}
+		want := slices.Sorted(slices.Values(append(only, both...)))
+		if got := slices.Sorted(maps.Keys(settings.Hooks)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v", client, got)
+		}
+		stop := settings.Hooks["Stop"][0].Hooks[0]
+		named := settings.Env["SWITCHYARD_GATEWAY_URL"] == "http://yard:3000"
+		if client == "codex" {
+			named = strings.HasPrefix(stop.Command, "SWITCHYARD_GATEWAY_URL='http://yard:3000' '")
+		}
+		if !named || stop.Type != "command" || !strings.HasSuffix(stop.Command, "' hook") || stop.Timeout != 10 || settings.Hooks["PermissionRequest"][0].Hooks[0].Timeout != 86400 {
+			t.Errorf("%s: %s", client, out)
+		}
+	}
+	if status, says := refused(t, switchyard(t, t.TempDir(), "hook", "settings", "--client", "other")); status != 2 {
+		t.Errorf("%d %s", status, says)
 	}
 }

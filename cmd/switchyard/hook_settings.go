@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/internal/domain"
+)
+
+type object = map[string]any
+
+func hookSettingsCommand() *cobra.Command {
+	var gateway, client string
+	cmd := &cobra.Command{
+		Use:   "settings [--gateway URL] [--client codex]",
+		Short: "Print the settings by which Claude Code, or Codex, shows its sessions at a gateway and asks there",
+		Long: "Print the settings by which Claude Code shows its sessions at a gateway and asks people there, or, with\n" +
+			"--client codex, the hooks.json of Codex. The token stays in SWITCHYARD_API_TOKEN, in the client's environment.",
+		Example: "  claude --settings \"$(switchyard hook settings)\"\n" +
+			"  switchyard hook settings --client codex >~/.codex/hooks.json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if gateway != "" {
+				if _, err := gatewayAddress(gateway); err != nil {
+					return err
+				}
+			}
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			var settings object
+			switch client {
+			case domain.ClaudeCode:
+				settings = claudeSettings(self, gateway)
+			case domain.Codex:
+				command := shellQuoted(self) + " hook"
+				if gateway != "" { // it has no other place for it
+					command = "SWITCHYARD_GATEWAY_URL=" + shellQuoted(gateway) + " " + command
+				}
+				settings = object{"hooks": clientHooks(domain.Codex, command)}
+			default:
+				return usagef("--client must be %s or %s", domain.ClaudeCode, domain.Codex)
+			}
+			text, err := json.MarshalIndent(settings, "", "  ")
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(text))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&gateway, "gateway", "", "the gateway's `URL` (default: $SWITCHYARD_GATEWAY_URL of the client)")
+	cmd.Flags().StringVar(&client, "client", domain.ClaudeCode, "print what `CLIENT` reads: claude-code or codex")
+	return cmd
+}
+
+// claudeSettings are the settings of somebody's own Claude Code.
+func claudeSettings(self, gateway string) object {
+	settings := object{"hooks": clientHooks(domain.ClaudeCode, shellQuoted(self)+" hook")}
+	if gateway != "" {
+		settings["env"] = object{"SWITCHYARD_GATEWAY_URL": gateway}
+	}
+	return settings
+}
+
+// claudeOnly and codexOnly are the events that one client alone has.
+var claudeOnly, codexOnly = []string{"Notification", "PostToolUseFailure", "StopFailure"}, []string{"Interrupt"}
+
+// clientHooks has a client run a command for each event that says something of its session.
+func clientHooks(client, command string) object {
+	hooks, others := object{}, codexOnly
+	if client == domain.Codex {
+		others = claudeOnly
+	}
+	for _, event := range domain.SessionHooks() {
+		hook := object{"type": "command", "command": command, "timeout": 10}
+		if event == domain.PermissionRequest {
+			hook["timeout"] = 24 * 60 * 60
+		}
+		if !slices.Contains(others, event) {
+			hooks[event] = []any{object{"hooks": []any{hook}}}
+		}
+	}
+	return hooks
+}
