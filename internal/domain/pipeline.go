@@ -22,6 +22,8 @@ type Item struct {
 	DependsOn        []string  // the ids of stories and tasks that come before it
 	WaitsFor         []string  // those of them that are not done
 	Version          string    // changes with the story's record and stage, "" if its server sends none
+	Worktree, Branch string    // where it stands, "" for the project's own work tree
+	Work             *ItemWork // nil for none
 }
 
 // Trouble returns the kind of alert that the story is by itself, "" for none, and the reason. That it is blocked counts
@@ -207,9 +209,11 @@ type StoryFile struct {
 	Fault            string   // why it cannot be read, "" if it can
 	DependsOn        []string // as of Item, like WaitsFor
 	WaitsFor         []string
-	Label            string // of the stage: the board's own word, "" if it has none
-	Branch           string // of the work tree, "" for none
-	Tasks            []Task // in the file
+	Label            string  // of the stage: the board's own word, "" if it has none
+	Branch           string  // of the work tree, "" for none
+	Worktree         string  // where it stands, "" for the project's own
+	Tasks            []Task  // in the file
+	Work             []Place // nil without git, the strongest link first
 }
 
 type Criteria struct {

@@ -154,8 +154,12 @@ func (read *stagesRead) limit(text []byte) (raw json.RawMessage, note string) {
 		}
 		for j := range stage.Items {
 			item := &stage.Items[j]
-			for _, text := range []*string{&item.StoryID, &item.StoryName, &item.Version} {
+			for _, text := range []*string{&item.StoryID, &item.StoryName, &item.Version, item.Worktree, item.Branch} {
 				changed = cut(text, domain.CutText) || changed
+			}
+			if item.Work != nil {
+				changed = cut(item.Work.Branch, domain.CutText) || changed
+				changed = cut(item.Work.Worktree, domain.CutText) || changed
 			}
 			for _, reason := range []*string{item.Blocked, item.MergeFailure, item.Fault} {
 				changed = cut(reason, domain.CutReason) || changed
@@ -198,7 +202,8 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
 		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut,
 		Criteria: s.Criteria, Writable: s.Writable, Label: domain.CutText(s.Label), Branch: text(s.Branch),
-		Commits: s.Commits, Tasks: s.Tasks, Fault: text(s.Fault), DependsOn: s.DependsOn, WaitsFor: s.WaitsFor,
+		Worktree: text(s.Worktree), Work: s.Work.Places(), Commits: s.Commits, Tasks: s.Tasks,
+		Fault: text(s.Fault), DependsOn: s.DependsOn, WaitsFor: s.WaitsFor,
 	}
 	for i := range file.Tasks {
 		task := &file.Tasks[i]

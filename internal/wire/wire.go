@@ -132,7 +132,8 @@ func Stages(layout string, list []Stage) []domain.Stage {
 				Since:        time.UnixMilli(min(max(item.SinceMS, 0), lastDate)),
 				SinceAtLeast: item.SinceAtLeast,
 				Criteria:     item.Criteria, DependsOn: item.DependsOn, WaitsFor: item.WaitsFor, Version: item.Version,
-				Fault: Text(item.Fault),
+				Fault: Text(item.Fault), Worktree: Text(item.Worktree), Branch: Text(item.Branch),
+				Work: item.Work.domain(),
 			}
 		}
 		stages[i] = domain.Stage{
@@ -218,6 +219,7 @@ func NewStory(s domain.Story) Story {
 	encoded.FrontMatter, encoded.FrontMatterError = f.FrontMatter, OrNull(f.FrontMatterError)
 	encoded.Criteria, encoded.Writable = f.Criteria, f.Writable
 	encoded.Label, encoded.Branch, encoded.Tasks = f.Label, OrNull(f.Branch), append(encoded.Tasks, f.Tasks...)
+	encoded.Worktree, encoded.Work = OrNull(f.Worktree), NewWorks(f.Work)
 	encoded.Commits, encoded.DependsOn, encoded.WaitsFor = f.Commits, NewIDs(f.DependsOn), NewIDs(f.WaitsFor)
 	encoded.Fault = OrNull(f.Fault)
 	return encoded

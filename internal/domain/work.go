@@ -1,0 +1,50 @@
+package domain
+
+import "time"
+
+// Place is where work on a story is: a work tree with its branch, or a branch that no work tree has. Its numbers are
+// against the base, the commit of the project's own work tree.
+type Place struct {
+	Branch, Worktree       string // "" for none
+	Head                   string
+	At                     time.Time // of the head
+	Author                 string
+	Ahead, Behind          int
+	Files, Added, Removed  int
+	Uncommitted            int    // files
+	Stage                  string // where the story is there, "" if it is not
+	Conflicts              []string
+	ConflictsKnown, Merged bool
+	Link                   string
+}
+
+// Name is what people call the place.
+func (p Place) Name() string {
+	if p.Branch != "" {
+		return p.Branch
+	}
+	return p.Worktree
+}
+
+// PlaceWith returns the first place at a commit, nil for none.
+func PlaceWith(places []Place, head string) *Place {
+	for i := range places {
+		if places[i].Head == head {
+			return &places[i]
+		}
+	}
+	return nil
+}
+
+// ItemWork is what a board shows of the first place of a story.
+type ItemWork struct {
+	Branch, Worktree      string // "" for none
+	Ahead                 int
+	Files, Added, Removed int
+	Uncommitted           int
+	Conflicts             int // how many files, -1 if that is not known
+	Places                int // how many the story has
+}
+
+// Base is the commit that work is compared with.
+type Base struct{ Branch, Commit string }
