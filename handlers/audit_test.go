@@ -184,7 +184,7 @@ func (a *audited) callback() string {
 func TestEveryChangeIsOneEntry(t *testing.T) {
 	a := newAudited(t)
 	alpha := gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
-		mux.HandleFunc("GET /api/stories/7_pay", gatewaytest.Says(`{"story_id":"7_pay","stage":"2_current","version":"v1"}`))
+		mux.HandleFunc("GET /api/stories/7_pay", gatewaytest.Says(`{"story_id":"7_pay","stage":"2_current","version":"v1","work":[{"head":"`+gatewaytest.StoryHead+`"}]}`))
 		mux.HandleFunc("PATCH /api/stories/7_pay", gatewaytest.Says(`{"story_id":"7_pay","stage":"3_qa"}`))
 		mux.HandleFunc("POST /api/stories", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusCreated)
@@ -203,6 +203,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("POST /projects/{name}/stories/{story_id}", "/projects/alpha/stories/7_pay", form("do", "move", "stage", "3_qa", "version", "v1"), "story.changed", "alpha/7_pay", "→ 3_qa")
 	a.change("POST /api/gateway/projects/{name}/stories/claim", "/api/gateway/projects/alpha/stories/claim", `{"story_id":"7_pay"}`, "story.claimed", "alpha/7_pay", "claim: none → zoe")
 	a.change("DELETE /api/gateway/projects/{name}/stories/{story_id}/claim", "/api/gateway/projects/alpha/stories/7_pay/claim", "", "story.released", "alpha/7_pay", "claim: zoe → none")
+	a.change("POST /api/gateway/projects/{name}/stories/{story_id}/review", "/api/gateway/projects/alpha/stories/7_pay/review", `{"verdict":"sent_back","head":"`+gatewaytest.StoryHead+`","note":"no"}`, "story.reviewed", "alpha/7_pay", "sent back at c0ffee1234; note: no")
 	a.change("POST /api/gateway/projects/{name}/stories", "/api/gateway/projects/alpha/stories", `{"name":"New"}`, "story.created", "alpha/8_new")
 	a.change("POST /projects/{name}/stories", "/projects/alpha/stories", form("name", "New"), "story.created", "alpha/8_new")
 

@@ -182,6 +182,14 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	}
 	picture("form.png", 200)
 	picture("other.png", 404)
+	review := func(body string, status int) {
+		t.Helper()
+		const pattern = "/api/gateway/projects/{name}/stories/{story_id}/review"
+		check(exchange{method: "POST", pattern: pattern, path: "/api/gateway/projects/alpha/stories/7_pay/review", body: body, status: status})
+	}
+	review(`{"verdict":"approved","head":"`+gatewaytest.StoryHead+`"}`, 200)
+	review(`{"verdict":"approved","head":"a"}`, 409)
+	review(`{"verdict":"sent_back","head":"a"}`, 400)
 	claim("alpha", `{"story_id":"7_pay"}`, 200)
 	claim("alpha", "", 204)
 	claim("alpha", `{"from":"x"}`, 400)

@@ -33,7 +33,8 @@ var neededRole = map[string]domain.Role{
 	"POST /theme": "viewer", "POST /logout": "viewer",
 
 	"POST /gateway/tokens": "operator", "POST /gateway/agents/{id}/assign": "operator", "POST /api/gateway/switch": "operator",
-	"POST /api/gateway/projects/{name}/stories/claim": "operator", "DELETE /api/gateway/projects/{name}/stories/{story_id}/claim": "operator",
+	"POST /api/gateway/projects/{name}/stories/{story_id}/review": "operator",
+	"POST /api/gateway/projects/{name}/stories/claim":             "operator", "DELETE /api/gateway/projects/{name}/stories/{story_id}/claim": "operator",
 	"PATCH /api/gateway/projects/{name}/stories/{story_id}": "operator", "POST /api/gateway/projects/{name}/stories": "operator",
 	"POST /api/gateway/attention/acknowledge": "operator", "POST /api/gateway/attention/reopen": "operator",
 	"POST /api/gateway/bot/test": "operator", "POST /questions/{id}/answer": "operator", "POST /api/gateway/questions": "operator", "DELETE /api/gateway/questions/{id}": "operator", "POST /api/gateway/questions/{id}/answer": "operator", "POST /api/hooks/claude-code": "operator", "POST /projects/{name}/stories": "operator",

@@ -18,9 +18,12 @@ type claimBoard struct {
 	mu      sync.Mutex
 	stages  map[string]string // of stories
 	blocked map[string]string
-	fixed   map[string]int // the status of changes to stories that are not writable
-	changes []string       // the bodies of those that were carried out
-	lose    string         // "answer", or "change" with it
+	fixed   map[string]int      // the status of changes to stories that are not writable
+	changes []string            // the bodies of those that were carried out
+	lose    string              // "answer", or "change" with it
+	heads   map[string][]string // of the places of stories
+	lack    map[string]string   // a work tree that does not have a story
+	gone    string              // a work tree that is no longer there
 }
 
 var claimStages = []string{"1_backlog", "2_current", "3_qa", "5_done"}
@@ -48,6 +51,11 @@ func (b *claimBoard) object(id string) map[string]any {
 	if b.fixed[id] != 0 {
 		story["writable"] = false
 	}
+	work := []any{}
+	for _, head := range b.heads[id] {
+		work = append(work, map[string]any{"branch": "story/" + head, "worktree": "/trees/" + head, "head": head, "ahead": 1, "link": "name"})
+	}
+	story["work"] = work
 	return story
 }
 
@@ -59,7 +67,9 @@ func (b *claimBoard) pipeline(w http.ResponseWriter, _ *http.Request) {
 		items := []any{}
 		for id := range b.stages {
 			if b.stages[id] == stage {
-				items = append(items, b.object(id))
+				item := b.object(id)
+				delete(item, "work") // which items have in another form
+				items = append(items, item)
 			}
 		}
 		stages = append(stages, map[string]any{"name": stage, "items": items})
@@ -79,14 +89,26 @@ func (b *claimBoard) story(w http.ResponseWriter, id string) {
 
 func (b *claimBoard) change(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	var asked struct{ Stage, Blocked *string }
+	var asked struct {
+		Stage, Blocked *string
+		Worktree       string
+	}
 	_ = json.Unmarshal(body, &asked)
 	id := r.PathValue("id")
-	if status := b.fixed[id]; status != 0 {
+	b.mu.Lock()
+	status := b.fixed[id]
+	switch asked.Worktree {
+	case "":
+	case b.lack[id]:
+		status = http.StatusNotFound
+	case b.gone:
+		status = http.StatusBadRequest
+	}
+	if status != 0 {
+		b.mu.Unlock()
 		http.Error(w, "not that one", status)
 		return
 	}
-	b.mu.Lock()
 	lose := b.lose
 	if lose != "change" {
 		b.changes = append(b.changes, string(body))
@@ -102,6 +124,18 @@ func (b *claimBoard) change(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	b.story(w, id)
+}
+
+func (b *claimBoard) setHeads(id string, heads ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.heads = map[string][]string{id: heads}
+}
+
+func (b *claimBoard) fix(id string, status int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fixed = map[string]int{id: status}
 }
 
 func (b *claimBoard) put(id, stage, blocked string) {

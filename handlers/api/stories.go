@@ -17,6 +17,7 @@ type storyJSON struct {
 	Reachable bool               `json:"reachable"`
 	Error     *string            `json:"error"`
 	Claim     *wire.Claim        `json:"claim"`
+	Review    *wire.Review       `json:"review"`
 	History   []domain.PastEvent `json:"history"`
 	Visits    []wire.Visit       `json:"stays"`
 }
@@ -24,7 +25,7 @@ type storyJSON struct {
 func encodeStory(s domain.Story) storyJSON {
 	return storyJSON{
 		Story: wire.NewStory(s), URL: s.URL, Reachable: s.Reachable, Error: wire.OrNull(s.Error),
-		Claim:   wire.NewClaim(s.Claim),
+		Claim: wire.NewClaim(s.Claim), Review: wire.NewReview(s.Review),
 		History: append([]domain.PastEvent{}, s.History...), Visits: domain.Each(s.Visits, wire.NewVisit),
 	}
 }
@@ -73,6 +74,7 @@ func (a *API) ClaimStory(w http.ResponseWriter, r *http.Request) error {
 		StoryID: wire.Text(body.OptionalText("story_id")), From: wire.Text(body.OptionalText("from")),
 		To: wire.Text(to), Stay: to != nil && *to == "", TakeOver: body.OptionalBool("take_over"), Wait: body.Wait(),
 		Resume: body.BoolOrNull("resume"), Look: body.OptionalBool("look"),
+		Worktree: wire.Text(body.OptionalText("worktree")),
 	}
 	if err := body.Err(); err != nil {
 		return err

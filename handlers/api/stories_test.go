@@ -19,7 +19,7 @@ func TestStoryWithHistoryAndStays(t *testing.T) {
 	got := s.Send("GET", "/api/gateway/projects/alpha/stories/7_pay", "")
 	for _, part := range []string{
 		`"project":"alpha","story_id":"7_pay","story_name":"Pay","stage":"2_current","since_ms":1000,"blocked":null,`, `"version":"v1","front_matter":{"a":1},"front_matter_error":null,` +
-			`"body":"# Pay","body_cut":false,"criteria":{"done":1,"total":2},"depends_on":[],"waits_for":[],"commits":[],"writable":true,"fault":null,"worktree":null,"branch":null,"tasks":[],"work":null,"url":"http`, `"reachable":true,"error":null,"claim":null,"history":[{"id":1,"project":"alpha",`,
+			`"body":"# Pay","body_cut":false,"criteria":{"done":1,"total":2},"depends_on":[],"waits_for":[],"commits":[],"writable":true,"fault":null,"worktree":null,"branch":null,"tasks":[],"work":[{"branch":"story/7","worktree":null,"head":"` + gatewaytest.StoryHead + `",`, `"stage":null,"conflicts":["a.go"],"merged":false,"link":"name"}],"url":"http`, `"reachable":true,"error":null,"claim":null,"review":null,"history":[{"id":1,"project":"alpha",`,
 		`"stays":[{"stage":"2_current","from_ms":1000,"to_ms":null,"blocked_ms":0}]`,
 	} {
 		if got.StatusCode != 200 || got.Media() != asJSON || !strings.Contains(got.Text, part) {
@@ -41,11 +41,11 @@ func TestStoryThatItsProjectServerDoesNotHave(t *testing.T) {
 	}
 	got := s.Send("GET", "/api/gateway/projects/alpha/stories/9_gone", "")
 	if got.StatusCode != 200 || !strings.Contains(got.Text, `"story_name":"Gone","stage":null,`) || !strings.Contains(got.Text, `"body":null,`) ||
-		!strings.Contains(got.Text, `"reachable":true,"error":null,"claim":null,"history":[{`) {
+		!strings.Contains(got.Text, `"reachable":true,"error":null,"claim":null,"review":null,"history":[{`) {
 		t.Errorf("gone: %d %s", got.StatusCode, got.Text)
 	}
 	got = s.Send("GET", "/api/gateway/projects/away/stories/9_gone", "")
-	if got.StatusCode != 200 || !strings.Contains(got.Text, `"body":null,`) || !strings.Contains(got.Text, `"reachable":false,"error":"connection refused","claim":null,"history":[{`) {
+	if got.StatusCode != 200 || !strings.Contains(got.Text, `"body":null,`) || !strings.Contains(got.Text, `"reachable":false,"error":"connection refused","claim":null,"review":null,"history":[{`) {
 		t.Errorf("away: %d %s", got.StatusCode, got.Text)
 	}
 	s.Add("old", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText)))

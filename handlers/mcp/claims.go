@@ -21,7 +21,8 @@ func (s *Server) addClaims() {
 			`story_id; \"\" does not move it"},"wait":{"type":"string","description":"for a free story, such as 30s; 50s ` +
 			`at most"},` +
 			`"take_over":{"type":"boolean","description":"from whoever has claimed story_id"},` +
-			`"resume":{"type":"boolean","description":"whether your claimed stories go first"}`,
+			`"resume":{"type":"boolean","description":"whether your claimed stories go first"},` +
+			`"worktree":{"type":"string","description":"where your changes are written"}`,
 	}, s.claimStory)
 	add(s, tool{
 		name: "release_story", needs: domain.RoleOperator, agents: true, required: []string{"story_id"},
@@ -42,6 +43,7 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 	Wait     string  `json:"wait"`
 	TakeOver bool    `json:"take_over"`
 	Resume   *bool   `json:"resume"`
+	Worktree string  `json:"worktree"`
 },
 ) (any, error) {
 	if _, err := s.findProject(in.Project); err != nil {
@@ -53,7 +55,7 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 	}
 	request := service.ClaimRequest{
 		StoryID: in.StoryID, From: in.From, To: wire.Text(in.To), Stay: in.To != nil && *in.To == "",
-		TakeOver: in.TakeOver, Wait: min(wait, web.MaxHeldWait), Resume: in.Resume,
+		TakeOver: in.TakeOver, Wait: min(wait, web.MaxHeldWait), Resume: in.Resume, Worktree: in.Worktree,
 	}
 	held, release, err := s.held.HoldFor(requestOf(ctx), request.Wait)
 	if err != nil {
@@ -88,6 +90,8 @@ type claimedJSON struct {
 	Fault        string           `json:"fault,omitempty"`
 	Tasks        []domain.Task    `json:"tasks,omitempty"`
 	Branch       string           `json:"branch,omitempty"`
+	Worktree     string           `json:"worktree,omitempty"`
+	Review       *wire.Review     `json:"review,omitempty"`
 	Claim        *claimJSON       `json:"claim,omitempty"`
 	Next         int64            `json:"next"`
 }
@@ -99,7 +103,8 @@ func (s *Server) encodeClaimed(story domain.Story) claimedJSON {
 		Blocked: short(story.Blocked), MergeFailure: short(story.MergeFailure), Error: story.Error,
 		Path: wire.Text(whole.Path), Body: wire.Text(whole.Body), BodyCut: whole.BodyCut, Criteria: whole.Criteria,
 		DependsOn: whole.DependsOn, WaitsFor: whole.WaitsFor, Fault: short(wire.Text(whole.Fault)), Tasks: whole.Tasks,
-		Branch: wire.Text(whole.Branch), Claim: encodeClaim(story.Claim), Next: s.service.Events.LastID(),
+		Branch: wire.Text(whole.Branch), Worktree: wire.Text(whole.Worktree), Review: whole.Review,
+		Claim: encodeClaim(story.Claim), Next: s.service.Events.LastID(),
 	}
 	if string(whole.FrontMatter) != "{}" {
 		claimed.FrontMatter = whole.FrontMatter

@@ -74,7 +74,8 @@ func (s *Server) addStories() {
 			`"blocked":{"type":["string","null"],"description":"why it is blocked; null unblocks it"},` +
 			`"clear_merge_failure":{"type":"boolean"},` +
 			`"version":{"type":"string","description":"from get_story: refuse the change if the story has changed since"},` +
-			`"take_over":{"type":"boolean","description":"change it though somebody else has claimed it"}`,
+			`"take_over":{"type":"boolean","description":"change it though somebody else has claimed it"},` +
+			`"worktree":{"type":"string","description":"write it there"}`,
 	}, s.updateStory)
 }
 

@@ -22,6 +22,7 @@ type storyJSON struct {
 	wire.Story
 	Error       *string            `json:"error"` // why the rest is not known
 	Claim       *wire.Claim        `json:"claim"`
+	Review      *wire.Review       `json:"review"`
 	MoreCommits int                `json:"more_commits"`
 	Visits      []wire.Visit       `json:"stays"`
 	MoreVisits  int                `json:"more_stays"` // older ones
@@ -52,7 +53,8 @@ func (s *Server) getStory(ctx context.Context, key storyKey) (storyJSON, error) 
 
 func encodeStory(s domain.Story) storyJSON {
 	encoded := storyJSON{
-		Story: wire.NewStory(s), Error: wire.OrNull(s.Error), Claim: wire.NewClaim(s.Claim), Visits: []wire.Visit{},
+		Story: wire.NewStory(s), Error: wire.OrNull(s.Error), Claim: wire.NewClaim(s.Claim),
+		Review: wire.NewReview(s.Review), Visits: []wire.Visit{},
 	}
 	encoded.StoryName = short(s.Name)
 	past := list[domain.PastEvent]{most: maxPast}
@@ -90,6 +92,7 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 	Task              json.RawMessage `json:"task"`
 	Version           *string         `json:"version"`
 	TakeOver          bool            `json:"take_over"`
+	Worktree          *string         `json:"worktree"`
 },
 ) (any, error) {
 	if _, err := s.findProject(in.Project); err != nil {
@@ -125,6 +128,9 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 		in.Version = &story.File.Version
 	}
 	change["version"] = *in.Version
+	if in.Worktree != nil {
+		change["worktree"] = *in.Worktree
+	}
 	if in.TakeOver {
 		change["take_over"] = true
 	}

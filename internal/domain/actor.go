@@ -198,6 +198,7 @@ const (
 	// StoryClaimed is also for claims that are taken over.
 	StoryClaimed  Action = "story.claimed"
 	StoryReleased Action = "story.released" // its claim has ended
+	ReviewMade    Action = "story.reviewed"
 
 	QuestionWasAsked     Action = "question.asked"
 	QuestionWasAnswered  Action = "question.answered"
@@ -236,7 +237,7 @@ const (
 var Actions = []Action{
 	ProjectAdded, ProjectChanged, ProjectRemoved, ProjectRestored, ProjectSwitched, ProjectToolCalled,
 	QuestionWasAsked, QuestionWasAnswered, QuestionWasWithdrawn,
-	StoryCreated, StoryChanged, StoryClaimed, StoryReleased, AlertAcknowledged, AlertReopened,
+	StoryCreated, StoryChanged, StoryClaimed, StoryReleased, ReviewMade, AlertAcknowledged, AlertReopened,
 	JoinTokenCreated, JoinTokenRevoked, AgentJoined, AgentAssigned, AgentLabelled, AgentRemoved,
 	TargetCreated, TargetChanged, TargetRemoved, TargetTested, TargetSecretChanged, TargetResent,
 	BotConfigured, BotTested, TeamTold, SignedIn, SignedOut, TokenCreated, TokenRevoked, SessionBegan, SessionEnded,

@@ -18,6 +18,7 @@ type Claim struct {
 	AgentID          string // "" unless an agent holds it
 	Since            time.Time
 	Stage            string // where the claim leaves the story, "" if unknown
+	Worktree         string // where the holder's changes are written, "" for where the story is
 }
 
 func (c Claim) Key() StoryKey { return StoryKey{c.Project, c.StoryID} }
@@ -93,6 +94,9 @@ type PastEvent struct {
 // MarshalJSON encodes the event in the API's form, with by and via, which are null where they are "".
 func (e PastEvent) MarshalJSON() ([]byte, error) {
 	b := e.AppendJSON(nil)
+	if e.Type == StoryReviewed { // its record has them
+		return b, nil
+	}
 	by := struct {
 		By  *string  `json:"by"`
 		Via *Channel `json:"via"`

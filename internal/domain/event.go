@@ -13,14 +13,16 @@ import (
 type EventType string
 
 // StageTransition, MergeFailure and StoryBlocked come from project servers. FeedGap is the gateway's own record for
-// events that a project's buffer dropped between two reads; a record of that type from a project becomes a
-// ForeignFeedGap. EventKinds has what they mean.
+// events that a project's buffer dropped between two reads, and StoryReviewed that of a Review; records of these types
+// from a project become foreign ones. EventKinds has what they mean.
 const (
-	StageTransition EventType = "stage_transition"
-	MergeFailure    EventType = "merge_failure"
-	StoryBlocked    EventType = "story_blocked"
-	FeedGap         EventType = "feed_gap"
-	ForeignFeedGap  EventType = "foreign_feed_gap"
+	StageTransition      EventType = "stage_transition"
+	MergeFailure         EventType = "merge_failure"
+	StoryBlocked         EventType = "story_blocked"
+	StoryReviewed        EventType = "story_reviewed"
+	FeedGap              EventType = "feed_gap"
+	ForeignFeedGap       EventType = "foreign_feed_gap"
+	ForeignStoryReviewed EventType = "foreign_story_reviewed"
 )
 
 // MaxClockSkew is how far a timestamp may be ahead of the gateway's clock. Later ones do not move reading positions.
@@ -50,6 +52,9 @@ type EventDetails struct {
 	ToStage   string `json:"to_stage"`
 	Reason    string `json:"reason"`
 	Missed    int64  `json:"missed"`
+	Verdict   string `json:"verdict"`
+	Head      string `json:"head"`
+	By        string `json:"by"`
 }
 
 // Details returns the known fields of the record. Fields that are missing or of another type are empty.
@@ -149,7 +154,7 @@ type EventKind struct {
 	Plural  string // in the rules of targets; "" for the type's name
 	Signal  Signal
 	Alert   AlertKind // that the event begins, "" for none
-	OfStory bool      // it comes from a project server and is about a story: its texts are cut and searched
+	OfStory bool      // it is about a story: its texts are searched, and cut if it comes from a project server
 	// Says is the event in words; its stages are in the words of their board already, as StageWords.Says gives them.
 	Says func(EventDetails) string
 }
@@ -170,6 +175,10 @@ var EventKinds = []EventKind{
 		Signal: SignalCaution, OfStory: true, Alert: AlertMerge, Says: says("merge failed"),
 	},
 	{
+		Type: StoryReviewed, Choice: "reviewed", Plural: "reviews", Signal: SignalNone, OfStory: true,
+		Says: func(d EventDetails) string { return Verdict(d.Verdict).Word() + " by " + d.By },
+	},
+	{
 		Type: FeedGap, Choice: "events dropped", Plural: "gaps", Signal: SignalCaution,
 		Says: func(d EventDetails) string {
 			return Count(d.Missed, "event was", "events were") + " dropped before the gateway could read them"
@@ -178,6 +187,10 @@ var EventKinds = []EventKind{
 	{
 		Type: ForeignFeedGap, Foreign: string(FeedGap), Signal: SignalCaution,
 		Says: says("the project server reports that events before this one are missing"),
+	},
+	{
+		Type: ForeignStoryReviewed, Foreign: string(StoryReviewed), Signal: SignalNone, OfStory: true,
+		Says: says("the project server reports a review"),
 	},
 }
 
@@ -195,7 +208,7 @@ func (t EventType) Kind() EventKind {
 	return EventKind{Type: t, Signal: SignalNone, Says: says(strings.ReplaceAll(string(t), "_", " "))}
 }
 
-// parseEventType returns the type that a project server means by name. FeedGap is reserved for the gateway.
+// parseEventType returns the type that a project server means by name. Some are reserved for the gateway.
 func parseEventType(name string) EventType {
 	for _, k := range EventKinds {
 		if k.Foreign == name && name != "" {

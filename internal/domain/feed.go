@@ -26,6 +26,8 @@ type FeedRead struct {
 	Records     []Record
 	ReceivedAt  time.Time
 	ClockSkewed bool // a timestamp is more than MaxClockSkew after ReceivedAt
+	// Review, unless nil, is what the gateway stores with a record of its own; the reading position then stays.
+	Review *Reviewed
 	// Token is the leader's fencing token, 0 if none is needed.
 	Token int64
 }

@@ -193,6 +193,7 @@ type Story struct {
 	History   []PastEvent // its newest events, sorted oldest first
 	Visits    []Visit     // oldest first
 	Claim     *Claim      // nil for none
+	Review    *Review     // nil for none
 }
 
 // StoryFile is a story's file. It comes from a project server, which may be hostile; only its sizes have been checked.

@@ -50,12 +50,16 @@ func Says(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
+// StoryHead is the head of the branch of StoryServer's story.
+const StoryHead = "c0ffee1234567890c0ffee1234567890c0ffee12"
+
 // StoryServer starts a project server with one story, 7_pay, and its picture form.png. It refuses stale versions.
 func StoryServer(t testing.TB) string {
 	return ProjectServer(t, Says(BoardText), func(mux *http.ServeMux) {
 		mux.HandleFunc("GET /api/stories/7_pay", Says(`{"project":"x","story_id":"7_pay","story_name":"Pay",`+
 			`"stage":"2_current","since_ms":5,"blocked":null,"version":"v1","front_matter":{"a":1},"body":"# Pay",`+
-			`"criteria":{"done":1,"total":2},"commits":[],"writable":true}`))
+			`"criteria":{"done":1,"total":2},"commits":[],"writable":true,`+
+			`"work":[{"branch":"story/7","head":"`+StoryHead+`","ahead":1,"conflicts":["a.go"],"link":"name"}]}`))
 		mux.HandleFunc("PATCH /api/stories/7_pay", func(w http.ResponseWriter, r *http.Request) {
 			var text [100]byte
 			n, _ := r.Body.Read(text[:])

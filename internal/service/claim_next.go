@@ -28,7 +28,9 @@ func (s *Claims) next(
 	for _, id := range domain.NextStories(stage.Items, maxWanted, func(i *domain.Item) bool {
 		return !moved[i.StoryID] && s.isFree(p.Name, i)
 	}) {
-		wanted = append(wanted, s.table.newClaim(ctx, p.Name, id, left(board.Stages, stage.Name, to)))
+		c := s.table.newClaim(ctx, p.Name, id, left(board.Stages, stage.Name, to))
+		c.Worktree = r.Worktree
+		wanted = append(wanted, c)
 	}
 	if len(wanted) == 0 {
 		return "", false, nil
@@ -79,25 +81,35 @@ func (s *Claims) Held(ctx context.Context) (by string, held []domain.Claim) {
 	return s.table.agents.nameOf(actor), held
 }
 
-// resumed returns the story that the actor goes on with, "" for none: the one claimed first of those that stand where
-// their claim left them and are not blocked.
+// resumed returns the story that the actor goes on with, "" for none: the one claimed first of those that were sent
+// back, else of those that stand where their claim left them and are not blocked.
 func (s *Claims) resumed(ctx context.Context, p domain.Project, r ClaimRequest) (id string, err error) {
 	actor := domain.ActorOf(ctx)
-	if r.Resume == nil && actor.AgentID == "" || r.Resume != nil && !*r.Resume {
+	resume := actor.AgentID != ""
+	if r.Resume != nil {
+		resume = *r.Resume
+	}
+	if !resume && actor.AgentID == "" {
 		return "", nil
 	}
 	if err := s.table.stored.refreshStale(ctx); err != nil {
 		return "", err
 	}
 	_, held := s.Held(ctx)
+	held = slices.DeleteFunc(held, func(c domain.Claim) bool { return c.Project != p.Name })
+	for _, c := range held {
+		if back, err := s.wasSentBack(ctx, c); back || err != nil {
+			return c.StoryID, err
+		}
+	}
+	if !resume {
+		return "", nil
+	}
 	stages := s.pipelines.known(p.Name).stages
 	at := func(name string) int {
 		return slices.IndexFunc(stages, func(s domain.Stage) bool { return s.Name == name })
 	}
 	for _, c := range held {
-		if c.Project != p.Name {
-			continue
-		}
 		story, err := s.find(ctx, p, c.StoryID)
 		switch {
 		case domain.CodeOf(err) == domain.NotFound:

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -182,7 +183,7 @@ func (s *Claims) move(
 	began, stage := clock.Now(), before.Stage
 	if to != "" && to != before.Stage && (asked || before.File != nil) {
 		defer s.stories.events.making.begin(s.stories.changesOf(ctx, before, nil, to, began))()
-		moved, err := s.patch(ctx, p, before, to)
+		moved, err := s.patch(ctx, p, before, to, c.Worktree)
 		switch code := domain.CodeOf(err); {
 		case err == nil:
 			stage = moved
@@ -199,14 +200,19 @@ func (s *Claims) move(
 	return nil
 }
 
-// patch moves a story and returns its stage. It returns Forbidden and Invalid for what its server does not do, and
-// errMoved for a story that has changed meanwhile.
-func (s *Claims) patch(ctx context.Context, p domain.Project, before domain.Story, to string) (string, error) {
+// patch moves a story, in a work tree or, with "", where it is, and returns its stage. It returns Forbidden and Invalid
+// for what its server does not do, and errMoved for a story that has changed meanwhile or is not in that work tree.
+func (s *Claims) patch(
+	ctx context.Context, p domain.Project, before domain.Story, to, worktree string,
+) (string, error) {
 	if before.File == nil {
 		return "", domain.Errorf(domain.Forbidden, "the project server does not move stories")
 	}
-	change := domain.EncodeJSON(map[string]string{"version": before.File.Version, "stage": to})
-	status, body, err := s.stories.send(ctx, p, before.ID, parsePatch(change))
+	change := map[string]string{"version": before.File.Version, "stage": to}
+	if worktree != "" {
+		change["worktree"] = worktree
+	}
+	status, body, err := s.stories.send(ctx, p, before.ID, parsePatch(domain.EncodeJSON(change)))
 	said := domain.CutText(strings.ToValidUTF8(strings.TrimSpace(string(body)), ""))
 	switch {
 	case err != nil:
@@ -214,7 +220,7 @@ func (s *Claims) patch(ctx context.Context, p domain.Project, before domain.Stor
 	case status/100 == 2:
 		return stageIn(body, to, nil), nil
 	case status == 409, status == 404:
-		return "", errMoved
+		return "", domain.WrapError(domain.CodeOf(errMoved), errMoved, cmp.Or(said, domain.MessageOf(errMoved)))
 	case status == 403:
 		return "", domain.Errorf(domain.Forbidden, "%s", said)
 	case status == 400:

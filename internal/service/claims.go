@@ -35,6 +35,8 @@ type ClaimRequest struct {
 	Resume *bool
 	// Look only finds the story that would be claimed.
 	Look bool
+	// Worktree is where the holder's changes are written, "" for where the story is.
+	Worktree string
 }
 
 const (
@@ -121,6 +123,9 @@ func (s *Claims) Claim(
 		if id != "" && err == nil {
 			s.stories.recent.Forget(storyKey(project, id))
 			story, err = s.stories.Get(context.WithoutCancel(ctx), project, id)
+			if err == nil && !r.Look {
+				s.took(context.WithoutCancel(ctx), &story)
+			}
 			return story, err == nil, err
 		}
 		if err != nil || late.Err() != nil {
@@ -175,6 +180,7 @@ func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) er
 		return err
 	}
 	wanted := s.table.newClaim(ctx, p.Name, r.StoryID, left(stages, before.Stage, r.To))
+	wanted.Worktree = r.Worktree
 	c, err := s.win(ctx, wanted, r.TakeOver)
 	if err != nil || c == nil {
 		return err

@@ -19,7 +19,9 @@ func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.news.recordClock(read)
+	if read.Review == nil {
+		s.news.recordClock(read)
+	}
 	pending := &pendingRead{read, make(chan error, 1)}
 	s.mu.Lock()
 	s.queue = append(s.queue, pending)

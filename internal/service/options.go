@@ -24,6 +24,7 @@ type Store interface {
 	acknowledgementStore
 	auditStore
 	claimStore
+	reviewStore
 	retentionStore
 	// Ping returns an error if the store cannot be reached.
 	Ping(ctx context.Context) error

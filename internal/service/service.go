@@ -27,6 +27,7 @@ type Service struct {
 	Overview   *Overview
 	Stories    *Stories
 	Claims     *Claims
+	Reviews    *Reviews
 	Tools      *ProjectTools
 	Search     *Search
 	Flow       *Flow
@@ -103,9 +104,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s.Targets.alerts, s.Targets.access = s.Alerts, access
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: pipelines, events: events, visits: visits,
-		claims: claims, store: o.Store, servers: o.Stories,
+		claims: claims, store: o.Store, servers: o.Stories, reviews: o.Store,
 	}
 	s.Claims = &Claims{table: claims, stories: s.Stories, pipelines: pipelines, leader: o.Leadership}
+	s.Reviews = &Reviews{store: o.Store, stories: s.Stories, claims: s.Claims}
 	s.Overview = &Overview{
 		projects: projects, pipelines: pipelines, alerts: s.Alerts, claims: s.Claims, stories: s.Stories, agents: s.Agents,
 		events: events, flow: s.Flow,

@@ -47,6 +47,7 @@ type Stories struct {
 	claims    *claimTable
 	store     storyStore
 	servers   StoryServers
+	reviews   reviewStore
 	recent    singleflight.Group
 }
 
@@ -87,7 +88,8 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 	return story, nil
 }
 
-// addPast adds a story's claim, events and visits; only the claim as last known while the store cannot be reached.
+// addPast adds a story's claim, review, events and visits; only the claim as last known while the store cannot be
+// reached.
 func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) {
 	if s.events.Available() != nil {
 		story.Claim = s.claims.of(story.Project, story.ID)
@@ -106,6 +108,9 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	}
 	story.History = s.events.past(events, withUnderway(changes, making))
 	if story.Claim, err = s.claims.now(ctx, story.Project, story.ID); err != nil {
+		return err
+	}
+	if err := s.addReview(ctx, story); err != nil {
 		return err
 	}
 	story.Visits, err = s.visits.Story(ctx, story.Project, story.ID)

@@ -19,6 +19,7 @@ type patch struct {
 	fields    map[string]json.RawMessage
 	takeOver  bool
 	versioned bool // whether it has a version, without which the project server refuses it
+	placed    bool // whether it says in which work tree it is written
 }
 
 func parsePatch(change []byte) patch {
@@ -31,6 +32,18 @@ func parsePatch(change []byte) patch {
 	}
 	p.versioned = p.fields["version"] != nil
 	delete(p.fields, "version")
+	p.placed = p.fields["worktree"] != nil
+	delete(p.fields, "worktree")
+	return p
+}
+
+// in returns the patch as it is written in a work tree.
+func (p patch) in(worktree string) patch {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(p.body, &fields) == nil && fields != nil {
+		fields["worktree"] = domain.EncodeJSON(worktree)
+		p.body, p.placed = domain.EncodeJSON(fields), true
+	}
 	return p
 }
 
@@ -104,13 +117,24 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	}
 	set, known := asked.values(before)
 	idle := err == nil && known && !slices.ContainsFunc(set, fieldChange.changes)
-	if asked.fields["stage"] != nil && asked.versioned && idle {
+	if asked.fields["stage"] != nil && asked.versioned && idle && !asked.placed {
 		return 0, nil, domain.Errorf(domain.Conflict, "already there: the story is in %s", before.Stage)
 	}
 	before.Project, before.ID = project, id
 	began := clock.Now()
 	defer s.events.making.begin(s.changesOf(ctx, before, set, stageIn(nil, before.Stage, set), began))()
-	status, body, err = s.send(ctx, p, id, asked)
+	write := asked
+	tree := ""
+	if claim != nil && claim.Holder == domain.ActorOf(ctx).Holder() && !asked.placed {
+		tree = claim.Worktree
+	}
+	if tree != "" {
+		write = asked.in(tree)
+	}
+	status, body, err = s.send(ctx, p, id, write)
+	if err == nil && status == 400 && tree != "" { // it may be gone
+		status, body, err = s.send(ctx, p, id, asked)
+	}
 	s.recent.Forget(storyKey(project, id))
 	if err == nil && status/100 == 2 && (!idle || asked.takeOver) {
 		s.patched(ctx, before, asked, stageIn(body, before.Stage, set), began, claim)

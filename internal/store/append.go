@@ -45,7 +45,9 @@ type appending struct {
 	known  map[int64]bool // the digests of records that are stored already
 	visits visitRead      // of the records' stories
 	result domain.Appended
-	rows   struct{ events, digests, texts [][]any }
+	// reviews are stored with the records.
+	reviews []domain.Reviewed
+	rows    struct{ events, digests, texts [][]any }
 }
 
 // read returns the statements that lock and read what the transaction needs.
@@ -104,6 +106,10 @@ func (a *appending) write() (statements []Statement, about topics, err error) {
 				})
 			}
 		}
+		if read.Review != nil {
+			a.reviews = append(a.reviews, *read.Review)
+			continue
+		}
 		c := read.Cursor
 		positions = slices.DeleteFunc(positions, func(p []any) bool { return p[0] == c.Project && p[1] == c.URL })
 		positions = append(positions, []any{c.Project, c.URL, c.Since, c.Instance, c.Sequence})
@@ -130,6 +136,9 @@ func (a *appending) write() (statements []Statement, about topics, err error) {
 		if a.result.Visits, saved = saveVisits(a.sql, book); len(saved) > 0 {
 			statements, about = append(statements, saved...), append(about, domain.TopicVisits)
 		}
+	}
+	for _, r := range a.reviews {
+		statements = append(statements, reviewed(r)...)
 	}
 	if len(positions) > 0 {
 		queue(a.sql.moveCursors, jsonText(positions))

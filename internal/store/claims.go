@@ -9,10 +9,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-const claimColumns = "project, story_id, holder, by_whom, agent_id, since_ms, stage"
+const claimColumns = "project, story_id, holder, by_whom, agent_id, since_ms, stage, worktree"
 
 func scanClaim(row Row) (c domain.Claim, err error) {
-	err = row.Scan(&c.Project, &c.StoryID, &c.Holder, &c.By, &c.AgentID, (*Milli)(&c.Since), &c.Stage)
+	err = row.Scan(&c.Project, &c.StoryID, &c.Holder, &c.By, &c.AgentID, (*Milli)(&c.Since), &c.Stage, &c.Worktree)
 	return c, err
 }
 
@@ -62,10 +62,10 @@ func addClaim(c domain.Claim) Step {
 		}
 	}
 	return Must("INSERT INTO claims ("+claimColumns+`)
-		SELECT name, $2, $3, $4, $5, $6, $7 FROM projects
+		SELECT name, $2, $3, $4, $5, $6, $7, $8 FROM projects
 		WHERE name = $1 AND ($5 = '' OR EXISTS (SELECT 1 FROM agents WHERE id = $5))
 		ON CONFLICT (project, story_id) DO NOTHING`,
-		c.Project, c.StoryID, c.Holder, Text(c.By), c.AgentID, ToMilli(c.Since), Text(c.Stage))
+		c.Project, c.StoryID, c.Holder, Text(c.By), c.AgentID, ToMilli(c.Since), Text(c.Stage), Text(c.Worktree))
 }
 
 // PassClaim stores a claim in place of another one, with its audit entry and what was done to the story. It returns
@@ -114,11 +114,16 @@ func (db claims) RecordStoryChanges(
 func addStoryChanges(changes []domain.StoryChange) Step {
 	var steps []Step
 	for _, c := range changes {
-		steps = append(steps, Do(`INSERT INTO story_changes (project, story_id, type, value, at_ms, by_whom, via)
-			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			c.Project, Key(c.StoryID), c.Type, Text(c.Value), ToMilli(c.At), Text(c.By), c.Via))
+		steps = append(steps, Do(addStoryChange, storyChangeArgs(c)...))
 	}
 	return All(steps...)
+}
+
+const addStoryChange = `INSERT INTO story_changes (project, story_id, type, value, at_ms, by_whom, via)
+	VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+func storyChangeArgs(c domain.StoryChange) []any {
+	return []any{c.Project, Key(c.StoryID), string(c.Type), Text(c.Value), ToMilli(c.At), Text(c.By), string(c.Via)}
 }
 
 // StoryChanges returns the newest limit changes of a story, oldest first.

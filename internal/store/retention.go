@@ -77,7 +77,8 @@ func (db events) RemoveEvents(ctx context.Context, token int64, ids []int64) err
 func (db events) RemovePast(ctx context.Context, token int64, project string) error {
 	var steps []Step
 	for _, table := range []string{
-		"stage_visits", "visit_counts", "feed_cursors", "histories", "story_changes", "questions", "acknowledgements",
+		"stage_visits", "visit_counts", "feed_cursors", "histories", "story_changes", "reviews", "questions",
+		"acknowledgements",
 	} {
 		steps = append(steps, Do("DELETE FROM "+table+" WHERE project = $1", project))
 	}

@@ -26,6 +26,7 @@ type Tables struct {
 	visits
 	acknowledgements
 	claims
+	reviews
 	questions
 	agentSessions
 	targets
@@ -46,6 +47,7 @@ func NewTables(engine Engine) *Tables {
 		visits{c},
 		acknowledgements{c},
 		claims{c},
+		reviews{c},
 		questions{c},
 		agentSessions{c},
 		targets{c},
@@ -63,6 +65,7 @@ type (
 	visits           struct{ *conn }
 	acknowledgements struct{ *conn }
 	claims           struct{ *conn }
+	reviews          struct{ *conn }
 	questions        struct{ *conn }
 	agentSessions    struct{ *conn }
 	targets          struct{ *conn }

@@ -53,9 +53,9 @@ func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(fo
 // names are the tables that are moved, in this order. Both databases have the same columns.
 var names = []string{
 	"state", "projects", "feed_cursors", "join_tokens", "agents", "seen_once", "sessions", "named_tokens", "audit",
-	"removals", "acknowledgements", "questions", "claims", "story_changes", "texts", "stories", "events", "event_digests",
-	"stage_visits", "visit_counts", "histories", "targets", "noted_alerts", "target_messages", "deliveries",
-	"delivery_hours", "digests", "agent_sessions",
+	"removals", "acknowledgements", "questions", "claims", "story_changes", "reviews", "texts", "stories",
+	"events", "event_digests", "stage_visits", "visit_counts", "histories", "targets", "noted_alerts",
+	"target_messages", "deliveries", "delivery_hours", "digests", "agent_sessions",
 }
 
 // reportEvery is how often the progress of a large table is reported.

@@ -70,6 +70,11 @@ func filled(t *testing.T, dir string) (events int) {
 		Digest:   &domain.DigestRecord{ID: "d", Target: "t", At: now, DigestContent: domain.DigestContent{Text: "2 blocked"}},
 	}}))
 	reads := generate.Reads(0, 500, 3)
+	review := domain.Review{Project: "alpha", StoryID: "1_ü", Verdict: domain.SentBack, Head: "a1", Note: "Nein", By: "Zoë", At: now}
+	reads = append(reads, domain.FeedRead{
+		Cursor: domain.FeedCursor{Project: "alpha"}, ReceivedAt: now, Records: []domain.Record{review.Record("Ä")},
+		Review: &domain.Reviewed{Review: review, Entry: domain.AuditEntry{At: now, Who: "Zoë"}},
+	})
 	for _, text := range storetest.Strange {
 		reads = append(reads, storetest.Read("Ärger", storetest.Record(t, text)))
 	}

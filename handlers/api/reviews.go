@@ -1,0 +1,25 @@
+package api
+
+import (
+	"net/http"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/web"
+	"switchyard/internal/wire"
+)
+
+// ReviewStory records a verdict on the work on a story.
+func (a *API) ReviewStory(w http.ResponseWriter, r *http.Request) error {
+	body := web.DecodeJSON(w, r, web.MaxBody)
+	request := service.ReviewRequest{
+		Verdict: domain.Verdict(body.Text("verdict")), Head: body.Text("head"),
+		Note: wire.Text(body.OptionalText("note")), Stage: body.OptionalText("stage"),
+	}
+	if err := body.Err(); err != nil {
+		return err
+	}
+	story, err := a.service.Reviews.Review(r.Context(),
+		web.PathParam(r, "name"), web.PathParam(r, "story_id"), request)
+	return answer(w, http.StatusOK, encodeStory(story), err)
+}

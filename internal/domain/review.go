@@ -1,0 +1,108 @@
+package domain
+
+import (
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// Verdict is what somebody thinks of the work on a story.
+type Verdict string
+
+const (
+	Approved Verdict = "approved"
+	SentBack Verdict = "sent_back"
+)
+
+func (v Verdict) Word() string {
+	if v == SentBack {
+		return "sent back"
+	}
+	return string(v)
+}
+
+// Review is the last verdict on a story.
+type Review struct {
+	Project, StoryID string
+	Verdict          Verdict
+	Head             string // the commit that was looked at
+	Note             string // "" for none
+	By               string
+	Via              Channel
+	At               time.Time
+	TakenAt          time.Time // when an agent got it; zero before
+	Outdated         bool      // there is other work now; not stored
+}
+
+// MaxNote is how long the note of a verdict may be, in characters.
+const MaxNote = 4000
+
+// Check returns Invalid for a verdict that nobody can give.
+func (r Review) Check() error {
+	switch length := utf8.RuneCountInString(r.Note); {
+	case r.Verdict != Approved && r.Verdict != SentBack:
+		return Errorf(Invalid, "verdict: must be approved or sent_back")
+	case r.Head == "" || len(r.Head) > MaxText:
+		return Errorf(Invalid, "head: must be the commit that was looked at")
+	case length > MaxNote:
+		return Errorf(Invalid, "note: must have at most %d characters", MaxNote)
+	case r.Verdict == SentBack && length == 0:
+		return Errorf(Invalid, "note: sending back needs a note that says why")
+	}
+	return nil
+}
+
+// IsOutdated reports whether there is other work on the story now: no place is at the head that was looked at, and the
+// base does not have it, as far as the story's commits say.
+func (r Review) IsOutdated(f *StoryFile) bool {
+	if f == nil || f.Work == nil || PlaceWith(f.Work, r.Head) != nil {
+		return false
+	}
+	open := slices.ContainsFunc(f.Work, func(p Place) bool { return !p.Merged })
+	known := slices.ContainsFunc(f.Commits, func(c Commit) bool { return c.Hash == r.Head })
+	return open || len(f.Work) == 0 && !known
+}
+
+// Record returns the record of the merged stream that tells of the review.
+func (r Review) Record(storyName string) Record {
+	fields := map[string]any{
+		"type": StoryReviewed, "story_id": r.StoryID, "story_name": storyName, "verdict": r.Verdict, "head": r.Head,
+		"by": r.By, "via": r.Via, "timestamp_ms": r.At.UnixMilli(),
+	}
+	if r.Note != "" {
+		fields["reason"] = r.Note
+	}
+	return Record{Type: StoryReviewed, At: time.UnixMilli(r.At.UnixMilli()), JSON: EncodeJSON(fields)}
+}
+
+// Reviewed is what is stored of a review together with its record.
+type Reviewed struct {
+	Review  Review
+	Entry   AuditEntry
+	Changes []StoryChange // that were made with it
+}
+
+// StageAfter returns where a story moves by a verdict, "" if it stays where it is. claimed is whether somebody works on
+// it.
+func (v Verdict) StageAfter(stages []Stage, at string, claimed bool) string {
+	if v == SentBack {
+		from, to := WorkStages(stages)
+		if !claimed || from >= to {
+			from = WaitingStage(stages)
+		}
+		if from < len(stages) {
+			return stages[from].Name
+		}
+		return ""
+	}
+	place := slices.IndexFunc(stages, func(s Stage) bool { return s.Name == at })
+	if place < 0 || place >= DoneStage(stages) {
+		return ""
+	}
+	for _, next := range stages[place+1:] {
+		if !next.Other {
+			return next.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,177 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+)
+
+type reviewStore interface {
+	Review(ctx context.Context, project, id string) (domain.Review, error)
+	TakeReview(ctx context.Context, r domain.Review, now time.Time) error
+}
+
+// Reviews are what people think of the work on stories.
+type Reviews struct {
+	store   reviewStore
+	stories *Stories
+	claims  *Claims
+}
+
+type ReviewRequest struct {
+	Verdict domain.Verdict
+	Head    string  // the commit that was looked at
+	Note    string  // "" for none
+	Stage   *string // where the story moves, nil for what is usual
+}
+
+// Review records a verdict and moves the story. It returns NotFound, BadGateway for a project server that does not
+// respond, Conflict for a head that no place of the story has any more, and Invalid, Forbidden and Conflict for a move
+// that was asked for and is refused. After an error nothing is recorded.
+func (s *Reviews) Review(
+	ctx context.Context, project, id string, asked ReviewRequest,
+) (story domain.Story, err error) {
+	p, err := s.stories.mayChange(ctx, project)
+	if err != nil {
+		return story, err
+	}
+	actor := domain.ActorOf(ctx)
+	r := domain.Review{
+		Project: project, StoryID: id, Verdict: asked.Verdict, Head: asked.Head, Note: asked.Note,
+		By: s.stories.claims.agents.nameOf(actor), Via: actor.Channel,
+	}
+	if err := r.Check(); err != nil {
+		return story, err
+	}
+	before, err := s.stories.Now(ctx, project, id)
+	if err != nil {
+		return story, err
+	}
+	before.Project, before.ID = project, id
+	if before.File == nil || domain.PlaceWith(before.File.Work, r.Head) == nil {
+		return story, domain.Errorf(domain.Conflict, "no branch or work tree of the story is at %s any more",
+			domain.First(r.Head, shownHash))
+	}
+	began := clock.Now()
+	stage, done, err := s.move(ctx, p, before, asked)
+	defer done()
+	if err != nil {
+		return story, err
+	}
+	if r.At = time.UnixMilli(clock.Now().UnixMilli()); !r.At.After(began) { // the last change is before the verdict
+		r.At = r.At.Add(time.Millisecond)
+	}
+	entry := domain.NewAuditEntry(r.At, actor, domain.Change{
+		Action: domain.ReviewMade, Subject: storyKey(project, id),
+		Detail: details(r.Verdict.Word()+" at "+domain.First(r.Head, shownHash), was("stage", before.Stage, stage),
+			is("note", r.Note)),
+	})
+	err = s.stories.events.Record(context.WithoutCancel(ctx), domain.FeedRead{
+		Cursor: domain.FeedCursor{Project: project}, ReceivedAt: r.At, Records: []domain.Record{r.Record(before.Name)},
+		Review: &domain.Reviewed{
+			Review: r, Entry: entry, Changes: s.stories.changesOf(ctx, before, nil, stage, began),
+		},
+	})
+	if err != nil {
+		return story, err
+	}
+	s.stories.audit.logEntry(ctx, entry)
+	s.stories.recent.Forget(storyKey(project, id))
+	s.stories.claims.news.Wake(project, "") // its holder may wait for work
+	return s.stories.Get(context.WithoutCancel(ctx), project, id)
+}
+
+// shownHash is how much of a commit's hash is told.
+const shownHash = 10
+
+// move moves the story of a verdict, and returns its stage. done must be called once that is recorded.
+func (s *Reviews) move(
+	ctx context.Context, p domain.Project, before domain.Story, asked ReviewRequest,
+) (stage string, done func(), err error) {
+	done = func() {}
+	var to string
+	if asked.Stage != nil {
+		to = *asked.Stage
+	} else {
+		claim, err := s.stories.claims.now(ctx, p.Name, before.ID)
+		if err != nil {
+			return "", done, err
+		}
+		board, err := s.stories.pipelines.One(ctx, p.Name, claimBoardAge)
+		if err != nil {
+			return "", done, err
+		}
+		to = asked.Verdict.StageAfter(board.Stages, before.Stage, claim != nil)
+	}
+	if to == before.Stage || asked.Stage == nil && (to == "" || !before.File.Writable) {
+		return before.Stage, done, nil
+	}
+	done = s.stories.events.making.begin(s.stories.changesOf(ctx, before, nil, to, clock.Now()))
+	stage, err = s.claims.patch(ctx, p, before, to, "")
+	if code := domain.CodeOf(err); asked.Stage == nil && (code == domain.Forbidden || code == domain.Invalid) {
+		return before.Stage, done, nil
+	}
+	return stage, done, err
+}
+
+// TakeNote returns the note of a verdict that sent a story back after since, to an agent that works on it: once, and ""
+// where there is none, or an agent has it already.
+func (s *Reviews) TakeNote(ctx context.Context, project, id string, since time.Time) (note string, err error) {
+	r, err := s.store.Review(ctx, project, id)
+	if domain.CodeOf(err) == domain.NotFound ||
+		err == nil && (r.Verdict != domain.SentBack || !r.TakenAt.IsZero() || !r.At.After(since)) {
+		return "", nil
+	}
+	if err == nil {
+		err = s.store.TakeReview(ctx, r, clock.Now())
+	}
+	if domain.CodeOf(err) == domain.NotFound {
+		return "", nil
+	}
+	return r.Note, err
+}
+
+// addReview adds the last verdict on a story.
+func (s *Stories) addReview(ctx context.Context, story *domain.Story) error {
+	r, err := s.reviews.Review(ctx, story.Project, story.ID)
+	if domain.CodeOf(err) == domain.NotFound {
+		return nil
+	}
+	r.Outdated = r.IsOutdated(story.File)
+	story.Review = &r
+	return err
+}
+
+// took records that whoever has just claimed a story has its verdict.
+func (s *Claims) took(ctx context.Context, story *domain.Story) {
+	if story.Review == nil || !story.Review.TakenAt.IsZero() {
+		return
+	}
+	now := time.UnixMilli(clock.Now().UnixMilli())
+	err := s.stories.reviews.TakeReview(ctx, *story.Review, now)
+	if err == nil {
+		story.Review.TakenAt = now
+	} else if domain.CodeOf(err) != domain.NotFound {
+		s.stories.audit.log.ErrorContext(ctx, "cannot store that a verdict was taken", "error", err)
+	}
+}
+
+// wasSentBack reports whether a claimed story was sent back after the last change of it by the claim's holder.
+func (s *Claims) wasSentBack(ctx context.Context, c domain.Claim) (bool, error) {
+	r, err := s.stories.reviews.Review(ctx, c.Project, c.StoryID)
+	if domain.CodeOf(err) == domain.NotFound || err == nil && r.Verdict != domain.SentBack {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	changes, err := s.table.store.StoryChanges(ctx, c.Project, c.StoryID, maxHistory)
+	by := cmp.Or(s.table.labelled(c).By, c.By)
+	return !slices.ContainsFunc(changes, func(change domain.StoryChange) bool {
+		return change.By == by && change.At.After(r.At)
+	}), err
+}
