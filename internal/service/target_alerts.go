@@ -194,14 +194,21 @@ func (r *running) pass(n *noted) {
 // alike is what alerts have in common of which only some are told one by one.
 func (n *noted) alike() string { return string(n.Kind) + "/" + n.Project }
 
+// alertMinute counts, by what is alike, the alerts that a target was told one by one within a minute.
+type alertMinute struct {
+	began time.Time
+	told  map[string]int
+}
+
 // nextAlert returns the alert that a target is told next, nil for none. It counts those beyond maxAlike.
 func (d *deliverer) nextAlert(r *running, now time.Time) *noted {
 	p := &r.Progress
-	if minute := now.Truncate(time.Minute); !minute.Equal(r.minute) {
-		r.minute, r.alike = minute, map[string]int{}
+	m := &r.minute
+	if minute := now.Truncate(time.Minute); !minute.Equal(m.began) {
+		*m = alertMinute{minute, map[string]int{}}
 		if minute.Equal(p.OverAt) { // before a restart
 			for alike := range p.Over {
-				r.alike[alike] = maxAlike
+				m.told[alike] = maxAlike
 			}
 		}
 	}
@@ -213,17 +220,26 @@ func (d *deliverer) nextAlert(r *running, now time.Time) *noted {
 	}()
 	for len(r.alerts) > 0 {
 		n := r.alerts[0]
-		if r.alike[n.alike()] < maxAlike || p.Message != "" {
+		if m.told[n.alike()] < maxAlike || p.Message != "" {
 			return n
 		}
 		if p.Over == nil {
 			p.Over = map[string]int{}
 		}
 		p.Over[n.alike()]++
-		p.OverAt = r.minute
+		p.OverAt = m.began
 		r.pass(n)
 	}
 	return nil
+}
+
+// standing returns all alerts, and whether one that is not among them is over.
+func (s *Alerts) standing(ctx context.Context) (all []domain.Alert, isOver func(domain.NotedAlert) bool) {
+	boards := s.pipelines.Boards(ctx, quietAge)
+	unknown := unknownAlerts(boards.Pipelines)
+	return s.all(boards), func(a domain.NotedAlert) bool {
+		return s.isOver(a.Kind, unknown(a.Project, a.Key))
+	}
 }
 
 // noteAlerts brings the list of alerts up to date, if any target gets alerts, and what waits for each target.

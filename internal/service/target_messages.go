@@ -81,12 +81,6 @@ func (m messages) gap(t *domain.Target, before, missed int64, at time.Time) doma
 	}
 }
 
-// gathered counts the events of a digest, in bounded memory.
-type gathered struct {
-	upto   int64 // the last event that it has considered
-	counts map[string]int
-}
-
 // nested returns counts as programs read them: of events by type and of alerts by kind. Moves that finish a story are
 // counted both as what they are and as finished.
 func nested(counts map[string]int) map[string]map[string]int {
@@ -158,18 +152,18 @@ func sentence(counts map[string]int) string {
 // maxDigestAlerts is how many alerts a digest lists; the others are counted.
 const maxDigestAlerts = 15
 
-// digest returns a digest of gathered events and of alerts, and the message about it, which ends with the line flow if
-// there is one.
+// digest returns a digest of the counted events up to one and of alerts, and the message about it, which ends with the
+// line flow if there is one.
 func (m messages) digest(
-	t *domain.Target, g *gathered, alerts []domain.Alert, flow string, now time.Time,
+	t *domain.Target, events map[string]int, upto int64, alerts []domain.Alert, flow string, now time.Time,
 ) (domain.DigestRecord, domain.Message) {
-	counts := maps.Clone(g.counts)
+	counts := maps.Clone(events)
 	for alike, n := range t.Progress.Over {
 		kind, _, _ := strings.Cut(alike, "/")
 		counts[alertCount+kind] += n
 	}
 	r := domain.DigestRecord{
-		ID: newTargetID(), Target: t.ID, Name: t.Name, At: now, After: t.Progress.Position, Upto: g.upto,
+		ID: newTargetID(), Target: t.ID, Name: t.Name, At: now, After: t.Progress.Position, Upto: upto,
 		DigestContent: domain.DigestContent{Rules: t.Rules, Alerts: []domain.DigestAlert{}},
 	}
 	var lines []string
@@ -191,9 +185,9 @@ func (m messages) digest(
 	r.Text, r.Counts, r.Span = sentence(counts), counts, t.Rules.Span(!t.Progress.HeldAt.IsZero())
 	said := r.Span + ": " + r.Text
 	path := "/notifications/digests/" + r.ID
-	id := m.id(t, digestID(g.upto))
-	if t.Progress.DigestEvent == g.upto { // only alerts since the last one
-		id = m.id(t, alertsID(g.upto, now))
+	id := m.id(t, digestID(upto))
+	if t.Progress.DigestEvent == upto { // only alerts since the last one
+		id = m.id(t, alertsID(upto, now))
 	}
 	text := said
 	if flow != "" {

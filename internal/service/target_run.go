@@ -135,10 +135,8 @@ func (d *deliverer) step(ctx context.Context) (next time.Duration, err error) {
 			}
 		}
 		for _, r := range d.targets {
-			if r.Enabled && !r.sending {
-				if err := d.gather(ctx, r, now); err != nil {
-					return err
-				}
+			if err := d.gather(ctx, r, now); err != nil {
+				return err
 			}
 		}
 		return d.save(ctx)
@@ -173,7 +171,7 @@ func (d *deliverer) tidy(ctx context.Context, now time.Time) error {
 	if now.Sub(d.settledAt) >= targetSettle {
 		d.settledAt = now
 		for _, r := range d.targets {
-			if (r.settled != r.Progress.Position || r.settledAlerts != r.Progress.Alerts) && !r.sending {
+			if r.stored != r.place() && !r.sending {
 				d.saves = append(d.saves, d.saveOf(r))
 			}
 		}
@@ -190,7 +188,7 @@ func (d *deliverer) tidy(ctx context.Context, now time.Time) error {
 }
 
 func (d *deliverer) saveOf(r *running) domain.TargetSave {
-	r.settled, r.settledAlerts, r.Progress.Revision = r.Progress.Position, r.Progress.Alerts, r.Revision
+	r.stored, r.Progress.Revision = r.place(), r.Revision
 	return domain.TargetSave{Target: r.ID, Progress: r.Progress, Revision: r.Revision}
 }
 

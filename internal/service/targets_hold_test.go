@@ -79,6 +79,21 @@ func TestWhatQuietHoursHeldBackComesInOneMessage(t *testing.T) {
 	})
 }
 
+// TestTheLastMomentOfQuietHoursIsToldOf: what is looked at only after it, too.
+func TestTheLastMomentOfQuietHoursIsToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(500 * time.Millisecond) // no second begins as the hours end
+		g := newTold(t)
+		g.add("night", domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked}, Quiet: &domain.Quiet{From: "22:00", To: "07:00"}})
+		until(t, "UTC", "2000-01-01 06:59:59.990")
+		g.happens("alpha", domain.StageTransition, 1) // the next look is a moment later
+		time.Sleep(5 * time.Millisecond)
+		g.happens("alpha", domain.StoryBlocked, 1)
+		time.Sleep(2 * time.Second)
+		want(t, "after the night", g.take("night"), "alpha: blocked")
+	})
+}
+
 // TestQuietHoursAreByTheClockOfTheZone, over its changes both ways.
 func TestQuietHoursAreByTheClockOfTheZone(t *testing.T) {
 	for _, c := range []struct{ quiet, at, ends, span string }{

@@ -1,0 +1,135 @@
+package service
+
+import (
+	"maps"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// running is a target to which messages are sent.
+type running struct {
+	domain.Target
+	zone     *time.Location
+	stream   reading
+	alerts   []*noted // those that wait to be told, in order
+	minute   alertMinute
+	queue    []domain.QueuedMessage
+	queued   bool // the store may have more of them
+	sending  bool
+	stored   place     // as it is stored
+	heapedAt time.Time // when so much waited last that it became a digest
+}
+
+// place is how far a target has been told.
+type place struct{ event, alert int64 }
+
+func (r *running) place() place { return place{r.Progress.Position, r.Progress.Alerts} }
+
+// phase is what the next attempt waits for. The zero value is that there is something to tell.
+type phase int
+
+const (
+	waiting phase = iota
+	off           // people enable the target
+	sending       // the attempt that is under way ends
+	failing       // the pause after an attempt that failed is over
+)
+
+func (r *running) phase(now time.Time) phase {
+	switch {
+	case !r.Enabled:
+		return off
+	case r.sending:
+		return sending
+	case r.Progress.NextAt.After(now):
+		return failing
+	}
+	return waiting
+}
+
+// manner is how a target is told of what happens, whether attempts fail or not.
+type manner int
+
+const (
+	oneByOne  manner = iota
+	digesting        // in a digest: its rules say so, or something has been held back
+	holding          // in a digest, once its quiet hours are over; until then nothing is sent
+)
+
+func (r *running) manner(now time.Time) manner {
+	switch {
+	case r.Rules.IsQuiet(now.In(r.zone)):
+		return holding
+	case r.Rules.Digest != domain.NoDigest, !r.Progress.HeldAt.IsZero():
+		return digesting
+	}
+	return oneByOne
+}
+
+// follow takes over what people have changed.
+func (d *deliverer) follow(now time.Time) {
+	all := *d.current.Load()
+	present := make(map[string]bool, len(all))
+	for _, t := range all {
+		present[t.ID] = true
+		r := d.targets[t.ID]
+		switch {
+		case r == nil:
+			r = &running{Target: t}
+			r.stored = r.place()
+			if t.Revision != t.Progress.Revision { // people have changed it meanwhile, perhaps what failed
+				r.Progress.NextAt = time.Time{}
+			}
+			d.targets[t.ID] = r
+		case r.Revision != t.Revision:
+			d.change(r, t, now)
+		default:
+			r.Enabled = t.Enabled
+			continue
+		}
+		r.zone = r.Rules.Zone()
+		r.queue, r.queued = nil, true
+		r.read(nil)
+	}
+	maps.DeleteFunc(d.targets, func(id string, _ *running) bool { return !present[id] })
+}
+
+// change gives a target other rules. Alerts that concern it only by these and stand already are not news.
+func (d *deliverer) change(r *running, t domain.Target, now time.Time) {
+	old, p := r.Target, r.Progress
+	t.Progress = p
+	t.Progress.Reset()
+	if old.URL == t.URL {
+		t.Progress.Message, t.Progress.Parts, t.Progress.FirstAt = p.Message, p.Parts, p.FirstAt
+	}
+	was, is := old.Rules, t.Rules
+	if was.Digest != is.Digest || was.DigestAt != is.DigestAt || was.TimeZone != is.TimeZone {
+		t.Progress.DigestedAt = now
+	}
+	if !t.Enabled {
+		t.Progress.Gone = p.Gone && !old.Enabled
+	}
+	r.Target = t
+	if len(is.Alerts) > 0 && p.AlertsFrom.IsZero() {
+		waiting := r.alerts
+		r.Progress.Left, r.Progress.Alerts, r.Progress.AlertsFrom = nil, d.noted.last, time.Time{}
+		for _, n := range waiting {
+			r.leave(n)
+		}
+		for key, seq := range p.Left {
+			if n := d.noted.byKey[key]; n != nil && n.Seq == seq {
+				r.leave(n)
+			}
+		}
+		if len(was.Alerts) == 0 {
+			r.Progress.AlertsFrom = now
+		}
+	}
+	if r.alerts = nil; !p.HeldAt.IsZero() { // a digest of what was held back may be due at once
+		d.noted.wait(r)
+	}
+	save := d.saveOf(r)
+	save.News = true
+	d.saves = append(d.saves, save)
+}
