@@ -175,7 +175,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	s := g.service
 	seen := bot.Gateway{
 		Bot: s.Bot.Starting(), Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts,
-		Agents: s.Agents, Stories: s.Stories, Search: s.Search, Flow: s.Flow, Questions: s.Questions,
+		Agents: s.Agents, Stories: s.Stories, Search: s.Search, Flow: s.Flow, Questions: s.Questions, Sessions: s.Sessions,
 	}
 	g.loops = append(
 		shared.followers(g.service),

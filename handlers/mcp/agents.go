@@ -23,13 +23,23 @@ func encodeAgent(a domain.Agent) agentJSON {
 func (s *Server) addAgents() {
 	add(s, tool{
 		name: "list_agents", needs: domain.RoleViewer,
-		description: "The live build agents, and the projects to which they are assigned.",
+		description: "The live build agents, the projects to which they are assigned, and the sessions of " +
+			"coding agents: what each is doing, those that wait for a person first.",
 	}, func(context.Context, struct{}) (any, error) {
 		var agents list[agentJSON]
 		for _, a := range s.service.Agents.Alive() {
 			agents.add(encodeAgent(a))
 		}
-		return map[string]any{"agents": agents.shown(), "more": agents.more}, nil
+		sessions := wire.NewAgentSessions(s.service.Sessions.List())
+		var live list[wire.AgentSession]
+		for _, one := range sessions.Sessions {
+			one.CWD, one.By = short(one.CWD), short(one.By)
+			live.add(one)
+		}
+		return map[string]any{
+			"agents": agents.shown(), "more": agents.more,
+			"sessions": live.shown(), "more_sessions": live.more + sessions.More,
+		}, nil
 	})
 	add(s, tool{
 		name: "assign_agent", needs: domain.RoleOperator, required: []string{"agent_id", "project"},

@@ -56,6 +56,9 @@ type Gateway struct {
 		Get(ctx context.Context, id int64) (domain.Question, error)
 		Answer(ctx context.Context, id int64, value, text string) (domain.Question, error)
 	}
+	Sessions interface {
+		List() []domain.AgentSession
+	}
 	Agents interface {
 		Alive() []domain.Agent
 		Assign(ctx context.Context, id, project string) (domain.Agent, error)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -98,10 +99,19 @@ func (c reading) told(ctx context.Context, project string, tell func(project str
 
 func (c reading) agents(context.Context, []word) Message {
 	agents := c.gateway.Agents.Alive()
-	if len(agents) == 0 {
+	sessions := c.sessions()
+	if len(agents)+len(sessions) == 0 {
 		return say("No agents are alive.")
 	}
-	m := Message{{Bold(domain.Count(len(agents), "agent", "agents"))}}
+	var m Message
+	if len(sessions) > 0 {
+		m = append(m, Line{Bold(domain.Count(len(sessions), "session", "sessions"))})
+		m = appendLines(m, sessions, len(sessions), c.sessionLine)
+	}
+	if len(agents) == 0 {
+		return m
+	}
+	m = append(m, Line{Bold(domain.Count(len(agents), "agent", "agents"))})
 	return appendLines(m, agents, len(agents), func(a domain.Agent) Line {
 		assigned := Line{Plain("unassigned")}
 		if a.Project != "" {
@@ -109,6 +119,25 @@ func (c reading) agents(context.Context, []word) Message {
 		}
 		return columns(Line{Bold(a.Label)}, Line{Code(a.ID)}, Line{Plain(string(a.State))}, assigned)
 	})
+}
+
+// sessions returns those of coding agents that have not ended, the ones that wait for a person first.
+func (c reading) sessions() []domain.AgentSession {
+	return slices.DeleteFunc(c.gateway.Sessions.List(), func(s domain.AgentSession) bool {
+		return s.State == domain.SessionOver
+	})
+}
+
+func (c reading) sessionLine(s domain.AgentSession) Line {
+	where := Line{Plain("no story")}
+	switch {
+	case s.StoryID != "":
+		where = Line{Bold(s.Project), Plain(" "), Code(s.StoryID)}
+	case s.Project != "":
+		where = Line{Bold(s.Project)}
+	}
+	state := string(s.State) + " for " + roughly(clock.Now().Sub(s.Since))
+	return columns(Line{Bold(s.By)}, Line{Plain(state)}, where)
 }
 
 func (c reading) events(ctx context.Context, _ []word) Message {
@@ -146,6 +175,16 @@ func (c reading) status(ctx context.Context, _ []word) Message {
 	m := Message{active, {Plain(fmt.Sprintf("%s, %d reachable; %s alive",
 		domain.Count(len(pipelines), "project", "projects"), reachable,
 		domain.Count(len(c.gateway.Agents.Alive()), "agent", "agents")))}}
+	waiting := 0
+	for _, s := range c.sessions() {
+		if s.State == domain.SessionWaiting {
+			waiting++
+		}
+	}
+	if n := len(c.sessions()); n > 0 {
+		text := fmt.Sprintf("%s, %d waiting for somebody", domain.Count(n, "session", "sessions"), waiting)
+		m = append(m, Line{Plain(text)})
+	}
 	if alerts.Open == 0 {
 		return append(m, Line{Plain("● Nothing needs attention.")})
 	}

@@ -22,7 +22,13 @@ import (
 )
 
 // fakeGateway is the service as the bot sees it.
+// fakeSessions are those of coding agents.
+type fakeSessions []domain.AgentSession
+
+func (s *fakeSessions) List() []domain.AgentSession { return slices.Clone(*s) }
+
 type fakeGateway struct {
+	sessions  fakeSessions
 	mu        sync.Mutex
 	config    domain.BotConfig
 	err       error // of Config
@@ -45,7 +51,7 @@ func newGateway() *fakeGateway {
 
 // seen is the gateway as the bot sees it.
 func (g *fakeGateway) seen() bot.Gateway {
-	return bot.Gateway{Bot: g, Events: g, Projects: g, Pipelines: g, Alerts: g, Agents: g, Stories: g, Search: g, Flow: g, Questions: &g.questions}
+	return bot.Gateway{Bot: g, Events: g, Projects: g, Pipelines: g, Alerts: g, Agents: g, Stories: g, Search: g, Flow: g, Questions: &g.questions, Sessions: &g.sessions}
 }
 
 // happen appends one event to the stream.

@@ -24,6 +24,8 @@ const (
 	silentAfter = 10 * time.Minute
 	// sessionLife is after how long without a word a session has ended, and for how long it is shown then.
 	sessionLife = 24 * time.Hour
+	// WaitingTime is how long a session waits for a person before that is an alert.
+	WaitingTime = 2 * time.Minute
 	// MaxAgentSessions is how many sessions of one asker are kept.
 	MaxAgentSessions = 1000
 	// maxUses is of how many uses of tools that are under way a session knows the ids.

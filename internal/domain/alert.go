@@ -14,6 +14,7 @@ type Alert struct {
 	Project    string // "" if it is about none
 	Agent      string // the label of the agent, or the name of the target, that it is about
 	AgentID    string
+	Session    string // the id of the coding agent's session that it is about, "" for none
 	Question   int64  // the id of the question that it is, 0 for none
 	Target     string // the id of the target that it is about, "" for none
 	Fault      string // the kind of faults that it is about, "" for none

@@ -19,6 +19,7 @@ const (
 	AlertClockAhead  AlertKind = "clock_ahead"   // a project's feed has timestamps far ahead of the gateway's clock
 	AlertStore       AlertKind = "store_failed"  // the last write to the store failed
 	AlertQuestion    AlertKind = "question"      // somebody asks and waits for an answer
+	AlertWaiting     AlertKind = "waiting"       // a coding agent waits for a person, and no open question says so
 	AlertFault       AlertKind = "board_fault"   // files of a board cannot be read, or have one id
 	AlertTarget      AlertKind = "target_failed" // messages do not reach a target of notifications
 )
@@ -31,6 +32,7 @@ var alertKinds = []struct {
 	text   func(Alert) string // without the reason
 }{
 	{AlertQuestion, "asks", SignalCaution, func(a Alert) string { return a.Agent + " asks" + a.about() }},
+	{AlertWaiting, "waits", SignalCaution, func(a Alert) string { return a.Agent + " waits for somebody" + a.about() }},
 	{AlertStore, "store failed", SignalStop, func(Alert) string { return "the last write to the database failed" }},
 	{AlertUnreachable, "unreachable", SignalStop, func(a Alert) string {
 		return "project " + a.Project + " is unreachable"
@@ -88,7 +90,7 @@ func (a Alert) Key() string {
 		return string(a.Kind) + "/" + strconv.FormatInt(a.Question, 10)
 	}
 	parts := []string{string(a.Kind)}
-	for _, part := range []string{a.Project, a.AgentID, a.Target, a.Fault, a.storyID()} {
+	for _, part := range []string{a.Project, a.AgentID, a.Session, a.Target, a.Fault, a.storyID()} {
 		if part != "" {
 			parts = append(parts, url.PathEscape(part))
 		}
@@ -111,7 +113,7 @@ func (a Alert) Link() string {
 		return "/notifications"
 	case a.Kind == AlertQuestion:
 		return "/questions#question-" + strconv.FormatInt(a.Question, 10)
-	case a.AgentID != "":
+	case a.AgentID != "", a.Session != "":
 		return "/agents"
 	case a.Story != nil:
 		return "/projects/" + url.PathEscape(a.Project) + "/stories/" + url.PathEscape(a.Story.StoryID)

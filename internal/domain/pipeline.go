@@ -80,6 +80,9 @@ type BoardPlace struct {
 	Path   string // within its repository
 	Branch string // that is checked out there
 	Past   Reading
+	// Host is the project server's machine, and Worktrees are the repository's there.
+	Host      string
+	Worktrees []string
 }
 
 // Reading is how many of the commits that touch a board have been read, zero unless they are being read.

@@ -22,6 +22,7 @@ type Alerts struct {
 	events       *Events
 	bot          *Bot
 	questions    *Questions
+	sessions     *Sessions
 	targets      *Targets
 	leader       Leadership
 	pipelines    *Pipelines
@@ -93,7 +94,7 @@ func (s *Alerts) others() (found []domain.Alert) {
 			a.Story.StoryName = item.StoryName
 		}
 	}
-	return slices.Concat(found, asked, s.targets.failing(), s.leaderAlerts())
+	return slices.Concat(found, asked, s.sessions.waiting(), s.targets.failing(), s.leaderAlerts())
 }
 
 // maxNamed is how many questions name their story, which is more than any page shows. Others have its id.

@@ -93,11 +93,12 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		store:     o.Store, changes: o.Changes, gateways: o.Gateways, log: o.Log,
 	}
-	s.Sessions = newSessions(o, projects, table, claims, s.Questions)
+	s.Sessions = newSessions(o, claims, pipelines, s.Questions)
 	s.Targets = newTargets(o, audit, events, pipelines, s.Flow)
 	s.Push, s.Deliveries = Push{s.Targets}, Deliveries{s.Targets, s.Questions}
 	s.Alerts = &Alerts{
-		questions: s.Questions, targets: s.Targets, store: o.Store, log: o.Log, projects: projects, agents: s.Agents,
+		questions: s.Questions, sessions: s.Sessions,
+		targets: s.Targets, store: o.Store, log: o.Log, projects: projects, agents: s.Agents,
 		claims: claims, events: events, bot: bot, pipelines: pipelines, leader: o.Leadership,
 		acknowledged: newAcknowledgements(o, audit),
 	}

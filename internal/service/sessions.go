@@ -24,6 +24,7 @@ type Sessions struct {
 	agents    *agentTable
 	claims    *claimTable
 	questions *Questions
+	pipelines *Pipelines
 	table     table[domain.AgentSessionKey, domain.AgentSession]
 
 	mu sync.Mutex // held while a session is changed in memory
@@ -33,8 +34,10 @@ type Sessions struct {
 
 type sessionsByKey = map[domain.AgentSessionKey]domain.AgentSession
 
-func newSessions(o Options, projects *Projects, agents *agentTable, claims *claimTable, asks *Questions) *Sessions {
-	s := &Sessions{store: o.Store, projects: projects, agents: agents, claims: claims, questions: asks}
+func newSessions(o Options, claims *claimTable, pipelines *Pipelines, asks *Questions) *Sessions {
+	s := &Sessions{
+		store: o.Store, projects: asks.projects, agents: asks.agents, claims: claims, questions: asks, pipelines: pipelines,
+	}
 	s.unsaved, s.dropped = sessionsByKey{}, sessionsByKey{}
 	s.table.key = domain.AgentSession.Key
 	s.table.compare = domain.CompareSessions
@@ -158,10 +161,10 @@ func (s *Sessions) wentOn(q domain.Question) bool {
 
 // List returns all sessions as they are now: those that wait for a person first, longest first, and ended ones last.
 func (s *Sessions) List() []domain.AgentSession {
-	now, asks, claims := clock.Now(), s.asks(), s.claims.latest()
+	now, asks, links := clock.Now(), s.asks(), s.links()
 	var list []domain.AgentSession
 	for _, one := range s.table.list() {
-		if one = s.at(one, now, asks[one.Key()], claims); !one.Gone(now) {
+		if one = s.at(one, now, asks[one.Key()], links); !one.Gone(now) {
 			list = append(list, one)
 		}
 	}
@@ -184,7 +187,7 @@ func (s *Sessions) asks() map[domain.AgentSessionKey][]domain.Question {
 }
 
 func (s *Sessions) at(
-	one domain.AgentSession, now time.Time, asks []domain.Question, claims map[string][]domain.Claim,
+	one domain.AgentSession, now time.Time, asks []domain.Question, links sessionLinks,
 ) domain.AgentSession {
 	var held *domain.Question
 	if i := slices.IndexFunc(asks, func(q domain.Question) bool { return q.Held }); i >= 0 {
@@ -195,16 +198,48 @@ func (s *Sessions) at(
 	if one.AgentID != "" {
 		one.By = cmp.Or(s.agents.label(one.AgentID), one.By)
 	}
-	one.Project, one.StoryID = s.link(one, claims[one.Asker])
+	one.Project, one.StoryID = s.link(one, links)
 	return one
 }
 
-// link returns the project and the story of a session, given the claims of its asker, the last one first.
-func (s *Sessions) link(one domain.AgentSession, claims []domain.Claim) (project, storyID string) {
+// sessionLinks are what sessions are linked by: the claims of each asker, the last one first, and the projects of work
+// trees, "" for one that several have.
+type sessionLinks struct {
+	claims map[string][]domain.Claim
+	trees  func() map[hostTree]string
+}
+
+type hostTree struct{ host, worktree string }
+
+func (s *Sessions) links() sessionLinks {
+	return sessionLinks{s.claims.latest(), sync.OnceValue(func() map[hostTree]string {
+		trees := map[hostTree]string{}
+		for _, p := range s.projects.Registry().Projects {
+			answer := s.pipelines.known(p.Name).answer
+			if answer == nil {
+				continue
+			}
+			for _, worktree := range answer.Board.Worktrees {
+				at := hostTree{answer.Board.Host, worktree}
+				if _, another := trees[at]; another {
+					trees[at] = ""
+				} else {
+					trees[at] = p.Name
+				}
+			}
+		}
+		return trees
+	})}
+}
+
+// link returns the project and the story of a session.
+func (s *Sessions) link(one domain.AgentSession, links sessionLinks) (project, storyID string) {
 	if _, registered := s.projects.Registry().Find(one.Project); registered {
 		project = one.Project
+	} else if one.Worktree != "" {
+		project = links.trees()[hostTree{one.Host, one.Worktree}]
 	}
-	for _, c := range claims {
+	for _, c := range links.claims[one.Asker] {
 		if project == "" || c.Project == project {
 			return c.Project, c.StoryID
 		}
@@ -218,5 +253,5 @@ func (s *Sessions) StoryOf(asker, id string) (project, storyID string) {
 	if !known {
 		return "", ""
 	}
-	return s.link(one, s.claims.latest()[asker])
+	return s.link(one, s.links())
 }

@@ -45,6 +45,31 @@ func (s *Sessions) load(ctx context.Context) error {
 	return nil
 }
 
+// waiting returns an alert for each session that has waited for a person for a while, if no open question says so.
+func (s *Sessions) waiting() (found []domain.Alert) {
+	now := clock.Now()
+	for _, one := range s.List() {
+		if one.State != domain.SessionWaiting {
+			break
+		}
+		if one.Asks || now.Sub(one.Since) < domain.WaitingTime {
+			continue
+		}
+		a := domain.Alert{
+			Kind: domain.AlertWaiting, Session: one.ID, Agent: one.By, AgentID: one.AgentID, Project: one.Project,
+			Reason: "at its terminal", Since: one.Since,
+		}
+		if one.Host != "" {
+			a.Reason += " on " + one.Host
+		}
+		if one.StoryID != "" {
+			a.Story = &domain.Item{StoryID: one.StoryID, StoryName: one.StoryID}
+		}
+		found = append(found, a)
+	}
+	return found
+}
+
 // Run stores what has changed, and forgets what has ended long ago, until ctx ends.
 func (s *Sessions) Run(ctx context.Context) error {
 	for supervise.Sleep(ctx, sessionSave) {

@@ -154,3 +154,45 @@ func TestSessionsOfSeveralGateways(t *testing.T) {
 		}
 	}
 }
+
+// TestASessionThatWaitsAtItsTerminalIsAnAlert after two minutes, unless an open question says so.
+func TestASessionThatWaitsAtItsTerminalIsAnAlert(t *testing.T) {
+	inTwice(t, func(w twice) {
+		at := w.as("mara", domain.ChannelHook)
+		alerts := func() (texts []string) {
+			for _, a := range w.Alerts.List(at).Items {
+				if a.Kind == domain.AlertWaiting {
+					texts = append(texts, a.Key()+" "+a.Text()+" "+a.Link())
+				}
+			}
+			return texts
+		}
+		notice := domain.HookEvent{Name: "Notification", Notification: "permission_prompt", Session: "s", Host: "mara-mbp"}
+		heard(at, w.Service, "s", "PreToolUse")
+		asks := w.uses("mara", domain.ChannelHook, `{}`, "", "s")
+		synctest.Wait()
+		w.Sessions.Heard(at, notice)
+		time.Sleep(5 * time.Minute)
+		if found := alerts(); len(found) > 0 {
+			t.Errorf("a question says so: %q", found)
+		}
+		asks.leave()
+		time.Sleep(3 * time.Minute)
+		if found := alerts(); len(found) > 0 {
+			t.Errorf("its question has ended: %q", found)
+		}
+		w.Sessions.Heard(at, notice)
+		time.Sleep(2*time.Minute - time.Second)
+		if found := alerts(); len(found) > 0 {
+			t.Errorf("too early: %q", found)
+		}
+		time.Sleep(2 * time.Second)
+		if found := alerts(); len(found) != 1 || found[0] != "waiting/s mara waits for somebody: at its terminal on mara-mbp /agents" {
+			t.Errorf("it waits: %q", found)
+		}
+		heard(at, w.Service, "s", "PostToolUse")
+		if found := alerts(); len(found) > 0 {
+			t.Errorf("it went on: %q", found)
+		}
+	})
+}

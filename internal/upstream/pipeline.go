@@ -13,6 +13,9 @@ import (
 	"switchyard/internal/wire"
 )
 
+// maxWorktrees is of how many work trees a pipeline names its project's.
+const maxWorktrees = 50
+
 // maxRecords is the most records in a feed.
 const maxRecords = 200_000
 
@@ -50,9 +53,10 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	raw, note := read.limit(outer.Stages)
 	checkedOut, _ := wire.FirstIDs(outer.CheckedOut, maxItems)
 	place := outer.BoardPlace
-	for _, text := range []*string{&place.Layout, &place.Path, &place.Branch} {
+	for _, text := range []*string{&place.Layout, &place.Path, &place.Branch, &place.Host} {
 		*text = domain.CutText(*text)
 	}
+	place.Worktrees = place.Worktrees[:min(len(place.Worktrees), maxWorktrees)]
 	return &domain.PipelineAnswer{
 		ETag: etag, Digest: digest, Board: place, Stages: wire.Stages(place.Layout, read.stages),
 		Raw: raw, Note: note, Faults: wire.Faults(outer.Faults), CheckedOut: checkedOut,
