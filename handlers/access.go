@@ -23,6 +23,9 @@ const (
 	// operatorOrAgent is an operator, or the command of an agent with its token.
 	operatorOrAgent role = "operator or agent"
 
+	// reporter is the same, or the command of an agent whose assignment has just ended: it reports its last calls.
+	reporter role = "operator or agent, or one that has just ended"
+
 	// wall is a wall display, by its link or its cookie, or a viewer.
 	wall = role(domain.RoleWall)
 
@@ -32,7 +35,7 @@ const (
 )
 
 // eitherRole is the role that people need for what agents or displays may use, too.
-var eitherRole = map[role]role{agentOrAdmin: admin, wall: viewer, operatorOrAgent: operator}
+var eitherRole = map[role]role{agentOrAdmin: admin, wall: viewer, operatorOrAgent: operator, reporter: operator}
 
 // isOfPeople reports whether a route asks for more than an agent's secret.
 func (r role) isOfPeople() bool { return r != public && r != agent }
@@ -93,6 +96,8 @@ func (a *access) identify(w http.ResponseWriter, r *http.Request, needs role) (r
 		err = a.authenticateAgentOrAdmin(w, r, &c)
 	case wall:
 		err = a.authenticateWall(w, r, &c)
+	case reporter:
+		err = a.authenticateReporter(w, r, &c)
 	default:
 		err = a.authenticate(w, r, &c)
 	}
@@ -139,7 +144,7 @@ type caller struct {
 func (c *caller) checkRole(needs role) error {
 	switch {
 	case needs == public, needs == agent, needs == agentOrAdmin && c.auth == web.AuthAgent,
-		needs == wall && c.Role == domain.RoleWall, needs == operatorOrAgent && c.AgentID != "":
+		needs == wall && c.Role == domain.RoleWall, (needs == operatorOrAgent || needs == reporter) && c.AgentID != "":
 		return nil
 	}
 	if least, either := eitherRole[needs]; either {
@@ -170,6 +175,17 @@ func (a *access) authenticate(w http.ResponseWriter, r *http.Request, c *caller)
 	}
 	c.Actor, c.auth = domain.Administrator(domain.ViaOpen), web.AuthNotRequired
 	return nil
+}
+
+// authenticateReporter also accepts the token of an agent's command that has just ended.
+func (a *access) authenticateReporter(w http.ResponseWriter, r *http.Request, c *caller) error {
+	if token, ok := web.BearerToken(r); ok {
+		if known := a.named.EndedToken(token); known != nil {
+			c.Identity, c.auth = *known, web.AuthToken
+			return nil
+		}
+	}
+	return a.authenticate(w, r, c)
 }
 
 // authenticateBrowser finds out who makes a request without a token.

@@ -23,6 +23,7 @@ import (
 // their state, an address is only checked, and changes by chat commands are recorded where the commands are run.
 var changesNothing = map[string]bool{
 	"POST /theme": true, "POST /check-address": true, "POST /notifications/preview": true, "POST /gateway/agents/{id}/heartbeat": true, "POST /bot/team/events": true, "POST /bot/team/commands": true,
+	"POST /v1/logs": true, "POST /v1/metrics": true, "POST /v1/traces": true, "POST /api/gateway/usage": true, // what is used is no change
 	"POST /remove-sample": true, // it removes projects and agents, each of which is an entry of its own
 }
 

@@ -322,6 +322,15 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	check(exchange{method: "POST", pattern: "/mcp", body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, headers: accept, status: 200})
 	check(exchange{method: "POST", pattern: "/mcp", body: "[", headers: append(accept, "Content-Type", "text/plain"), status: 415})
 
+	for _, path := range []string{"/v1/logs", "/v1/metrics", "/v1/traces"} {
+		post(path, "{}", 200)
+	}
+	post("/v1/logs", "[]", 400)
+	const usage = `{"id":"1","client":"mine","model":"m","usd":0.5,"project":"alpha","story_id":"x"}`
+	post("/api/gateway/usage", usage, 201)
+	post("/api/gateway/usage", usage, 200)
+	post("/api/gateway/usage", "{}", 400)
+
 	get("/oauth/authorize", "", 307)
 	get("/oauth/callback", "?code=a&state=b", 400)
 	get("/oauth/status", "", 200)

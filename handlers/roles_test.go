@@ -37,7 +37,7 @@ var neededRole = map[string]domain.Role{
 	"POST /api/gateway/projects/{name}/stories/claim":             "operator", "DELETE /api/gateway/projects/{name}/stories/{story_id}/claim": "operator",
 	"PATCH /api/gateway/projects/{name}/stories/{story_id}": "operator", "POST /api/gateway/projects/{name}/stories": "operator",
 	"POST /api/gateway/attention/acknowledge": "operator", "POST /api/gateway/attention/reopen": "operator",
-	"POST /api/gateway/bot/test": "operator", "POST /questions/{id}/answer": "operator", "POST /api/gateway/questions": "operator", "DELETE /api/gateway/questions/{id}": "operator", "POST /api/gateway/questions/{id}/answer": "operator", "POST /api/hooks/claude-code": "operator", "POST /projects/{name}/stories": "operator",
+	"POST /api/gateway/bot/test": "operator", "POST /questions/{id}/answer": "operator", "POST /api/gateway/questions": "operator", "DELETE /api/gateway/questions/{id}": "operator", "POST /api/gateway/questions/{id}/answer": "operator", "POST /api/hooks/claude-code": "operator", "POST /v1/logs": "operator", "POST /v1/metrics": "operator", "POST /v1/traces": "operator", "POST /api/gateway/usage": "operator", "POST /projects/{name}/stories": "operator",
 	"POST /projects/{name}/stories/{story_id}": "operator", "POST /switch": "operator", "POST /agents": "operator",
 	"POST /attention/acknowledge": "operator", "POST /tell": "operator", "POST /attention/reopen": "operator",
 	"POST /agents/{id}/assign": "operator", "POST /agents/{id}/label": "operator", "GET /agents/tokens/{hash}": "operator",
@@ -120,7 +120,7 @@ func wantRefusal(t *testing.T, route, media, body string) {
 	t.Helper()
 	_, path, _ := strings.Cut(route, " ")
 	isAPI := path == "/metrics" || path == "/mcp"
-	for _, below := range []string{"/api/", "/gateway/", "/oauth/status", "/oauth/sign-out"} {
+	for _, below := range []string{"/api/", "/gateway/", "/v1/", "/oauth/status", "/oauth/sign-out"} {
 		isAPI = isAPI || strings.HasPrefix(path, below)
 	}
 	want := "text/html"

@@ -20,12 +20,13 @@ type storyJSON struct {
 	Review    *wire.Review       `json:"review"`
 	History   []domain.PastEvent `json:"history"`
 	Visits    []wire.Visit       `json:"stays"`
+	Cost      *wire.Cost         `json:"cost"`
 }
 
 func encodeStory(s domain.Story) storyJSON {
 	return storyJSON{
 		Story: wire.NewStory(s), URL: s.URL, Reachable: s.Reachable, Error: wire.OrNull(s.Error),
-		Claim: wire.NewClaim(s.Claim), Review: wire.NewReview(s.Review),
+		Claim: wire.NewClaim(s.Claim), Review: wire.NewReview(s.Review), Cost: wire.NewCost(s.Cost),
 		History: append([]domain.PastEvent{}, s.History...), Visits: domain.Each(s.Visits, wire.NewVisit),
 	}
 }

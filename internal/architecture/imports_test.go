@@ -51,6 +51,7 @@ var layers = []string{
 	"internal/metrics",
 	"internal/markdown",
 	"internal/flow",
+	"internal/otlp",
 	"internal/fold",
 	"internal/neterr",
 	"internal/keyed",
@@ -89,6 +90,7 @@ var mustNotKnow = map[string][]string{
 	"internal/board":          {"internal/store", "net/http"},
 	"internal/git":            {"internal/domain", "internal/wire", "net/http"},
 	"internal/gitlog":         {"internal/store", "net/http"},
+	"internal/otlp":           {"internal/store", "net/http", "database/sql"},
 	"internal/feed":           {"internal/board", "internal/store", "net/http"},
 }
 

@@ -48,6 +48,9 @@ type Config struct {
 	// Projects are registered when the gateway starts with an empty registry; the first becomes the active one.
 	Projects []domain.Project
 
+	// Prices are those of models whose clients do not say what a call costs.
+	Prices map[string]domain.Price
+
 	// Warnings are problems that do not prevent a start but should be fixed, one line each.
 	Warnings []string
 

@@ -266,7 +266,7 @@ func TestTheExampleFile(t *testing.T) {
 	if err != nil || len(plain.Projects) > 0 {
 		t.Errorf("as it is: %+v, %v", plain, err)
 	}
-	all := regexp.MustCompile(`(?m)^# ([a-z_]+ = |\[\[)`).ReplaceAllString(string(data), "$1")
+	all := regexp.MustCompile(`(?m)^# ([a-z_"0-9.-]+ = |\[\[)`).ReplaceAllString(string(data), "$1")
 	got, err := load(t, all, []string{"SWITCHYARD_ADMIN_TOKEN=x", "SWITCHYARD_LOGIN_CLIENT_SECRET=x", "SWITCHYARD_NOTIFICATIONS_SMTP_PASSWORD=x"}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 type document struct {
 	settings map[string]given // by key
 	projects []domain.Project
+	prices   map[string]domain.Price // of models
 
 	path    string
 	known   []setting
@@ -88,7 +89,7 @@ func (d *document) key(prefix string, node *unstable.Node) (string, given) {
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-var sections = []string{"gateway", "sign_in", "login", "questions", "bot", "metrics", "notifications"}
+var sections = []string{"gateway", "sign_in", "login", "questions", "bot", "metrics", "notifications", "prices"}
 
 var projectKeys = []string{"projects.name", "projects.url"}
 
@@ -100,7 +101,7 @@ func (d *document) table(key string, at given, kind unstable.Kind) error {
 		return at.fail(errors.New("must be written [[projects]]"))
 	case slices.Contains(sections, key) && kind == unstable.ArrayTable:
 		return at.fail(fmt.Errorf("must be written [%s]", key))
-	case slices.Contains(sections, key):
+	case slices.Contains(sections, key), strings.HasPrefix(key, prices) && kind == unstable.Table:
 	case slices.Contains(projectKeys, key) || d.find(key) != nil:
 		return at.fail(errors.New("must be a value, not a table"))
 	default:
@@ -147,6 +148,8 @@ func (d *document) leaf(key string, at given, value *unstable.Node) (err error) 
 	switch {
 	case slices.Contains(sections, key) || key == "projects":
 		return at.fail(errors.New("must be a table"))
+	case strings.HasPrefix(key, prices):
+		return d.price(key, at, value)
 	case s == nil && !slices.Contains(projectKeys, key):
 		return at.fail(d.unknown(key))
 	case s == nil && len(d.entries) == 0:

@@ -120,7 +120,7 @@ func (c *Config) read(flags *pflag.FlagSet, getenv func(string) string, keys []s
 		if err != nil {
 			return nil, err
 		}
-		c.File, c.Projects = path, file.projects
+		c.File, c.Projects, c.Prices = path, file.projects, file.prices
 	}
 	last := map[string]given{}
 	for _, s := range settings {

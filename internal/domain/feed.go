@@ -127,6 +127,7 @@ const (
 	TopicBot              Topic = "bot"            // the bot's configuration
 	TopicEvents           Topic = "events"
 	TopicVisits           Topic = "visits" // the stages in which stories are and have been
+	TopicUsage            Topic = "usage"  // calls of models
 	TopicLease            Topic = "lease"  // the leader's lease was granted or released
 )
 

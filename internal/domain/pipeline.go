@@ -197,6 +197,7 @@ type Story struct {
 	Visits    []Visit     // oldest first
 	Claim     *Claim      // nil for none
 	Review    *Review     // nil for none
+	Cost      *Cost       // nil without calls of models
 }
 
 // StoryFile is a story's file. It comes from a project server, which may be hostile; only its sizes have been checked.

@@ -35,6 +35,7 @@ type Counts struct {
 	durations         *prometheus.HistogramVec
 	events, messages  *prometheus.CounterVec
 	lag               prometheus.Histogram
+	dropped           prometheus.Counter
 
 	perProject    bool
 	calls, failed *prometheus.CounterVec
@@ -77,6 +78,10 @@ func New(perProject bool) *Counts {
 		"Messages about events, by whether the room accepted or refused them.", "result")
 	c.messages.WithLabelValues("sent")
 	c.messages.WithLabelValues("refused")
+	c.dropped = with.NewCounter(prometheus.CounterOpts{
+		Name: "switchyard_usage_records_dropped_total",
+		Help: "Records of calls of models that were dropped, since what they say cannot be.",
+	})
 	labels := []string{"kind"}
 	if perProject {
 		labels = []string{"kind", "project"}
@@ -104,6 +109,9 @@ func (c *Counts) Events(added []domain.Event) {
 		c.lag.Observe(max(0, e.ReceivedAt.Sub(e.At).Seconds()))
 	}
 }
+
+// UsageDropped counts records of calls of models that were dropped.
+func (c *Counts) UsageDropped(n int) { c.dropped.Add(float64(n)) }
 
 func (c *Counts) BotMessage(refused bool) {
 	result := "sent"

@@ -49,6 +49,8 @@ type Access struct {
 	sessions map[string]*sessionEntry // by id
 	tokens   map[string]*tokenEntry   // by id
 	byHash   map[string]*tokenEntry
+	// endedTokens are those of agents' commands that have just ended, by hash.
+	endedTokens map[string]endedToken
 }
 
 // Identity is who a session or token belongs to.
@@ -277,6 +279,9 @@ func (a *Access) dropTokens(ended func(domain.NamedToken) bool) {
 		}
 		delete(a.tokens, id)
 		delete(a.byHash, t.Hash)
+		if t.AgentID != "" {
+			a.keepEnded(t.NamedToken)
+		}
 		t.end()
 		for _, s := range a.sessions {
 			if s.TokenID == id {

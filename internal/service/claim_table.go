@@ -15,6 +15,7 @@ import (
 type claimStore interface {
 	Claims(ctx context.Context) ([]domain.Claim, error)
 	Claim(ctx context.Context, project, id string) (domain.Claim, error)
+	HeldClaims(ctx context.Context, holder string) ([]domain.HeldClaim, error)
 	AddClaim(
 		ctx context.Context, e *domain.AuditEntry, wanted ...domain.Claim,
 	) (won int, held domain.Claim, err error)

@@ -16,6 +16,7 @@ type Claims struct {
 	table     *claimTable
 	stories   *Stories
 	pipelines *Pipelines
+	costs     *Costs
 	leader    Leadership
 
 	mu     sync.Mutex
@@ -70,10 +71,11 @@ func (s *Claims) ByProject() map[string]map[string]domain.Claim {
 type claimedBoard struct {
 	plain, text json.RawMessage
 	claims      map[string]domain.Claim
+	costs       uint64 // their version
 }
 
-// Texts returns the texts of pipelines with the claims of their stories. It keeps the last ones: to make one takes as
-// long as reading a board.
+// Texts returns the texts of pipelines with the claims and the costs of their stories. It keeps the last ones: to make
+// one takes as long as reading a board.
 func (s *Claims) Texts(pipelines []domain.ProjectPipeline) []json.RawMessage {
 	texts := make([]json.RawMessage, len(pipelines))
 	claims, next := s.ByProject(), map[string]claimedBoard{}
@@ -85,13 +87,14 @@ func (s *Claims) Texts(pipelines []domain.ProjectPipeline) []json.RawMessage {
 		if p.Text == nil {
 			continue
 		}
-		mine := claims[p.Project]
-		if texts[i] = p.Text(); len(mine) == 0 || len(texts[i]) == 0 {
+		mine, costs := claims[p.Project], s.costs.version(p.Project)
+		if texts[i] = p.Text(); len(mine) == 0 && costs == 0 || len(texts[i]) == 0 {
 			continue
 		}
 		board, known := last[p.Project]
-		if !known || &board.plain[0] != &texts[i][0] || !maps.Equal(board.claims, mine) {
-			board = claimedBoard{texts[i], wire.WithClaims(texts[i], p.Stages, mine), mine}
+		if !known || &board.plain[0] != &texts[i][0] || board.costs != costs || !maps.Equal(board.claims, mine) {
+			cost := func(id string) *domain.Micros { return s.costs.Of(p.Project, id) }
+			board = claimedBoard{texts[i], wire.WithClaims(texts[i], p.Stages, mine, cost), mine, costs}
 		}
 		next[p.Project], texts[i] = board, board.text
 	}

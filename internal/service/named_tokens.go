@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -81,17 +82,48 @@ func (a *Access) AnyToken(ctx context.Context, secret domain.Secret) *Identity {
 			return nil
 		}
 		t.LastUsed, t.unsaved = now, true
-		who := &Identity{
-			Actor: domain.Actor{
-				Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project, Account: "token " + t.ID, AgentID: t.AgentID,
-			},
-			TokenID: t.ID, Ended: t.ended,
-		}
-		if t.AgentID != "" {
-			who.Who, who.Account = "agent "+t.Name, "agent "+t.AgentID
-		}
-		return who
+		return &Identity{Actor: actorOfToken(t.NamedToken), TokenID: t.ID, Ended: t.ended}
 	})
+}
+
+func actorOfToken(t domain.NamedToken) domain.Actor {
+	actor := domain.Actor{
+		Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project, Account: "token " + t.ID, AgentID: t.AgentID,
+	}
+	if t.AgentID != "" {
+		actor.Who, actor.Account = "agent "+t.Name, "agent "+t.AgentID
+	}
+	return actor
+}
+
+// lastReports is how long the token of an agent's command still reports what was used: clients do so when they are
+// stopped.
+const lastReports = time.Minute
+
+// endedToken is the token of an agent's command that has ended.
+type endedToken struct {
+	domain.NamedToken
+	at time.Time
+}
+
+// EndedToken returns the identity of an agent's token that has ended less than lastReports ago, nil for any other.
+func (a *Access) EndedToken(secret domain.Secret) *Identity {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t, ended := a.endedTokens[hashSecret(secret.Reveal())]
+	if !ended || time.Since(t.at) > lastReports {
+		return nil
+	}
+	return &Identity{Actor: actorOfToken(t.NamedToken), TokenID: t.ID}
+}
+
+// keepEnded keeps a token of an agent that has just ended. The caller holds mu.
+func (a *Access) keepEnded(t domain.NamedToken) {
+	maps.DeleteFunc(a.endedTokens, func(_ string, old endedToken) bool { return time.Since(old.at) > lastReports })
+	if a.endedTokens == nil {
+		a.endedTokens = map[string]endedToken{}
+	}
+	a.endedTokens[t.Hash] = endedToken{t, time.Now()}
 }
 
 // Tokens returns the named tokens that have not been revoked, including expired ones, ordered by name.
@@ -123,7 +155,10 @@ func (a *Access) RevokeToken(ctx context.Context, id string) error {
 		change := domain.Change{Action: domain.TokenRevoked, Subject: t.Name, Detail: tokenDetail(t.NamedToken)}
 		ctx := context.WithoutCancel(ctx)
 		return nil, a.end(ctx, change, func(e *domain.AuditEntry) error { return a.store.RemoveNamedToken(ctx, e, id) },
-			func() { a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id }) })
+			func() {
+				a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id })
+				delete(a.endedTokens, t.Hash)
+			})
 	}, a.stored)
 	return err
 }

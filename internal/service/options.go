@@ -25,6 +25,7 @@ type Store interface {
 	auditStore
 	claimStore
 	reviewStore
+	costStore
 	retentionStore
 	// Ping returns an error if the store cannot be reached.
 	Ping(ctx context.Context) error
@@ -45,11 +46,13 @@ type Options struct {
 	// PublicURL is the console's address in messages, "" for messages without links.
 	PublicURL string
 	Messenger Messenger
-	Projects  ProjectServers
-	Stories   StoryServers
-	Tools     ToolServers
-	BotFile   BotFile
-	Bot       BotRunner
+	// Prices are those of models whose clients do not say what a call costs.
+	Prices   map[string]domain.Price
+	Projects ProjectServers
+	Stories  StoryServers
+	Tools    ToolServers
+	BotFile  BotFile
+	Bot      BotRunner
 	// BotOperators are the user ids that may command the bot.
 	BotOperators []string
 	SharedBot    *SharedBot                 // to share the bot with other gateways, nil if there are none

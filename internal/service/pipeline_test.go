@@ -34,6 +34,9 @@ func (m *memory) UpdateProject(context.Context, *domain.AuditEntry, domain.Proje
 func (m *memory) RemoveProject(context.Context, *domain.AuditEntry, string) error { return nil }
 func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error)      { return nil, nil }
 
+func (m *memory) Reprice(context.Context, map[string]domain.Price) error { return nil }
+func (m *memory) StoryCosts(context.Context) ([]domain.StoryCost, error) { return nil, nil }
+
 func (m *memory) LastEventID(context.Context) (int64, error) { return 0, nil }
 
 func (m *memory) ProjectVisits(_ context.Context, projects []string, _ int) (map[string]*domain.ProjectVisits, error) {

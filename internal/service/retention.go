@@ -16,6 +16,7 @@ type retentionStore interface {
 	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
 	RemoveEvents(ctx context.Context, token int64, ids []int64) error
 	RemovePast(ctx context.Context, token int64, project string) error
+	RemoveCalls(ctx context.Context, token int64, before time.Time, limit int) (removed int, err error)
 	RemoveStoryChanges(ctx context.Context, token int64, before time.Time) error
 	OldestEvent(ctx context.Context) (received time.Time, err error)
 	Size(ctx context.Context) (size, free int64, err error)
@@ -35,6 +36,7 @@ type Retention struct {
 	store     retentionStore
 	events    *Events
 	questions *Questions
+	costs     *Costs
 	bot       BotRunner
 	log       *slog.Logger
 	keep      time.Duration // 0: forever
@@ -95,6 +97,16 @@ func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int
 	if err := s.store.RemoveStoryChanges(ctx, token, clock.Now().Add(-s.keep)); err != nil {
 		return removed, err
 	}
+	for more := true; more; {
+		err := step(ctx, 4, func() error {
+			n, err := s.store.RemoveCalls(ctx, token, clock.Now().Add(-s.keep), stepSize)
+			more = n == stepSize
+			return err
+		})
+		if err != nil {
+			return removed, err
+		}
+	}
 	return removed, ctx.Err()
 }
 
@@ -134,7 +146,10 @@ func (s *Retention) Forget(ctx context.Context, project string) error {
 		return err
 	}
 	s.events.visits.Forget()
-	return s.questions.table.load(ctx)
+	if err := s.questions.table.load(ctx); err != nil {
+		return err
+	}
+	return s.costs.load(ctx)
 }
 
 // Stored is how much the store holds.

@@ -28,6 +28,7 @@ type Service struct {
 	Stories    *Stories
 	Claims     *Claims
 	Reviews    *Reviews
+	Costs      *Costs
 	Tools      *ProjectTools
 	Search     *Search
 	Flow       *Flow
@@ -103,18 +104,24 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		acknowledged: newAcknowledgements(o, audit),
 	}
 	s.Targets.alerts, s.Targets.access = s.Alerts, access
+	if s.Costs, err = newCosts(ctx, o, s.Flow, claims, s.Sessions); err != nil {
+		return nil, err
+	}
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: pipelines, events: events, visits: visits,
-		claims: claims, store: o.Store, servers: o.Stories, reviews: o.Store,
+		claims: claims, costs: s.Costs, store: o.Store, servers: o.Stories, reviews: o.Store,
 	}
-	s.Claims = &Claims{table: claims, stories: s.Stories, pipelines: pipelines, leader: o.Leadership}
+	s.Claims = &Claims{
+		table: claims, stories: s.Stories, pipelines: pipelines, costs: s.Costs, leader: o.Leadership,
+	}
 	s.Reviews = &Reviews{store: o.Store, stories: s.Stories, claims: s.Claims}
 	s.Overview = &Overview{
 		projects: projects, pipelines: pipelines, alerts: s.Alerts, claims: s.Claims, stories: s.Stories, agents: s.Agents,
 		events: events, flow: s.Flow,
 	}
 	s.Retention = &Retention{
-		store: o.Store, events: events, questions: s.Questions, log: o.Log, keep: o.KeepEvents, bot: bot.runner,
+		store: o.Store, events: events, questions: s.Questions, costs: s.Costs, log: o.Log, keep: o.KeepEvents,
+		bot:    bot.runner,
 		leader: o.Leadership,
 	}
 	s.Search = &Search{
@@ -122,8 +129,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.reloaders = []*reloader{
 		table.stored, claims.stored, access.stored, projects.stored, s.Questions.table.stored, s.Sessions.table.stored,
-		s.Targets.stored,
-		s.Alerts.acknowledged.stored,
+		s.Targets.stored, s.Alerts.acknowledged.stored, s.Costs.stored,
 	}
 	for _, r := range s.reloaders {
 		if err := r.read(ctx); err != nil {

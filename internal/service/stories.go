@@ -45,6 +45,7 @@ type Stories struct {
 	events    *Events
 	visits    *Visits
 	claims    *claimTable
+	costs     *Costs
 	store     storyStore
 	servers   StoryServers
 	reviews   reviewStore
@@ -111,6 +112,9 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 		return err
 	}
 	if err := s.addReview(ctx, story); err != nil {
+		return err
+	}
+	if story.Cost, err = s.costs.Story(ctx, story.Project, story.ID); err != nil {
 		return err
 	}
 	story.Visits, err = s.visits.Story(ctx, story.Project, story.ID)

@@ -93,7 +93,7 @@ func TestAgesSurviveRestartsAndEdits(t *testing.T) {
 	}
 	recordFeed(t, s, went(t, "alpha", "1", "1_backlog", "2_current", arrived))
 	want := fmt.Sprintf(`[{"name":"2_current","color":"red","items":[{"story_id":"1","story_name":"One","blocked":null,"merge_failure":null,`+
-		`"since_ms":%d,"points":3,"blocked_since_ms":null,"claim":null}]},{"name":"5_done","items":[]}]`, arrived.UnixMilli())
+		`"since_ms":%d,"points":3,"blocked_since_ms":null,"claim":null,"cost_usd":null}]},{"name":"5_done","items":[]}]`, arrived.UnixMilli())
 	if got := raw(t, s, strconv.FormatInt(arrived.UnixMilli(), 10)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -138,7 +138,7 @@ func TestABoardWithoutVisitsHasItsTimesAndNoClaimOfItsServers(t *testing.T) {
 	if _, err := s.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
 		t.Fatal(err)
 	}
-	const want = `[{"name":"1_backlog","items":[{"story_id":"1","story_name":"One","since_ms":5000,"claim":null,"blocked_since_ms":null}]}]`
+	const want = `[{"name":"1_backlog","items":[{"story_id":"1","story_name":"One","since_ms":5000,"claim":null,"blocked_since_ms":null,"cost_usd":null}]}]`
 	if got := raw(t, s, "1_backlog"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

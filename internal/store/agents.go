@@ -61,7 +61,7 @@ func (db agents) LabelAgent(ctx context.Context, e *domain.AuditEntry, id, label
 func (db agents) RemoveAgent(ctx context.Context, e *domain.AuditEntry, id string) error {
 	about := topics{domain.TopicAgents, domain.TopicAccess, domain.TopicClaims}
 	return db.change(context.WithoutCancel(ctx), e, about, Must("DELETE FROM agents WHERE id = $1", id),
-		Do("DELETE FROM claims WHERE agent_id = $1", id), endAgentTokens("agent_id = $1", id))
+		keepEnded("agent_id = $1", id), Do("DELETE FROM claims WHERE agent_id = $1", id), endAgentTokens("agent_id = $1", id))
 }
 
 // endAgentTokens removes the tokens of agents' commands that match a condition, and the sessions made with them.

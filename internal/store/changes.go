@@ -31,6 +31,11 @@ type changeSQL struct {
 	saveBeats      string // null is what stays as it is
 	saveSessions   string // of coding agents, unless a later state is stored
 	dropSessions   string
+	addCalls       string // selects the keys of those that were not stored yet
+	addSums        string
+	addSessions    string // of coding agents, by story
+	calls          string // sums up those of the spans of time from {0} to {1}
+	reprice        string
 }
 
 const lastID = "SELECT last_id FROM stream"
@@ -49,6 +54,10 @@ func newChangeSQL(d Dialect) *changeSQL {
 	for _, column := range strings.Split("stage, from_ms, to_ms, next_stage, source, blocked_ms, blocked_since_ms,"+
 		" merge_failed_since_ms, event_ms", ", ") {
 		updates = append(updates, column+" = excluded."+column)
+	}
+	var added []string
+	for _, column := range strings.Split("usd, input, cache_read, cache_creation, output, calls, unpriced", ", ") {
+		added = append(added, fmt.Sprintf("%[1]s = usage_sums.%[1]s + excluded.%[1]s", column))
 	}
 	newest := func(n int) string {
 		return sql(`SELECT %s FROM (
@@ -103,6 +112,25 @@ func newChangeSQL(d Dialect) *changeSQL {
 			WHERE excluded.last_ms > agent_sessions.last_ms`),
 		dropSessions: sql(`DELETE FROM agent_sessions WHERE EXISTS (SELECT 1 FROM {rows} WHERE {0} = agent_sessions.asker
 			AND {1} = agent_sessions.id AND {2}::number >= agent_sessions.last_ms)`),
+		addCalls: sql(`INSERT INTO usage_calls (key, at_ms, project, story_id, holder, by_whom, agent_id, client, session,
+				model, input, cache_read, cache_creation, output, stated, cost)
+			SELECT {0}, {1}::number, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}::number, {11}::number, {12}::number,
+				{13}::number, {14}::number, {15}::number FROM {rows} WHERE TRUE ON CONFLICT (key) DO NOTHING RETURNING key`),
+		addSums: sql(`INSERT INTO usage_sums (project, story_id, model, usd, input, cache_read, cache_creation, output, calls,
+				unpriced, first_ms, last_ms)
+			SELECT {0}, {1}, {2}, {3}::number, {4}::number, {5}::number, {6}::number, {7}::number, {8}::number, {9}::number,
+				{10}::number, {11}::number FROM {rows} WHERE TRUE ON CONFLICT (project, story_id, model) DO UPDATE SET %s,
+				first_ms = CASE WHEN excluded.first_ms < usage_sums.first_ms THEN excluded.first_ms ELSE usage_sums.first_ms END,
+				last_ms = CASE WHEN excluded.last_ms > usage_sums.last_ms THEN excluded.last_ms ELSE usage_sums.last_ms END`+
+			d.VisitChanged, strings.Join(added, ", ")),
+		addSessions: sql(`INSERT INTO usage_sessions (project, story_id, session) SELECT {0}, {1}, {2} FROM {rows} WHERE TRUE
+			ON CONFLICT DO NOTHING`),
+		calls: sql(`SELECT {0}::number, project, story_id, holder, MAX(by_whom), MAX(agent_id), client, session, model,
+				%s, MAX(at_ms) FROM {rows} JOIN usage_calls ON at_ms >= {0}::number AND at_ms < {1}::number
+			GROUP BY 1, project, story_id, holder, client, session, model`, callSums),
+		reprice: sql(`UPDATE usage_calls SET cost = COALESCE((SELECT (input * {1}::number + cache_read * {2}::number +
+				cache_creation * {3}::number + output * {4}::number + 500000) / 1000000
+			FROM {rows} WHERE {0} = usage_calls.model), -1) WHERE stated < 0`),
 		pasts: sql(`SELECT project, id, since_ms, live_ms, latest FROM histories
 			WHERE project IN (SELECT {0} FROM {rows})`),
 		savePast: `INSERT INTO histories (project, id, since_ms, live_ms, latest) VALUES ($1, $2, $3, $4, $5)

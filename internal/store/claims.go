@@ -3,9 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -81,9 +83,9 @@ func passClaim(was, now domain.Claim) Step { return All(endClaim(was), addClaim(
 // UndoClaim ends a claim, or passes it back to whose it was, and removes its audit entry. It returns NotFound when it
 // has ended, or been passed on.
 func (db claims) UndoClaim(ctx context.Context, e domain.AuditEntry, c domain.Claim, was ...domain.Claim) error {
-	undo := endClaim(c)
+	undo := removeClaim(c) // it never was one
 	if len(was) > 0 {
-		undo = passClaim(c, was[0])
+		undo = All(undo, addClaim(was[0]))
 	}
 	return db.Tx(ctx, topics{domain.TopicClaims}, undo, Must("DELETE FROM audit WHERE id = $1", e.ID))
 }
@@ -94,6 +96,30 @@ func (db claims) EndClaim(ctx context.Context, e *domain.AuditEntry, c domain.Cl
 }
 
 func endClaim(c domain.Claim) Step {
+	kept := keepEnded("project = $1 AND story_id = $2 AND holder = $3", c.Project, c.StoryID, c.Holder)
+	return All(kept, removeClaim(c))
+}
+
+// endedClaims is how long ended claims are kept: calls are counted by who held a story when they were made.
+const endedClaims = 25 * time.Hour
+
+// keepEnded keeps the claims that match a condition, as such that end now.
+func keepEnded(condition string, args ...any) Step {
+	now := clock.Now()
+	return All(Do(fmt.Sprintf(`INSERT INTO ended_claims (project, story_id, holder, since_ms, ended_ms)
+			SELECT project, story_id, holder, since_ms, %d FROM claims WHERE `, now.UnixMilli())+condition, args...),
+		Do("DELETE FROM ended_claims WHERE ended_ms < $1", now.Add(-endedClaims).UnixMilli()))
+}
+
+// HeldClaims returns the claims that a holder has, and those that ended within a day.
+func (db claims) HeldClaims(ctx context.Context, holder string) ([]domain.HeldClaim, error) {
+	return selectAll(ctx, db.conn, func(row Row) (c domain.HeldClaim, err error) {
+		return c, row.Scan(&c.Project, &c.ID, (*Milli)(&c.Since), (*Milli)(&c.Ended))
+	}, `SELECT project, story_id, since_ms, 0 FROM claims WHERE holder = $1 UNION ALL
+		SELECT project, story_id, since_ms, ended_ms FROM ended_claims WHERE holder = $1`, holder)
+}
+
+func removeClaim(c domain.Claim) Step {
 	return Must("DELETE FROM claims WHERE project = $1 AND story_id = $2 AND holder = $3 AND since_ms = $4",
 		c.Project, c.StoryID, c.Holder, ToMilli(c.Since))
 }

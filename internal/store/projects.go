@@ -75,7 +75,7 @@ func (db projects) RemoveProject(ctx context.Context, e *domain.AuditEntry, name
 	return db.change(ctx, e, about, Must("DELETE FROM projects WHERE name = $1", name),
 		Do("UPDATE agents SET assigned_project = '' WHERE assigned_project = $1", name),
 		endAgentTokens("project = $1", name),
-		Do("DELETE FROM claims WHERE project = $1", name),
+		keepEnded("project = $1", name), Do("DELETE FROM claims WHERE project = $1", name),
 		Do("DELETE FROM state WHERE key = $1 AND value = $2", activeKey, name))
 }
 

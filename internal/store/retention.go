@@ -78,9 +78,9 @@ func (db events) RemovePast(ctx context.Context, token int64, project string) er
 	var steps []Step
 	for _, table := range []string{
 		"stage_visits", "visit_counts", "feed_cursors", "histories", "story_changes", "reviews", "questions",
-		"acknowledgements",
+		"acknowledgements", "usage_calls", "usage_sums", "usage_sessions",
 	} {
 		steps = append(steps, Do("DELETE FROM "+table+" WHERE project = $1", project))
 	}
-	return db.LeaderTx(ctx, token, topics{domain.TopicVisits, domain.TopicQuestions}, steps...)
+	return db.LeaderTx(ctx, token, topics{domain.TopicVisits, domain.TopicQuestions, domain.TopicUsage}, steps...)
 }

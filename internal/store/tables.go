@@ -30,6 +30,7 @@ type Tables struct {
 	questions
 	agentSessions
 	targets
+	usage
 	state
 }
 
@@ -51,6 +52,7 @@ func NewTables(engine Engine) *Tables {
 		questions{c},
 		agentSessions{c},
 		targets{c},
+		usage{c},
 		state{c},
 	}
 }
@@ -69,6 +71,7 @@ type (
 	questions        struct{ *conn }
 	agentSessions    struct{ *conn }
 	targets          struct{ *conn }
+	usage            struct{ *conn }
 	state            struct{ *conn }
 )
 

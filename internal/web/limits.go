@@ -129,6 +129,16 @@ func (s *StrangerBodies) Limit(r *http.Request) (release func()) {
 	return func() { s.held.Add(-body.held) }
 }
 
+// Discard reads a body of at most limit bytes to its end and keeps nothing of it. It returns the errors of BodyError.
+func Discard(w http.ResponseWriter, r *http.Request, limit int64) error {
+	body := r.Body
+	if stranger, ok := body.(*strangerBody); ok {
+		body = stranger.ReadCloser // which is limited for what is held
+	}
+	_, err := io.Copy(io.Discard, http.MaxBytesReader(w, body, limit))
+	return BodyError(err)
+}
+
 type strangerBody struct {
 	io.ReadCloser
 	all  *StrangerBodies

@@ -135,6 +135,14 @@ func (b *Body) OptionalText(name string) (value *string) {
 	return value
 }
 
+// OptionalNumber reads a whole number, nil when it is absent or null. Anything else is Invalid.
+func (b *Body) OptionalNumber(name string) (value *int64) {
+	if raw, given := b.fields[name]; given && json.Unmarshal(raw, &value) != nil {
+		b.fail("%s: must be a whole number", name)
+	}
+	return value
+}
+
 // OptionalBool reads true or false, false when it is absent or null. Any other type is Invalid.
 func (b *Body) OptionalBool(name string) bool {
 	value := b.BoolOrNull(name)

@@ -93,7 +93,8 @@ func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
 		}
 		members := Object{
 			newMember("since_ms", milliseconds(item.Since)), newMember("blocked_since_ms", blockedSince),
-			newMember("claim", []byte("null")), // no project server says who works on a story
+			// No project server says who works on a story, and what it costs.
+			newMember("claim", []byte("null")), newMember("cost_usd", []byte("null")),
 		}
 		if hasLeast {
 			members = append(members, newMember("since_at_least", strconv.AppendBool(nil, item.SinceAtLeast)))
@@ -102,14 +103,18 @@ func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
 	})
 }
 
-// WithClaims returns raw, stages as WithTimes returns them, with the claims of stories in their items.
-func WithClaims(raw json.RawMessage, stages []domain.Stage, claims map[string]domain.Claim) json.RawMessage {
-	return setInItems(raw, stages, func(item *domain.Item) Object {
-		c, claimed := claims[item.StoryID]
-		if !claimed {
-			return nil
+// WithClaims returns raw, stages as WithTimes returns them, with the claims and the costs of stories in their items.
+func WithClaims(
+	raw json.RawMessage, stages []domain.Stage, claims map[string]domain.Claim, cost func(id string) *domain.Micros,
+) json.RawMessage {
+	return setInItems(raw, stages, func(item *domain.Item) (members Object) {
+		if c, claimed := claims[item.StoryID]; claimed {
+			members = append(members, newMember("claim", domain.EncodeJSON(NewClaim(&c))))
 		}
-		return Object{newMember("claim", domain.EncodeJSON(NewClaim(&c)))}
+		if usd := cost(item.StoryID); usd != nil {
+			members = append(members, newMember("cost_usd", domain.EncodeJSON(usd)))
+		}
+		return members
 	})
 }
 

@@ -64,7 +64,7 @@ func FuzzWithTimes(f *testing.F) {
 				if !isObject {
 					continue
 				}
-				item["since_ms"], item["blocked_since_ms"], item["claim"] = float64(100*i+j), nil, nil
+				item["since_ms"], item["blocked_since_ms"], item["claim"], item["cost_usd"] = float64(100*i+j), nil, nil, nil
 				if stages[i].Items[j].Blocked != "" {
 					item["blocked_since_ms"] = float64(1000*i + j + 1)
 				}

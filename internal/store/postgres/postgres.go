@@ -143,6 +143,7 @@ var versions = map[domain.Topic]string{
 	domain.TopicClaims:           `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM claims`,
 	domain.TopicQuestions: `SELECT concat_ws(' ', max(ended_at_ms), max(id), (SELECT concat_ws(' ', count(*),
 		sum(xmin::text::bigint)) FROM questions WHERE ended_at_ms = 0)) FROM questions`,
+	domain.TopicUsage:    "SELECT concat_ws(' ', max(changed)) FROM usage_sums",
 	domain.TopicSessions: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM agent_sessions`,
 	domain.TopicTargets:  `SELECT concat_ws(' ', count(*), sum(revision), sum(enabled)) FROM targets`,
 }

@@ -61,6 +61,12 @@ func filled(t *testing.T, dir string) (events int) {
 	_, _, err = db.AddClaim(ctx, &domain.AuditEntry{}, domain.Claim{Project: "alpha", StoryID: "1_ü", Holder: "agent a", By: "label", AgentID: "a", Since: now, Stage: "1_backlog"})
 	check(err)
 	check(db.RecordStoryChanges(ctx, nil, []domain.StoryChange{{Project: "alpha", StoryID: "1_ü", Type: domain.StageTransition, Value: "2_current", At: now, By: "label", Via: domain.ChannelMCP}}))
+	given := domain.Claim{Project: "alpha", StoryID: "2_ö", Holder: "agent a", Since: now}
+	_, _, err = db.AddClaim(ctx, &domain.AuditEntry{}, given)
+	check(err)
+	check(db.EndClaim(ctx, nil, given))
+	_, err = db.AddCalls(ctx, []domain.Call{{Key: "k", At: now, Client: "codex", Session: "s", Model: "ü", Project: "alpha", StoryID: "1_ü", Holder: "agent a", By: "label", AgentID: "a"}})
+	check(err)
 	check(db.SetState(ctx, "bot", "x\x00y"))
 	check(db.AddTarget(ctx, nil, domain.Target{ID: "t", Name: "hook", URL: "https://hooks.example/", Enabled: true, Progress: domain.TargetProgress{Position: 4, Left: map[string]int64{"k": 1}}}))
 	check(db.SaveAlerts(ctx, 0, []domain.NotedAlert{{Key: "k", Kind: domain.AlertStuck, Project: "ü", SinceMS: 1, Seq: 1}}, nil))

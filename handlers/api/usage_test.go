@@ -1,0 +1,311 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	logs "go.opentelemetry.io/proto/otlp/logs/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/handlers"
+	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
+	"switchyard/internal/service"
+	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
+)
+
+// cost is what the API says of a story's cost.
+type cost struct {
+	USD      json.Number   `json:"usd"`
+	Tokens   domain.Tokens `json:"tokens"`
+	Calls    int
+	Unpriced int
+	Sessions int
+	Models   []struct {
+		Model string
+		USD   json.Number
+		Calls int
+	}
+}
+
+type usageSite struct {
+	*gatewaytest.Site
+	dir string // of its database
+}
+
+func newUsageSite(t *testing.T, o service.Options) usageSite {
+	t.Helper()
+	client := gatewaytest.NewProjectClient(t)
+	dir := storetest.Dir(t)
+	db, err := sqlite.Open(t.Context(), dir)
+	o.Projects, o.Stories, o.Store = client, client, storetest.Opened(t, db, err)
+	s := usageSite{gatewaytest.NewSite(t, o, handlers.Gateway{AdminToken: gatewaytest.AdminToken}), dir}
+	newClaimBoard(s.Site, "webshop", "12_story_pay", "13_story_cart", "TASK-1, ä=;")
+	newClaimBoard(s.Site, "web shop", "1_first")
+	s.Send("GET", "/api/gateway/pipeline", "", asAdmin...).WantStatus(t, 200)
+	return s
+}
+
+var asAdmin = []string{"Authorization", "Bearer " + gatewaytest.AdminToken}
+
+// export sends OTLP's logs in JSON.
+func (s usageSite) export(body string, headers ...string) gatewaytest.Answer {
+	s.Helper()
+	return s.Send("POST", "/v1/logs", body, append(asAdmin, headers...)...)
+}
+
+// story returns what a story costs, nil for nothing.
+func (s usageSite) story(project, id string) *cost {
+	s.Helper()
+	var story struct{ Cost *cost }
+	path := "/api/gateway/projects/" + strings.ReplaceAll(project, " ", "%20") + "/stories/" + id
+	s.Send("GET", path, "", asAdmin...).WantStatus(s, 200).Decode(s, &story)
+	return story.Cost
+}
+
+func exported(t *testing.T, name string) string {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join("../../internal/otlp/testdata", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// claudeCall is the record of a call of Claude Code; more are attributes, name and value.
+func claudeCall(session, request string, more ...string) string {
+	attributes := append([]string{
+		"event.name", "api_request", "session.id", session, "request_id", request, "model", "opus", "input_tokens", "10",
+		"cost_usd", "0.5", "event.timestamp", time.Now().UTC().Format(time.RFC3339Nano),
+	}, more...)
+	var pairs []string
+	for i := 0; i < len(attributes); i += 2 {
+		pairs = append(pairs, fmt.Sprintf(`{"key":%q,"value":{"stringValue":%q}}`, attributes[i], attributes[i+1]))
+	}
+	return `{"attributes":[` + strings.Join(pairs, ",") + `]}`
+}
+
+func export(records ...string) string {
+	return `{"resourceLogs":[{"scopeLogs":[{"logRecords":[` + strings.Join(records, ",") + `]}]}]}`
+}
+
+func TestAStoryCostsWhatTheClientsOfItsAgentsSay(t *testing.T) {
+	s := newUsageSite(t, service.Options{Prices: map[string]domain.Price{
+		"gpt": {Input: 1_250_000, CacheRead: 125_000, Output: 10_000_000}, // and Gemini's model has none
+	}})
+	for range 3 {
+		for _, file := range []string{"claude-code-1", "claude-code-2", "codex-1", "codex-2", "gemini-1"} {
+			s.export(exported(t, file)).WantStatus(t, 200).WantText(t, "{}")
+		}
+	}
+	got := s.story("webshop", "12_story_pay")
+	// Two calls at 0.00938, two at 0.0015 + 0.000875 + 0.00034.
+	const want = "{USD:0.02419 Tokens:{Input:8400 CacheRead:49000 CacheCreation:1000 Output:238} Calls:7 Unpriced:3 Sessions:3"
+	if text := fmt.Sprintf("%+v", *got); !strings.HasPrefix(text, want) {
+		t.Errorf("it costs %s", text)
+	}
+	if len(got.Models) != 3 || got.Models[0].Model != "claude-opus-5-5" || got.Models[0].USD != "0.01876" || got.Models[1].USD != "0.00543" || got.Models[2].USD != "0" {
+		t.Errorf("by model %+v", got.Models)
+	}
+	if other := s.story("webshop", "13_story_cart"); other != nil {
+		t.Errorf("another story costs %+v", other)
+	}
+	s.Send("GET", "/api/gateway/pipeline", "", asAdmin...).WantText(t, `"cost_usd":0.02419`, `"cost_usd":null`)
+	for what, got := range map[string]string{
+		"the API":      s.Send("GET", "/api/gateway/projects/webshop/stories/12_story_pay", "", asAdmin...).Text,
+		"the database": s.databaseText(),
+	} {
+		for _, secret := range []string{"PLAN:", "ENDPLAN", "sleep 2; echo hello", "command_args", "47287bafc8a4f174e765272c3e2f4b1d"} {
+			if strings.Contains(got, secret) {
+				t.Errorf("%s has %q of what was exported", what, secret)
+			}
+		}
+	}
+}
+
+// databaseText returns everything that is in the database.
+func (s usageSite) databaseText() (text string) {
+	s.Helper()
+	files, err := filepath.Glob(filepath.Join(s.dir, "switchyard.db*"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			s.Fatal(err)
+		}
+		text += string(data)
+	}
+	if !strings.Contains(text, "claude-opus-5-5") {
+		s.Fatal("the database does not have what it should")
+	}
+	return text
+}
+
+func TestExportsAreAnsweredInTheSendersEncoding(t *testing.T) {
+	s := newUsageSite(t, service.Options{})
+	protobuf := func(asJSON string) string {
+		var data logs.LogsData
+		if err := protojson.Unmarshal([]byte(asJSON), &data); err != nil {
+			t.Fatal(err)
+		}
+		body, err := proto.Marshal(&data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	packed := func(body string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write([]byte(body))
+		_ = w.Close()
+		return b.String()
+	}
+	call := func(request string, more ...string) string {
+		return export(claudeCall("s", request, append(more, "switchyard.project", "webshop", "switchyard.story_id", "12_story_pay")...))
+	}
+	bad := call("bad", "cost_usd", "NaN")
+	for _, c := range []struct {
+		name, kind, packing, body string
+		status                    int
+		says                      string
+	}{
+		{"JSON", "application/json; charset=utf-8", "", call("1"), 200, "{}"},
+		{"protobuf", "application/x-protobuf", "", protobuf(call("2")), 200, ""},
+		{"packed JSON", "application/json", "gzip", packed(call("3")), 200, "{}"},
+		{"packed protobuf", "application/x-protobuf", "gzip", packed(protobuf(call("4"))), 200, ""},
+		{"an empty protobuf", "application/x-protobuf", "", "", 200, ""},
+		{"an impossible call", "application/json", "", bad, 200, `{"partialSuccess":{"rejectedLogRecords":"1","errorMessage":"some records say of a call what cannot be"}}`},
+		{"an impossible call in protobuf", "application/x-protobuf", "", protobuf(bad), 200, "\x0a\x2d\x08\x01\x12\x29some records say of a call what cannot be"},
+		{"no JSON", "application/json", "", "{", 400, `{"code":3,"message":"the body is no valid export of logs"}`},
+		{"no protobuf", "application/x-protobuf", "", "{", 400, "\x08\x03\x12\x23the body is no valid export of logs"},
+		{"no gzip", "application/json", "gzip", "{}", 400, "not packed"},
+		{"a bomb", "application/json", "gzip", packed(strings.Repeat(" ", 5<<20) + "{}"), 413, "at most 4194304 bytes"},
+		{"too long", "application/json", "", strings.Repeat(" ", 4<<20) + "{}", 413, `"code":3`},
+		{"too many records", "application/json", "", export(strings.TrimSuffix(strings.Repeat("{},", 10_001), ",")), 413, "over 10,000"},
+		{"another type", "text/plain", "", call("5"), 415, "application/x-protobuf or application/json"},
+		{"another packing", "application/json", "br", call("5"), 415, ""},
+	} {
+		a := s.export(c.body, "Content-Type", c.kind, "Content-Encoding", c.packing).WantStatus(t, c.status)
+		if a.Text != c.says && (c.says == "" || !strings.Contains(a.Text, c.says) || c.status == 200) && c.packing != "br" {
+			t.Errorf("%s: %q", c.name, a.Text)
+		}
+		if media, _, _ := strings.Cut(c.kind, ";"); c.status != 415 && a.Media() != media {
+			t.Errorf("%s: answered as %s", c.name, a.Media())
+		}
+	}
+	if got := s.story("webshop", "12_story_pay"); got == nil || got.Calls != 4 || got.USD != "2" {
+		t.Errorf("it costs %+v", got)
+	}
+	s.Send("GET", "/metrics", "", asAdmin...).WantText(t, "switchyard_usage_records_dropped_total 2")
+	for _, path := range []string{"/v1/metrics", "/v1/traces"} {
+		s.Send("POST", path, strings.Repeat("x", 15<<20), asAdmin...).WantStatus(t, 200).WantText(t, "{}")
+		s.Send("POST", path, strings.Repeat("x", 17<<20), asAdmin...).WantStatus(t, 413)
+		s.Send("POST", path, "x", "Content-Type", "application/x-protobuf").WantStatus(t, 401)
+	}
+	s.Send("POST", "/v1/logs", "{}").WantStatus(t, 401)
+	_, viewer := gatewaytest.NamedToken(t, s.Service, "reader", domain.RoleViewer)
+	s.Send("POST", "/v1/logs", "{}", "Authorization", "Bearer "+viewer).WantStatus(t, 403)
+}
+
+func TestACallBelongsToOneStory(t *testing.T) {
+	s := newUsageSite(t, service.Options{})
+	n := 0
+	send := func(session string, more ...string) {
+		t.Helper()
+		n++
+		s.export(export(claudeCall(session, fmt.Sprint(n), more...))).WantStatus(t, 200).WantText(t, "{}")
+	}
+	want := func(what, project, id string, calls int) {
+		t.Helper()
+		got := s.story(project, id)
+		if got == nil && calls > 0 || got != nil && got.Calls != calls {
+			t.Errorf("%s: %+v, want %d calls", what, got, calls)
+		}
+	}
+	send("a", "switchyard.project", "web%20shop", "switchyard.story_id", "1_first")
+	want("a name that is not decoded", "web shop", "1_first", 1)
+	send("a", "switchyard.project", "webshop", "switchyard.story_id", "TASK-1%2C%20%C3%A4%3D%3B")
+	want("a story that is not decoded", "webshop", "TASK-1,%20%C3%A4=%3B", 1)
+	send("a", "switchyard.project", "nowhere", "switchyard.story_id", "12_story_pay")
+	send("a", "switchyard.project", "webshop", "switchyard.story_id", "unknown")
+	send("a", "switchyard.story_id", "12_story_pay")
+	want("a story without a project", "webshop", "12_story_pay", 0)
+
+	claim := func(id string) {
+		s.Send("POST", "/api/gateway/projects/webshop/stories/claim", `{"story_id":"`+id+`","to":""}`, asAdmin...).WantStatus(t, 200)
+	}
+	early := time.Now().Add(-time.Minute).UTC().Format(time.RFC3339Nano)
+	claim("12_story_pay")
+	send("a")
+	want("a claim", "webshop", "12_story_pay", 1)
+	send("a", "event.timestamp", early)
+	want("a claim that was not yet", "webshop", "12_story_pay", 1)
+	claim("13_story_cart")
+	send("a")
+	want("the last claim", "webshop", "13_story_cart", 1)
+	send("a", "switchyard.project", "web shop")
+	want("a claim of another project", "webshop", "13_story_cart", 1)
+	send("a", "switchyard.project", "webshop", "switchyard.story_id", "12_story_pay")
+	want("a record before a claim", "webshop", "12_story_pay", 2)
+	for _, id := range []string{"13_story_cart", "12_story_pay"} {
+		s.Send("DELETE", "/api/gateway/projects/webshop/stories/"+id+"/claim", "", asAdmin...).WantStatus(t, 204)
+	}
+	send("a")
+	want("the story given up last", "webshop", "12_story_pay", 3)
+	_, operator := gatewaytest.NamedToken(t, s.Service, "other", domain.RoleOperator)
+	s.Send("POST", "/v1/logs", export(claudeCall("a", "by another")), "Authorization", "Bearer "+operator).WantStatus(t, 200)
+	want("somebody else's claim", "webshop", "12_story_pay", 3)
+}
+
+func TestAnAgentCountsForItsOwnProject(t *testing.T) {
+	s := newTokenSite(t)
+	s.assign("alpha")
+	token := []string{"Authorization", "Bearer " + s.issue("alpha")}
+	s.Send("POST", "/v1/logs", export(claudeCall("a", "1", "switchyard.project", "alpha", "switchyard.story_id", "7_pay")), token...).WantStatus(t, 200)
+	s.Send("POST", "/v1/logs", export(claudeCall("a", "2", "switchyard.project", "beta", "switchyard.story_id", "7_pay")), token...).WantStatus(t, 200)
+	s.Send("POST", "/api/gateway/usage", `{"id":"1","client":"x","model":"m","usd":1,"project":"beta"}`, token...).WantStatus(t, 403)
+	s.assign("")
+	s.Send("GET", "/api/gateway", "", token...).WantStatus(t, 401)
+	s.Send("POST", "/v1/logs", export(claudeCall("a", "3", "switchyard.project", "alpha", "switchyard.story_id", "7_pay")), token...).WantStatus(t, 200)
+	for project, want := range map[string]string{"alpha": `"cost":{"usd":1,`, "beta": `"cost":null`} {
+		s.Send("GET", "/api/gateway/projects/"+project+"/stories/7_pay", "", asAdmin...).WantText(t, want)
+	}
+}
+
+func TestOtherProgramsReportCallsOnce(t *testing.T) {
+	s := newUsageSite(t, service.Options{})
+	post := func(body string, status int) {
+		t.Helper()
+		s.Send("POST", "/api/gateway/usage", body, asAdmin...).WantStatus(t, status)
+	}
+	const call = `"client":"mine","model":"m","input":5,"usd":0.0000015,"project":"webshop","story_id":"12_story_pay"`
+	post(`{"id":"1",`+call+`}`, 201)
+	post(`{"id":"1",`+call+`}`, 200)
+	_, operator := gatewaytest.NamedToken(t, s.Service, "other", domain.RoleOperator)
+	s.Send("POST", "/api/gateway/usage", `{"id":"1",`+call+`}`, "Authorization", "Bearer "+operator).WantStatus(t, 201).WantText(t, `{"id":"1"}`)
+	if got := s.story("webshop", "12_story_pay"); got == nil || got.Calls != 2 || got.USD != "0.000004" || got.Tokens.Input != 10 {
+		t.Errorf("it costs %+v", got)
+	}
+	for _, bad := range []string{
+		`"usd":-1`, `"usd":10000.01`, `"usd":"1"`, `"input":-1`, `"input":1.5`, `"output":1000000001`, `"story_id":"x"`,
+		`"session":"` + strings.Repeat("x", 201) + `"`, `"at_ms":"now"`,
+	} {
+		post(`{"id":"2","client":"mine","model":"m",`+bad+`}`, 400)
+	}
+	post(`{"id":"2","client":"mine"}`, 400)
+	post(`{"id":"2","client":"mine","model":"m","project":"nowhere"}`, 404)
+	s.Send("POST", "/api/gateway/usage", `{}`, append(asAdmin, "Content-Type", "text/plain")...).WantStatus(t, http.StatusUnsupportedMediaType)
+}

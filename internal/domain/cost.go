@@ -1,0 +1,216 @@
+package domain
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Micros are millionths of a US dollar, in which all money is counted: sums are exact.
+type Micros int64
+
+// MaxUSD is more than a single call costs; whoever says so is wrong.
+const MaxUSD Micros = 10_000_000_000
+
+// String returns the decimal number of dollars: 0.03752.
+func (m Micros) String() string {
+	return strings.TrimSuffix(strings.TrimRight(new(big.Rat).SetFrac64(int64(m), 1_000_000).FloatString(6), "0"), ".")
+}
+
+func (m Micros) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+
+// ParseMicros reads a decimal number of dollars and rounds it half up to a millionth, exactly. ok is false for anything
+// but a number from 0 to MaxUSD.
+func ParseMicros(text string) (m Micros, ok bool) {
+	if len(text) > 64 || strings.Trim(text, "0123456789.+-eE") != "" {
+		return 0, false
+	}
+	// The float only says that the exact number is small enough to be made.
+	switch about, err := strconv.ParseFloat(text, 64); {
+	case err != nil || about < 0 || about > 1e4:
+		return 0, false
+	case about < 1e-9:
+		return 0, true
+	}
+	exact, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return 0, false
+	}
+	exact.Mul(exact, big.NewRat(1_000_000, 1)).Add(exact, big.NewRat(1, 2))
+	whole := new(big.Int).Quo(exact.Num(), exact.Denom())
+	return Micros(whole.Int64()), whole.Int64() <= int64(MaxUSD)
+}
+
+// Tokens are counts of tokens: Input without those that were read from a cache or written to one.
+type Tokens struct {
+	Input         int64 `json:"input"`
+	CacheRead     int64 `json:"cache_read"`
+	CacheCreation int64 `json:"cache_creation"`
+	Output        int64 `json:"output"`
+}
+
+// MaxTokens is more than a single call has of a kind; whoever says so is wrong.
+const MaxTokens = 1_000_000_000
+
+func (t Tokens) Plus(other Tokens) Tokens {
+	return Tokens{
+		t.Input + other.Input, t.CacheRead + other.CacheRead, t.CacheCreation + other.CacheCreation, t.Output + other.Output,
+	}
+}
+
+// Times returns n times t.
+func (t Tokens) Times(n int64) Tokens {
+	return Tokens{n * t.Input, n * t.CacheRead, n * t.CacheCreation, n * t.Output}
+}
+
+func (t Tokens) Sum() int64 { return t.Input + t.CacheRead + t.CacheCreation + t.Output }
+
+// Valid reports whether all counts may be of a single call.
+func (t Tokens) Valid() bool {
+	for _, n := range [...]int64{t.Input, t.CacheRead, t.CacheCreation, t.Output} {
+		if n < 0 || n > MaxTokens {
+			return false
+		}
+	}
+	return true
+}
+
+// Call is a single call of a model by a coding agent's client. Nothing of what was said in it is kept.
+type Call struct {
+	Key     string    // what makes it one call, however often it is sent
+	At      time.Time // zero if unknown
+	Client  string    // claude-code, codex, gemini-cli, or another program's name
+	Session string    // the client's id of it, "" for none
+	Model   string
+	Tokens  Tokens
+	// Stated is what the client says that it costs, nil if it says nothing. Cost is that, or what it costs by our prices;
+	// nil without a price.
+	Stated, Cost *Micros
+	// Project and StoryID are what the call is for; "" for none.
+	Project, StoryID string
+	Holder           string // who sent it, as Actor.Holder returns it
+	By               string // the same, for people
+	AgentID          string // "" unless an agent's command sent it
+}
+
+// CallKey returns the Key of a call by what makes it one.
+func CallKey(parts ...string) string {
+	sum := sha256.Sum256(EncodeJSON(parts))
+	return hex.EncodeToString(sum[:16])
+}
+
+// maxCallText is how long a model, a client and a session may be, in characters.
+const maxCallText = 200
+
+// Valid reports whether a call is one that may have been made.
+func (c *Call) Valid() bool {
+	short := func(s string) bool { return utf8.RuneCountInString(s) <= maxCallText }
+	return c.Tokens.Valid() && (c.Stated == nil || *c.Stated >= 0 && *c.Stated <= MaxUSD) &&
+		short(c.Client) && short(c.Session) && short(c.Model)
+}
+
+// Received returns the time of a call that is received now: its own, unless the sender's clock must be wrong.
+func (c *Call) Received(now time.Time) time.Time {
+	if c.At.After(now.Add(time.Minute)) || c.At.Before(now.Add(-24*time.Hour)) {
+		return now
+	}
+	return c.At
+}
+
+// Price is what a model costs, in millionths of a Micros a token: a millionth of a dollar for a million tokens.
+type Price struct{ Input, CacheRead, CacheCreation, Output int64 }
+
+// MaxPrice is the highest price, 2,000 dollars for a million tokens: a call at it can still be computed.
+const MaxPrice = 2_000_000_000
+
+// Of returns what a call costs, rounded half up.
+func (p Price) Of(t Tokens) Micros {
+	sum := t.Input*p.Input + t.CacheRead*p.CacheRead + t.CacheCreation*p.CacheCreation + t.Output*p.Output
+	return Micros((sum + 500_000) / 1_000_000)
+}
+
+// CostSum is what calls cost together.
+type CostSum struct {
+	USD      Micros
+	Tokens   Tokens
+	Calls    int64
+	Unpriced int64 // the calls without a price, which are not in USD
+}
+
+// Add adds a call.
+func (s *CostSum) Add(c Call) {
+	one := CostSum{Tokens: c.Tokens, Calls: 1, Unpriced: 1}
+	if c.Cost != nil {
+		one.USD, one.Unpriced = *c.Cost, 0
+	}
+	s.Plus(one)
+}
+
+func (s *CostSum) Plus(other CostSum) {
+	s.USD += other.USD
+	s.Tokens = s.Tokens.Plus(other.Tokens)
+	s.Calls += other.Calls
+	s.Unpriced += other.Unpriced
+}
+
+// ModelCost is what the calls of a model cost, and when the first and the last of them were made.
+type ModelCost struct {
+	Model       string
+	First, Last time.Time
+	CostSum
+}
+
+// Add adds a call.
+func (m *ModelCost) Add(c Call) {
+	m.CostSum.Add(c)
+	if c.At.Before(m.First) {
+		m.First = c.At
+	}
+	if c.At.After(m.Last) {
+		m.Last = c.At
+	}
+}
+
+// DearestModel compares models, the dearest first.
+func DearestModel(a, b ModelCost) int {
+	return cmp.Or(dearest(a.CostSum, b.CostSum), cmp.Compare(a.Model, b.Model))
+}
+
+// dearest compares sums, the dearest first, and those that cost the same by their tokens.
+func dearest(a, b CostSum) int {
+	return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(b.Tokens.Sum(), a.Tokens.Sum()), cmp.Compare(b.Calls, a.Calls))
+}
+
+// Cost is what a story costs in all.
+type Cost struct {
+	CostSum
+	Sessions    int
+	First, Last time.Time
+	Models      []ModelCost // the dearest first
+}
+
+// StoryCost is what a story costs.
+type StoryCost struct {
+	StoryKey
+	CostSum
+}
+
+// CallSum is what the calls cost that a sender made in a session by a model for a story, in a span of time.
+type CallSum struct {
+	StoryKey
+	CostSum
+	Span                                        int
+	Holder, By, AgentID, Client, Session, Model string
+	Last                                        time.Time
+}
+
+// HeldClaim is a story that somebody claims, or claimed until Ended.
+type HeldClaim struct {
+	StoryKey
+	Since, Ended time.Time // Ended is zero while it lasts
+}

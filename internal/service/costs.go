@@ -1,0 +1,229 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+type costStore interface {
+	AddCalls(ctx context.Context, calls []domain.Call) (added []domain.Call, err error)
+	StoryCosts(ctx context.Context) ([]domain.StoryCost, error)
+	StoryModels(ctx context.Context, project, id string) (models []domain.ModelCost, sessions int, err error)
+	EachCost(ctx context.Context, times []time.Time, yield func(domain.CallSum)) error
+	CostPassed(
+		ctx context.Context, project, id string, from time.Time, limit domain.Micros,
+	) (at time.Time, err error)
+	Reprice(ctx context.Context, prices map[string]domain.Price) error
+	StoryName(ctx context.Context, project, id string) (string, error)
+}
+
+// Costs counts the calls of models that coding agents report, and says what stories cost.
+type Costs struct {
+	store     costStore
+	flow      *Flow
+	pipelines *Pipelines
+	claims    *claimTable
+	sessions  *Sessions
+	prices    map[string]domain.Price
+	stored    *reloader
+
+	change   sync.Mutex // held while store and memory are changed, so that the two agree
+	mu       sync.Mutex // taken after change, never held while waiting for the store
+	waiting  []*callBatch
+	stories  map[string]map[string]domain.Micros // of stories with calls, by project
+	versions map[string]uint64                   // of stories, by project
+}
+
+func newCosts(ctx context.Context, o Options, flow *Flow, claims *claimTable, sessions *Sessions) (*Costs, error) {
+	s := &Costs{
+		store: o.Store, flow: flow, pipelines: flow.pipelines, claims: claims, sessions: sessions, prices: o.Prices,
+		versions: map[string]uint64{},
+	}
+	s.stored = newReloader(o.Changes, domain.TopicUsage, s.load)
+	return s, o.Store.Reprice(ctx, o.Prices)
+}
+
+// load brings memory up to date with the store.
+func (s *Costs) load(ctx context.Context) error {
+	s.change.Lock()
+	defer s.change.Unlock()
+	all, err := s.store.StoryCosts(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for project := range s.stories {
+		s.versions[project]++
+	}
+	s.stories = map[string]map[string]domain.Micros{}
+	for _, c := range all {
+		s.put(c.StoryKey, c.USD)
+	}
+	return nil
+}
+
+// put sets what a story costs. The caller holds mu.
+func (s *Costs) put(story domain.StoryKey, usd domain.Micros) {
+	if story.ID == "" {
+		return
+	}
+	if s.stories[story.Project] == nil {
+		s.stories[story.Project] = map[string]domain.Micros{}
+	}
+	s.stories[story.Project][story.ID] = usd
+	s.versions[story.Project]++
+}
+
+// version returns a number that changes with the costs of a project's stories, 0 while none has a cost.
+func (s *Costs) version(project string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.versions[project]
+}
+
+// Of returns what a story costs, nil for one without calls.
+func (s *Costs) Of(project, id string) *domain.Micros {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	usd, called := s.stories[project][id]
+	if !called {
+		return nil
+	}
+	return &usd
+}
+
+// Story returns what a story costs, nil for one without calls.
+func (s *Costs) Story(ctx context.Context, project, id string) (*domain.Cost, error) {
+	models, sessions, err := s.store.StoryModels(ctx, project, id)
+	if err != nil || len(models) == 0 {
+		return nil, err
+	}
+	c := &domain.Cost{Models: models, Sessions: sessions, First: models[0].First, Last: models[0].Last}
+	for _, m := range models {
+		c.Plus(m.CostSum)
+		if m.First.Before(c.First) {
+			c.First = m.First
+		}
+		if m.Last.After(c.Last) {
+			c.Last = m.Last
+		}
+	}
+	slices.SortFunc(c.Models, domain.DearestModel)
+	return c, nil
+}
+
+// Report stores the calls that the actor of ctx has made, each once, and says for which story each was. Their projects
+// and stories are those that their records name.
+func (s *Costs) Report(ctx context.Context, calls []domain.Call) error {
+	p, err := s.newPlacing(ctx)
+	if err != nil || len(calls) == 0 {
+		return err
+	}
+	for i := range calls {
+		calls[i].At = calls[i].Received(p.now)
+		if err := p.named(ctx, &calls[i]); err != nil {
+			return err
+		}
+	}
+	_, err = s.add(ctx, p, calls)
+	return err
+}
+
+// ReportOne stores a call of another program, whose Key is the caller's id of it, and reports whether it was not stored
+// already. It returns NotFound for an unknown project, Forbidden for another one than the actor's, and Invalid for a
+// story without a project and what cannot be.
+func (s *Costs) ReportOne(ctx context.Context, c domain.Call) (added bool, err error) {
+	p, err := s.newPlacing(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, registered := s.pipelines.projects.Registry().Find(c.Project)
+	switch {
+	case !c.Valid():
+		return false, domain.Errorf(domain.Invalid, "client, session and model have at most 200 characters, "+
+			"tokens are from 0 to 1,000,000,000, and usd is from 0 to 10,000")
+	case c.Project == "" && c.StoryID != "":
+		return false, domain.Errorf(domain.Invalid, "story_id: needs project")
+	case c.Project != "" && !registered:
+		return false, projectNotFound(c.Project)
+	case c.Project != "":
+		if err := p.actor.CheckScope(c.Project); err != nil {
+			return false, err
+		}
+	}
+	c.At, c.Key = c.Received(p.now), domain.CallKey("id", p.actor.Holder(), c.Key)
+	n, err := s.add(ctx, p, []domain.Call{c})
+	return n > 0, err
+}
+
+// add stores calls, and returns how many were not stored already.
+func (s *Costs) add(ctx context.Context, p *placing, calls []domain.Call) (int, error) {
+	for i := range calls {
+		c := &calls[i]
+		p.held(c)
+		c.Holder, c.By, c.AgentID, c.Cost = p.actor.Holder(), p.by, p.actor.AgentID, c.Stated
+		if price, known := s.prices[c.Model]; known && c.Stated == nil {
+			c.Cost = new(price.Of(c.Tokens))
+		}
+	}
+	return s.write(ctx, calls)
+}
+
+// callBatch are calls that wait to be stored.
+type callBatch struct {
+	calls []domain.Call
+	added map[string]bool // by key; nil until they are stored
+	err   error
+}
+
+// write stores calls with all others that wait for that, in one transaction, and returns how many were not stored
+// already.
+func (s *Costs) write(ctx context.Context, calls []domain.Call) (n int, err error) {
+	mine := &callBatch{calls: calls}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, mine)
+	s.mu.Unlock()
+	s.change.Lock()
+	defer s.change.Unlock()
+	if mine.added == nil { // otherwise whoever had change before has stored them
+		s.mu.Lock()
+		batches := s.waiting
+		s.waiting = nil
+		s.mu.Unlock()
+		s.writeAll(context.WithoutCancel(ctx), batches)
+	}
+	for _, c := range calls {
+		if mine.added[c.Key] {
+			n++
+		}
+	}
+	return n, mine.err
+}
+
+// writeAll is write for all that wait. The caller holds change.
+func (s *Costs) writeAll(ctx context.Context, batches []*callBatch) {
+	var calls []domain.Call
+	for _, b := range batches {
+		calls = append(calls, b.calls...)
+	}
+	stored, err := s.store.AddCalls(ctx, calls)
+	added := map[string]bool{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range stored {
+		added[c.Key] = true
+		usd := s.stories[c.Project][c.StoryID]
+		if c.Cost != nil {
+			usd += *c.Cost
+		}
+		s.put(domain.StoryKey{Project: c.Project, ID: c.StoryID}, usd)
+	}
+	for _, b := range batches {
+		b.added, b.err = added, err
+	}
+}

@@ -1,0 +1,143 @@
+package service
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+)
+
+// placing says to which stories the calls of an actor belong.
+type placing struct {
+	*Costs
+	actor  domain.Actor
+	by     string
+	now    time.Time
+	claims []domain.HeldClaim
+	known  map[domain.StoryKey]bool
+}
+
+func (s *Costs) newPlacing(ctx context.Context) (*placing, error) {
+	actor := domain.ActorOf(ctx)
+	held, err := s.claims.store.HeldClaims(ctx, actor.Holder())
+	return &placing{
+		Costs: s, actor: actor, by: s.claims.agents.nameOf(actor), now: clock.Now(), claims: held,
+		known: map[domain.StoryKey]bool{},
+	}, err
+}
+
+// nowhere is the story of a call that an agent has made for another project than its own.
+const nowhere = "\x00"
+
+// named replaces the project and the story of a record by those that there are, "" for what names nothing.
+func (p *placing) named(ctx context.Context, c *domain.Call) error {
+	exists := func(name string) (bool, error) {
+		_, registered := p.pipelines.projects.Registry().Find(name)
+		return registered, nil
+	}
+	name, err := decoded(c.Project, exists)
+	if err != nil {
+		return err
+	}
+	if own := p.actor.Project; own != "" && name != own {
+		if c.Project = own; name != "" {
+			c.StoryID = nowhere
+			return nil
+		}
+		name = own
+	}
+	if c.Project = name; name == "" {
+		c.StoryID = ""
+		return nil
+	}
+	c.StoryID, err = decoded(c.StoryID, func(id string) (bool, error) {
+		return p.isStory(ctx, domain.StoryKey{Project: name, ID: id})
+	})
+	return err
+}
+
+// decoded returns what a value names, which one client sends as it is in its environment: percent-encoded.
+func decoded(value string, exists func(string) (bool, error)) (string, error) {
+	if value == "" {
+		return "", nil
+	}
+	plain, err := url.PathUnescape(value)
+	for _, name := range []string{value, plain} {
+		if found, err := exists(name); found || err != nil {
+			return name, err
+		}
+	}
+	_ = err // then nothing is named
+	return "", nil
+}
+
+// isStory reports whether there is a story, or nobody knows: its board has not been read.
+func (p *placing) isStory(ctx context.Context, story domain.StoryKey) (found bool, err error) {
+	found, asked := p.known[story]
+	if asked || story.ID == "" {
+		return found, nil
+	}
+	item, _ := p.pipelines.Known(story.Project, story.ID)
+	found = item != nil || len(p.pipelines.Stages(story.Project)) == 0
+	if !found {
+		_, err = p.store.StoryName(ctx, story.Project, story.ID)
+		found = err == nil
+	}
+	if err != nil && domain.CodeOf(err) != domain.NotFound {
+		return false, err
+	}
+	p.known[story] = found
+	return found, nil
+}
+
+// gaveUp is for how long calls count for a story that was given up: clients go on for a moment.
+const gaveUp = 2 * time.Minute
+
+// held gives a call without a story the one that the actor held at its time, or had given up just before, else the one
+// that its session works on.
+func (p *placing) held(c *domain.Call) {
+	if c.StoryID == nowhere {
+		c.StoryID = ""
+		return
+	}
+	if c.Project == "" {
+		c.Project = p.actor.Project
+	}
+	if c.StoryID != "" {
+		return
+	}
+	var best domain.HeldClaim
+	for _, claim := range p.claims {
+		if c.Project != "" && claim.Project != c.Project || claim.Since.After(c.At) {
+			continue
+		}
+		if over := !claim.Ended.IsZero() && !claim.Ended.After(c.At); over && c.At.Sub(claim.Ended) > gaveUp {
+			continue
+		}
+		if best.ID == "" || p.later(claim, best, c.At) {
+			best = claim
+		}
+	}
+	project, id := best.Project, best.ID
+	if id == "" && c.Session != "" {
+		project, id = p.sessions.StoryOf(p.actor.Holder(), c.Session)
+	}
+	if project != "" && (c.Project == "" || c.Project == project) {
+		c.Project, c.StoryID = project, id
+	}
+}
+
+// later reports whether a claim counts before another one at a time: one that lasted then before one that had ended,
+// and else the one that was claimed, or given up, last.
+func (p *placing) later(a, b domain.HeldClaim, at time.Time) bool {
+	lasted := func(c domain.HeldClaim) bool { return c.Ended.IsZero() || c.Ended.After(at) }
+	switch {
+	case lasted(a) != lasted(b):
+		return lasted(a)
+	case lasted(a):
+		return a.Since.After(b.Since)
+	}
+	return !a.Ended.Before(b.Ended)
+}

@@ -1,0 +1,218 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+const (
+	// costSums are the sums of rows with the columns of usage_sums, callSums those of usage_calls.
+	costSums = `CAST(SUM(usd) AS BIGINT), CAST(SUM(input) AS BIGINT), CAST(SUM(cache_read) AS BIGINT),
+		CAST(SUM(cache_creation) AS BIGINT), CAST(SUM(output) AS BIGINT), CAST(SUM(calls) AS BIGINT),
+		CAST(SUM(unpriced) AS BIGINT)`
+	callSums = `CAST(SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) AS BIGINT), CAST(SUM(input) AS BIGINT),
+		CAST(SUM(cache_read) AS BIGINT), CAST(SUM(cache_creation) AS BIGINT), CAST(SUM(output) AS BIGINT), COUNT(*),
+		CAST(SUM(CASE WHEN cost < 0 THEN 1 ELSE 0 END) AS BIGINT)`
+)
+
+// sumsOf returns where a row of sums is scanned to.
+func sumsOf(c *domain.CostSum) []any {
+	return []any{
+		&c.USD, &c.Tokens.Input, &c.Tokens.CacheRead, &c.Tokens.CacheCreation, &c.Tokens.Output, &c.Calls, &c.Unpriced,
+	}
+}
+
+// orNone returns money as it is stored.
+func orNone(m *domain.Micros) int64 {
+	if m == nil {
+		return -1
+	}
+	return int64(*m)
+}
+
+// modelOfStory is the key of usage_sums.
+type modelOfStory struct {
+	domain.StoryKey
+	model string
+}
+
+// AddCalls stores those calls that are not stored yet, each once, and returns them.
+func (db usage) AddCalls(ctx context.Context, calls []domain.Call) (added []domain.Call, err error) {
+	byKey, rows := map[string]domain.Call{}, make([][]any, 0, len(calls))
+	for _, c := range calls {
+		c.StoryID, c.Model, c.Session = Key(c.StoryID), Text(c.Model), Text(c.Session)
+		if _, twice := byKey[c.Key]; twice {
+			continue
+		}
+		byKey[c.Key] = c
+		rows = append(rows, []any{
+			c.Key, c.At.UnixMilli(), c.Project, c.StoryID, c.Holder, c.By, c.AgentID, c.Client, c.Session, c.Model,
+			c.Tokens.Input, c.Tokens.CacheRead, c.Tokens.CacheCreation, c.Tokens.Output, orNone(c.Stated), orNone(c.Cost),
+		})
+	}
+	// In one order, so that no two gateways wait for each other.
+	slices.SortFunc(rows, func(a, b []any) int { return cmp.Compare(a[0].(string), b[0].(string)) })
+	err = db.Tx(ctx, topics{domain.TopicUsage}, func(ctx context.Context, tx *sql.Tx) error {
+		keys, err := AllRows(ctx, tx, ScanOne[string], db.sql.addCalls, jsonText(rows))
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		for _, key := range keys {
+			added = append(added, byKey[key])
+		}
+		return db.addToSums(added)(ctx, tx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return added, nil
+}
+
+func (db usage) addToSums(calls []domain.Call) Step {
+	sums, sessions := map[modelOfStory]*domain.ModelCost{}, map[[3]string]bool{}
+	for _, c := range calls {
+		key := modelOfStory{domain.StoryKey{Project: c.Project, ID: c.StoryID}, c.Model}
+		if sums[key] == nil {
+			sums[key] = &domain.ModelCost{First: c.At, Last: c.At}
+		}
+		sums[key].Add(c)
+		if c.StoryID != "" && c.Session != "" {
+			sessions[[3]string{c.Project, c.StoryID, c.Session}] = true
+		}
+	}
+	var sumRows, sessionRows [][]any
+	for k, m := range sums {
+		sumRows = append(sumRows, []any{
+			k.Project, k.ID, k.model, int64(m.USD), m.Tokens.Input, m.Tokens.CacheRead, m.Tokens.CacheCreation,
+			m.Tokens.Output, m.Calls, m.Unpriced, m.First.UnixMilli(), m.Last.UnixMilli(),
+		})
+	}
+	for s := range sessions {
+		sessionRows = append(sessionRows, []any{s[0], s[1], s[2]})
+	}
+	inOrder := func(a, b []any) int {
+		return cmp.Or(cmp.Compare(a[0].(string), b[0].(string)), cmp.Compare(a[1].(string), b[1].(string)),
+			cmp.Compare(a[2].(string), b[2].(string)))
+	}
+	slices.SortFunc(sumRows, inOrder)
+	slices.SortFunc(sessionRows, inOrder)
+	steps := []Step{Do(db.sql.addSums, jsonText(sumRows))}
+	if len(sessionRows) > 0 {
+		steps = append(steps, Do(db.sql.addSessions, jsonText(sessionRows)))
+	}
+	return All(steps...)
+}
+
+// StoryCosts returns what every story costs, those of no story of a project together.
+func (db usage) StoryCosts(ctx context.Context) ([]domain.StoryCost, error) {
+	return selectAll(ctx, db.conn, func(row Row) (c domain.StoryCost, err error) {
+		return c, row.Scan(append([]any{&c.Project, &c.ID}, sumsOf(&c.CostSum)...)...)
+	}, "SELECT project, story_id, "+costSums+" FROM usage_sums GROUP BY project, story_id")
+}
+
+// StoryModels returns what a story costs by model, and in how many sessions it was worked on.
+func (db usage) StoryModels(
+	ctx context.Context, project, id string,
+) (models []domain.ModelCost, sessions int, err error) {
+	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		models, err = AllRows(ctx, tx, func(row Row) (c domain.ModelCost, err error) {
+			return c, row.Scan(append([]any{&c.Model, (*Milli)(&c.First), (*Milli)(&c.Last)}, sumsOf(&c.CostSum)...)...)
+		}, `SELECT model, first_ms, last_ms, usd, input, cache_read, cache_creation, output, calls, unpriced
+			FROM usage_sums WHERE project = $1 AND story_id = $2`, project, Key(id))
+		if err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM usage_sessions WHERE project = $1 AND story_id = $2",
+			project, Key(id)).Scan(&sessions)
+	})
+	return models, sessions, db.Translate(err)
+}
+
+// EachCost calls yield with the sums of calls by span of time, story, sender, session and model. Spans are from one of
+// the times to the next.
+func (db usage) EachCost(ctx context.Context, times []time.Time, yield func(domain.CallSum)) error {
+	var spans [][]any
+	index := map[int64]int{}
+	for i := range times[1:] {
+		index[times[i].UnixMilli()] = i
+		spans = append(spans, []any{times[i].UnixMilli(), times[i+1].UnixMilli()})
+	}
+	err := db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return Each(ctx, tx, func(row Row) error {
+			var c domain.CallSum
+			var from int64
+			to := append([]any{
+				&from, &c.Project, &c.ID, &c.Holder, &c.By, &c.AgentID, &c.Client, &c.Session, &c.Model,
+			}, sumsOf(&c.CostSum)...)
+			if err := row.Scan(append(to, (*Milli)(&c.Last))...); err != nil {
+				return err
+			}
+			c.Span = index[from]
+			yield(c)
+			return nil
+		}, db.sql.calls, jsonText(spans))
+	})
+	return db.Translate(err)
+}
+
+// CostPassed returns when a sum of costs passed a limit, zero if it has not: those of a story's calls and, for "", of
+// all calls of a project, from a time on.
+func (db usage) CostPassed(
+	ctx context.Context, project, id string, from time.Time, limit domain.Micros,
+) (at time.Time, err error) {
+	return selectOne(ctx, db.conn, func(row Row) (at time.Time, err error) {
+		return at, row.Scan((*Milli)(&at))
+	}, `SELECT COALESCE(MIN(at_ms), 0) FROM (SELECT at_ms,
+			SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) OVER (ORDER BY at_ms, key) AS total FROM usage_calls
+			WHERE project = $1 AND (story_id = $2 OR $2 = '') AND at_ms >= $3) AS sums WHERE total > $4`,
+		project, Key(id), from.UnixMilli(), int64(limit))
+}
+
+// RemoveCalls removes calls made before a time, at most limit, under the leader's fencing token, and returns how many.
+// The sums of stories keep them, as they are priced now.
+func (db usage) RemoveCalls(ctx context.Context, token int64, before time.Time, limit int) (removed int, err error) {
+	err = db.LeaderTx(ctx, token, nil, func(ctx context.Context, tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, `DELETE FROM usage_calls WHERE key IN
+			(SELECT key FROM usage_calls WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)`, before.UnixMilli(), limit)
+		if err == nil {
+			n, _ := result.RowsAffected() // both engines know
+			removed = int(n)
+		}
+		return err
+	})
+	return removed, err
+}
+
+// pricesKey has the prices by which what is stored was computed.
+const pricesKey = "prices"
+
+// Reprice computes the costs of all calls that are kept by these prices, unless that was done.
+func (db usage) Reprice(ctx context.Context, prices map[string]domain.Price) error {
+	var rows [][]any
+	for model, p := range prices {
+		rows = append(rows, []any{model, p.Input, p.CacheRead, p.CacheCreation, p.Output})
+	}
+	slices.SortFunc(rows, func(a, b []any) int { return cmp.Compare(a[0].(string), b[0].(string)) })
+	text := jsonText(rows)
+	known, err := state(db).State(ctx, pricesKey)
+	if err != nil || known == text || known == "" && len(rows) == 0 {
+		return err
+	}
+	// What the calls that are kept add to the sums is taken out of them, and put in again.
+	add := func(sign string) Step {
+		return Do(`UPDATE usage_sums SET usd = usage_sums.usd ` + sign + ` kept.usd,
+			unpriced = usage_sums.unpriced ` + sign + ` kept.unpriced FROM (SELECT project, story_id, model,
+				CAST(SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) AS BIGINT) AS usd,
+				CAST(SUM(CASE WHEN cost < 0 THEN 1 ELSE 0 END) AS BIGINT) AS unpriced
+				FROM usage_calls WHERE stated < 0 GROUP BY project, story_id, model) AS kept
+			WHERE kept.project = usage_sums.project AND kept.story_id = usage_sums.story_id AND kept.model = usage_sums.model`)
+	}
+	// The row of the prices is changed first: it lets one gateway do that at a time.
+	return db.Tx(ctx, topics{domain.TopicUsage},
+		Do(PutState, pricesKey, text), add("-"), Do(db.sql.reprice, text), add("+"))
+}
