@@ -141,7 +141,10 @@ work() {
 		api GET "$stories/$story"
 		began=$(date +%s)
 		field '.body // ""' | {
-			SWITCHYARD_STORY_ID=$id "$@" 2>&1
+			# What it uses is counted for the story.
+			SWITCHYARD_STORY_ID=$id \
+				OTEL_RESOURCE_ATTRIBUTES=${OTEL_RESOURCE_ATTRIBUTES:+$OTEL_RESOURCE_ATTRIBUTES,}switchyard.story_id=$(uri "$id") \
+				"$@" 2>&1
 			echo "$newline$?"
 		} | tee "$output" | sed '$d'
 		code=$(tail -n 1 "$output") said=$(sed '$d' "$output" | grep . | tail -n 1)

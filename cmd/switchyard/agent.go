@@ -24,7 +24,7 @@ import (
 func agentCommand() *cobra.Command {
 	var gateway, label, state string
 	var token joinToken
-	var leave, whenWaiting bool
+	var leave, noTelemetry, whenWaiting bool
 	cmd := &cobra.Command{
 		Use:   "agent --gateway URL [flags] [-- CMD ARG…]",
 		Short: "Run a build agent: join a gateway and run a command while assigned to a project",
@@ -66,7 +66,8 @@ func agentCommand() *cobra.Command {
 				Gateway: address, Label: label, StateFile: state, Version: version(),
 				Token:   func(ctx context.Context) (domain.Secret, error) { return token.get(ctx, cmd, log) },
 				Rejoin:  token.given(),
-				Command: args, WhenWaiting: whenWaiting, Environment: os.Environ(), Output: cmd.OutOrStdout(), Log: log,
+				Command: args, WhenWaiting: whenWaiting, NoTelemetry: noTelemetry, Environment: os.Environ(),
+				Output: cmd.OutOrStdout(), Log: log,
 			}
 			if leave {
 				return agentrun.Leave(cmd.Context(), options)
@@ -84,6 +85,7 @@ func agentCommand() *cobra.Command {
 		"\"$XDG_STATE_HOME/switchyard/agent-LABEL.json\")")
 	flags.BoolVar(&whenWaiting, "when-waiting", false, "start CMD only when there is a story that it could claim "+
 		"(default for claude and codex)")
+	flags.BoolVar(&noTelemetry, "no-telemetry", false, "do not make CMD's client report to the gateway what it uses")
 	flags.BoolVar(&leave, "leave", false, "remove the agent from the gateway, delete its identity, and exit")
 	return cmd
 }

@@ -30,6 +30,8 @@ type Options struct {
 	Command []string
 	// WhenWaiting starts the command only when a story waits for it: one that a claim would give it.
 	WhenWaiting bool
+	// NoTelemetry leaves the command without what makes clients report their calls of models.
+	NoTelemetry bool
 	Environment []string  // of the command, besides the variables for its assignment
 	Output      io.Writer // receives the command's output
 	Log         *slog.Logger

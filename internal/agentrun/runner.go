@@ -178,8 +178,11 @@ func (r *runner) runAt(ctx context.Context, at assignment, reassigned <-chan str
 	r.mu.Unlock()
 	env := append(slices.DeleteFunc(slices.Clone(r.Environment), isOurs),
 		"SWITCHYARD_PROJECT="+at.project, "SWITCHYARD_PROJECT_URL="+at.url, agentIDVariable+"="+r.file.get().ID)
-	env = append(env, r.access(ctx, at.project)...)
-	p, err := prepare(r.Log, r.Command, env, out)
+	env, command := append(env, r.access(ctx, at.project)...), r.Command
+	if !r.NoTelemetry {
+		env, command = telemetry(env, command, r.client.gateway, r.token, at.project)
+	}
+	p, err := prepare(r.Log, command, env, out)
 	if err != nil {
 		return domain.AgentFailed, "cannot start: " + err.Error()
 	}

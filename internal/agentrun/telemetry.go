@@ -1,0 +1,47 @@
+package agentrun
+
+import (
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// resourceAttributes is the variable whose attributes are in all that a client exports.
+const resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES="
+
+// telemetry adds to the environment and the command what makes coding agents' clients tell the gateway of their calls
+// of models, which costs of stories are added up from. It adds nothing where anything is exported already: the token
+// would go to somebody else's collector.
+func telemetry(env, command []string, gateway, token, project string) ([]string, []string) {
+	exports := func(line string) bool {
+		name, value, _ := strings.Cut(line, "=")
+		return strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") && value != ""
+	}
+	if token == "" || slices.ContainsFunc(env, exports) {
+		return env, command
+	}
+	attributes := "switchyard.project=" + strings.ReplaceAll(url.QueryEscape(project), "+", "%20")
+	if i := slices.IndexFunc(env, func(line string) bool { return strings.HasPrefix(line, resourceAttributes) }); i >= 0 {
+		if set := strings.TrimPrefix(env[i], resourceAttributes); set != "" {
+			attributes = set + "," + attributes
+		}
+		env = slices.Delete(slices.Clone(env), i, i+1)
+	}
+	env = append(env[:len(env):len(env)],
+		"CLAUDE_CODE_ENABLE_TELEMETRY=1", "OTEL_LOGS_EXPORTER=otlp", "OTEL_METRICS_EXPORTER=none",
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_EXPORTER_OTLP_ENDPOINT="+gateway,
+		"OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer "+token, resourceAttributes+attributes,
+		"GEMINI_TELEMETRY_ENABLED=true", "GEMINI_TELEMETRY_TARGET=local", "GEMINI_TELEMETRY_OTLP_PROTOCOL=http",
+		"GEMINI_TELEMETRY_OTLP_ENDPOINT="+gateway, "GEMINI_TELEMETRY_LOG_PROMPTS=false")
+	if len(command) == 0 || strings.TrimSuffix(filepath.Base(command[0]), ".exe") != "codex" {
+		return env, command
+	}
+	// Codex reads its configuration only, but takes headers from the environment: no token is in a command line.
+	logs := "{otlp-http = {endpoint = " + strconv.Quote(gateway+"/v1/logs") + `, protocol = "json"}}`
+	flags := []string{
+		"-c", "otel.exporter=" + logs, "-c", `otel.metrics_exporter="none"`, "-c", `otel.trace_exporter="none"`,
+	}
+	return env, slices.Insert(slices.Clone(command), 1, flags...)
+}
