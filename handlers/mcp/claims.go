@@ -64,7 +64,7 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 	defer release()
 	story, found, err := s.service.Claims.Claim(held, in.Project, request)
 	if err != nil || !found {
-		err = hint(err, domain.NotFound, "list_stories shows the ids")
+		err = hint(err, domain.NotFound, s.storyIDs(in.Project))
 		err = hint(err, domain.Conflict, "Claim another one: without story_id you get the next that is free")
 		return map[string]any{"story": nil}, err
 	}

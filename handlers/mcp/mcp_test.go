@@ -155,7 +155,8 @@ func TestMCPReads(t *testing.T) {
 	s.want("list_stories", `{"trouble":true}`, `"stories":[`)
 	s.refused("list_stories", `{"stage":"nosuch"}`, "2_current")
 	s.want("get_story", `{"project":"alpha","story_id":"7_pay"}`, `"version":"v1"`, `"body":"# Pay"`, `"history":[{"id":1,`, `"next":61`)
-	s.refused("get_story", `{"project":"alpha","story_id":"1_never"}`, "list_stories shows the ids")
+	s.refused("get_story", `{"project":"alpha","story_id":"1_never"}`, "Its stories are: 7_pay.")
+	s.refused("claim_story", `{"project":"alpha","story_id":"1_never"}`, "Its stories are: 7_pay.")
 	s.refused("get_story", `{"project":"beta","story_id":"1_never"}`, "There are: alpha, away.")
 	s.want("wait_for_events", `{"after":0}`, `"events":[{"id":1,`, `"next":50`)
 	s.want("wait_for_events", `{"after":50}`, `"events":[{"id":51,`, `"next":61`)
@@ -200,7 +201,7 @@ func TestMCPChanges(t *testing.T) {
 	s.want("acknowledge", `{"key":"unreachable/away","for":"1h"}`, `"ok":true`)
 	s.want("overview", `{}`, `"acknowledged_by":"admin"`)
 	s.refused("update_story", `{"project":"alpha","story_id":"7_pay"}`, "nothing to change")
-	s.refused("update_story", `{"project":"alpha","story_id":"8_gone","stage":"3_qa"}`, "list_stories")
+	s.refused("update_story", `{"project":"alpha","story_id":"8_gone","stage":"3_qa"}`, "Its stories are: 7_pay")
 }
 
 // TestMCPTakesNullForNone: models write null for arguments that they leave out.

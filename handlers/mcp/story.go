@@ -37,7 +37,7 @@ func (s *Server) story(ctx context.Context, key storyKey) (domain.Story, error) 
 		return domain.Story{}, err
 	}
 	story, err := s.service.Stories.Get(ctx, key.Project, key.StoryID)
-	return story, hint(err, domain.NotFound, "list_stories shows the ids, and search finds stories by their names")
+	return story, hint(err, domain.NotFound, s.storyIDs(key.Project))
 }
 
 func (s *Server) getStory(ctx context.Context, key storyKey) (storyJSON, error) {

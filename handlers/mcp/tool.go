@@ -144,7 +144,7 @@ func (s *Server) findProject(name string) (domain.Project, error) {
 	if found {
 		return p, nil
 	}
-	names := list[string]{most: 20}
+	names := list[string]{most: maxChoices}
 	for _, p := range registry.Projects {
 		names.add(p.Name)
 	}
@@ -161,7 +161,27 @@ func (s *Server) findProject(name string) (domain.Project, error) {
 	return p, domain.Errorf(domain.NotFound, "project '%s' does not exist. %s", domain.CutText(name), text)
 }
 
+// storyIDs lists the stories of a project for a call that names another one, those in the first stages first.
+func (s *Server) storyIDs(project string) string {
+	ids := list[string]{most: maxChoices}
+	for _, stage := range s.service.Pipelines.Stages(project) {
+		for i := range stage.Items {
+			ids.add(short(stage.Items[i].StoryID))
+		}
+	}
+	if len(ids.items) == 0 {
+		return "Its board shows no stories"
+	}
+	text := "Its stories are: " + strings.Join(ids.items, ", ")
+	if ids.more > 0 {
+		text += fmt.Sprintf(", and %d more: list_stories shows the ids, and search finds stories by their names", ids.more)
+	}
+	return text
+}
+
 const (
+	// maxChoices is how many names or ids an error lists.
+	maxChoices = 20
 	// maxList is the most entries in a list, and maxListBytes their size: more would fill a model's context.
 	maxList, maxListBytes = 50, 16 << 10
 	// maxShown is the most that is shown of a name or reason, in bytes.
