@@ -240,6 +240,9 @@ func refusal(status int, body []byte, err error) string {
 		return "Not done: " + strings.TrimSuffix(text, ".") +
 			". This page shows the story as it is now: look at it, then try again."
 	case http.StatusForbidden:
+		if strings.Contains(text, "--allow-host") {
+			return "Not done: the project server answers: " + strings.TrimSuffix(text, ".") + "."
+		}
 		return "Not done: this project server accepts no changes. Start it with --allow-writes to allow them."
 	case http.StatusNotFound:
 		return "Not done: the project server no longer has this story."

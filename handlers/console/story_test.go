@@ -225,6 +225,15 @@ func TestStoryChangesThatAreRefused(t *testing.T) {
 
 	s = newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog})
 	s.Submit(auditPage, "version", "x", "do", "unblock").WantStatus(t, http.StatusForbidden).WantText(t, "accepts no changes", "--allow-writes")
+
+	// A project server that is reached by a name that it does not serve says so itself.
+	s.Add("named", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
+		mux.HandleFunc("PATCH /api/stories/7_pay", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "this host name is not served here; allow it with --allow-host", http.StatusForbidden)
+		})
+	}))
+	s.Submit("/projects/named/stories/7_pay", "version", "v1", "do", "unblock").WantStatus(t, http.StatusForbidden).
+		WantText(t, "this host name is not served here; allow it with --allow-host")
 }
 
 func TestStoryThatIsGoneKeepsItsPage(t *testing.T) {
