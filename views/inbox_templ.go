@@ -612,8 +612,8 @@ func inboxLine(a domain.Alert, now time.Time, next string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if at := a.ShownSince(); !at.IsZero() {
-			templ_7745c5c3_Err = since(at, now).Render(ctx, templ_7745c5c3_Buffer)
+		if at, atLeast := a.ShownSince(); !at.IsZero() {
+			templ_7745c5c3_Err = sinceAtLeast(at, atLeast, now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -816,7 +816,7 @@ func stuckLine(projects []domain.StuckStories, stories int, now time.Time) templ
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = since(p.Since, now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = sinceAtLeast(p.Since, p.AtLeast, now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

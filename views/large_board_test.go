@@ -82,3 +82,22 @@ func TestABoardShowsALimitedNumberOfStories(t *testing.T) {
 		t.Error("the page does not say how many there are, and that some are not shown")
 	}
 }
+
+// TestStuckStoriesMayBeOlder: of what git's window does not reach an alert says "over", for one story and for several.
+func TestStuckStoriesMayBeOlder(t *testing.T) {
+	for _, stories := range []int{1, 2} {
+		p, _ := stuckBoard(stories)
+		p.Stages[1].Items[0].SinceAtLeast = true
+		p.Stages[1].Items[0].Since = minutesAgo(9001)
+		pipelines := []domain.ProjectPipeline{p}
+		alerts := alertsOf(pipelines, time.Hour)
+		var b bytes.Buffer
+		props := views.OverviewProps{Order: views.NewTrackOrder(nil, nil, nil), Alerts: alerts, Now: now}
+		if err := views.OverviewPart(props).Content.Render(context.Background(), &b); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "over <time") {
+			t.Errorf("%d stories: %s", stories, &b)
+		}
+	}
+}

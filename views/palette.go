@@ -163,8 +163,8 @@ func PaletteAlert(a domain.Alert, next string, words []string, now time.Time) Pa
 		ref := AlertStory(a)
 		o.Ref = &ref
 	}
-	if at := a.ShownSince(); !at.IsZero() {
-		o.Note += " · for " + ageAt(now, at)
+	if at, atLeast := a.ShownSince(); !at.IsZero() {
+		o.Note += " · for " + ageAtLeast(now, at, atLeast)
 	}
 	return o
 }

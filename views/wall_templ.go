@@ -220,7 +220,7 @@ func wall(p WallProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if at := a.ShownSince(); !at.IsZero() {
+			if at, atLeast := a.ShownSince(); !at.IsZero() {
 				var templ_7745c5c3_Var12 string
 				templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(" · ")
 				if templ_7745c5c3_Err != nil {
@@ -230,7 +230,7 @@ func wall(p WallProps) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = since(at, p.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = sinceAtLeast(at, atLeast, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -50,6 +50,7 @@ type StuckStories struct {
 	Project string
 	Count   int
 	Since   time.Time // when the first of them entered its stage
+	AtLeast bool      // or before that
 }
 
 // NewAlerts sorts and counts a list of alerts. It keeps the list.
@@ -72,11 +73,11 @@ func NewAlerts(list []Alert) Alerts {
 		a.Open++
 		a.ByProject[alert.Project]++
 		if alert.Kind == AlertStuck {
-			s, since := stuck[alert.Project], alert.Story.Since
-			if s.Count == 0 || since.Before(s.Since) {
-				s.Since = since
+			s, first := stuck[alert.Project], alert.Story
+			if s.Count == 0 || first.Since.Before(s.Since) {
+				s.Since, s.AtLeast = first.Since, first.SinceAtLeast
 			}
-			stuck[alert.Project] = StuckStories{alert.Project, s.Count + 1, s.Since}
+			stuck[alert.Project] = StuckStories{alert.Project, s.Count + 1, s.Since, s.AtLeast}
 		}
 	}
 	for _, ids := range a.Stuck {
@@ -91,13 +92,13 @@ func NewAlerts(list []Alert) Alerts {
 	return a
 }
 
-// ShownSince returns since when people read that it lasts: for a stuck story that is its time in the stage, as
-// everywhere else, and not the time over the limit.
-func (a Alert) ShownSince() time.Time {
+// ShownSince returns since when, or before, people read that it lasts: for a stuck story that is its time in the stage,
+// as everywhere else, and not the time over the limit.
+func (a Alert) ShownSince() (at time.Time, atLeast bool) {
 	if a.Kind == AlertStuck {
-		return a.Story.Since
+		return a.Story.Since, a.Story.SinceAtLeast
 	}
-	return a.Since
+	return a.Since, false
 }
 
 // limitsHold is how long computed stuck limits are valid while nothing changes.
