@@ -32,17 +32,19 @@ type digest struct {
 type projectDigest struct {
 	name    string
 	events  int64
-	moves   map[string]int64           // by the title of the new stage
-	counts  map[domain.EventType]int64 // of the other kinds with a word
-	trouble int64                      // all of them
-	other   int64
+	moves   map[string]int // by the title of the new stage
+	counts  domain.Counts  // of the other events
+	trouble int64          // all of them
 	missed  int64
 }
+
+// otherCount is the key of the events whose kind has no word.
+const otherCount = "other"
 
 func (g *digest) add(e domain.Event) {
 	p := g.projects[e.Project]
 	if p == nil {
-		p = &projectDigest{name: e.Project, moves: map[string]int64{}, counts: map[domain.EventType]int64{}}
+		p = &projectDigest{name: e.Project, moves: map[string]int{}, counts: domain.Counts{}}
 		g.projects[e.Project] = p
 	}
 	g.events++
@@ -54,18 +56,18 @@ func (g *digest) add(e domain.Event) {
 		if _, known := p.moves[title]; known || len(p.moves) < 10 {
 			p.moves[title]++
 		} else {
-			p.other++
+			p.counts[otherCount]++
 		}
 	case e.Type == domain.FeedGap:
 		p.missed += e.Details().Missed
 	case kind.Choice != "":
-		p.counts[e.Type]++
+		p.counts[string(e.Type)]++
 		if kind.Alert != "" {
 			p.trouble++
 			g.addTrouble(kind.Alert, e)
 		}
 	default:
-		p.other++
+		p.counts[otherCount]++
 	}
 }
 
@@ -112,15 +114,11 @@ func (p *projectDigest) line() Line {
 	}) {
 		parts = append(parts, domain.Thousands(p.moves[title])+" → "+title)
 	}
-	count := func(n int64, what string) {
-		if n > 0 {
-			parts = append(parts, domain.Thousands(n)+" "+what)
-		}
+	if len(p.counts) > 0 {
+		parts = append(parts, p.counts.Says())
 	}
-	for _, kind := range domain.EventKinds {
-		count(p.counts[kind.Type], kind.Choice)
+	if p.missed > 0 {
+		parts = append(parts, domain.Thousands(p.missed)+" dropped unread")
 	}
-	count(p.other, "other")
-	count(p.missed, "dropped unread")
 	return Line{Bold(p.name), Plain(": " + strings.Join(parts, ", "))}
 }

@@ -59,7 +59,7 @@ func TestARoomGetsWhatItsFilterSays(t *testing.T) {
 			}
 		}
 		h.Say("!team", bottest.Operator, "filter the coffee, please")
-		says(bottest.Operator, "!filter gamma", "gamma is neither a project nor one of: moved, blocked, merge failed, events dropped.", 1)
+		says(bottest.Operator, "!filter gamma", "gamma is neither a project nor one of: moved, blocked, merge failed, reviewed, events dropped.", 1)
 		h.Say("!team", bottest.Stranger, "!filter alpha")
 		roomPosts(t, h, "!team", 2)
 		says(bottest.Operator, "filter beta two, blocked", "This room now gets only this: beta two, blocked.", 3)

@@ -11,9 +11,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// digestPage is the number of events that are read at once for a digest.
-const digestPage = 1000
-
 // notifier posts the merged stream to every room, in order.
 type notifier struct {
 	*bot
@@ -138,27 +135,18 @@ func (n *notifier) messages(ctx context.Context, b *batch) (
 		}
 	}
 	var events []domain.Event
-	for after := n.outbox.Cursor; after < b.To; {
-		page, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: after, Limit: digestPage})
-		if err != nil {
+	for e, err := range domain.EventsBetween(ctx, n.gateway.Events.Page, n.outbox.Cursor, b.To) {
+		switch {
+		case err != nil:
 			return 0, nil, err
+		case !b.Digest:
+			events = append(events, e)
+			continue
 		}
-		if len(page.Events) == 0 {
-			break
-		}
-		for _, e := range page.Events {
-			after = e.ID
-			switch {
-			case e.ID > b.To:
-			case b.Digest:
-				all.add(e)
-				for room, g := range own {
-					if rules.wants(room, e) {
-						g.add(e)
-					}
-				}
-			default:
-				events = append(events, e)
+		all.add(e)
+		for room, g := range own {
+			if rules.wants(room, e) {
+				g.add(e)
 			}
 		}
 	}

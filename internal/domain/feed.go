@@ -2,6 +2,8 @@ package domain
 
 import (
 	"cmp"
+	"context"
+	"iter"
 	"time"
 	"unicode/utf8"
 )
@@ -85,6 +87,30 @@ type EventQuery struct {
 	Finished bool      // only what finished a story, as Finishes says
 	Finishes func(Event) bool
 	Text     string // only events whose record or project contains this text, ignoring case; "" for all
+}
+
+// EventsBetween yields the events with ids over after, up to and with upto, by increasing id. It ends with an error of
+// page.
+func EventsBetween(
+	ctx context.Context, page func(context.Context, EventQuery) (EventPage, error), after, upto int64,
+) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for after < upto {
+			p, err := page(ctx, EventQuery{After: after, Limit: 1000})
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			if len(p.Events) == 0 {
+				return
+			}
+			for _, e := range p.Events {
+				if after = e.ID; e.ID > upto || !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // MaxFilter is the longest text in a filter, in characters.

@@ -72,19 +72,15 @@ func (s Deliveries) Digest(ctx context.Context, id string, limit int) (
 	if g, err = s.targets.store.Digest(ctx, id); err != nil || len(g.Rules.Events) == 0 {
 		return g, nil, notFound(err, "there is no such digest")
 	}
-	for after := g.After; after < g.Upto && len(events) < limit; {
-		page, err := s.targets.events.Page(ctx, domain.EventQuery{After: after, Limit: 1000})
+	for e, err := range domain.EventsBetween(ctx, s.targets.events.Page, g.After, g.Upto) {
 		if err != nil {
 			return g, nil, err
 		}
-		if len(page.Events) == 0 {
-			break
+		if g.Rules.WantsEvent(e.Project, e.Type) {
+			events = append(events, e)
 		}
-		for _, e := range page.Events {
-			after = e.ID
-			if e.ID <= g.Upto && len(events) < limit && g.Rules.WantsEvent(e.Project, e.Type) {
-				events = append(events, e)
-			}
+		if len(events) >= limit {
+			break
 		}
 	}
 	past, err = s.targets.events.Caused(ctx, events)
@@ -122,7 +118,7 @@ func (s Deliveries) Usual(ctx context.Context, g domain.DigestRecord) (finished,
 	for _, other := range before {
 		if other.Span == g.Span && slices.Equal(other.Rules.Projects, g.Rules.Projects) &&
 			slices.Contains(other.Rules.Events, domain.StageTransition) {
-			counts = append(counts, other.Counts[finishedCount])
+			counts = append(counts, other.Counts[domain.FinishedCount])
 		}
 	}
 	if err != nil || len(counts) < fewestDigests {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,26 +85,19 @@ func (m messages) gap(t *domain.Target, before, missed int64, at time.Time) doma
 func nested(counts map[string]int) map[string]map[string]int {
 	n := map[string]map[string]int{"events": {}, "alerts": {}}
 	for key, count := range counts {
-		kind, isAlert := strings.CutPrefix(key, alertCount)
+		kind, isAlert := strings.CutPrefix(key, domain.AlertCount)
 		switch {
 		case isAlert:
 			n["alerts"][kind] = count
-		case key == movedCount, key == finishedCount:
+		case key == domain.MovedCount, key == domain.FinishedCount:
 			n["events"][string(domain.StageTransition)] += count
 		}
-		if !isAlert && key != movedCount {
+		if !isAlert && key != domain.MovedCount {
 			n["events"][key] = count
 		}
 	}
 	return n
 }
-
-// Keys of counts, besides types of events and, after alertCount, kinds of alerts.
-const (
-	finishedCount = "finished"
-	movedCount    = "moved"
-	alertCount    = "alert."
-)
 
 // countOf returns the key under which an event is counted.
 func (m messages) countOf(e domain.Event) string {
@@ -113,40 +105,9 @@ func (m messages) countOf(e domain.Event) string {
 		return string(e.Type)
 	}
 	if m.pipelines.Finishes(e) {
-		return finishedCount
+		return domain.FinishedCount
 	}
-	return movedCount
-}
-
-// sentence says what was counted: "12 finished, 2 blocked, 1 question".
-func sentence(counts map[string]int) string {
-	var parts []string
-	left := maps.Clone(counts)
-	say := func(key, word string) {
-		if n := left[key]; n > 0 {
-			parts = append(parts, domain.Thousands(n)+" "+word)
-		}
-		delete(left, key)
-	}
-	say(finishedCount, finishedCount)
-	say(movedCount, movedCount)
-	for _, kind := range domain.EventKinds {
-		if left[string(kind.Type)] > 0 && kind.Alert != "" { // the same is not said twice
-			delete(left, alertCount+string(kind.Alert))
-		}
-		say(string(kind.Type), cmp.Or(kind.Choice, strings.ReplaceAll(string(kind.Type), "_", " ")))
-	}
-	for _, kind := range domain.AlertKinds() {
-		word := kind.Word()
-		if n := left[alertCount+string(kind)]; kind == domain.AlertQuestion {
-			word, _ = strings.CutPrefix(domain.Count(n, "question", "questions"), domain.Thousands(n)+" ")
-		}
-		say(alertCount+string(kind), word)
-	}
-	for _, key := range slices.Sorted(maps.Keys(left)) {
-		say(key, strings.ReplaceAll(key, "_", " "))
-	}
-	return strings.Join(parts, ", ")
+	return domain.MovedCount
 }
 
 // maxDigestAlerts is how many alerts a digest lists; the others are counted.
@@ -160,7 +121,7 @@ func (m messages) digest(
 	counts := maps.Clone(events)
 	for alike, n := range t.Progress.Over {
 		kind, _, _ := strings.Cut(alike, "/")
-		counts[alertCount+kind] += n
+		counts[domain.AlertCount+kind] += n
 	}
 	r := domain.DigestRecord{
 		ID: newTargetID(), Target: t.ID, Name: t.Name, At: now, After: t.Progress.Position, Upto: upto,
@@ -169,7 +130,7 @@ func (m messages) digest(
 	var lines []string
 	signal := domain.SignalNone
 	for i, a := range alerts {
-		counts[alertCount+string(a.Kind)]++
+		counts[domain.AlertCount+string(a.Kind)]++
 		text := oneLine(a.Text())
 		switch {
 		case i < maxDigestAlerts:
@@ -182,7 +143,7 @@ func (m messages) digest(
 		}
 		signal = domain.SignalCaution
 	}
-	r.Text, r.Counts, r.Span = sentence(counts), counts, t.Rules.Span(!t.Progress.HeldAt.IsZero())
+	r.Text, r.Counts, r.Span = domain.Counts(counts).Says(), counts, t.Rules.Span(!t.Progress.HeldAt.IsZero())
 	said := r.Span + ": " + r.Text
 	path := "/notifications/digests/" + r.ID
 	id := m.id(t, digestID(upto))

@@ -68,7 +68,8 @@ func (s Deliveries) LastWeek(ctx context.Context, rules domain.TargetRules) (p d
 		}
 		for _, q := range asked {
 			if a := questionAlert(q); w.target.Wants(a) {
-				w.add(q.AskedAt, alertCount+string(a.Kind), func() domain.Message { return s.messages().alert(&w.target, a) })
+				message := func() domain.Message { return s.messages().alert(&w.target, a) }
+				w.add(q.AskedAt, domain.AlertCount+string(a.Kind), message)
 			}
 		}
 	}
@@ -81,7 +82,7 @@ func (s Deliveries) LastWeek(ctx context.Context, rules domain.TargetRules) (p d
 	switch {
 	case rules.Digest != domain.NoDigest && p.Messages > 0:
 		last := slices.MaxFunc(slices.Collect(maps.Keys(w.together)), time.Time.Compare)
-		p.Sample.Title = rules.Span(false) + ": " + sentence(w.together[last])
+		p.Sample.Title = rules.Span(false) + ": " + domain.Counts(w.together[last]).Says()
 	case p.Messages > 0:
 		p.Sample = w.lastSample()
 	}
