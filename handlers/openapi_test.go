@@ -182,6 +182,13 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	}
 	picture("form.png", 200)
 	picture("other.png", 404)
+	changes := func(query string, status int) {
+		t.Helper()
+		const pattern = "/api/gateway/projects/{name}/stories/{story_id}/changes"
+		check(exchange{method: "GET", pattern: pattern, path: "/api/gateway/projects/alpha/stories/7_pay/changes" + query, status: status})
+	}
+	changes("?branch=story%2F7", 200)
+	changes("?branch=other", 404)
 	review := func(body string, status int) {
 		t.Helper()
 		const pattern = "/api/gateway/projects/{name}/stories/{story_id}/review"

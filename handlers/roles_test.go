@@ -33,6 +33,7 @@ var neededRole = map[string]domain.Role{
 	"POST /theme": "viewer", "POST /logout": "viewer",
 
 	"POST /gateway/tokens": "operator", "POST /gateway/agents/{id}/assign": "operator", "POST /api/gateway/switch": "operator",
+	"GET /api/gateway/projects/{name}/stories/{story_id}/changes": "viewer",
 	"POST /api/gateway/projects/{name}/stories/{story_id}/review": "operator",
 	"POST /api/gateway/projects/{name}/stories/claim":             "operator", "DELETE /api/gateway/projects/{name}/stories/{story_id}/claim": "operator",
 	"PATCH /api/gateway/projects/{name}/stories/{story_id}": "operator", "POST /api/gateway/projects/{name}/stories": "operator",

@@ -23,3 +23,13 @@ func (a *API) ReviewStory(w http.ResponseWriter, r *http.Request) error {
 		web.PathParam(r, "name"), web.PathParam(r, "story_id"), request)
 	return answer(w, http.StatusOK, encodeStory(story), err)
 }
+
+// StoryChanges forwards the project server's answer about what was made for a story.
+func (a *API) StoryChanges(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	status, body, err := a.service.Stories.Changes(r.Context(), web.PathParam(r, "name"), web.PathParam(r, "story_id"),
+		domain.ChangesQuery{
+			Branch: query.Get("branch"), Worktree: query.Get("worktree"), Path: query.Get("path"), Since: query.Get("since"),
+		})
+	return pass(w, status, body, err)
+}

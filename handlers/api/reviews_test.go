@@ -102,3 +102,20 @@ func TestAHolderWritesInItsWorkTree(t *testing.T) {
 		`{"stage":"2_current","version":"v","worktree":"/trees/2"}`+"\n"+`{"stage":"3_qa","version":"v","worktree":"/trees/2"}`+"\n"+
 			`{"version":"v","stage":"2_current","worktree":"/trees/3"}`+"\n"+`{"version":"v","blocked":"a key"}`+"\n"+`{"version":"v","blocked":null}`)
 }
+
+// TestChangesOfAStory come as the project server tells them; a model gets whole files as far as they fit.
+func TestChangesOfAStory(t *testing.T) {
+	s := newSite(t)
+	s.Add("alpha", gatewaytest.StoryServer(t))
+	const path = "/api/gateway/projects/alpha/stories/7_pay/changes"
+	if got := s.Send("GET", path+"?branch=story/7", ""); got.StatusCode != 200 || got.Media() != asJSON || !strings.Contains(got.Text, `"diff":"diff --git a/a.go b/a.go\n+<b>`) {
+		t.Errorf("%d %s", got.StatusCode, got.Text[:min(len(got.Text), 300)])
+	}
+	if got := s.Send("GET", path+"?since=abc", ""); got.StatusCode != 404 || got.Media() != plainText {
+		t.Errorf("%d %s", got.StatusCode, got.Text)
+	}
+	got := s.Send("POST", "/mcp", callTool("get_changes", `{"project":"alpha","story_id":"7_pay"}`), "Accept", "application/json, text/event-stream")
+	if got.StatusCode != 200 || !strings.Contains(got.Text, `\"more\":[\"b.go\"]`) || !strings.Contains(got.Text, `diff --git a/a.go`) || len(got.Text) > 3000 {
+		t.Errorf("%d %s", got.StatusCode, got.Text[:min(len(got.Text), 3000)])
+	}
+}

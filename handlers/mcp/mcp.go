@@ -77,6 +77,7 @@ func (server *Server) handlers(version string) (plain, streams http.Handler) {
 	server.addOverview()
 	server.addStories()
 	server.addClaims()
+	server.addChanges()
 	server.addQuestions()
 	server.addEvents()
 	server.addAlerts()

@@ -97,7 +97,7 @@ func TestMCPListIsSmall(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{
-		"acknowledge", "ask", "assign_agent", "call_project_tool", "claim_story", "get_story", "list_agents", "list_stories", "overview", "permission", "project_tools",
+		"acknowledge", "ask", "assign_agent", "call_project_tool", "claim_story", "get_changes", "get_story", "list_agents", "list_stories", "overview", "permission", "project_tools",
 		"release_story", "search", "switch_project", "update_story", "wait_for_events",
 	}
 	if !slices.Equal(names, want) {

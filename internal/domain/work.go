@@ -48,3 +48,10 @@ type ItemWork struct {
 
 // Base is the commit that work is compared with.
 type Base struct{ Branch, Commit string }
+
+// ChangesQuery says which changes of a story are asked for; "" is for what is usual.
+type ChangesQuery struct {
+	Branch, Worktree string // the place: by default the first
+	Path             string // only this file
+	Since            string // only what came after this commit
+}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,15 @@ func StoryServer(t testing.TB) string {
 				return
 			}
 			fmt.Fprint(w, `{"story_id":"7_pay","stage":"3_qa"}`)
+		})
+		mux.HandleFunc("GET /api/stories/7_pay/changes", func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.RawQuery != "" && r.URL.RawQuery != "branch=story%2F7" {
+				http.Error(w, "no such place", http.StatusNotFound)
+				return
+			}
+			long := `diff --git a/b.go b/b.go\n+` + strings.Repeat("x", 17<<10)
+			fmt.Fprint(w, `{"branch":"story/7","head":"`+StoryHead+`","files":[{"path":"a.go","status":"added","added":1},`+
+				`{"path":"b.go","status":"modified"}],"diff":"diff --git a/a.go b/a.go\n+<b>\n`+long+`"}`)
 		})
 		mux.HandleFunc("GET /api/picture", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Get("path") != "form.png" {

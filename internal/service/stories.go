@@ -27,6 +27,8 @@ type StoryServers interface {
 	// none.
 	PatchStory(ctx context.Context, p domain.Project, id string, change []byte) (status int, body []byte, err error)
 	CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error)
+	// Changes fetches what was made for a story; its results are theirs.
+	Changes(ctx context.Context, p domain.Project, id string, q domain.ChangesQuery) (status int, body []byte, err error)
 	// FindTexts returns stories whose texts contain all the words, at most limit, the best first, and their number. A
 	// server that does not search has none.
 	FindTexts(
@@ -129,6 +131,18 @@ func (s *Stories) Picture(ctx context.Context, project, id, path string) ([]byte
 		return nil, projectNotFound(project)
 	}
 	return s.servers.Picture(ctx, p, id, path)
+}
+
+// Changes returns status and body of the project server's answer about what was made for a story. It returns NotFound
+// for an unknown project, and BadGateway for a server that does not respond.
+func (s *Stories) Changes(
+	ctx context.Context, project, id string, q domain.ChangesQuery,
+) (status int, body []byte, err error) {
+	p, found := s.projects.Registry().Find(project)
+	if !found {
+		return 0, nil, projectNotFound(project)
+	}
+	return s.servers.Changes(ctx, p, id, q)
 }
 
 // Now returns a story from its project server, without its past. It returns NotFound, and BadGateway for a server that

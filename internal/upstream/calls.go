@@ -164,6 +164,25 @@ func (c *Client) PatchStory(
 	return c.pass(ctx, p, call{method: http.MethodPatch, path: path, body: change, limit: c.timeout + writeTime})
 }
 
+// Changes requests what a place of a story has beyond the base, at most 8 MiB. Its results are those of PatchStory.
+func (c *Client) Changes(
+	ctx context.Context, p domain.Project, id string, q domain.ChangesQuery,
+) (status int, body []byte, err error) {
+	path, ok := storyPath(id)
+	if !ok {
+		return http.StatusNotFound, []byte("story not found\n"), nil
+	}
+	query := url.Values{}
+	for name, value := range map[string]string{
+		"branch": q.Branch, "worktree": q.Worktree, "path": q.Path, "since": q.Since,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return c.pass(ctx, p, call{path: path + "/changes", query: query.Encode()})
+}
+
 // CreateStory sends a new story unchanged. Its results are those of PatchStory.
 func (c *Client) CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error) {
 	return c.pass(ctx, p, call{method: http.MethodPost, path: storiesPath, body: story, limit: c.timeout + writeTime})
