@@ -24,6 +24,7 @@ import (
 func projectCommand() *cobra.Command {
 	var create bool
 	var layout string
+	var inGit config.Git
 	cmd := &cobra.Command{
 		Use:   "project --name N --work DIR",
 		Short: "Run a project server: watch a work directory, and serve its events, pipeline and stories",
@@ -36,6 +37,7 @@ func projectCommand() *cobra.Command {
 			if layout != "" && !slices.Contains(board.Layouts(), layout) {
 				return usagef("--layout: must be one of %s", strings.Join(board.Layouts(), ", "))
 			}
+			c.Git = inGit
 			log := newLogger(cmd.ErrOrStderr(), "text", "info")
 			for _, warning := range c.Warnings {
 				log.Warn(warning)
@@ -59,6 +61,7 @@ func projectCommand() *cobra.Command {
 		},
 	}
 	config.AddProjectFlags(cmd.Flags())
+	inGit.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&layout, "layout", "", "read a board of the layout `NAME`, not the first that is found: "+
 		strings.Join(board.Layouts(), ", "))
 	cmd.Flags().BoolVar(&create, "create", false, "make a DIR that does not exist, with stage directories")
@@ -70,6 +73,7 @@ type projectServer struct {
 	log     *slog.Logger
 	board   *board.Board
 	commits *gitlog.Log
+	work    *gitlog.Work
 	handler http.Handler
 }
 
@@ -85,19 +89,22 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	if !ok {
 		state = "" // then reasons cannot be kept
 	}
+	var places *gitlog.Work
 	work, err := board.Open(board.Options{
 		Dir: c.Work, Layout: c.Layout, State: state, Log: log, Record: ring.Record, AllowWrites: c.AllowWrites,
-		CommitMoves: c.CommitMoves,
+		CommitMoves: c.CommitMoves, Refresh: func(ctx context.Context) { places.Refresh(ctx) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	commits := gitlog.New(gitlog.Options{Dir: c.Work, Board: work, Log: log})
+	places = gitlog.NewWork(commits, work, !c.NoWorktrees)
+	host, _ := os.Hostname() // without it sessions find their work tree by its path alone
 	h := projectserver.Server{
-		Name: c.Name, Board: work, Feed: ring, Commits: commits, Token: c.Token,
+		Name: c.Name, Host: host, Board: work, Feed: ring, Commits: commits, Work: places, Token: c.Token,
 		AllowHosts: c.AllowHosts, Log: log,
 	}
-	return &projectServer{log, work, commits, h.Handler()}, nil
+	return &projectServer{log, work, commits, places, h.Handler()}, nil
 }
 
 func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error {
@@ -106,6 +113,7 @@ func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error
 	loops := supervise.New(ctx, p.log)
 	loops.Go("board", p.board.Run)
 	loops.Go("commits", p.commits.Run)
+	loops.Go("work trees", p.work.Run)
 	err := serve(ctx, p.log, listeners, p.handler)
 	cancel()
 	await(p.log, loops)

@@ -26,7 +26,7 @@ import (
 type up struct {
 	*gateway
 	create, sample bool
-	commitMoves    bool // of the project servers, like token
+	git            config.Git // of the project servers, like token
 	token          domain.Secret
 	first          string                          // the first project
 	registered     func(ctx context.Context) error // called when the boards have been
@@ -38,7 +38,8 @@ func upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		ValidArgsFunction: completeDirs,
 
-		Use:   "up [--name N] [--create] [--sample] [--commit-moves] [DIR…] [--agent LABEL [-- CMD ARG…]]",
+		Use: "up [--name N] [--create] [--sample] [--no-worktrees] [--commit-moves] [DIR…] " +
+			"[--agent LABEL [-- CMD ARG…]]",
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
 		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory\n" +
 			"DIR, registered under the directory's name, or the repository's for …/.huskies/work and …/work; a second\n" +
@@ -74,7 +75,7 @@ func upCommand() *cobra.Command {
 					return usagef("--name: as a project's %s", domain.MessageOf(err))
 				}
 			}
-			boards, err := boardsOf(dirs, u.create, cmd.ErrOrStderr())
+			boards, err := boardsOf(dirs, u.create, u.git.NoWorktrees, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -109,7 +110,7 @@ func upCommand() *cobra.Command {
 	cmd.Flags().StringVar(&agent, "agent", "", "also run a build agent named `LABEL`, assigned to the first project")
 	cmd.Flags().StringVar(&name, "name", "", "register a single DIR as the project `N`")
 	cmd.Flags().BoolVar(&u.sample, "sample", false, "serve the sample, even after it was removed")
-	cmd.Flags().BoolVar(&u.commitMoves, "commit-moves", false, config.CommitMoves)
+	u.git.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&u.create, "create", false, "make a DIR that does not exist, with stage directories")
 	return cmd
 }
@@ -207,7 +208,7 @@ func (u *up) assign(ctx context.Context, label string) {
 
 func (u *up) addBoard(ctx context.Context, b workBoard) (address string, err error) {
 	server, err := openProject(&config.Project{
-		Name: b.name, Work: b.Dir, Layout: b.Layout, Token: u.token, AllowWrites: true, CommitMoves: u.commitMoves,
+		Name: b.name, Work: b.Dir, Layout: b.Layout, Token: u.token, AllowWrites: true, Git: u.git,
 	}, u.log)
 	if err != nil {
 		return "", err

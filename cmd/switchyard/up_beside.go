@@ -40,14 +40,14 @@ func (e inUseError) Error() string {
 }
 
 // besideFlags are the flags of up that mean something for a gateway that runs already.
-var besideFlags = []string{"config", "data", "name", "create", "commit-moves"}
+var besideFlags = []string{"config", "data", "name", "create", "no-worktrees", "commit-moves"}
 
 // beside serves boards beside a gateway that runs on the data directory already.
 type beside struct {
 	gateway string // its address
 	token   string // for its API
 	server  domain.Secret
-	commits bool // changes are
+	git     config.Git
 	log     *slog.Logger
 }
 
@@ -71,7 +71,7 @@ func serveBeside(
 	case err != nil:
 		return fmt.Errorf("%w, and it does not say where", inUse)
 	}
-	b := beside{strings.TrimSpace(string(address)), os.Getenv("SWITCHYARD_API_TOKEN"), u.token, u.commitMoves, log}
+	b := beside{strings.TrimSpace(string(address)), os.Getenv("SWITCHYARD_API_TOKEN"), u.token, u.git, log}
 	var registry struct {
 		Active   *string
 		Projects []struct{ Name, URL string }
@@ -132,7 +132,7 @@ func (b *beside) add(
 		}
 	}
 	server, err := openProject(&config.Project{
-		Name: board.name, Work: board.Dir, Layout: board.Layout, Token: b.server, AllowWrites: true, CommitMoves: b.commits,
+		Name: board.name, Work: board.Dir, Layout: board.Layout, Token: b.server, AllowWrites: true, Git: b.git,
 	}, b.log)
 	if err != nil {
 		closeAll(listeners)

@@ -15,6 +15,7 @@ import (
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
+	"switchyard/internal/git"
 )
 
 type workBoard struct {
@@ -31,13 +32,32 @@ func (b *workBoard) key() string {
 	return b.Dir + " (" + b.Layout + ")"
 }
 
+// isOfOneRepository reports whether two boards are one in two work trees of a repository.
+func isOfOneRepository(a, b board.Found) bool {
+	first, found := git.Find(a.Dir)
+	second, is := git.Find(b.Dir)
+	if !found || !is || a.Layout != b.Layout || first.Dir == second.Dir || first.Common != second.Common {
+		return false
+	}
+	below, err := filepath.Rel(first.Dir, resolved(a.Dir))
+	other, failed := filepath.Rel(second.Dir, resolved(b.Dir))
+	return err == nil && failed == nil && below == other
+}
+
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
 // errNoBoard is returned for one of several directories that has no board.
 var errNoBoard = errors.New("no board")
 
 // boardsOf finds the boards in directories and their projects' names, which need not differ. A single directory may be
 // empty; of several, those that have no board are named on warnings, and none is made in them. The error is a usage
 // error when a name is not valid for a project.
-func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, error) {
+func boardsOf(dirs []string, create, apart bool, warnings io.Writer) ([]workBoard, error) {
 	var boards []workBoard
 	var without []string
 	for _, dir := range dirs {
@@ -64,6 +84,12 @@ func boardsOf(dirs []string, create bool, warnings io.Writer) ([]workBoard, erro
 			}
 			if err := domain.CheckProjectName(name); err != nil {
 				return nil, usagef("%s: as a project's %s", f.Dir, domain.MessageOf(err))
+			}
+			same := func(b workBoard) bool { return !apart && isOfOneRepository(b.Found, f) }
+			if first := slices.IndexFunc(boards, same); first >= 0 {
+				fmt.Fprintf(warnings, "%s and %s are work trees of one repository: one project, served from the first\n",
+					boards[first].Dir, f.Dir)
+				continue
 			}
 			if !slices.ContainsFunc(boards, func(b workBoard) bool { return b.Found == f }) {
 				boards = append(boards, workBoard{Found: f, name: name})
@@ -131,7 +157,7 @@ func (u *up) boardsOfStart(ctx context.Context, boards []workBoard, out io.Write
 			return nil, nil
 		}
 		fmt.Fprintf(out, "Serving what the last start served: %s\n", strings.Join(before.Last, " "))
-		if boards, err = boardsOf(before.Last, u.create, out); err != nil {
+		if boards, err = boardsOf(before.Last, u.create, u.git.NoWorktrees, out); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ package board
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -31,6 +32,8 @@ type Options struct {
 	Record      func(...feed.Notification)
 	AllowWrites bool // enables Change and Create
 	CommitMoves bool // what these write is committed where git tracks the board
+	// Refresh, if not nil, reads the places anew: Join has been called with them when it returns.
+	Refresh func(context.Context)
 }
 
 // Board is a watched work directory.
@@ -42,12 +45,16 @@ type Board struct {
 	commitMoves bool
 	readers     chan struct{} // limits how many stories are read at the same time
 	instance    string        // prefix of the versions of its views
-	view        atomic.Pointer[View]
+	views       atomic.Int64  // how many there have been
+	own         atomic.Pointer[View]
+	view        atomic.Pointer[View] // own, joined with what stands in other places
+	options     Options
+	joined      joined
+	place       *member // that it is the board of, nil for the board that others are joined with
 
 	mu      sync.Mutex // guards the fields below, and the layout's methods but lock and past
 	layout  layout
 	tracker tracker
-	views   int             // how many there have been
 	faults  map[string]bool // what failed at the last scan, as it was logged
 	known   []domain.Fault  // of files
 	head    git.Reflog      // of the work tree
@@ -60,8 +67,11 @@ type Board struct {
 
 // Open scans the work directory for the first time: what is already there causes no notifications.
 // It returns an error when the directory cannot be read or the default stages cannot be created.
-func Open(o Options) (*Board, error) {
+func Open(o Options) (*Board, error) { return open(o, nil) }
+
+func open(o Options, place *member) (*Board, error) {
 	b := &Board{
+		options: o, place: place,
 		dir: filepath.Clean(o.Dir), kind: o.Layout, log: o.Log, record: o.Record, allowWrites: o.AllowWrites,
 		commitMoves: o.CommitMoves, instance: rand.Text(), readers: make(chan struct{}, maxReaders),
 		faults: map[string]bool{}, openWatcher: openWatcher,
@@ -78,8 +88,10 @@ func Open(o Options) (*Board, error) {
 
 func (b *Board) open(o Options) (layout, error) {
 	if b.Layout() == domain.LayoutStages {
-		if err := makeStages(o.Dir); err != nil {
-			return nil, err
+		if b.place == nil {
+			if err := makeStages(o.Dir); err != nil {
+				return nil, err
+			}
 		}
 		if o.AllowWrites {
 			b.report("remove temporary files", sweepTemp(o.Dir))
@@ -131,15 +143,28 @@ func (b *Board) Writable() bool { return b.allowWrites }
 
 func (b *Board) View() *View { return b.view.Load() }
 
-// Read reads a story's file. It returns NotFound for an id that is not on the board, and Unavailable
+// Read reads a story's file where it stands. It returns NotFound for an id that is not on the board, and Unavailable
 // while the work directory cannot be read.
 func (b *Board) Read(id string) (*Details, error) {
+	if at := b.standsIn(id); at.board != nil {
+		if details, err := at.board.readOwn(id); domain.CodeOf(err) != domain.NotFound {
+			return b.placed(details, at), err
+		}
+	}
+	details, err := b.readOwn(id)
+	return b.placed(details, where{}), err
+}
+
+func (b *Board) readOwn(id string) (*Details, error) {
 	b.readers <- struct{}{}
 	defer func() { <-b.readers }()
-	return b.read(id, func() {
-		for end := time.Now().Add(readerPatience); !b.rescanned(time.Now().Before(end)); time.Sleep(gitPoll) {
-		}
-	})
+	return b.read(id, b.catchUp)
+}
+
+// catchUp scans everything, once git is done, which is waited for a little.
+func (b *Board) catchUp() {
+	for end := time.Now().Add(readerPatience); !b.rescanned(time.Now().Before(end)); time.Sleep(gitPoll) {
+	}
 }
 
 func (b *Board) read(id string, rescan func()) (details *Details, err error) {
@@ -154,7 +179,7 @@ func (b *Board) read(id string, rescan func()) (details *Details, err error) {
 // which is an error that is fs.ErrNotExist. It returns NotFound for a story that is not on the board.
 func (b *Board) locate(id string, rescan func(), do func(story Story, stage string) error) error {
 	for range 2 {
-		view := b.View()
+		view := b.own.Load()
 		if view.Err != nil {
 			return Unavailable(view.Err)
 		}
@@ -174,8 +199,8 @@ func (b *Board) locate(id string, rescan func(), do func(story Story, stage stri
 func (b *Board) rescanned(mayWait bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if tree, inTree := git.Find(b.dir); inTree && mayWait && b.gitIsAtWork(tree) {
-		return false
+	if tree, inTree := git.Find(b.dir); inTree && (mayWait || b.place != nil) && b.gitIsAtWork(tree) {
+		return !mayWait // another work tree stays as it was
 	}
 	b.rescanAll()
 	return true
@@ -192,7 +217,7 @@ func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error)
 	if inTree && b.head.Checkout(tree) {
 		b.tracker.checkout, changed = true, nil
 	}
-	view := b.view.Load()
+	view := b.own.Load()
 	if view == nil || view.Err != nil {
 		changed = nil
 	}
@@ -203,7 +228,7 @@ func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error)
 	b.report("read "+b.dir, err)
 	if err != nil {
 		if view != nil && view.Err == nil {
-			b.show(view.Stages, err)()
+			b.settle(b.newView(view.Stages, err), nil)
 		}
 		return time.Time{}, err
 	}
@@ -218,30 +243,37 @@ func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error)
 	}
 	found := b.tracker.update(time.Now(), stages)
 	b.tracker.checkout = false
+	var next *View
 	if b.takeFaults(time.Now()) || found.view || view == nil || view.Err != nil {
-		defer b.show(b.tracker.board(), nil)()
+		next = b.newView(b.tracker.board(), nil)
 	}
 	if due := b.layout.due(); !due.IsZero() {
 		found.rescanAt(due)
 	}
-	if len(found.notifications) > 0 {
-		b.record(found.notifications...)
-	}
+	b.settle(next, found.notifications)
 	return found.rescan, nil
 }
 
-// show replaces the view. It returns the function that wakes the readers waiting for that.
-func (b *Board) show(stages []Stage, err error) (wake func()) {
-	b.views++
-	next := &View{
+func (b *Board) newView(stages []Stage, err error) *View {
+	return &View{
 		Stages: stages, Faults: b.known[:min(len(b.known), maxFaults)], Err: err, CheckedOut: b.tracker.checkedOut,
-		Version: b.instance + "-" + strconv.Itoa(b.views), replaced: make(chan struct{}),
+		Version: b.nextVersion(), replaced: make(chan struct{}),
 	}
-	old := b.view.Swap(next)
-	return func() {
-		if old != nil {
-			close(old.replaced)
-		}
+}
+
+func (b *Board) nextVersion() string { return b.instance + "-" + strconv.FormatInt(b.views.Add(1), 10) }
+
+// show replaces the view, tells what is new, and wakes the readers waiting for that.
+func (b *Board) show(next *View, news []feed.Notification) {
+	old := next
+	if next != nil {
+		old = b.view.Swap(next)
+	}
+	if len(news) > 0 {
+		b.record(news...)
+	}
+	if old != nil {
+		close(old.replaced)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +19,8 @@ type Change struct {
 	Stage   *string     // to move the story to
 	Blocked *string     // why it is, "" to unblock it
 	Task    *TaskChange // a box to tick, or to clear
+	// Worktree is the path of the work tree to write in, nil for where the story stands.
+	Worktree *string
 	// MergeFailure is "" to clear the merge failure, or the one that was cleared last, or how that ends, to restore it.
 	MergeFailure *string
 }
@@ -44,6 +45,19 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 	if !b.allowWrites {
 		return nil, ErrReadOnly
 	}
+	at, c, err := b.target(ctx, id, c)
+	if err != nil {
+		return nil, err
+	}
+	to := b
+	if at.board != nil {
+		to = at.board
+	}
+	details, err := to.changeOwn(ctx, id, c)
+	return b.placed(details, at), err
+}
+
+func (b *Board) changeOwn(ctx context.Context, id string, c Change) (*Details, error) {
 	if c.Blocked != nil && *c.Blocked != "" {
 		if err := checkText("blocked", *c.Blocked); err != nil {
 			return nil, err
@@ -253,46 +267,4 @@ func (c Change) settings(front frontMatter) (settings []setting) {
 		set("merge_failure", yamlString(*c.MergeFailure))
 	}
 	return settings
-}
-
-// maxSlug is the longest part of a story's id that is made from its name, in bytes: a file's name has at most 255.
-const maxSlug = 120
-
-func newStory(name, body string) []byte {
-	content := "---\nname: " + yamlString(name) + "\n---\n"
-	if body = strings.Trim(body, "\r\n"); body != "" {
-		content += "\n" + body + "\n"
-	}
-	return []byte(content)
-}
-
-// add writes a file that does not exist yet.
-func add(dir *os.File, name string, content []byte) error {
-	temp, err := writeTemp(dir, content, nil)
-	if err != nil {
-		return err
-	}
-	if err := renameNew(dir, temp, dir, name); err != nil {
-		return errors.Join(err, removeAt(dir, temp))
-	}
-	return syncDir(dir)
-}
-
-// nextNumber returns one more than the highest number that an id in stages begins with, of any length.
-func nextNumber(stages []*stage) string {
-	var highest big.Int
-	for _, stage := range stages {
-		for _, file := range stage.files {
-			if n, ok := new(big.Int).SetString(number(file.id), 10); ok && n.Cmp(&highest) > 0 {
-				highest = *n
-			}
-		}
-	}
-	return highest.Add(&highest, big.NewInt(1)).String()
-}
-
-// slug returns the letters and digits of a text in lower case, with "_" for what is between.
-func slug(text string) string {
-	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	return strings.Join(strings.FieldsFunc(strings.ToLower(text), isOther), "_")
 }

@@ -15,6 +15,9 @@ var errNoPicture = domain.Errorf(domain.NotFound, "there is no such picture on t
 // Picture reads a file that a story's text names, relative to the story's own: a regular one of the board, which no
 // symbolic link leads to. It returns NotFound if there is none, or if it is over domain.MaxPicture.
 func (b *Board) Picture(ctx context.Context, id, name string) ([]byte, error) {
+	if at := b.standsIn(id); at.board != nil {
+		return at.board.Picture(ctx, id, name)
+	}
 	details, err := b.Read(id)
 	if err != nil {
 		return nil, err

@@ -86,6 +86,12 @@ func (b *Board) ReadAll(ctx context.Context, stories []Placed, do func(*Details)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if at := b.standsIn(story.ID); at.board != nil {
+			if details, err := at.board.readOwn(story.ID); err == nil && !do(b.placed(details, at)) {
+				break
+			}
+			continue
+		}
 		if details, err := read(*story.Story, story.Stage); err == nil && !do(details) {
 			break
 		}

@@ -24,6 +24,8 @@ const (
 	rescanMin    = 5 * time.Second
 	rescanFactor = 100
 	rescanMax    = time.Minute
+	// Of other work trees there may be many: they are scanned less often.
+	treeRescanMin, treeRescanFactor = 20 * time.Second, 50 * rescanFactor
 	// While something cannot be watched, it scans after unwatchedRescan, or unwatchedFactor times the duration of the last
 	// scan.
 	unwatchedRescan = 500 * time.Millisecond
@@ -47,6 +49,8 @@ func (b *Board) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-b.ended():
+			return nil
 		case <-timer.C:
 			began := time.Now()
 			if tree, found := git.Find(b.dir); !found || !b.mayWaitFor(tree) {
@@ -54,9 +58,13 @@ func (b *Board) Run(ctx context.Context) error {
 			} else if gitSince.IsZero() {
 				gitSince = began
 			}
-			if !gitSince.IsZero() && began.Sub(gitSince) < gitPatience {
-				next = began.Add(gitPoll)
-				timer.Reset(gitPoll)
+			if waited := began.Sub(gitSince); !gitSince.IsZero() && (waited < gitPatience || b.place != nil) {
+				wait := gitPoll
+				if waited >= gitPatience {
+					wait = treePoll
+				}
+				next = began.Add(wait)
+				timer.Reset(wait)
 				continue
 			}
 			if !began.Before(everything) {
@@ -119,6 +127,9 @@ func (b *Board) rescan(changed fileSet, patient bool) (again time.Time, pause ti
 	case changed != nil: // its duration says nothing about a scan of everything
 		return again, rescanMax
 	}
+	if b.place != nil {
+		return again, min(max(treeRescanMin, treeRescanFactor*took), rescanMax)
+	}
 	return again, min(max(rescanMin, rescanFactor*took), rescanMax)
 }
 
@@ -166,6 +177,8 @@ func (b *Board) watch(path string) {
 const (
 	gitPatience = 10 * time.Second
 	gitPoll     = 10 * time.Millisecond
+	// treePoll is how often another work tree is looked at after that, which stays as it was until git is done.
+	treePoll = 500 * time.Millisecond
 	// gitGap is how long a checkout may take to move HEAD after it has written the index: until then it looks like moves.
 	gitGap = 200 * time.Millisecond
 	// readerPatience is how long who reads a story waits for git, which is less than a gateway waits for the answer.
@@ -181,5 +194,5 @@ func (b *Board) mayWaitFor(tree git.Tree) bool {
 // gitIsAtWork reports whether git is changing the work tree.
 func (b *Board) gitIsAtWork(tree git.Tree) bool {
 	age := time.Since(tree.IndexWritten())
-	return tree.IsBusy() || age >= 0 && age < gitGap && !b.head.IsBehind(tree)
+	return tree.IsBusy() || b.place != nil && tree.IsUnderWay() || age >= 0 && age < gitGap && !b.head.IsBehind(tree)
 }

@@ -160,6 +160,9 @@ func (s *scanner) readStage(st *stage, ids map[string]bool) error {
 			ids[id] = true // it may be gone
 		}
 		for _, name := range names {
+			if name == ".git" { // another work tree
+				return fs.ErrNotExist
+			}
 			if id, isItem := itemID(name); isItem {
 				ids[id] = true
 			}

@@ -16,6 +16,7 @@ type story struct {
 	facts        facts
 	since        time.Time // when it was first seen in its stage
 	blockedSince time.Time // when it was first seen to be blocked; zero while it is not
+	modified     time.Time // when its record was
 
 	scan             int        // the last scan that found it
 	copies, previous []fileCopy // its files then, and when it was found before
@@ -36,7 +37,7 @@ type fileCopy struct {
 // new, and reports whether the story has changed.
 func (s *story) update(now time.Time, preexisting map[string]bool, t *tracker, c *changes) (changed bool) {
 	was, current := *s, s.choose(t.inHead)
-	s.stage, s.gone = current.stage, time.Time{}
+	s.stage, s.gone, s.modified = current.stage, time.Time{}, current.file.modified
 	old := preexisting[current.stage] && (was.stage == "" || current.settled) || current.file.silent
 	s.takeFacts(current.file.facts, now, old, c)
 	began := now
@@ -163,5 +164,6 @@ func (s *story) public() Story {
 		ID: s.id, Name: s.name(), Blocked: s.facts.blocked, MergeFailure: s.facts.mergeFailure,
 		Since: s.since, BlockedSince: s.blockedSince, Criteria: s.facts.criteria, Version: s.facts.version,
 		DependsOn: idsOf(s.facts.dependsOn), WaitsFor: idsOf(s.facts.waitsFor), Fault: s.facts.fault,
+		modified: s.modified,
 	}
 }

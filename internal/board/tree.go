@@ -205,6 +205,10 @@ func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity
 			files[name+"/."] = identity{inode: 1}
 		}
 		var below []string
+		isGit := func(e fs.DirEntry) bool { return e.Name() == ".git" }
+		if !slices.Contains(rules.paths, name) && slices.ContainsFunc(entries, isGit) {
+			return fs.ErrNotExist // another work tree
+		}
 		for _, entry := range entries {
 			child := path.Join(name, entry.Name())
 			switch {

@@ -44,6 +44,10 @@ type Story struct {
 	Version      string          // as in Details, when it was last read
 	Since        time.Time       // when it was first seen in its stage; for the first scan, when its file was modified
 	BlockedSince time.Time       // when it was first seen to be blocked, likewise; zero while it is not
+	// Worktree and Branch say where it stands, "" for the board's own work tree.
+	Worktree, Branch string
+
+	modified time.Time
 }
 
 func (v *View) Find(id string) (story Story, stage string, found bool) {

@@ -17,16 +17,26 @@ type Project struct {
 	Layout      string // of the board, "" for the first that is found
 	Listen      string // HOST:PORT
 	AllowHosts  []string
-	AllowWrites bool          // stories can be changed
-	CommitMoves bool          // each change is a commit
-	Token       domain.Secret // required of callers, "" for none
-	Warnings    []string      // problems that do not prevent a start, one line each
+	AllowWrites bool // stories can be changed
+	Git
+	Token    domain.Secret // required of callers, "" for none
+	Warnings []string      // problems that do not prevent a start, one line each
 }
 
 const projectToken = "SWITCHYARD_PROJECT_TOKEN"
 
-// CommitMoves describes the flag of that name.
-const CommitMoves = "make each change of a story that git tracks a commit of its file alone"
+// Git says what is done in the repository that a board is in.
+type Git struct {
+	NoWorktrees bool
+	CommitMoves bool
+}
+
+func (g *Git) AddFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&g.NoWorktrees, "no-worktrees", false,
+		"read the board in DIR alone, without the repository's other work trees")
+	flags.BoolVar(&g.CommitMoves, "commit-moves", false,
+		"make each change of a story that git tracks a commit of its file alone")
+}
 
 func AddProjectFlags(flags *pflag.FlagSet) {
 	flags.String("name", "", "call the project `N`")
@@ -36,7 +46,6 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 		"[$"+projectToken+"]")
 	flags.String("token-file", "", "require the bearer token in `FILE`")
 	flags.Bool("allow-writes", false, "allow callers to create, move and block stories")
-	flags.Bool("commit-moves", false, CommitMoves)
 	flags.Bool("allow-unauthenticated", false, "serve other machines without requiring a token")
 	flags.StringArray("allow-host", nil, "also answer to the host name `H`; may be repeated")
 }
@@ -66,7 +75,6 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 		{flag: "listen", setter: one(&c.Listen, parseAddress)},
 		{flag: "allow-host", setter: each(&c.AllowHosts, parseHost)},
 		{flag: "allow-writes", setter: on(&c.AllowWrites)},
-		{flag: "commit-moves", setter: on(&c.CommitMoves)},
 	} {
 		g := fromFlag(flags, s.flag)
 		if err := s.set(g.values); err != nil {

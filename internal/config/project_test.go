@@ -39,7 +39,6 @@ func TestProjectServers(t *testing.T) {
 		"open to all":        {"", []string{"--listen=0.0.0.0:3001", "--allow-unauthenticated"}, config.Project{Listen: "0.0.0.0:3001"}},
 		"loopback by name":   {"", []string{"--listen=localhost:0"}, config.Project{Listen: "localhost:0"}},
 		"writes":             {"", []string{"--allow-writes"}, config.Project{Listen: "127.0.0.1:3001", AllowWrites: true}},
-		"commits":            {"", []string{"--commit-moves"}, config.Project{Listen: "127.0.0.1:3001", CommitMoves: true}},
 		"hosts":              {"", []string{"--allow-host=a.example", "--allow-host=b"}, config.Project{Listen: "127.0.0.1:3001", AllowHosts: []string{"a.example", "b"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,10 +35,13 @@ func (t Tree) has(name string) bool {
 	return err == nil
 }
 
+// IsUnderWay reports whether a merge, a rebase or the like is not finished in the work tree.
+func (t Tree) IsUnderWay() bool { return slices.ContainsFunc(underWay, t.has) }
+
 // UnderWay returns what git says about a merge, a rebase or the like in the work tree, or who holds its index for
 // seconds. It is "" if nothing prevents a commit.
 func (t Tree) UnderWay(ctx context.Context) (words string, err error) {
-	if slices.ContainsFunc(underWay, t.has) {
+	if t.IsUnderWay() {
 		r, err := In(t.Dir).WithoutDrivers(ctx)
 		if err != nil {
 			return "", err

@@ -57,3 +57,39 @@ func (r *Reflog) Checkout(t Tree) bool {
 	}
 	return false
 }
+
+// HasOnlyCommitted reports whether HEAD has come from a commit to where it is by commits alone, as its reflog says.
+func (t Tree) HasOnlyCommitted(since string) bool {
+	text, _ := files.ReadEnd(filepath.Join(t.Git, "logs", "HEAD"), files.Small)
+	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+	for i := len(lines) - 1; i >= 0 && len(since) > 0; i-- {
+		about, message, _ := bytes.Cut(lines[i], []byte("\t"))
+		fields := bytes.Fields(about) // old new who when
+		if len(fields) < 2 || string(fields[1]) == since {
+			return len(fields) > 1
+		}
+		if !bytes.HasPrefix(message, []byte("commit: ")) && !bytes.HasPrefix(message, []byte("commit (amend): ")) {
+			return false
+		}
+		if string(fields[0]) == since {
+			return true
+		}
+	}
+	return false
+}
+
+// HasCommits reports whether commits were made in the work tree since something else was last checked out.
+func (t Tree) HasCommits() bool {
+	text, _ := files.ReadEnd(filepath.Join(t.Git, "logs", "HEAD"), files.Small)
+	made := false
+	for line := range bytes.Lines(text) {
+		_, message, _ := bytes.Cut(line, []byte("\t"))
+		switch {
+		case bytes.HasPrefix(message, []byte("checkout: ")), bytes.HasPrefix(message, []byte("reset: ")):
+			made = false
+		case bytes.HasPrefix(message, []byte("commit")):
+			made = true
+		}
+	}
+	return made
+}

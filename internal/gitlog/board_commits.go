@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -177,12 +176,7 @@ func (r repository) moves(
 	}
 	did := make([][]move, len(commits))
 	err = r.Blobs(ctx, func(read func(id string) []byte) {
-		t := tree{past: past, files: files, dirs: map[string]int{}, blob: read, known: map[string]map[string]string{}}
-		for name, id := range files {
-			if id != "" {
-				t.dirs[path.Dir(name)]++
-			}
-		}
+		t := newTree(past, files, read)
 		still = t.all()
 		total := 0
 		for i := range commits { // the newest first, in case there is no time for all

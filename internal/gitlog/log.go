@@ -48,6 +48,7 @@ type Log struct {
 	days    int // of which the moves are read
 
 	movesLimit time.Duration
+	work       *Work // nil for none
 
 	mu      sync.RWMutex
 	commits map[string][]*domain.Commit // by story, newest first; nil while there is no work tree
@@ -83,7 +84,15 @@ func (l *Log) Commits(story string) wire.Commits {
 	for _, commit := range l.commits[story] {
 		list = append(list, *commit)
 	}
-	return list
+	if l.work != nil {
+		for _, commit := range l.work.now.Load().commits[story] {
+			if !slices.ContainsFunc(list, func(c domain.Commit) bool { return c.Hash == commit.Hash }) {
+				list = append(list, *commit)
+			}
+		}
+		slices.SortStableFunc(list, func(a, b domain.Commit) int { return cmp.Compare(b.AtMS, a.AtMS) })
+	}
+	return list[:min(len(list), perStory)]
 }
 
 func (l *Log) Branch() string {

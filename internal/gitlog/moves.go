@@ -143,6 +143,16 @@ type tree struct {
 	known map[string]map[string]string // the stories of units, as they are in files
 }
 
+func newTree(past board.Past, files map[string]string, blob func(id string) []byte) *tree {
+	t := &tree{past: past, files: files, dirs: map[string]int{}, blob: blob, known: map[string]map[string]string{}}
+	for name, id := range files {
+		if id != "" {
+			t.dirs[path.Dir(name)]++
+		}
+	}
+	return t
+}
+
 // Has takes a directory, too, as its entry ".": it is there while a file is in it.
 func (t *tree) Has(name string) bool {
 	dir, isDir := strings.CutSuffix(name, "/.")
@@ -210,8 +220,8 @@ func (t *tree) all() map[string]string {
 // move is what a commit did to a story.
 type move struct{ story, from, to string }
 
-// undo makes it the tree before a commit, and returns what that did.
-func (t *tree) undo(files []changedFile) (moves []move) {
+// between makes it the tree before files changed, and returns the stories of their units before and after that.
+func (t *tree) between(files []changedFile) (before, after map[string]string) {
 	var units []string
 	for _, f := range files {
 		if unit := t.past.Unit(f.path); unit != "" {
@@ -228,13 +238,18 @@ func (t *tree) undo(files []changedFile) (moves []move) {
 	}
 	slices.Sort(units)
 	units = slices.Compact(units)
-	after := t.stories(units)
+	after = t.stories(units)
 	for _, f := range files {
 		if t.past.Unit(f.path) != "" {
 			t.set(f.path, f.before)
 		}
 	}
-	before := t.stories(units)
+	return t.stories(units), after
+}
+
+// undo makes it the tree before a commit, and returns what that did.
+func (t *tree) undo(files []changedFile) (moves []move) {
+	before, after := t.between(files)
 	for _, story := range slices.Sorted(maps.Keys(after)) {
 		if after[story] != before[story] {
 			moves = append(moves, move{story, before[story], after[story]})

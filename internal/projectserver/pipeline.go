@@ -77,6 +77,12 @@ func (p *pipelines) encode(view *board.View, most int) wire.Pipeline {
 		Stages: make([]wire.Stage, len(stages)), Faults: wire.NewFaults(view.Faults), Worktrees: []string{},
 		CheckedOut: view.CheckedOut,
 	}
+	if p.Work != nil {
+		encoded.Base, encoded.Worktrees = p.Work.Base(), p.Work.Trees()
+	}
+	if len(encoded.Worktrees) > 0 {
+		encoded.Host = p.Host
+	}
 	moves := p.Commits.Moves()
 	for i, stage := range stages {
 		items := make([]wire.Item, min(len(stage.Stories), most))
@@ -90,6 +96,11 @@ func (p *pipelines) encode(view *board.View, most int) wire.Pipeline {
 				MergeFailure: wire.OrNull(story.MergeFailure), SinceMS: since, SinceAtLeast: atLeast,
 				Criteria: wire.OrNull(story.Criteria), DependsOn: wire.NewIDs(story.DependsOn),
 				WaitsFor: wire.NewIDs(story.WaitsFor), Version: story.Version, Fault: wire.OrNull(story.Fault),
+				Worktree: wire.OrNull(story.Worktree), Branch: p.branch(story),
+			}
+			if p.Work != nil {
+				list, count := p.Work.Of(story.ID)
+				items[j].Work = wire.SumUp(list, count)
 			}
 		}
 		encoded.Stages[i] = wire.Stage{
@@ -97,6 +108,14 @@ func (p *pipelines) encode(view *board.View, most int) wire.Pipeline {
 		}
 	}
 	return encoded
+}
+
+// branch returns the one on which a story stands, nil for none.
+func (s *server) branch(story *board.Story) *string {
+	if story.Worktree == "" && story.Branch == "" {
+		return wire.OrNull(s.Commits.Branch())
+	}
+	return wire.OrNull(story.Branch)
 }
 
 // sinceOf returns since when a story has been in a stage, and whether that may have been longer: what git says of those

@@ -23,10 +23,13 @@ import (
 // Server holds what a project server's HTTP handler is built from.
 type Server struct {
 	Name  string
+	Host  string // of the machine
 	Board Board
 	Feed  *feed.Ring
 	// Commits finds the commits that mention a story, also where there is no repository.
 	Commits Commits
+	// Work is what is done in work trees and on branches, nil where nobody looks.
+	Work Work
 	// Token is required of callers, "" for none.
 	Token domain.Secret
 	// AllowHosts are host names to accept besides the built-in ones.
@@ -53,6 +56,18 @@ type Commits interface {
 	Branch() string
 	// Moves returns what commits did to the stories.
 	Moves() *gitlog.Moves
+}
+
+// Work knows the places of stories beside the board's own work tree.
+type Work interface {
+	// Base returns the commit that places are compared with, nil without git.
+	Base() *wire.Base
+	// Trees returns the paths of the repository's work trees.
+	Trees() []string
+	// Of returns the first places of a story, and how many there are; nil without git.
+	Of(story string) (list []wire.Work, count int)
+	// Version differs when what it knows does.
+	Version() string
 }
 
 type server struct {
@@ -125,6 +140,9 @@ func (s *server) version(view *board.View) string {
 	}
 	if still := s.Commits.Moves().Still(); still != "" {
 		version += "-" + still
+	}
+	if s.Work != nil {
+		version += s.Work.Version()
 	}
 	if branch := s.Commits.Branch(); branch != "" {
 		version += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(branch)))

@@ -63,7 +63,10 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 	if d.FrontMatterErr != nil {
 		story.FrontMatterError = wire.OrNull(d.FrontMatterErr.Error())
 	}
-	story.Commits, story.Branch = s.Commits.Commits(d.ID), wire.OrNull(s.Commits.Branch())
+	story.Commits, story.Branch, story.Worktree = s.Commits.Commits(d.ID), s.branch(&d.Story), wire.OrNull(d.Worktree)
+	if s.Work != nil {
+		story.Work, _ = s.Work.Of(d.ID)
+	}
 	web.WriteJSON(w, status, story)
 	return nil
 }
@@ -92,7 +95,7 @@ func madeBy(r *http.Request) context.Context {
 func newChange(body *web.Body) (board.Change, error) {
 	c := board.Change{
 		Version: body.Text("version"), Stage: body.OptionalText("stage"), Blocked: body.OptionalText("blocked"),
-		MergeFailure: body.OptionalText("merge_failure"),
+		MergeFailure: body.OptionalText("merge_failure"), Worktree: body.OptionalText("worktree"),
 	}
 	if err := body.Err(); err != nil {
 		return c, err

@@ -28,6 +28,7 @@ type stories struct {
 	dir     string
 	handler http.Handler
 	feed    *feed.Ring
+	trees   bool // of the repository are read, and branches
 }
 
 func newStories(t *testing.T, allowWrites bool, files map[string]string) *stories {
@@ -49,6 +50,8 @@ func (s *stories) openBoard(o board.Options) {
 	s.t.Helper()
 	log, dir := slog.New(slog.DiscardHandler), o.Dir
 	o.Log, o.Record = log, s.feed.Record
+	var places *gitlog.Work
+	o.Refresh = func(ctx context.Context) { places.Refresh(ctx) }
 	work, err := board.Open(o)
 	if err != nil {
 		s.t.Fatal(err)
@@ -56,11 +59,17 @@ func (s *stories) openBoard(o board.Options) {
 	commits := gitlog.New(gitlog.Options{Dir: dir, Board: work, Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context) error{work.Run, commits.Run} {
+	runs := []func(context.Context) error{work.Run, commits.Run}
+	server := projectserver.Server{Name: "alpha", Board: work, Feed: s.feed, Commits: commits, Log: log}
+	if s.trees {
+		places = gitlog.NewWork(commits, work, true)
+		server.Work, runs = places, append(runs, places.Run)
+	}
+	for _, run := range runs {
 		running.Go(func() { _ = run(ctx) })
 	}
 	s.t.Cleanup(func() { cancel(); running.Wait() })
-	s.handler = projectserver.Server{Name: "alpha", Board: work, Feed: s.feed, Commits: commits, Log: log}.Handler()
+	s.handler = server.Handler()
 }
 
 // write writes a file atomically, so that no scan sees it half written.

@@ -1,0 +1,254 @@
+package board
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	"switchyard/internal/feed"
+)
+
+// joined is what a board has of stories that stand in other places than its own work tree.
+type joined struct {
+	mu      sync.Mutex // is taken last
+	members []*member
+	state   string   // of the board's own HEAD at the last call of Join, which alone uses it
+	without []string // work trees in which there is no board
+	// standing has the stories that stand elsewhere, kept those that did and have their times from there.
+	standing map[string]standing
+	kept     map[string]bool
+}
+
+// standing is a story in a place, nil for the board's own work tree.
+type standing struct {
+	place *member
+	stage string
+	story *Story
+}
+
+// settle takes over what a scan found: the view, nil for no other one, and what is news.
+func (b *Board) settle(next *View, news []feed.Notification) {
+	if next != nil {
+		b.own.Store(next)
+	}
+	if m := b.place; m != nil {
+		if next != nil {
+			b.view.Store(next)
+		}
+		m.changed(next != nil, news)
+		return
+	}
+	if next == nil && len(news) == 0 {
+		return
+	}
+	b.joined.mu.Lock()
+	defer b.joined.mu.Unlock()
+	b.join(next != nil, news, nil)
+}
+
+// changed joins the others with what a scan of the place found.
+func (m *member) changed(view bool, news []feed.Notification) {
+	if m.opening {
+		return
+	}
+	j := &m.of.joined
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, n := range news {
+		m.news[n.StoryID] = true
+	}
+	if !m.ended && (view || len(news) > 0) && m.evaluate() {
+		m.of.join(false, nil, m.takeNews())
+	}
+}
+
+// evaluate finds out which stories have moved in the place. It returns false while it is not known what they are
+// compared with: the place then stays as it was.
+func (m *member) evaluate() bool {
+	if m.isStale() {
+		return false
+	}
+	m.moved = map[string]standing{}
+	if m.Base == nil {
+		return true
+	}
+	view := m.board.own.Load()
+	for i := range view.Stages {
+		stage := &view.Stages[i]
+		for j := range stage.Stories {
+			story := &stage.Stories[j]
+			if m.Only != nil && !m.Only[story.ID] || m.Base(story.ID) == stage.Name || m.Had(story.ID, stage.Name) {
+				continue
+			}
+			m.moved[story.ID] = standing{m, stage.Name, story}
+		}
+	}
+	return true
+}
+
+func (m *member) takeNews() map[string]bool {
+	news := m.news
+	m.news = map[string]bool{}
+	return news
+}
+
+// join makes the view anew from the board's own and what stands elsewhere. News has what the last scan of the own work
+// tree found, ids the stories of which there is news elsewhere: what differs of others is none.
+func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool) {
+	j, own, was := &b.joined, b.own.Load(), b.view.Load()
+	touched := map[string]bool{} // that stand elsewhere, did, or whose times are those of when they did
+	for id := range j.standing {
+		touched[id] = true
+	}
+	for id := range j.kept {
+		touched[id] = true
+	}
+	j.standing = map[string]standing{}
+	for _, m := range j.members {
+		for id := range m.moved {
+			touched[id] = true
+			if s := j.stands(own, id, nil, ""); s.place != nil {
+				j.standing[id] = s
+			}
+		}
+	}
+	if len(touched) == 0 || own.Err != nil || was == nil {
+		if !changed {
+			own = nil
+		}
+		b.show(own, news)
+		return
+	}
+	told := slices.DeleteFunc(slices.Clone(news), func(n feed.Notification) bool { return touched[n.StoryID] })
+	isNew := maps.Clone(ids)
+	if isNew == nil {
+		isNew = map[string]bool{}
+	}
+	for _, n := range news {
+		isNew[n.StoryID] = true
+	}
+	j.kept = map[string]bool{}
+	next := *own
+	next.Stages = j.stages(own, touched)
+	for _, id := range slices.Sorted(maps.Keys(touched)) {
+		last, from, had := was.Find(id)
+		story, to, stands := own.Find(id)
+		since := story.Since
+		if s, elsewhere := j.standing[id]; elsewhere {
+			story, to, stands = *s.story, s.stage, true
+			story.Worktree, story.Branch = s.place.Worktree, s.place.Branch
+		}
+		_, elsewhere := j.standing[id]
+		if had && from == to {
+			if story.Since = last.Since; last.Blocked != "" && story.Blocked != "" {
+				story.BlockedSince = last.BlockedSince
+			}
+			j.kept[id] = !elsewhere && !since.Equal(last.Since)
+		}
+		if !j.kept[id] {
+			delete(j.kept, id)
+		}
+		if stands {
+			insert(next.Stages, to, story)
+		}
+		if stands && isNew[id] {
+			told = append(told, newsOf(last, from, story, to)...)
+		}
+	}
+	next.Version, next.replaced = b.nextVersion(), make(chan struct{})
+	b.show(&next, told)
+}
+
+// newsOf returns notifications of how a story differs from what it was.
+func newsOf(was Story, from string, now Story, to string) []feed.Notification {
+	s := &story{
+		id: now.ID, stage: to,
+		facts: facts{name: now.Name, blocked: now.Blocked, mergeFailure: now.MergeFailure},
+	}
+	var c changes
+	s.notify(story{stage: from, facts: facts{blocked: was.Blocked, mergeFailure: was.MergeFailure}}, &c)
+	return c.notifications
+}
+
+// stands says where a story stands: of the places to which it has moved the one in the furthest stage, in one stage
+// that where its record was changed last, on a tie the board's own work tree. That counts beside another where its
+// stage differs from the one from which the other began. With a stage, the story counts as in that one at a place.
+func (j *joined) stands(own *View, id string, at *member, stage string) (best standing) {
+	story, to, found := own.Find(id)
+	if at == nil && stage != "" {
+		to = stage
+	}
+	var moved []standing
+	for _, m := range j.members {
+		s, has := m.moved[id]
+		if m == at && stage != "" {
+			s, has = standing{m, stage, &story}, m.Base(id) != stage && !m.Had(id, stage)
+		}
+		if !has {
+			continue
+		}
+		if found && best.story == nil && m.Base(id) != to {
+			best = standing{nil, to, &story}
+		}
+		moved = append(moved, s)
+	}
+	for _, s := range moved {
+		if best.story == nil || cmp.Or(
+			own.compare(s.stage, best.stage), s.story.modified.Compare(best.story.modified)) > 0 {
+			best = s
+		}
+	}
+	if best.story == nil && found {
+		best = standing{nil, to, &story}
+	}
+	return best
+}
+
+// compare orders stages, of which other places may have some more.
+func (v *View) compare(a, b string) int {
+	i := slices.IndexFunc(v.Stages, func(s Stage) bool { return s.Name == a })
+	k := slices.IndexFunc(v.Stages, func(s Stage) bool { return s.Name == b })
+	if i < 0 || k < 0 {
+		return compareNumbered(a, b)
+	}
+	return cmp.Compare(i, k)
+}
+
+// stages returns those of the board, and of other places where something stands, without the touched stories.
+func (j *joined) stages(own *View, touched map[string]bool) []Stage {
+	stages := slices.Clone(own.Stages)
+	for i := range stages {
+		has := func(s Story) bool { return touched[s.ID] }
+		if slices.ContainsFunc(stages[i].Stories, has) {
+			stages[i].Stories = slices.DeleteFunc(slices.Clone(stages[i].Stories), has)
+		}
+	}
+	for _, s := range j.standing {
+		view := s.place.board.own.Load()
+		at := slices.IndexFunc(view.Stages, func(st Stage) bool { return st.Name == s.stage })
+		if at < 0 || slices.ContainsFunc(stages, func(st Stage) bool { return st.Name == s.stage }) {
+			continue
+		}
+		added := view.Stages[at]
+		added.Stories = nil
+		stages = append(stages, added)
+		slices.SortStableFunc(stages, func(a, b Stage) int { return compareNumbered(a.Name, b.Name) })
+	}
+	return stages
+}
+
+// insert puts a story into its stage.
+func insert(stages []Stage, name string, story Story) {
+	for i := range stages {
+		if stages[i].Name != name {
+			continue
+		}
+		list := stages[i].Stories
+		at := slices.IndexFunc(list, func(s Story) bool { return compareNumbered(s.ID, story.ID) > 0 })
+		if at < 0 {
+			at = len(list)
+		}
+		stages[i].Stories = slices.Insert(slices.Clone(list), at, story)
+	}
+}

@@ -1,0 +1,282 @@
+package board
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/feed"
+	"switchyard/internal/git"
+)
+
+// Place is a work tree beside the board's own, or a branch that no work tree has, in which its stories may stand.
+type Place struct {
+	Worktree string // its path, "" for a branch
+	Branch   string // "" for none
+	Head     string
+	Dir      string // where the board is in it: for a branch, a copy of its tip
+	State    string // of the work tree's HEAD when it was read
+	// Base returns the stage of a story in the commit that the place began with, "" for none, and Had reports whether the
+	// board's own branch has had the story in a stage since. Base is nil where they have no commit in common.
+	Base func(id string) string
+	Had  func(id, stage string) bool
+	// Only has the stories that may stand in it, nil for all.
+	Only map[string]bool
+	// Advanced says that its commits go on from those that it had: what differs is news.
+	Advanced bool
+}
+
+// member is a place with its board.
+type member struct {
+	Place
+	board *Board
+	of    *Board // that it is joined with
+	moved map[string]standing
+	news  map[string]bool // stories of which there is some that was not joined yet
+	// opening says that its board is read for the first time.
+	opening, ended bool
+	end            chan struct{}
+}
+
+// where is a place as it was at a moment, zero for the board's own work tree.
+type where struct {
+	*member
+	board            *Board
+	worktree, branch string
+}
+
+func (m *member) now() where {
+	if m == nil {
+		return where{}
+	}
+	return where{m, m.board, m.Worktree, m.Branch}
+}
+
+// isStale reports whether HEAD has come to another commit otherwise than by commits since the place was read.
+func (m *member) isStale() bool {
+	if m.Worktree == "" {
+		return false
+	}
+	tree, found := git.Find(m.Dir)
+	return found && tree.HeadState() != m.State && !tree.HasOnlyCommitted(m.Head)
+}
+
+// Join joins the board with what stands in other places from now on. It returns the boards of work trees that are
+// new, which are to be run. What stands in these is no news; that a place is gone is some where a story moves by that.
+func (b *Board) Join(places []Place) (opened []*Board) {
+	j := &b.joined
+	j.mu.Lock()
+	known := slices.Clone(j.members)
+	j.mu.Unlock()
+	if tree, inTree := git.Find(b.dir); inTree && j.state != tree.HeadState() {
+		b.catchUp() // what was read may be newer than what is on the board
+		j.state = tree.HeadState()
+	}
+	var next []*member
+	var without []string
+	for _, p := range places {
+		i := slices.IndexFunc(known, func(m *member) bool { return m.Dir == p.Dir })
+		if i >= 0 {
+			if p.State != known[i].State {
+				known[i].board.catchUp()
+			}
+			next = append(next, known[i])
+			continue
+		}
+		m := &member{
+			Place: p, of: b, opening: true, moved: map[string]standing{}, news: map[string]bool{}, end: make(chan struct{}),
+		}
+		o := b.options
+		o.Dir, o.Record, o.Refresh = p.Dir, func(...feed.Notification) {}, nil
+		o.Log = o.Log.With("worktree", p.Worktree)
+		if p.Worktree == "" {
+			o.AllowWrites, o.Log = false, slog.New(slog.DiscardHandler)
+		}
+		var err error
+		if m.board, err = open(o, m); err != nil {
+			without = append(without, p.Worktree)
+			continue
+		}
+		m.opening = false
+		if next = append(next, m); p.Worktree != "" {
+			opened = append(opened, m.board)
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	news := map[string]bool{}
+	for _, m := range known {
+		if !slices.Contains(next, m) {
+			m.ended = true
+			close(m.end)
+			for id := range m.moved {
+				news[id] = true
+			}
+		}
+	}
+	j.members, j.without = next, without
+	for _, m := range next {
+		m.Place = places[slices.IndexFunc(places, func(p Place) bool { return p.Dir == m.Dir })]
+		if m.evaluate() {
+			maps.Copy(news, m.takeNews())
+		}
+		if m.Advanced {
+			for id := range m.moved {
+				news[id] = true
+			}
+		}
+	}
+	b.join(false, nil, news)
+	return opened
+}
+
+// ended is closed when the board's place is gone.
+func (b *Board) ended() <-chan struct{} {
+	if b.place == nil {
+		return nil
+	}
+	return b.place.end
+}
+
+// StageIn returns the stage of a story in the work tree at a path, "" for none.
+func (b *Board) StageIn(worktree, id string) string {
+	b.joined.mu.Lock()
+	defer b.joined.mu.Unlock()
+	for _, m := range b.joined.members {
+		if m.Worktree == worktree && m.Worktree != "" {
+			_, stage, _ := m.board.own.Load().Find(id)
+			return stage
+		}
+	}
+	return ""
+}
+
+// HasMoved returns the stories that have moved to each place, by the work tree's path or the branch.
+func (b *Board) HasMoved() map[string]map[string]bool {
+	b.joined.mu.Lock()
+	defer b.joined.mu.Unlock()
+	moved := map[string]map[string]bool{}
+	for _, m := range b.joined.members {
+		key := m.Worktree
+		if key == "" {
+			key = m.Branch
+		}
+		moved[key] = map[string]bool{}
+		for id := range m.moved {
+			moved[key][id] = true
+		}
+	}
+	return moved
+}
+
+// standsIn returns the place in which a story stands.
+func (b *Board) standsIn(id string) where {
+	b.joined.mu.Lock()
+	defer b.joined.mu.Unlock()
+	return b.joined.standing[id].place.now()
+}
+
+// placed says in details where they were read, and since when the story is there.
+func (b *Board) placed(d *Details, at where) *Details {
+	if d == nil {
+		return nil
+	}
+	d.Worktree, d.Branch = at.worktree, at.branch
+	if at.board != nil && at.worktree == "" && d.ReadOnly == "" {
+		d.ReadOnly = domain.MessageOf(errNoTree(at.branch))
+	}
+	if story, stage, found := b.View().Find(d.ID); found && stage == d.Stage && story.Worktree == d.Worktree {
+		d.Since = story.Since
+		if d.Blocked != "" && !story.BlockedSince.IsZero() {
+			d.BlockedSince = story.BlockedSince
+		}
+	}
+	return d
+}
+
+func errNoTree(branch string) error {
+	return domain.Errorf(domain.Conflict, "the story stands on the branch %s, which no work tree has: it is not written",
+		limit(branch))
+}
+
+// target returns the place in which a change is to be written, and the change to what is there.
+func (b *Board) target(ctx context.Context, id string, c Change) (where, Change, error) {
+	stands := b.standsIn(id)
+	at := stands
+	if c.Worktree != nil {
+		var err error
+		if at, err = b.tree(*c.Worktree); err != nil && b.options.Refresh != nil {
+			b.options.Refresh(ctx)
+			at, err = b.tree(*c.Worktree)
+		}
+		if err != nil {
+			return at, c, err
+		}
+	}
+	to := b
+	if at.board != nil {
+		if to = at.board; at.worktree == "" {
+			return at, c, errNoTree(at.branch)
+		}
+	}
+	if at.member != stands.member { // the version is that of where it stands
+		details, err := b.Read(id)
+		if err == nil && details.Version != c.Version {
+			err = errChanged
+		}
+		if err == nil {
+			details, err = to.readOwn(id)
+		}
+		if err != nil {
+			return at, c, err
+		}
+		c.Version = details.Version
+	}
+	j := &b.joined
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if c.Stage == nil || len(j.members) == 0 || at.member != nil && at.Base == nil {
+		return at, c, nil
+	}
+	if after := j.stands(b.own.Load(), id, at.member, *c.Stage); after.stage != *c.Stage {
+		return at, c, domain.Errorf(domain.Conflict, "the story would still stand in %s, where %s has it",
+			after.stage, b.nameOf(after.place))
+	}
+	return at, c, nil
+}
+
+func (b *Board) nameOf(m *member) string {
+	switch {
+	case m == nil:
+		tree, _ := git.Find(b.dir)
+		return "the work tree " + tree.Dir
+	case m.Worktree == "":
+		return "the branch " + m.Branch
+	}
+	return "the work tree " + m.Worktree
+}
+
+// tree returns the place of the work tree at a path. It returns Invalid for none, NotFound for one without a board.
+func (b *Board) tree(path string) (where, error) {
+	same := func(other string) bool {
+		resolved, err := filepath.EvalSymlinks(path)
+		return other != "" && (path == other || err == nil && resolved == other)
+	}
+	if own, inTree := git.Find(b.dir); inTree && same(own.Dir) {
+		return where{}, nil
+	}
+	b.joined.mu.Lock()
+	defer b.joined.mu.Unlock()
+	for _, m := range b.joined.members {
+		if same(m.Worktree) {
+			return m.now(), nil
+		}
+	}
+	if slices.ContainsFunc(b.joined.without, same) {
+		return where{}, domain.Errorf(domain.NotFound, "the work tree has no such story")
+	}
+	return where{}, domain.Errorf(domain.Invalid, "worktree: %q is none of the repository's", limit(path))
+}

@@ -1,0 +1,140 @@
+package gitlog
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/git"
+)
+
+// readTips reads who made the heads, and when.
+func (w *Work) readTips(ctx context.Context, r repository, f *facts) error {
+	heads := map[string][]*place{}
+	for _, p := range f.places {
+		heads[p.head] = append(heads[p.head], p)
+	}
+	if len(heads) == 0 {
+		return nil
+	}
+	input := ""
+	for head := range heads {
+		input += head + "\n"
+	}
+	return r.Records(ctx, strings.NewReader(input), 0, func(record []byte) error {
+		fields := bytes.SplitN(record, []byte("\n"), 3)
+		if len(fields) == 3 {
+			seconds, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+			for _, p := range heads[string(fields[0])] {
+				p.at, p.author = time.Unix(seconds, 0), limit(fields[2])
+			}
+		}
+		return nil
+	}, "log", "-z", "--stdin", "--no-walk=unsorted", "--format=%H%n%ct%n%an")
+}
+
+// readNumbers counts what heads differ by from the merge bases.
+func (w *Work) readNumbers(ctx context.Context, r repository, f *facts) error {
+	next, input := map[string]numbers{}, ""
+	for _, p := range f.places {
+		key := p.head + " " + p.mergeBase
+		if known, is := w.numbers[key]; is {
+			next[key] = known
+		} else if p.mergeBase != "" && p.mergeBase != p.head && !strings.Contains(input, key) {
+			input += key + "\n"
+		}
+	}
+	var err error
+	if input != "" {
+		pairs, at, current := strings.Split(input, "\n"), 0, ""
+		err = r.Records(ctx, strings.NewReader(input), '\n', func(line []byte) error {
+			if bytes.IndexByte(line, '\t') < 0 {
+				for at < len(pairs) && !strings.HasPrefix(pairs[at], string(line)) {
+					at++
+				}
+				if at < len(pairs) {
+					current = pairs[at]
+					at++
+				}
+				return nil
+			}
+			n := next[current]
+			n.add(line)
+			next[current] = n
+			return nil
+		}, "diff-tree", "--stdin", "-r", "-M", "--numstat", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+	}
+	for _, p := range f.places {
+		p.numbers = next[p.head+" "+p.mergeBase]
+	}
+	w.numbers = next
+	return err
+}
+
+// add counts a line of --numstat.
+func (n *numbers) add(line []byte) {
+	var c domain.Commit
+	addLines(&c, line)
+	n.files, n.added, n.removed = n.files+c.Files, n.added+c.Added, n.removed+c.Removed
+}
+
+// readMerges says what merging the places would give.
+func (w *Work) readMerges(ctx context.Context, r repository, f *facts) error {
+	next := map[string]git.Merged{}
+	var ask []string
+	var err error
+	if f.baseTree, err = r.Output(ctx, "rev-parse", f.base.Head+"^{tree}"); err != nil {
+		return err
+	}
+	for _, p := range f.places {
+		key := f.base.Head + " " + p.head
+		if known, is := w.merges[key]; is {
+			next[key] = known
+		} else if p.mergeBase != "" && p.mergeBase != p.head && !slices.Contains(ask, p.head) {
+			ask = append(ask, p.head)
+		}
+	}
+	if len(ask) > 0 {
+		merges, err := r.Merges(ctx, r.tree, f.base.Head, ask)
+		if err != nil {
+			w.log.Log.Debug("gitlog: git cannot say what conflicts", "error", err)
+		}
+		for i, m := range merges[:min(len(merges), len(ask))] {
+			next[f.base.Head+" "+ask[i]] = m
+		}
+	}
+	for _, p := range f.places {
+		p.baseIs = f.baseTree
+		if m, is := next[f.base.Head+" "+p.head]; is {
+			p.merge = &m
+		} else if p.mergeBase == p.head && p.head != "" {
+			p.merge = &git.Merged{Conflicts: []string{}, Tree: f.baseTree}
+		}
+	}
+	w.merges = next
+	return nil
+}
+
+// graphCommits counts what the commits that stories have on branches change.
+func (w *Work) graphCommits(ctx context.Context, r repository, f *facts) {
+	counted, commits := map[string]*domain.Commit{}, map[string]*domain.Commit{}
+	for _, list := range w.now.Load().commits {
+		for _, c := range list {
+			counted[c.Hash] = c
+		}
+	}
+	for _, list := range f.graph.commits {
+		for _, c := range list {
+			if known := counted[c.Hash]; known != nil {
+				*c = *known
+			} else {
+				commits[c.Hash] = c
+			}
+		}
+	}
+	_ = r.count(ctx, commits) // without their numbers they are shown, too
+}

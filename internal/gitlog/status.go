@@ -1,0 +1,83 @@
+package gitlog
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/git"
+)
+
+// status is what a work tree has beyond its head.
+type status struct {
+	at      time.Time     // when it was read
+	took    time.Duration // that
+	of      string        // the merge base that the numbers are of
+	state   string        // of the tree then
+	count   int           // of changed and untracked files
+	dirty   bool          // tracked files differ
+	numbers numbers
+}
+
+// readStatuses reads those of work trees that may have changed.
+func (w *Work) readStatuses(ctx context.Context) error {
+	next := map[string]status{}
+	var took time.Duration
+	for _, s := range w.statuses {
+		took += s.took
+	}
+	age := max(statusAge, statusFactor*took)
+	for _, p := range w.facts.places {
+		if p.worktree == "" {
+			continue
+		}
+		known, is := w.statuses[p.worktree]
+		state := p.state + p.tree.Newest().String() + p.mergeBase
+		if is && known.state == state && time.Since(known.at) < age {
+			next[p.worktree] = known
+			continue
+		}
+		now := time.Now()
+		s, err := readStatus(ctx, p)
+		if err != nil {
+			return err
+		}
+		s.at, s.took, s.state, s.of = now, time.Since(now), state, p.mergeBase
+		next[p.worktree] = s
+	}
+	w.statuses = next
+	return nil
+}
+
+func readStatus(ctx context.Context, p *place) (s status, err error) {
+	r, err := git.In(p.worktree).WithoutDrivers(ctx)
+	if err != nil {
+		return s, err
+	}
+	skip := false
+	err = r.Records(ctx, nil, 0, func(record []byte) error {
+		if skip || len(record) < 4 {
+			skip = false
+			return nil
+		}
+		skip = record[0] == 'R' || record[0] == 'C'
+		if record[0] != '?' {
+			s.dirty = true
+		} else if record[len(record)-1] == '/' { // a repository, or another work tree
+			return nil
+		}
+		s.count++
+		return nil
+	}, "status", "--porcelain", "-z", "--untracked-files=all")
+	if err != nil || !s.dirty || p.mergeBase == "" {
+		return s, err
+	}
+	err = r.Records(ctx, nil, '\n', func(line []byte) error {
+		s.numbers.add(line)
+		return nil
+	}, "diff", "-M", "--numstat", p.mergeBase, "--")
+	return s, err
+}
+
+// statusAge is how old a status may be, and statusFactor how many times longer than reading all of them at least: what
+// is edited in a work tree shows nowhere else.
+const statusAge, statusFactor = 4 * time.Second, 100

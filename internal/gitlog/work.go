@@ -1,0 +1,265 @@
+package gitlog
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"switchyard/internal/board"
+	"switchyard/internal/domain"
+	"switchyard/internal/git"
+	"switchyard/internal/supervise"
+	"switchyard/internal/wire"
+)
+
+const (
+	// maxTrees and maxBranches are how many work trees and branches, the newest, are read, branchDays how old one's tip is
+	// at most.
+	maxTrees, maxBranches, branchDays = 50, 200, 90
+	// workRecheck is how often what no file shows is looked at, workFactor how many times longer than reading the pause
+	// is.
+	workRecheck, workFactor = 5 * time.Second, 20
+	maxWorkPause            = 4 * time.Second
+)
+
+// Work knows the work trees and branches of the repository that a board is in, joins the board with what stands there,
+// and knows the work on its stories.
+type Work struct {
+	log       *Log
+	board     Joiner
+	withTrees bool
+	now       atomic.Pointer[works]
+
+	mu       sync.Mutex // guards what is below
+	facts    *facts
+	numbers  map[string]numbers // by merge base and head
+	merges   map[string]git.Merged
+	statuses map[string]status // by work tree
+	linked   map[string]map[string]string
+	copies   map[string]string // directories with the boards of commits
+	missing  map[string]bool
+	pending  []*board.Board
+	failed   bool
+}
+
+// Joiner is a board that stories of other places can be on.
+type Joiner interface {
+	Join(places []board.Place) (opened []*board.Board)
+	HasMoved() map[string]map[string]bool
+	StageIn(worktree, id string) string
+	Layout() string
+}
+
+// works is what is known at a moment. It is immutable.
+type works struct {
+	base    *wire.Base
+	trees   []string
+	stories map[string][]wire.Work
+	counts  map[string]int
+	places  []*place
+	commits map[string][]*domain.Commit
+	version string
+}
+
+// NewWork returns the work in the repository of a log. Without trees it knows branches only.
+func NewWork(log *Log, b Joiner, withTrees bool) *Work {
+	w := &Work{
+		log: log, board: b, withTrees: withTrees, numbers: map[string]numbers{}, merges: map[string]git.Merged{},
+		statuses: map[string]status{}, linked: map[string]map[string]string{}, copies: map[string]string{},
+		missing: map[string]bool{},
+	}
+	w.now.Store(&works{})
+	log.work = w
+	return w
+}
+
+// Base returns the commit that places are compared with, nil without git, and Trees the paths of the work trees.
+func (w *Work) Base() *wire.Base { return w.now.Load().base }
+
+func (w *Work) Trees() []string { return append([]string{}, w.now.Load().trees...) }
+
+// Version differs when what is known does.
+func (w *Work) Version() string { return w.now.Load().version }
+
+// Of returns the places of a story, the first of them, and how many there are; nil without git.
+func (w *Work) Of(story string) (list []wire.Work, count int) {
+	now := w.now.Load()
+	if now.base == nil {
+		return nil, 0
+	}
+	return append([]wire.Work{}, now.stories[story]...), now.counts[story]
+}
+
+// Run follows the repository until ctx ends.
+func (w *Work) Run(ctx context.Context) error {
+	loops := supervise.New(ctx, w.log.Log)
+	defer loops.Wait()
+	defer w.close()
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	var seen string
+	var view *board.View
+	var asked time.Time
+	var pause time.Duration
+	for {
+		state, now := w.state(), w.log.Board.View()
+		since := time.Since(asked)
+		if since >= pause && (state != seen || now != view || since >= workRecheck) {
+			began := time.Now()
+			err := w.update(ctx)
+			if err != nil && !w.failed && ctx.Err() == nil {
+				w.log.Log.Warn("gitlog: cannot read work trees and branches", "error", err)
+			}
+			w.failed = err != nil
+			asked, seen, view = time.Now(), state, now
+			pause = min(workFactor*asked.Sub(began), maxWorkPause)
+		}
+		w.mu.Lock()
+		opened := w.pending
+		w.pending = nil
+		w.mu.Unlock()
+		for _, b := range opened {
+			loops.Go("board of a work tree", b.Run)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Refresh reads everything anew.
+func (w *Work) Refresh(ctx context.Context) { _ = w.update(ctx) }
+
+func (w *Work) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, dir := range w.copies {
+		os.RemoveAll(dir)
+	}
+	clear(w.copies)
+}
+
+// state changes when a branch or HEAD of a work tree does.
+func (w *Work) state() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	tree, found := git.Find(w.log.Dir)
+	if !found {
+		return ""
+	}
+	var dirs []string
+	state := tree.HeadState()
+	if w.facts != nil {
+		for _, p := range w.facts.places {
+			if p.worktree != "" {
+				state += p.tree.HeadState() + p.tree.Newest().String()
+			}
+			if dir := strings.LastIndexByte(p.branch, '/'); dir > 0 && !slices.Contains(dirs, p.branch[:dir]) {
+				dirs = append(dirs, "refs/heads/"+p.branch[:dir])
+			}
+		}
+	}
+	return state + tree.RefsState(dirs)
+}
+
+// update reads what has changed and publishes it.
+func (w *Work) update(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	tree, found := git.Find(w.log.Dir)
+	if !found || !git.IsInstalled() {
+		w.forget()
+		return nil
+	}
+	r := repository{git.In(w.log.Dir), tree}
+	next, err := w.look(ctx, r)
+	if err != nil || next == nil {
+		if git.IsNoRepository(err) || err == nil {
+			w.forget()
+			return nil
+		}
+		return err
+	}
+	if w.facts == nil || w.facts.signature != next.signature {
+		before := w.facts
+		if err := w.read(ctx, r, next); err != nil {
+			return err
+		}
+		w.facts = next
+		if err := w.join(ctx, r, before); err != nil {
+			return err
+		}
+	}
+	if err := w.readStatuses(ctx); err != nil {
+		return err
+	}
+	w.publish()
+	return nil
+}
+
+func (w *Work) forget() {
+	if w.facts != nil {
+		w.facts = nil
+		w.board.Join(nil)
+	}
+	w.now.Store(&works{})
+}
+
+// publish makes known what was read, with the links that the board's view gives.
+func (w *Work) publish() {
+	f := w.facts
+	next := &works{
+		base: &wire.Base{Branch: wire.OrNull(f.base.Branch), Commit: f.base.Head}, places: f.places,
+		stories: map[string][]wire.Work{}, counts: map[string]int{}, commits: f.graph.commits, trees: f.paths,
+	}
+	moved := w.board.HasMoved()
+	for _, p := range f.places {
+		links := map[string]string{}
+		for _, id := range p.commits {
+			links[id] = "commit"
+		}
+		for _, id := range p.named {
+			links[id] = "name"
+		}
+		for id := range moved[p.key()] {
+			links[id] = "moved"
+		}
+		if p.ahead > 0 { // once it is merged, nothing else says whose it was
+			w.linked[p.key()+" "+p.branch] = links
+		} else {
+			for id, link := range w.linked[p.key()+" "+p.branch] {
+				links[id] = cmp.Or(links[id], link)
+			}
+		}
+		for id, link := range links {
+			work := p.work(w.statuses[p.worktree])
+			work.Link, work.Merged = link, p.isMerged(w.linked[p.key()+" "+p.branch] != nil)
+			if work.Stage = wire.OrNull(f.stages.of(p.head, id)); p.worktree != "" && p.hasBoard {
+				work.Stage = wire.OrNull(w.board.StageIn(p.worktree, id))
+			}
+			next.stories[id] = append(next.stories[id], work)
+		}
+	}
+	rank := []string{"moved", "name", "commit"}
+	for id, list := range next.stories {
+		slices.SortStableFunc(list, func(a, b wire.Work) int {
+			return cmp.Or(cmp.Compare(slices.Index(rank, a.Link), slices.Index(rank, b.Link)), cmp.Compare(b.AtMS, a.AtMS))
+		})
+		next.counts[id] = len(list)
+		next.stories[id] = list[:min(len(list), wire.MaxWork)]
+	}
+	sum := sha256.New()
+	_ = json.NewEncoder(sum).Encode([]any{next.base, next.trees, next.stories, next.counts})
+	next.version = hex.EncodeToString(sum.Sum(nil)[:6])
+	w.now.Store(next)
+}

@@ -1,0 +1,238 @@
+package projectserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/board"
+	"switchyard/internal/feed"
+	"switchyard/internal/gittest"
+	"switchyard/internal/waittest"
+	"switchyard/internal/wire"
+)
+
+// shop is a project server of a repository with work trees beside its own.
+type shop struct {
+	*stories
+	beside string // where they are
+}
+
+func newShop(t *testing.T, o board.Options) shop {
+	t.Helper()
+	s := shop{&stories{t: t, dir: t.TempDir(), feed: feed.New(time.Now), trees: true}, t.TempDir()}
+	for _, stage := range []string{"1_backlog", "2_current", "3_qa", "4_done"} {
+		s.write(stage+"/.keep", "")
+	}
+	for id := range 4 {
+		s.write(fmt.Sprintf("1_backlog/%d_story.md", id), fmt.Sprintf("---\nname: Story %d\n---\n\n%d unlike the others %[1]d\n", id, id))
+	}
+	s.write("code", "a\nb\nc\n")
+	s.git("init", "-q", "-b", "main")
+	s.git("add", ".")
+	s.git("commit", "-qm", "board")
+	o.Dir, o.AllowWrites = s.dir, true
+	s.openBoard(o)
+	return s
+}
+
+func (s shop) git(args ...string) string { s.t.Helper(); return gittest.Git(s.t, s.dir, args...) }
+
+// in runs git in a work tree, which is made on a branch of that name if it is new.
+func (s shop) in(tree string, args ...string) string {
+	s.t.Helper()
+	path := filepath.Join(s.beside, tree)
+	if _, err := os.Stat(path); err != nil {
+		s.git("worktree", "add", "-q", "-b", tree, path)
+	}
+	return gittest.Git(s.t, path, args...)
+}
+
+// item returns what the pipeline says of a story, and its stage.
+func (s shop) item(id string) (item wire.Item, stage string) {
+	s.t.Helper()
+	_, answer, _ := s.ask("GET", "/api/pipeline", "")
+	var pipeline wire.Pipeline
+	if err := json.Unmarshal([]byte(answer), &pipeline); err != nil {
+		s.t.Fatal(err)
+	}
+	found := 0
+	for _, st := range pipeline.Stages {
+		for _, it := range st.Items {
+			if it.StoryID == id {
+				item, stage = it, st.Name
+				found++
+			}
+		}
+	}
+	if found > 1 {
+		s.t.Fatalf("%s stands in %d places", id, found)
+	}
+	return item, stage
+}
+
+// stands waits until a story stands in a stage, in a work tree or on a branch.
+func (s shop) stands(id, stage, worktree, branch string) {
+	s.t.Helper()
+	if worktree != "" {
+		worktree = filepath.Join(s.beside, worktree)
+	}
+	waittest.Until(s.t, id+" in "+stage, func() bool {
+		item, is := s.item(id)
+		return is == stage && wire.Text(item.Worktree) == worktree && wire.Text(item.Branch) == branch
+	})
+}
+
+func (s shop) events() (events []string) {
+	s.t.Helper()
+	_, answer, _ := s.ask("GET", "/api/events?since=0", "")
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(answer), &list); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range list {
+		events = append(events, fmt.Sprintf("%v %v>%v", e["story_id"], e["from_stage"], e["to_stage"]))
+	}
+	return events
+}
+
+func (s shop) work(id string) []wire.Work {
+	s.t.Helper()
+	_, answer, _ := s.ask("GET", "/api/stories/"+id, "")
+	var story wire.Story
+	if err := json.Unmarshal([]byte(answer), &story); err != nil {
+		s.t.Fatal(err)
+	}
+	return story.Work
+}
+
+// A story stands where it has moved to, from the moment that a tree moves it until long after its merge: each move is
+// one event, whatever git does with it.
+func TestAStoryStandsWhereItHasMovedTo(t *testing.T) {
+	s := newShop(t, board.Options{})
+	s.in("login", "status")
+	s.in("pay", "status")
+	waittest.Until(t, "both trees", func() bool {
+		_, a, _ := s.ask("GET", "/api/pipeline", "")
+		return strings.Contains(a, "/login") && strings.Contains(a, "/pay")
+	})
+	s.in("login", "mv", "1_backlog/1_story.md", "2_current/")
+	s.stands("1_story", "2_current", "login", "login")
+	s.in("login", "commit", "-qm", "begin")
+	s.in("pay", "mv", "1_backlog/1_story.md", "3_qa/")
+	s.stands("1_story", "3_qa", "pay", "pay")
+	s.stands("2_story", "1_backlog", "", "main")
+	s.in("pay", "commit", "-qam", "further")
+	s.in("pay", "checkout", "-q", "--detach", "main") // is no move
+	s.stands("1_story", "2_current", "login", "login")
+	s.in("login", "mv", "2_current/1_story.md", "4_done/")
+	s.stands("1_story", "4_done", "login", "login")
+	s.in("login", "commit", "-qm", "done")
+	s.git("merge", "-q", "--no-ff", "login")
+	s.stands("1_story", "4_done", "", "main")
+	s.git("worktree", "remove", filepath.Join(s.beside, "login"))
+	s.git("mv", "1_backlog/3_story.md", "2_current/")
+	s.stands("3_story", "2_current", "", "main")
+	want := []string{"1_story 1_backlog>2_current", "1_story 2_current>3_qa", "1_story 2_current>4_done", "3_story 1_backlog>2_current"}
+	if got := s.events(); !reflect.DeepEqual(got, want) {
+		t.Errorf("events %q, want %q", got, want)
+	}
+}
+
+// What is said of the work on a story is what git says.
+func TestTheWorkOnAStoryIsAsGitSays(t *testing.T) {
+	s := newShop(t, board.Options{})
+	s.in("task-2_story", "mv", "1_backlog/2_story.md", "2_current/")
+	tree := filepath.Join(s.beside, "task-2_story")
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(tree, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("code", "A\nb\nc\nd\n")
+	s.in("task-2_story", "commit", "-qam", "some work")
+	s.write("code", "main\nb\nc\n")
+	s.git("commit", "-qam", "in the way")
+	s.git("branch", "other", "main~1")
+	s.in("third", "commit", "-q", "--allow-empty", "-m", "for 2_story")
+	write("code", "A\nb\nc\nd\ne\n")
+	write("new", "1\n")
+	s.git("branch", "squashed", "third")
+	waittest.Until(t, "two places", func() bool {
+		list := s.work("2_story")
+		return len(list) == 3 && list[0].Uncommitted == 2
+	})
+	list := s.work("2_story")
+	first := list[0]
+	if first.Link != "moved" || wire.Text(first.Worktree) != tree || wire.Text(first.Branch) != "task-2_story" || *first.Stage != "2_current" ||
+		first.Author != "Ada" || first.Merged || !reflect.DeepEqual([]string(first.Conflicts), []string{"code"}) {
+		t.Errorf("%+v", first)
+	}
+	if second := list[1]; second.Link != "commit" || second.Ahead != 1 || len(second.Conflicts) != 0 || second.Conflicts == nil {
+		t.Errorf("%+v", second)
+	}
+	if got, want := fmt.Sprintf("%d\t%d", first.Behind, first.Ahead), s.git("rev-list", "--left-right", "--count", "main...task-2_story"); got != want {
+		t.Errorf("behind and ahead %q, git says %q", got, want)
+	}
+	files, added, removed := 0, 0, 0
+	for line := range strings.Lines(s.in("task-2_story", "diff", "--numstat", s.git("merge-base", "main", "task-2_story"))) {
+		var a, r int
+		if n, _ := fmt.Sscanf(line, "%d\t%d\t", &a, &r); n == 2 {
+			files, added, removed = files+1, added+a, removed+r
+		}
+	}
+	if first.Files != files || first.Added != added || first.Removed != removed || files != 2 {
+		t.Errorf("%+v, git says %d files, +%d -%d", first, files, added, removed)
+	}
+	item, _ := s.item("2_story")
+	if item.Work == nil || *item.Work.Conflicts != 1 || item.Work.Added != added || item.Work.Places != 3 {
+		t.Errorf("%+v", item.Work)
+	}
+}
+
+// A change is written where the story stands, or where it is asked for, and DIR stays clean.
+func TestAChangeIsWrittenWhereTheStoryStands(t *testing.T) {
+	s := newShop(t, board.Options{CommitMoves: true})
+	s.in("login", "mv", "1_backlog/1_story.md", "2_current/")
+	s.stands("1_story", "2_current", "login", "login")
+	s.in("login", "commit", "-qm", "begin")
+	patch := func(id, body string) (int, string) {
+		status, answer, _ := s.ask("PATCH", "/api/stories/"+id, fmt.Sprintf(`{"version":%q,%s}`, s.version(id), body))
+		return status, answer
+	}
+	if status, answer := patch("1_story", `"stage":"3_qa"`); status != 200 || !strings.Contains(answer, `"worktree":"`+filepath.Join(s.beside, "login")) {
+		t.Errorf("%d %s", status, answer)
+	}
+	if got := s.in("login", "log", "-1", "--format=%s"); got != "1_story: 2_current → 3_qa" {
+		t.Errorf("committed %q", got)
+	}
+	if status, answer := patch("2_story", `"stage":"2_current","worktree":"`+filepath.Join(s.beside, "login")+`"`); status != 200 {
+		t.Errorf("%d %s", status, answer)
+	}
+	s.stands("2_story", "2_current", "login", "login")
+	if status, answer := patch("1_story", `"stage":"2_current","worktree":"`+s.dir+`"`); status != 409 || !strings.Contains(answer, "/login") {
+		t.Errorf("a move that changes nothing on the board: %d %s", status, answer)
+	}
+	if status, answer := patch("1_story", `"stage":"2_current","worktree":"/tmp"`); status != 400 {
+		t.Errorf("elsewhere: %d %s", status, answer)
+	}
+	if got := s.git("status", "--porcelain"); got != "" {
+		t.Errorf("DIR is not clean: %s", got)
+	}
+	s.in("login", "status")
+	s.git("worktree", "remove", filepath.Join(s.beside, "login"))
+	s.git("branch", "-m", "login", "story/1_story")
+	s.stands("1_story", "3_qa", "", "story/1_story")
+	if status, answer := patch("1_story", `"stage":"4_done"`); status != 409 || !strings.Contains(answer, "story/1_story") {
+		t.Errorf("on a branch: %d %s", status, answer)
+	}
+	story := s.story("GET", "/api/stories/1_story", "")
+	if story["writable"] != false || story["branch"] != "story/1_story" || !strings.Contains(story["body"].(string), "unlike") {
+		t.Errorf("%v", story)
+	}
+}
