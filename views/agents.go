@@ -38,9 +38,12 @@ const maxOutputLines = 200
 // agentState returns an agent's signal and state, and since when it has been in it.
 func (p AgentsProps) agentState(a domain.KnownAgent) (Signal, string, time.Time) {
 	signal, word := agentState(a)
+	own := p.ofAgent(a.ID)
 	switch q := p.question(a); {
 	case q != nil:
 		return SignalNone, stateAsks, q.AskedAt
+	case own != nil && a.Presence == domain.AgentAlive && a.FailingSince.IsZero() && own.State != domain.SessionIdle:
+		return sessionSignal(own.State), sessionWord(*own), own.Since
 	case a.Presence == domain.AgentLost:
 		return signal, word, a.LastSeen
 	case !a.FailingSince.IsZero():

@@ -41,6 +41,10 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	for _, q := range slices.Backward(open) { // the oldest is shown first
 		p.Asks[q.AgentID] = q
 	}
+	p.Sessions, p.Gateway = c.service.Sessions.List(), addressOf(r).String()
+	if web.InfoOf(r.Context()).Auth != web.AuthNotRequired {
+		p.Gateway += " SWITCHYARD_API_TOKEN=…"
+	}
 	p.Counts = views.CountAgents(c.service.Agents.All(), p.Asks)
 	p.List, p.Agents = c.agentList(r, p.Asks)
 	p.Work = c.agentsWork(r.Context(), p.Agents)

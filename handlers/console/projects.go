@@ -175,7 +175,10 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck,
 		Agents: found.Agents, Owners: found.Owners, Charts: found.Charts, Now: now(),
 		Show: views.StoryChoice(query.Get("show")), Open: query.Get("open"), Filter: query.Get("q"),
-		Reader: domain.ActorOf(r.Context()).Holder(),
+		Reader: domain.ActorOf(r.Context()).Holder(), Sessions: map[string]domain.AgentSession{},
+	}
+	for story, sessions := range c.service.Sessions.On(name) {
+		p.Sessions[story] = sessions[0]
 	}
 	form := views.ProjectForm{URL: p.Project.URL}
 	if forms.settings != nil {

@@ -47,7 +47,7 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 		Story: found.Story, Alert: found.Alert, Usual: found.Charts.Stages, Now: now(),
 		Agents: storyAgents(found.Agents, found.Owners, name, id),
 		Owner:  found.Owners.Of(name, id), Reader: domain.ActorOf(r.Context()).Holder(),
-		Chat: views.NewChat(c.service.Bot.Status()),
+		Sessions: c.service.Sessions.On(name)[id], Chat: views.NewChat(c.service.Bot.Status()),
 	}
 	about := func(q domain.Question) bool { return q.Project == name && q.StoryID == id }
 	if p.Asks, _, err = c.recentQuestions(r, about, storyQuestions, views.StoryURL(name, id)); err != nil {

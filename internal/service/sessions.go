@@ -172,6 +172,17 @@ func (s *Sessions) List() []domain.AgentSession {
 	return list
 }
 
+// On returns the sessions that work on a project's stories, by story, in the order of List, without those that ended.
+func (s *Sessions) On(project string) map[string][]domain.AgentSession {
+	on := map[string][]domain.AgentSession{}
+	for _, one := range s.List() {
+		if one.Project == project && one.StoryID != "" && one.State != domain.SessionOver {
+			on[one.StoryID] = append(on[one.StoryID], one)
+		}
+	}
+	return on
+}
+
 // asks returns the open questions of each session.
 func (s *Sessions) asks() map[domain.AgentSessionKey][]domain.Question {
 	asks := map[domain.AgentSessionKey][]domain.Question{}

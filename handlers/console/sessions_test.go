@@ -1,0 +1,31 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+
+	"switchyard/handlers"
+	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
+	"switchyard/internal/service"
+)
+
+// TestPagesShowWhatSessionsDo: those that wait first; without any, Agents says how one comes here.
+func TestPagesShowWhatSessionsDo(t *testing.T) {
+	client := gatewaytest.NewProjectClient(t)
+	s := gatewaytest.NewSite(t, service.Options{Projects: client, Stories: client}, handlers.Gateway{})
+	if page := s.Get("/agents").WantStatus(t, 200).Text; !strings.Contains(page, "switchyard hook settings") || !strings.Contains(page, "SWITCHYARD_GATEWAY_URL="+s.URL) {
+		t.Errorf("without any: %s", page)
+	}
+	heard := func(session string, e domain.HookEvent) {
+		e.Session, e.Host, e.CWD = session, "mara-mbp", "/src/<b>"
+		s.Sessions.Heard(t.Context(), e)
+	}
+	heard("works", domain.HookEvent{Name: "PreToolUse", Tool: "<i>Bash", Branch: "fix/sort"})
+	heard("waits", domain.HookEvent{Name: "Notification", Notification: "permission_prompt", Client: "codex"})
+	heard("gone", domain.HookEvent{Name: "SessionEnd"})
+	page := s.Get("/agents").WantStatus(t, 200).WantText(t, "Codex on mara-mbp", "/src/&lt;b&gt;", "at its terminal", "Claude Code on mara-mbp", "fix/sort", "&lt;i&gt;Bash", "1 ended today").Text
+	if strings.Index(page, "waits</span>") > strings.Index(page, "working</span>") || strings.Contains(page, "hook settings") {
+		t.Errorf("the page: %s", page)
+	}
+}
