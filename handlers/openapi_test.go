@@ -337,6 +337,9 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	post("/api/gateway/usage", usage, 201)
 	post("/api/gateway/usage", usage, 200)
 	post("/api/gateway/usage", "{}", 400)
+	get("/api/gateway/cost", "", 200)
+	get("/api/gateway/cost", "?days=181", 400)
+	get("/api/gateway/cost", "?project=nowhere", 404)
 
 	get("/oauth/authorize", "", 307)
 	get("/oauth/callback", "?code=a&state=b", 400)

@@ -122,6 +122,8 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.plain(operator, "POST /api/gateway/projects/{name}/stories/{story_id}/review", a.ReviewStory)
 	t.plain(viewer, "GET /api/gateway/search", a.Search)
 	t.plain(viewer, "GET /api/gateway/flow", a.Flow)
+	t.plain(viewer, "GET /api/gateway/cost", a.Cost)
+	t.page(viewer, "GET /cost.csv", c.CostCSV)
 	t.plain(reporter, "POST /v1/logs", a.Logs)
 	t.plain(reporter, "POST /v1/metrics", a.DropTelemetry)
 	t.plain(reporter, "POST /v1/traces", a.DropTelemetry)

@@ -95,7 +95,7 @@ func (a *API) Logs(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return e.refuse(w, domain.Errorf(domain.Invalid, "%s", err))
 	}
-	if err := a.service.Costs.Report(r.Context(), calls); err != nil {
+	if err := a.service.Costs.Record(r.Context(), calls); err != nil {
 		return err
 	}
 	a.metrics.UsageDropped(dropped)
@@ -162,7 +162,7 @@ func (a *API) ReportUsage(w http.ResponseWriter, r *http.Request) error {
 	if c.Key == "" || len(c.Key) > 1000 {
 		return domain.Errorf(domain.Invalid, "id: must be 1 to 1000 characters")
 	}
-	added, err := a.service.Costs.ReportOne(r.Context(), c)
+	added, err := a.service.Costs.RecordOne(r.Context(), c)
 	status := http.StatusCreated
 	if !added {
 		status = http.StatusOK

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/big"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -308,4 +310,57 @@ func TestOtherProgramsReportCallsOnce(t *testing.T) {
 	post(`{"id":"2","client":"mine"}`, 400)
 	post(`{"id":"2","client":"mine","model":"m","project":"nowhere"}`, 404)
 	s.Send("POST", "/api/gateway/usage", `{}`, append(asAdmin, "Content-Type", "text/plain")...).WantStatus(t, http.StatusUnsupportedMediaType)
+}
+
+func TestSumsOfCostsAreExact(t *testing.T) {
+	s := newUsageSite(t, service.Options{})
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 120 {
+		call := map[string]any{
+			"id": fmt.Sprint(n), "client": fmt.Sprint("client", n%2), "model": fmt.Sprint("model", n%3), "session": fmt.Sprint(n % 7),
+			"input": random.IntN(1000), "usd": json.Number(fmt.Sprintf("%.7f", random.Float64())),
+			"at_ms": time.Now().Add(-time.Duration(random.IntN(23)) * time.Hour).UnixMilli(),
+		}
+		if n%4 > 0 {
+			call["project"], call["story_id"] = "webshop", fmt.Sprint(n%5)
+		}
+		body, _ := json.Marshal(call)
+		s.Send("POST", "/api/gateway/usage", string(body), asAdmin...).WantStatus(t, 201)
+	}
+	type sum struct {
+		USD    json.Number
+		Calls  int
+		Tokens domain.Tokens
+	}
+	micros := func(sums ...sum) string {
+		total := new(big.Rat)
+		calls, input := 0, int64(0)
+		for _, one := range sums {
+			usd, _ := new(big.Rat).SetString(one.USD.String())
+			total.Add(total, usd)
+			calls, input = calls+one.Calls, input+one.Tokens.Input
+		}
+		return fmt.Sprint(total.FloatString(9), calls, input)
+	}
+	var got struct {
+		Total, Without_story  sum //nolint:revive // as the API has it
+		Days, Stories, Models []sum
+		Clients, Agents       []sum
+	}
+	s.Send("GET", "/api/gateway/cost?days=7&tz=Asia/Kathmandu", "", asAdmin...).WantStatus(t, 200).Decode(t, &got)
+	want := micros(got.Total)
+	if got.Total.Calls != 120 || len(got.Days) != 7 || len(got.Stories) != 5 || len(got.Models) != 3 {
+		t.Errorf("%+v", got)
+	}
+	for what, sums := range map[string][]sum{
+		"days": got.Days, "stories": append(got.Stories, got.Without_story), "models": got.Models, "clients": got.Clients, "senders": got.Agents,
+	} {
+		if sum := micros(sums...); sum != want {
+			t.Errorf("the sum of %s is %s, of all %s", what, sum, want)
+		}
+	}
+	table := s.Send("GET", "/cost.csv?days=7", "", asAdmin...).WantStatus(t, 200).WantText(t, "project,story_id,story_name,usd,calls,sessions,input,cache_read,cache_creation,output,finished\n")
+	if lines := strings.Count(table.Text, "\n"); lines != 6 {
+		t.Errorf("%d lines: %s", lines, table.Text)
+	}
 }

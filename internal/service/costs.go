@@ -117,9 +117,9 @@ func (s *Costs) Story(ctx context.Context, project, id string) (*domain.Cost, er
 	return c, nil
 }
 
-// Report stores the calls that the actor of ctx has made, each once, and says for which story each was. Their projects
+// Record stores the calls that the actor of ctx has made, each once, and says for which story each was. Their projects
 // and stories are those that their records name.
-func (s *Costs) Report(ctx context.Context, calls []domain.Call) error {
+func (s *Costs) Record(ctx context.Context, calls []domain.Call) error {
 	p, err := s.newPlacing(ctx)
 	if err != nil || len(calls) == 0 {
 		return err
@@ -134,10 +134,10 @@ func (s *Costs) Report(ctx context.Context, calls []domain.Call) error {
 	return err
 }
 
-// ReportOne stores a call of another program, whose Key is the caller's id of it, and reports whether it was not stored
+// RecordOne stores a call of another program, whose Key is the caller's id of it, and reports whether it was not stored
 // already. It returns NotFound for an unknown project, Forbidden for another one than the actor's, and Invalid for a
 // story without a project and what cannot be.
-func (s *Costs) ReportOne(ctx context.Context, c domain.Call) (added bool, err error) {
+func (s *Costs) RecordOne(ctx context.Context, c domain.Call) (added bool, err error) {
 	p, err := s.newPlacing(ctx)
 	if err != nil {
 		return false, err

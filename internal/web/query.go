@@ -69,6 +69,14 @@ func (q *Query) Flow(absent *time.Location) domain.FlowQuery {
 	}
 }
 
+// Cost reads what is asked about costs, in the zone absent without another one.
+func (q *Query) Cost(absent *time.Location) domain.CostQuery {
+	return domain.CostQuery{
+		Projects: slices.Compact(slices.Sorted(slices.Values(q.Values["project"]))), Zone: q.Zone(absent),
+		Days: int(q.Number("days", domain.CostDays, domain.MinCostDays, domain.MaxCostDays)),
+	}
+}
+
 // Wait reads how long the response may be held: at most MaxWait, and 0 without the parameter.
 func (q *Query) Wait() time.Duration {
 	if !q.Has("wait") {

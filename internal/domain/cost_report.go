@@ -1,0 +1,62 @@
+package domain
+
+import (
+	"cmp"
+	"time"
+)
+
+// CostQuery selects what is told about costs.
+type CostQuery struct {
+	Projects []string // none for all calls, also those for no project; unknown ones are NotFound
+	Days     int      // so many calendar days of Zone that end today
+	Zone     *time.Location
+	All      bool // list all stories, not only MaxCosts
+}
+
+// The limits of a CostQuery, what it has without a choice, and how long lists of a report are.
+const (
+	MinCostDays, MaxCostDays, CostDays = 1, 180, 30
+
+	MaxCosts, MaxCostSessions = 200, 50
+)
+
+// CostReport is what calls of models cost in a window, all lists the dearest first. The sums of the days, of all stories
+// with those without one, and of all models each equal Total.
+type CostReport struct {
+	Total    CostSum
+	Days     []CostShare // named 2026-11-23, oldest first
+	Stories  []CostShare
+	More     int // stories beyond these
+	Models   []CostShare
+	Clients  []CostShare
+	Agents   []CostShare
+	Finished *FinishedCost // nil under flow.Enough stories
+	Without  CostSum       // for no story
+	Sessions []CostShare   // of it
+}
+
+// CostShare is a part of the costs, with what it is about.
+type CostShare struct {
+	CostSum
+	Name     string // the day, the story's, the model, the client or the sender
+	Project  string // of a story and a session
+	StoryID  string
+	AgentID  string // of a sender, "" unless it is an agent's command
+	Client   string // of a session, like the next two
+	Session  string
+	Last     time.Time
+	Finished time.Time // of a story, zero if it is not
+	Sessions int       // of a story
+}
+
+// DearestShare compares parts, the dearest first.
+func DearestShare(a, b CostShare) int {
+	return cmp.Or(dearest(a.CostSum, b.CostSum), cmp.Compare(a.Project, b.Project), cmp.Compare(a.StoryID, b.StoryID),
+		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Session, b.Session))
+}
+
+// FinishedCost is what the stories cost in all that were finished in a window and have a call.
+type FinishedCost struct {
+	Count          int
+	P50, P85, Mean Micros
+}
