@@ -4,7 +4,7 @@
 #   switchyard agent --gateway URL --label builder-1 -- contrib/work-on-stories.sh [CMD ARG…]
 #
 # It claims one story after the other. For each it runs CMD with the story's text on stdin and its id in
-# SWITCHYARD_STORY_ID. What CMD's exit status means:
+# SWITCHYARD_STORY_ID; SWITCHYARD_NOTE says why a review sent the story back. What CMD's exit status means:
 #
 #   0      the story is done: it moves to the done stage. What ended well never runs again: if the move is refused the story
 #          is blocked with the refusal's words, or stays claimed where that is refused, too
@@ -140,9 +140,10 @@ work() {
 	while :; do
 		api GET "$stories/$story"
 		began=$(date +%s)
+		note=$(field 'if .review.verdict? == "sent_back" then .review.note else "" end')
 		field '.body // ""' | {
 			# What it uses is counted for the story.
-			SWITCHYARD_STORY_ID=$id \
+			SWITCHYARD_STORY_ID=$id SWITCHYARD_NOTE=$note \
 				OTEL_RESOURCE_ATTRIBUTES=${OTEL_RESOURCE_ATTRIBUTES:+$OTEL_RESOURCE_ATTRIBUTES,}switchyard.story_id=$(uri "$id") \
 				"$@" 2>&1
 			echo "$newline$?"
