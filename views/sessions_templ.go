@@ -655,7 +655,8 @@ func connectSession(p AgentsProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = copyable("connect-session", "export SWITCHYARD_GATEWAY_URL="+p.Gateway+"\nclaude --settings \"$(switchyard hook settings)\"").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = copyable("connect-session",
+			"export SWITCHYARD_GATEWAY_URL="+p.Gateway+"\nclaude --settings \"$(switchyard hook settings)\"").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -666,7 +667,7 @@ func connectSession(p AgentsProps) templ.Component {
 		var templ_7745c5c3_Var38 string
 		templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sessions.templ`, Line: 117, Col: 8}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sessions.templ`, Line: 118, Col: 8}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var38))
 		if templ_7745c5c3_Err != nil {

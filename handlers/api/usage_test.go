@@ -122,7 +122,9 @@ func TestAStoryCostsWhatTheClientsOfItsAgentsSay(t *testing.T) {
 	if other := s.story("webshop", "13_story_cart"); other != nil {
 		t.Errorf("another story costs %+v", other)
 	}
-	s.Send("GET", "/api/gateway/pipeline", "", asAdmin...).WantText(t, `"cost_usd":0.02419`, `"cost_usd":null`)
+	for _, cost := range []string{`"cost_usd":0.02419`, `"cost_usd":null`} {
+		s.Send("GET", "/api/gateway/pipeline", "", asAdmin...).WantText(t, cost)
+	}
 	for what, got := range map[string]string{
 		"the API":      s.Send("GET", "/api/gateway/projects/webshop/stories/12_story_pay", "", asAdmin...).Text,
 		"the database": s.databaseText(),

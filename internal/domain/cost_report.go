@@ -20,8 +20,8 @@ const (
 	MaxCosts, MaxCostSessions = 200, 50
 )
 
-// CostReport is what calls of models cost in a window, all lists the dearest first. The sums of the days, of all stories
-// with those without one, and of all models each equal Total.
+// CostReport is what calls of models cost in a window, all lists the dearest first. The sums of the days, of all
+// stories with those without one, and of all models each equal Total.
 type CostReport struct {
 	Total    CostSum
 	Days     []CostShare // named 2026-11-23, oldest first

@@ -123,7 +123,7 @@ func TestACallIsToldByWhatWasSent(t *testing.T) {
 	for what, same := range map[string]bool{
 		"a request whatever its time":               key(id, early, first) == key(id, late, second),
 		"a sequence at its time":                    key(early, first) == key(early, first, `input_tokens: {"intValue":"1"}`),
-		"the tokens, where there is nothing else":   key(early) == key(early),
+		"the tokens, where there is nothing else":   key(early) == key(early, `user.id: {"stringValue":"u"}`),
 		"an integer in either form":                 key(early, `event.sequence: {"intValue":1}`) == key(early, first),
 		"not two requests":                          key(id) != key(other),
 		"not a sequence begun again":                key(early, first) != key(late, first),
