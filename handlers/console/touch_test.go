@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 	"time"
@@ -147,7 +148,7 @@ func TestCommandsOnAPhoneAreCopiedAsTheyAre(t *testing.T) {
 		if c.control != "" {
 			tab.Find("button", c.control).Tap()
 		}
-		tab.Wait(`document.querySelector('code + [data-copy]')`)
+		tab.Wait(fmt.Sprintf(`new RegExp(%q).test(document.querySelector('code:has(+ [data-copy])')?.textContent)`, c.want))
 		wantNone(t, tab, "breaks a command", `[...document.querySelectorAll('code:has(+ [data-copy])')]
 			.filter((e) => e.getBoundingClientRect().height >= (e.textContent.split('\n').length + 1) * parseFloat(getComputedStyle(e).lineHeight)).map((e) => e.textContent)`)
 		browsertest.Eval[bool](tab, `(navigator.clipboard.writeText = async (text) => { window.copied = text }, true)`)
