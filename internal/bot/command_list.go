@@ -176,12 +176,13 @@ func (c reading) status(ctx context.Context, _ []word) Message {
 		domain.Count(len(pipelines), "project", "projects"), reachable,
 		domain.Count(len(c.gateway.Agents.Alive()), "agent", "agents")))}}
 	waiting := 0
-	for _, s := range c.sessions() {
+	sessions := c.sessions()
+	for _, s := range sessions {
 		if s.State == domain.SessionWaiting {
 			waiting++
 		}
 	}
-	if n := len(c.sessions()); n > 0 {
+	if n := len(sessions); n > 0 {
 		text := fmt.Sprintf("%s, %d waiting for somebody", domain.Count(n, "session", "sessions"), waiting)
 		m = append(m, Line{Plain(text)})
 	}

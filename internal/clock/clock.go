@@ -56,6 +56,9 @@ func Follow(c *Clock) { followed.Store(c) }
 
 func Now() time.Time { return Of(time.Now()) }
 
+// Milli is Now in whole milliseconds, as times are stored.
+func Milli() time.Time { return time.UnixMilli(Now().UnixMilli()) }
+
 // Of converts a time of this machine's clock to the clock that Follow set.
 func Of(t time.Time) time.Time {
 	if c := followed.Load(); c != nil {

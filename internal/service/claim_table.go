@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
@@ -71,7 +70,7 @@ func (t *claimTable) newClaim(ctx context.Context, project, id, stage string) do
 	actor := domain.ActorOf(ctx)
 	return domain.Claim{
 		Project: project, StoryID: id, Stage: stage, Holder: actor.Holder(), By: t.agents.nameOf(actor),
-		AgentID: actor.AgentID, Since: time.UnixMilli(clock.Now().UnixMilli()),
+		AgentID: actor.AgentID, Since: clock.Milli(),
 	}
 }
 

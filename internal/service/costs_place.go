@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"net/url"
+	"sync"
 	"time"
 
 	"switchyard/internal/clock"
@@ -16,6 +17,7 @@ type placing struct {
 	by     string
 	now    time.Time
 	claims []domain.HeldClaim
+	links  func() sessionLinks // made once, if a call needs them
 	known  map[domain.StoryKey]bool
 }
 
@@ -24,7 +26,7 @@ func (s *Costs) newPlacing(ctx context.Context) (*placing, error) {
 	held, err := s.claims.store.HeldClaims(ctx, actor.Holder())
 	return &placing{
 		Costs: s, actor: actor, by: s.claims.agents.nameOf(actor), now: clock.Now(), claims: held,
-		known: map[domain.StoryKey]bool{},
+		links: sync.OnceValue(s.sessions.links), known: map[domain.StoryKey]bool{},
 	}, err
 }
 
@@ -122,7 +124,7 @@ func (p *placing) held(c *domain.Call) {
 	}
 	project, id := best.Project, best.ID
 	if id == "" && c.Session != "" {
-		project, id = p.sessions.StoryOf(p.actor.Holder(), c.Session)
+		project, id = p.sessions.storyOf(p.actor.Holder(), c.Session, p.links)
 	}
 	if project != "" && (c.Project == "" || c.Project == project) {
 		c.Project, c.StoryID = project, id

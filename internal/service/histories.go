@@ -45,7 +45,7 @@ func (s *Histories) Last(ctx context.Context, project domain.Project) (id string
 func (s *Histories) Merge(
 	ctx context.Context, token int64, project domain.Project, id string, moves []domain.Move,
 ) error {
-	now := time.UnixMilli(clock.Now().UnixMilli())
+	now := clock.Milli()
 	byStory := domain.MovesByStory(moves, now.Add(-visitLife), now)
 	past := domain.Past{ID: id}
 	for _, list := range byStory {

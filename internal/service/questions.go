@@ -120,7 +120,7 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 		return q, domain.Errorf(domain.Invalid, "story_id: is too long")
 	}
 	q.Asker, q.AgentID, q.By, q.State = actor.Holder(), actor.AgentID, s.agents.nameOf(actor), domain.QuestionOpen
-	q.AskedAt = time.UnixMilli(clock.Now().UnixMilli())
+	q.AskedAt = clock.Milli()
 	q.Expires = q.AskedAt.Add(cmp.Or(life, domain.QuestionLife))
 	if err := q.Check(); err != nil {
 		return q, err
@@ -247,7 +247,7 @@ func (s *Questions) answer(
 	if err != nil && q.State == domain.QuestionOpen {
 		return q, err
 	}
-	a.By, a.Via, a.At = s.agents.nameOf(actor), actor.Channel, time.UnixMilli(clock.Now().UnixMilli())
+	a.By, a.Via, a.At = s.agents.nameOf(actor), actor.Channel, clock.Milli()
 	q.Answer = &a
 	return s.end(ctx, q, domain.QuestionAnswered, domain.Change{
 		Action: domain.QuestionWasAnswered, Subject: s.subject(q), Project: q.Project,
@@ -278,7 +278,7 @@ func (s *Questions) end(
 	if q.State != domain.QuestionOpen {
 		return q, s.conflict(ctx, q.ID)
 	}
-	q.State, q.Ended = state, time.UnixMilli(clock.Now().UnixMilli())
+	q.State, q.Ended = state, clock.Milli()
 	q.Held = false
 	err := s.table.write(ctx, func(ctx context.Context) ([]domain.Question, []int64, error) {
 		err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.EndQuestion(ctx, e, q) })

@@ -73,7 +73,7 @@ func (s *Questions) hold(ctx context.Context, id int64) (release func()) {
 			if q, known = s.table.get(id); q.State != domain.QuestionOpen {
 				return nil, nil, nil
 			}
-			q.HeldUntil = time.UnixMilli(clock.Now().UnixMilli())
+			q.HeldUntil = clock.Milli()
 			return []domain.Question{q}, nil, s.store.HoldQuestions(ctx, q.HeldUntil, id)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"switchyard/internal/clock"
@@ -59,7 +60,7 @@ func (s *Questions) Run(ctx context.Context) error {
 
 // settle forgets what ended a while ago and, on the leader, ends what is over.
 func (s *Questions) settle(ctx context.Context) error {
-	now, leads := clock.Now(), s.leader.Leads()
+	now, leads, askers := clock.Now(), s.leader.Leads(), sync.OnceValue(s.sessions.byAsker)
 	for _, q := range s.table.list() {
 		switch {
 		case q.State != domain.QuestionOpen:
@@ -72,7 +73,7 @@ func (s *Questions) settle(ctx context.Context) error {
 		case q.At(now).State == domain.QuestionExpired:
 			q = q.At(now)
 		case !q.Lasting && !s.held.has(q.ID) && now.Sub(s.held.since(q)) > domain.UnheldLife,
-			!q.Lasting && !s.at(q, now).Held && s.sessions.wentOn(q): // it was answered at its terminal
+			!q.Lasting && !s.at(q, now).Held && s.sessions.wentOn(q, askers()): // it was answered at its terminal
 			q.State, q.Ended = domain.QuestionWithdrawn, now
 		default:
 			continue

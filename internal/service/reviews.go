@@ -62,7 +62,7 @@ func (s *Reviews) Review(
 	if err != nil {
 		return story, err
 	}
-	if r.At = time.UnixMilli(clock.Now().UnixMilli()); !r.At.After(began) { // the last change is before the verdict
+	if r.At = clock.Milli(); !r.At.After(began) { // the last change is before the verdict
 		r.At = r.At.Add(time.Millisecond)
 	}
 	entry := domain.NewAuditEntry(r.At, actor, domain.Change{
@@ -151,7 +151,7 @@ func (s *Claims) took(ctx context.Context, story *domain.Story) {
 	if story.Review == nil || !story.Review.TakenAt.IsZero() {
 		return
 	}
-	now := time.UnixMilli(clock.Now().UnixMilli())
+	now := clock.Milli()
 	err := s.stories.reviews.TakeReview(ctx, *story.Review, now)
 	if err == nil {
 		story.Review.TakenAt = now

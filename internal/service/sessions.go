@@ -58,7 +58,7 @@ func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) bool {
 	if actor.Project != "" {
 		e.Project = actor.Project
 	}
-	key, now := domain.AgentSessionKey{Asker: actor.Holder(), ID: e.Session}, millis(clock.Now())
+	key, now := domain.AgentSessionKey{Asker: actor.Holder(), ID: e.Session}, clock.Milli()
 	by := s.agents.nameOf(actor)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +71,6 @@ func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) bool {
 	s.keep(one.After(e, now))
 	return true
 }
-
-func millis(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()) }
 
 // keep puts a session into memory and notes that it has to be stored. The caller holds mu.
 func (s *Sessions) keep(one domain.AgentSession) {
@@ -110,11 +108,12 @@ func (s *Sessions) drop(one domain.AgentSession) {
 func (s *Sessions) asked(questions []domain.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	askers := s.byAsker()
 	for _, q := range questions {
 		if q.State == domain.QuestionOpen {
 			continue
 		}
-		if one, known := s.of(q); known {
+		if one, known := s.of(q, askers); known {
 			if next := one.Answered(q); !next.Last.Equal(one.Last) {
 				s.keep(next)
 			}
@@ -122,40 +121,52 @@ func (s *Sessions) asked(questions []domain.Question) {
 	}
 }
 
-// of returns the session that has asked a question: the one that it names, or whose use of a tool it is about, else
-// the one live session of its asker.
-func (s *Sessions) of(q domain.Question) (domain.AgentSession, bool) {
+// sessionsByAsker groups sessions, for those who look for the sessions of many questions.
+type sessionsByAsker map[string][]domain.AgentSession
+
+func (s *Sessions) byAsker() sessionsByAsker {
+	askers := sessionsByAsker{}
+	for _, one := range s.table.list() {
+		askers[one.Asker] = append(askers[one.Asker], one)
+	}
+	return askers
+}
+
+// of returns the session that has asked a question, as it is now: the one that it names, or whose use of a tool it is
+// about, else the one live session of its asker.
+func (s *Sessions) of(q domain.Question, askers sessionsByAsker) (domain.AgentSession, bool) {
 	if q.Session != "" {
 		return s.table.get(domain.AgentSessionKey{Asker: q.Asker, ID: q.Session})
 	}
 	var live []domain.AgentSession
 	now := clock.Now()
-	for _, one := range s.table.list() {
+	for _, one := range askers[q.Asker] {
 		switch {
-		case one.Asker != q.Asker:
 		case q.UseID != "" && slices.Contains(one.Uses, q.UseID):
-			return one, true
+			return s.table.get(one.Key())
 		case one.At(now, nil).State != domain.SessionOver:
 			live = append(live, one)
 		}
 	}
 	if len(live) == 1 {
-		return live[0], true
+		return s.table.get(live[0].Key())
 	}
 	return domain.AgentSession{}, false
 }
 
 // using returns the id of the asker's session that has begun a use of a tool, "" for none.
 func (s *Sessions) using(asker, useID string) string {
-	if one, _ := s.of(domain.Question{Asker: asker, UseID: useID}); useID != "" && slices.Contains(one.Uses, useID) {
-		return one.ID
+	for _, one := range s.table.list() {
+		if useID != "" && one.Asker == asker && slices.Contains(one.Uses, useID) {
+			return one.ID
+		}
 	}
 	return ""
 }
 
 // wentOn reports whether the session that has asked a question went on since.
-func (s *Sessions) wentOn(q domain.Question) bool {
-	one, known := s.of(q)
+func (s *Sessions) wentOn(q domain.Question, askers sessionsByAsker) bool {
+	one, known := s.of(q, askers)
 	return known && one.WentOn.After(q.AskedAt)
 }
 
@@ -185,12 +196,12 @@ func (s *Sessions) On(project string) map[string][]domain.AgentSession {
 
 // asks returns the open questions of each session.
 func (s *Sessions) asks() map[domain.AgentSessionKey][]domain.Question {
-	asks := map[domain.AgentSessionKey][]domain.Question{}
+	asks, askers := map[domain.AgentSessionKey][]domain.Question{}, s.byAsker()
 	for _, q := range s.questions.Recent() {
 		if q.State != domain.QuestionOpen {
 			continue
 		}
-		if one, known := s.of(q); known {
+		if one, known := s.of(q, askers); known {
 			asks[one.Key()] = append(asks[one.Key()], q)
 		}
 	}
@@ -258,11 +269,11 @@ func (s *Sessions) link(one domain.AgentSession, links sessionLinks) (project, s
 	return project, ""
 }
 
-// StoryOf returns the project and the story that a session of an asker works on, "" where that is not known.
-func (s *Sessions) StoryOf(asker, id string) (project, storyID string) {
+// storyOf returns the project and the story that a session of an asker works on, "" where that is not known.
+func (s *Sessions) storyOf(asker, id string, links func() sessionLinks) (project, storyID string) {
 	one, known := s.table.get(domain.AgentSessionKey{Asker: asker, ID: id})
 	if !known {
 		return "", ""
 	}
-	return s.link(one, s.links())
+	return s.link(one, links())
 }

@@ -71,7 +71,7 @@ func (s *Targets) Add(ctx context.Context, t domain.Target) (domain.Target, erro
 	if t.ID = newTargetID(); signs {
 		t.Secret = newWebhookSecret()
 	}
-	t.CreatedAt = time.UnixMilli(clock.Now().UnixMilli())
+	t.CreatedAt = clock.Milli()
 	t.Progress = domain.TargetProgress{
 		Position: s.events.LastID(), AlertsFrom: t.CreatedAt, DigestedAt: t.CreatedAt,
 	}
