@@ -32,9 +32,17 @@ func addAudit(e *domain.AuditEntry) Step {
 				return err
 			}
 		}
-		return tx.QueryRowContext(ctx, `INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id,
-			account, times) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`, e.At.UnixMilli(), e.Who, e.Via,
-			e.Role, e.Action, e.Subject, e.Detail, e.RequestID, account, e.Times).Scan(&e.ID)
+		return tx.QueryRowContext(ctx, insertAudit+" RETURNING id", auditArgs(*e, account)...).Scan(&e.ID)
+	}
+}
+
+const insertAudit = `INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id, account, times)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+
+func auditArgs(e domain.AuditEntry, account string) []any {
+	return []any{
+		e.At.UnixMilli(), e.Who, string(e.Via), string(e.Role), string(e.Action), e.Subject, e.Detail, e.RequestID, account,
+		e.Times,
 	}
 }
 

@@ -36,9 +36,7 @@ func reviewed(of domain.Reviewed) (statements []Statement) {
 		ON CONFLICT (project, story_id) DO UPDATE SET verdict = excluded.verdict, head = excluded.head,
 			note = excluded.note, by_whom = excluded.by_whom, via = excluded.via, at_ms = excluded.at_ms, taken_ms = 0`,
 		r.Project, Key(r.StoryID), string(r.Verdict), Text(r.Head), Text(r.Note), Text(r.By), string(r.Via), ToMilli(r.At))
-	queue(`INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id, account, times)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', 0)`, e.At.UnixMilli(), e.Who, string(e.Via), string(e.Role),
-		string(e.Action), e.Subject, e.Detail, e.RequestID)
+	queue(insertAudit, auditArgs(e, "")...)
 	for _, c := range of.Changes {
 		queue(addStoryChange, storyChangeArgs(c)...)
 	}
