@@ -15,6 +15,7 @@ import (
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
+	"switchyard/internal/files"
 	"switchyard/internal/git"
 )
 
@@ -39,16 +40,9 @@ func isOfOneRepository(a, b board.Found) bool {
 	if !found || !is || a.Layout != b.Layout || first.Dir == second.Dir || first.Common != second.Common {
 		return false
 	}
-	below, err := filepath.Rel(first.Dir, resolved(a.Dir))
-	other, failed := filepath.Rel(second.Dir, resolved(b.Dir))
+	below, err := filepath.Rel(first.Dir, files.Resolved(a.Dir))
+	other, failed := filepath.Rel(second.Dir, files.Resolved(b.Dir))
 	return err == nil && failed == nil && below == other
-}
-
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
 
 // errNoBoard is returned for one of several directories that has no board.

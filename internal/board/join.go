@@ -101,9 +101,7 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 	for id := range j.standing {
 		touched[id] = true
 	}
-	for id := range j.kept {
-		touched[id] = true
-	}
+	maps.Copy(touched, j.kept)
 	j.standing = map[string]standing{}
 	for _, m := range j.members {
 		for id := range m.moved {
@@ -135,19 +133,18 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 		last, from, had := was.Find(id)
 		story, to, stands := own.Find(id)
 		since := story.Since
-		if s, elsewhere := j.standing[id]; elsewhere {
+		s, elsewhere := j.standing[id]
+		if elsewhere {
 			story, to, stands = *s.story, s.stage, true
 			story.Worktree, story.Branch = s.place.Worktree, s.place.Branch
 		}
-		_, elsewhere := j.standing[id]
 		if had && from == to {
 			if story.Since = last.Since; last.Blocked != "" && story.Blocked != "" {
 				story.BlockedSince = last.BlockedSince
 			}
-			j.kept[id] = !elsewhere && !since.Equal(last.Since)
-		}
-		if !j.kept[id] {
-			delete(j.kept, id)
+			if !elsewhere && !since.Equal(last.Since) {
+				j.kept[id] = true
+			}
 		}
 		if stands {
 			insert(next.Stages, to, story)

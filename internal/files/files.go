@@ -150,6 +150,14 @@ func Tidy(path string, locked bool) error {
 	return errors.Join(removeTemp(target), Restrict(path))
 }
 
+// Resolved returns a path without symbolic links, or as it is where it does not lead to anything.
+func Resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
 // maxLinks is how many symbolic links are followed, as many as in Linux.
 const maxLinks = 40
 

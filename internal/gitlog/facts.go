@@ -2,12 +2,14 @@ package gitlog
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"switchyard/internal/files"
 	"switchyard/internal/git"
 	"switchyard/internal/wire"
 )
@@ -36,7 +38,6 @@ type place struct {
 	author  string
 	numbers numbers
 	merge   *git.Merged // nil where git cannot say
-	baseIs  string      // the base's tree
 	named   []string    // stories, like commits
 	commits []string
 	had     map[string]bool // stages that stories have been in since on the base
@@ -52,11 +53,13 @@ func (p *place) key() string {
 	return p.branch
 }
 
-func (p *place) isMerged(linked bool) bool {
+// isMerged reports whether the base contains what the place had, or whether merging it would change nothing of the
+// base's tree. linked is whether it was a story's while it had commits of its own.
+func (p *place) isMerged(baseTree string, linked bool) bool {
 	if p.ahead == 0 {
 		return (linked || p.own) && p.mergeBase == p.head
 	}
-	return p.merge != nil && len(p.merge.Conflicts) == 0 && p.merge.Tree == p.baseIs
+	return p.merge != nil && len(p.merge.Conflicts) == 0 && p.merge.Tree == baseTree
 }
 
 func (p *place) work(s status) wire.Work {
@@ -85,7 +88,7 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 	f := &facts{heads: map[string]string{}, paths: []string{}}
 	taken := map[string]bool{}
 	var trees []*place
-	below, err := filepath.Rel(r.tree.Dir, resolved(w.log.Dir))
+	below, err := filepath.Rel(r.tree.Dir, files.Resolved(w.log.Dir))
 	if err != nil {
 		return nil, err
 	}
@@ -144,13 +147,6 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 	return f, nil
 }
 
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}
-
 // read fills in what git says of places.
 func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 	var heads []string
@@ -189,7 +185,7 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 			}
 		}
 	}
-	if f.stages, err = r.stages(ctx, f.base.Head, sorted(commits), w.log.Board.Past()); err != nil {
+	if f.stages, err = r.stages(ctx, f.base.Head, slices.Sorted(maps.Keys(commits)), w.log.Board.Past()); err != nil {
 		return err
 	}
 	w.readHad(f)
@@ -200,14 +196,6 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 		return err
 	}
 	return w.readMerges(ctx, r, f)
-}
-
-func sorted(set map[string]bool) (list []string) {
-	for key := range set {
-		list = append(list, key)
-	}
-	slices.Sort(list)
-	return list
 }
 
 // readHad says which stages stories have been in on the base since places began.

@@ -2,7 +2,6 @@ package gitlog
 
 import (
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +51,7 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 		places = append(places, place)
 	}
 	w.pending = append(w.pending, w.board.Join(places)...)
-	for key, dir := range maps.Clone(w.copies) {
+	for key, dir := range w.copies {
 		if !used[key] {
 			os.RemoveAll(dir)
 			delete(w.copies, key)

@@ -108,7 +108,6 @@ func (w *Work) readMerges(ctx context.Context, r repository, f *facts) error {
 		}
 	}
 	for _, p := range f.places {
-		p.baseIs = f.baseTree
 		if m, is := next[f.base.Head+" "+p.head]; is {
 			p.merge = &m
 		} else if p.mergeBase == p.head && p.head != "" {

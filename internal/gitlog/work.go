@@ -64,7 +64,6 @@ type works struct {
 	trees   []string
 	stories map[string][]wire.Work
 	counts  map[string]int
-	places  []*place
 	commits map[string][]*domain.Commit
 	version string
 }
@@ -219,7 +218,7 @@ func (w *Work) forget() {
 func (w *Work) publish() {
 	f := w.facts
 	next := &works{
-		base: &wire.Base{Branch: wire.OrNull(f.base.Branch), Commit: f.base.Head}, places: f.places,
+		base:    &wire.Base{Branch: wire.OrNull(f.base.Branch), Commit: f.base.Head},
 		stories: map[string][]wire.Work{}, counts: map[string]int{}, commits: f.graph.commits, trees: f.paths,
 	}
 	moved := w.board.HasMoved()
@@ -234,16 +233,17 @@ func (w *Work) publish() {
 		for id := range moved[p.key()] {
 			links[id] = "moved"
 		}
+		key := p.key() + " " + p.branch
 		if p.ahead > 0 { // once it is merged, nothing else says whose it was
-			w.linked[p.key()+" "+p.branch] = links
+			w.linked[key] = links
 		} else {
-			for id, link := range w.linked[p.key()+" "+p.branch] {
+			for id, link := range w.linked[key] {
 				links[id] = cmp.Or(links[id], link)
 			}
 		}
 		for id, link := range links {
 			work := p.work(w.statuses[p.worktree])
-			work.Link, work.Merged = link, p.isMerged(w.linked[p.key()+" "+p.branch] != nil)
+			work.Link, work.Merged = link, p.isMerged(f.baseTree, w.linked[key] != nil)
 			if work.Stage = wire.OrNull(f.stages.of(p.head, id)); p.worktree != "" && p.hasBoard {
 				work.Stage = wire.OrNull(w.board.StageIn(p.worktree, id))
 			}
