@@ -140,17 +140,7 @@ func TestAStoryCostsWhatTheClientsOfItsAgentsSay(t *testing.T) {
 // databaseText returns everything that is in the database.
 func (s usageSite) databaseText() (text string) {
 	s.Helper()
-	files, err := filepath.Glob(filepath.Join(s.dir, "switchyard.db*"))
-	if err != nil {
-		s.Fatal(err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			s.Fatal(err)
-		}
-		text += string(data)
-	}
+	text = readAll(s, s.dir)
 	if !strings.Contains(text, "claude-opus-5-5") {
 		s.Fatal("the database does not have what it should")
 	}

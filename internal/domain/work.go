@@ -18,14 +18,6 @@ type Place struct {
 	Link                   string
 }
 
-// Name is what people call the place.
-func (p Place) Name() string {
-	if p.Branch != "" {
-		return p.Branch
-	}
-	return p.Worktree
-}
-
 // PlaceWith returns the first place at a commit, nil for none.
 func PlaceWith(places []Place, head string) *Place {
 	for i := range places {
@@ -45,9 +37,6 @@ type ItemWork struct {
 	Conflicts             int // how many files, -1 if that is not known
 	Places                int // how many the story has
 }
-
-// Base is the commit that work is compared with.
-type Base struct{ Branch, Commit string }
 
 // ChangesQuery says which changes of a story are asked for; "" is for what is usual.
 type ChangesQuery struct {

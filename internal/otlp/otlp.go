@@ -55,13 +55,13 @@ type count struct {
 
 // clients are by the name of the event that tells of a call.
 var clients = map[string]client{
-	"api_request": {"claude-code", session, []count{
+	"api_request": {domain.ClaudeCode, session, []count{
 		{"input_tokens", domain.Tokens{Input: 1}},
 		{"cache_read_tokens", domain.Tokens{CacheRead: 1}},
 		{"cache_creation_tokens", domain.Tokens{CacheCreation: 1}},
 		{"output_tokens", domain.Tokens{Output: 1}},
 	}},
-	"codex.sse_event": {"codex", thread, []count{
+	"codex.sse_event": {domain.Codex, thread, []count{
 		{"input_token_count", domain.Tokens{Input: 1}},
 		{"cached_token_count", domain.Tokens{Input: -1, CacheRead: 1}},
 		{"cache_write_token_count", domain.Tokens{Input: -1, CacheCreation: 1}},
@@ -159,7 +159,7 @@ func Decode(body []byte, isJSON bool) (calls []domain.Call, dropped int, err err
 // add adds the call that a record tells of, if any.
 func (f *result) add(r *record) {
 	of, known := clients[strings.TrimPrefix(r.attributes[event], "claude_code.")]
-	if !known || of.name == "codex" && (r.attributes[kind] != "response.completed" || !of.isCounted(r)) {
+	if !known || of.name == domain.Codex && (r.attributes[kind] != "response.completed" || !of.isCounted(r)) {
 		return
 	}
 	c := domain.Call{

@@ -102,18 +102,6 @@ type Uncommitted struct {
 	Cut   bool          `json:"cut"`
 }
 
-// Merge is a request to merge a place of a story.
-type Merge struct {
-	Branch string  `json:"branch"`
-	Head   string  `json:"head"`
-	Stage  *string `json:"stage,omitempty"`
-	Into   *string `json:"into,omitempty"`
-}
-
-type Merged struct {
-	Merged string `json:"merged"` // the commit
-}
-
 // SumUp returns what an item says of its story's places, nil for none.
 func SumUp(works []Work, places int) *ItemWork {
 	if len(works) == 0 {
