@@ -122,6 +122,8 @@ const (
 	maxStoryID = 4000
 	// writeTime is how much longer than other calls a write may take: boards of other tools are written under their locks.
 	writeTime = 6 * time.Second
+	// changesTime and mergeTime are how long git may take to show changes, and to merge with everything that is run.
+	changesTime, mergeTime = 10 * time.Second, 46 * time.Minute
 )
 
 // Story requests a story. It returns NotFound if the server has none with this id or does not serve stories,
@@ -180,7 +182,19 @@ func (c *Client) Changes(
 			query.Set(name, value)
 		}
 	}
-	return c.pass(ctx, p, call{path: path + "/changes", query: query.Encode()})
+	return c.pass(ctx, p, call{path: path + "/changes", query: query.Encode(), limit: c.timeout + changesTime})
+}
+
+// Merge asks for a merge of a story's branch by a wire.Merge, and waits until it is over. Its results are those of
+// PatchStory; after 200 the body is a wire.Merged.
+func (c *Client) Merge(
+	ctx context.Context, p domain.Project, id string, merge []byte,
+) (status int, body []byte, err error) {
+	path, ok := storyPath(id)
+	if !ok {
+		return http.StatusNotFound, []byte("story not found\n"), nil
+	}
+	return c.pass(ctx, p, call{method: http.MethodPost, path: path + "/merge", body: merge, limit: mergeTime})
 }
 
 // CreateStory sends a new story unchanged. Its results are those of PatchStory.

@@ -32,6 +32,7 @@ func TestStoriesPassUnchanged(t *testing.T) {
 	}
 	ctx := domain.WithActor(t.Context(), &domain.Actor{Who: "Zoë B " + strings.Repeat("x", 200)})
 	check(409, `PATCH /below/api/stories/7_pay Bearer s3cret application/json Zo%C3%AB%20B%20`+strings.Repeat("x", 94)+` {"version":"1"}`)(client.PatchStory(ctx, project, "7_pay", []byte(`{"version":"1"}`)))
+	check(201, `POST /below/api/stories/7_pay/merge Bearer s3cret application/json switchyard {"branch":"b"}`)(client.Merge(t.Context(), project, "7_pay", []byte(`{"branch":"b"}`)))
 	check(201, `POST /below/api/stories Bearer s3cret application/json switchyard {"name":"x"}`)(client.CreateStory(t.Context(), project, []byte(`{"name":"x"}`)))
 }
 

@@ -102,6 +102,19 @@ type Uncommitted struct {
 	Cut   bool          `json:"cut"`
 }
 
+// Merge asks a project server to merge what a branch has for a story.
+type Merge struct {
+	Branch string  `json:"branch"`
+	Head   string  `json:"head"`            // the tip that is meant
+	Stage  *string `json:"stage,omitempty"` // of the story afterwards: by default the done stage
+	Into   *string `json:"into,omitempty"`  // the branch that must be the base's: by default any
+}
+
+// Merged says what came of it.
+type Merged struct {
+	Commit string `json:"merged"`
+}
+
 // SumUp returns what an item says of its story's places, nil for none.
 func SumUp(works []Work, places int) *ItemWork {
 	if len(works) == 0 {
