@@ -29,8 +29,6 @@ import (
 type database interface {
 	service.Store
 	bot.State
-	// Identity returns a text that a new or restored database has anew.
-	Identity(ctx context.Context) (string, error)
 	Close() error
 }
 
@@ -134,7 +132,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	messenger := notify.New(notify.Options{
 		Guard:   notify.Guard{Private: private, Loopback: private || c.OnLoopback()},
 		Version: version(), Mail: notify.Mail(c.Notifications),
-		Push: notify.Push{Keys: db.PushKeys, PublicURL: c.PublicURL},
+		Push: notify.Push{Keys: db.All().PushKeys, PublicURL: c.PublicURL},
 	})
 	options := service.Options{
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents,

@@ -74,7 +74,7 @@ var mustNotKnow = map[string][]string{
 	"internal/projectserver":  {"internal/service", "internal/store", "database/sql", "os"},
 	"internal/web":            {"internal/service", "internal/store", "database/sql", "github.com/a-h/templ"},
 	"internal/login":          {"internal/signin", "internal/service", "internal/store", "github.com/gorilla", "github.com/a-h/templ"},
-	"internal/service":        {"internal/store", "internal/upstream", "internal/signin", "internal/login", "internal/config", "internal/botfile", "net/http", "html", "database/sql", "modernc.org", "github.com/jackc", "github.com/pelletier", "github.com/a-h/templ"},
+	"internal/service":        {"internal/store/sqlite", "internal/store/postgres", "internal/upstream", "internal/signin", "internal/login", "internal/config", "internal/botfile", "net/http", "html", "database/sql", "modernc.org", "github.com/jackc", "github.com/pelletier", "github.com/a-h/templ"},
 	"internal/store":          {"internal/store/sqlite", "internal/store/postgres", "modernc.org", "github.com/jackc", "net/http", "internal/config", "internal/signin", "internal/board", "internal/feed"},
 	"internal/store/sqlite":   {"internal/store/postgres", "github.com/jackc", "internal/cluster", "net/http"},
 	"internal/store/postgres": {"internal/store/sqlite", "modernc.org", "net/http"},

@@ -21,24 +21,10 @@ const (
 	expiredTokenLife = 30 * 24 * time.Hour
 )
 
-type accessStore interface {
-	AddSession(ctx context.Context, e *domain.AuditEntry, s domain.Session, most int) error
-	Sessions(ctx context.Context) ([]domain.Session, error)
-	RemoveSession(ctx context.Context, e *domain.AuditEntry, id string) error
-	RemoveOtherSessions(ctx context.Context, e *domain.AuditEntry, id string) error
-	RemoveSessionsBefore(ctx context.Context, then time.Time) error
-
-	AddNamedToken(ctx context.Context, e *domain.AuditEntry, t domain.NamedToken) error
-	NamedTokens(ctx context.Context) ([]domain.NamedToken, error)
-	RemoveNamedToken(ctx context.Context, e *domain.AuditEntry, id string) error
-	RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error
-	SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error
-}
-
 // Access keeps the live sessions and the named tokens, in memory, so that requests need not read the store, and in the
 // store, so that a restart neither ends nor revives any.
 type Access struct {
-	store  accessStore
+	store  *database
 	audit  *Audit
 	stored *reloader
 

@@ -6,16 +6,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-type acknowledgementStore interface {
-	Acknowledgements(ctx context.Context) ([]domain.Acknowledgement, error)
-	Acknowledge(ctx context.Context, e *domain.AuditEntry, all ...domain.Acknowledgement) error
-	EndAcknowledgements(ctx context.Context, e *domain.AuditEntry, ended ...domain.Acknowledgement) error
-}
-
 // acknowledgements keeps those that have not ended in memory, by key, written through to the store.
 type acknowledgements struct {
 	written[string, domain.Acknowledgement]
-	store acknowledgementStore
+	store *database
 	audit *Audit
 	ended chan []domain.Acknowledgement // that are no longer in memory, but still in the store
 }

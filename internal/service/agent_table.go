@@ -11,26 +11,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-type agentStore interface {
-	AddToken(ctx context.Context, e *domain.AuditEntry, t domain.JoinToken, most int) error
-	Token(ctx context.Context, hash string) (domain.JoinToken, error)
-	UnusedTokens(ctx context.Context, now time.Time) ([]domain.JoinToken, error)
-	RevokeToken(ctx context.Context, e *domain.AuditEntry, hash string) error
-	ForgetTokens(ctx context.Context, before time.Time) error
-	Redeem(ctx context.Context, e *domain.AuditEntry, tokenHash string, agent domain.AgentRecord) error
-
-	AgentRecords(ctx context.Context) ([]domain.AgentRecord, error)
-	SaveBeats(ctx context.Context, beats []domain.AgentBeat) error
-	AssignAgent(ctx context.Context, e *domain.AuditEntry, id, project string) error
-	LabelAgent(ctx context.Context, e *domain.AuditEntry, id, label string) error
-	RemoveAgent(ctx context.Context, e *domain.AuditEntry, id string) error
-}
-
 // agentTable holds all agents that have an identity, alive or not. It measures silence with the monotonic clock, so
 // that setting the wall clock does not make agents disappear.
 type agentTable struct {
 	timeout time.Duration
-	store   agentStore
+	store   *database
 	changes Changes // nil if no other gateway shares the store
 	stored  *reloader
 	// change is held while stored fields and memory are changed, so that the two agree. It is taken before mu.

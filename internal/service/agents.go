@@ -12,7 +12,7 @@ import (
 
 // Agents are the build agents and the join tokens with which they join.
 type Agents struct {
-	store        agentStore
+	store        *database
 	audit        *Audit
 	projects     *Projects
 	access       *Access

@@ -14,7 +14,7 @@ import (
 
 // Alerts finds what needs attention.
 type Alerts struct {
-	store        newsStore
+	store        *database
 	log          *slog.Logger
 	projects     *Projects
 	agents       *Agents

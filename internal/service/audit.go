@@ -14,13 +14,6 @@ import (
 	"switchyard/internal/supervise"
 )
 
-type auditStore interface {
-	AddAudit(ctx context.Context, e domain.AuditEntry) error
-	AuditPage(ctx context.Context, q domain.AuditQuery) (domain.AuditPage, error)
-	AuditAuthors(ctx context.Context, newest int) ([]string, error)
-	RemoveAuditBefore(ctx context.Context, then, repeated time.Time, limit int) (removed int64, err error)
-}
-
 const (
 	// auditLife is how long audit entries are kept, repeatedLife those of changes that repeat.
 	auditLife, repeatedLife = 400 * 24 * time.Hour, 30 * 24 * time.Hour
@@ -32,7 +25,7 @@ const (
 // Audit records who changed what. Each method of this package that changes something calls change or changed exactly
 // once, and only when the change was made.
 type Audit struct {
-	store auditStore
+	store *database
 	log   *slog.Logger
 }
 

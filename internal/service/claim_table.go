@@ -11,28 +11,10 @@ import (
 	"switchyard/internal/keyed"
 )
 
-type claimStore interface {
-	Claims(ctx context.Context) ([]domain.Claim, error)
-	Claim(ctx context.Context, project, id string) (domain.Claim, error)
-	HeldClaims(ctx context.Context, holder string) ([]domain.HeldClaim, error)
-	AddClaim(
-		ctx context.Context, e *domain.AuditEntry, wanted ...domain.Claim,
-	) (won int, held domain.Claim, err error)
-	PassClaim(
-		ctx context.Context, e *domain.AuditEntry, was, now domain.Claim, changes ...domain.StoryChange,
-	) error
-	UndoClaim(ctx context.Context, e domain.AuditEntry, c domain.Claim, was ...domain.Claim) error
-	EndClaim(ctx context.Context, e *domain.AuditEntry, c domain.Claim) error
-	RecordStoryChanges(
-		ctx context.Context, e *domain.AuditEntry, changes []domain.StoryChange, ended ...domain.Claim,
-	) error
-	StoryChanges(ctx context.Context, project, id string, limit int) ([]domain.StoryChange, error)
-}
-
 // claimTable keeps the claims in memory, written through to the store, in which one transaction decides who wins.
 type claimTable struct {
 	written[domain.StoryKey, domain.Claim]
-	store  claimStore
+	store  *database
 	agents *agentTable    // claims show their labels
 	news   *keyed.Waiters // of stories that may be free now: by project, "" for those of any
 }

@@ -4,26 +4,13 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"switchyard/internal/domain"
 )
 
-type costStore interface {
-	AddCalls(ctx context.Context, calls []domain.Call) (added []domain.Call, err error)
-	StoryCosts(ctx context.Context) ([]domain.StoryCost, error)
-	StoryModels(ctx context.Context, project, id string) (models []domain.ModelCost, sessions int, err error)
-	EachCost(ctx context.Context, times []time.Time, yield func(domain.CallSum)) error
-	CostPassed(
-		ctx context.Context, project, id string, from time.Time, limit domain.Micros,
-	) (at time.Time, err error)
-	Reprice(ctx context.Context, prices map[string]domain.Price) error
-	StoryName(ctx context.Context, project, id string) (string, error)
-}
-
 // Costs counts the calls of models that coding agents report, and says what stories cost.
 type Costs struct {
-	store     costStore
+	store     *database
 	flow      *Flow
 	pipelines *Pipelines
 	claims    *claimTable
@@ -40,11 +27,11 @@ type Costs struct {
 
 func newCosts(ctx context.Context, o Options, flow *Flow, claims *claimTable, sessions *Sessions) (*Costs, error) {
 	s := &Costs{
-		store: o.Store, flow: flow, pipelines: flow.pipelines, claims: claims, sessions: sessions, prices: o.Prices,
+		store: o.store, flow: flow, pipelines: flow.pipelines, claims: claims, sessions: sessions, prices: o.Prices,
 		versions: map[string]uint64{},
 	}
 	s.stored = newReloader(o.Changes, domain.TopicUsage, s.load)
-	return s, o.Store.Reprice(ctx, o.Prices)
+	return s, o.store.Reprice(ctx, o.Prices)
 }
 
 // load brings memory up to date with the store.

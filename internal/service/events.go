@@ -12,19 +12,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-type eventStore interface {
-	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error)
-	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
-	LastEventID(ctx context.Context) (int64, error)
-	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
-	ChangesBetween(ctx context.Context, from, to time.Time, limit int) ([]domain.StoryChange, error)
-	newsStore
-	TryWrite(ctx context.Context) error
-}
-
 // Events is the merged stream: a queue of reads to be stored, the newest stored events in memory, and the store.
 type Events struct {
-	store   eventStore
+	store   *database
 	log     *slog.Logger
 	visits  *Visits
 	boards  *Pipelines

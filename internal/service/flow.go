@@ -16,14 +16,9 @@ import (
 	"switchyard/internal/supervise"
 )
 
-type flowStore interface {
-	StoryNames(ctx context.Context, stories []domain.StoryKey) (map[domain.StoryKey]domain.NamedStory, error)
-	StoryOf(ctx context.Context, number int64) (domain.StoryKey, error)
-}
-
 // Flow tells how long work takes, how much is finished, and when it may be finished, from the visits of stories.
 type Flow struct {
-	store     flowStore
+	store     *database
 	visits    *Visits
 	pipelines *Pipelines
 
@@ -52,7 +47,7 @@ const (
 	flowPatience = 300 * time.Millisecond
 )
 
-func newFlow(store flowStore, visits *Visits, pipelines *Pipelines) *Flow {
+func newFlow(store *database, visits *Visits, pipelines *Pipelines) *Flow {
 	return &Flow{
 		store: store, visits: visits, pipelines: pipelines, reports: map[string]madeReport{}, promises: map[uint64]int{},
 	}

@@ -11,20 +11,13 @@ import (
 	"switchyard/internal/domain"
 )
 
-type historyStore interface {
-	Past(ctx context.Context, project string) (domain.Past, error)
-	GitStories(ctx context.Context, project string) ([]string, error)
-	MergeMoves(ctx context.Context, token int64, project string, moves map[string][]domain.Move) (changed int, err error)
-	SavePast(ctx context.Context, token int64, project string, p domain.Past, now time.Time) error
-}
-
 // mergeBurst is how many changes of a project's visits its histories may make at once; then as many a second as
 // observations.
 const mergeBurst = 4 * domain.MaxMoves
 
 // Histories merges what git knows of projects' past into their visits.
 type Histories struct {
-	store     historyStore
+	store     *database
 	visits    *Visits
 	pipelines *Pipelines
 }

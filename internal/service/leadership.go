@@ -50,12 +50,6 @@ func unlessLost(err error) error {
 // newsKey is the key of the state in which the leader tells other gateways what only it knows.
 const newsKey = "leader_news"
 
-type newsStore interface {
-	State(ctx context.Context, key string) (string, error)
-	SetLeaderState(ctx context.Context, token int64, key, value string) error
-	WriteFailure() (since time.Time, err error)
-}
-
 // toldNews are what the leader tells: since when and why.
 type toldNews struct {
 	ClockSkew   map[string]time.Time `json:"clock_skew"`  // projects whose feeds have timestamps far ahead of our clock
@@ -70,7 +64,7 @@ type trouble struct {
 
 // leaderNews keeps what the leader tells. A gateway that is alone or leads knows it by itself.
 type leaderNews struct {
-	store       newsStore
+	store       *database
 	leader      Leadership
 	unreachable func() map[string]trouble
 

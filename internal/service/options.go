@@ -6,29 +6,33 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store"
 )
 
-// Store keeps everything that the service stores. Each part is declared in the file that uses it.
+// Store is a database: its tables, and before them what engines do in ways of their own and what tests replace.
 type Store interface {
-	projectStore
-	eventStore
-	agentStore
-	accessStore
-	storyStore
-	visitStore
-	historyStore
-	flowStore
-	questionStore
-	sessionStore
-	targetStore
-	acknowledgementStore
-	auditStore
-	claimStore
-	reviewStore
-	costStore
-	retentionStore
-	// Ping returns an error if the store cannot be reached.
+	All() *store.Tables
 	Ping(ctx context.Context) error
+	Size(ctx context.Context) (size, free int64, err error)
+	Identity(ctx context.Context) (string, error)
+	TryWrite(ctx context.Context) error
+	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error)
+	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
+	EventProjects(ctx context.Context) ([]string, error)
+	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
+	RemoveEvents(ctx context.Context, token int64, ids []int64) error
+	SaveAgentSessions(ctx context.Context, now, gone []domain.AgentSession) error
+	SaveBeats(ctx context.Context, beats []domain.AgentBeat) error
+	ProjectVisits(ctx context.Context, projects []string, newest int) (map[string]*domain.ProjectVisits, error)
+	ObserveVisits(ctx context.Context, token int64, observed ...domain.Observation) ([]domain.Visit, []string, error)
+	StoryNames(ctx context.Context, stories []domain.StoryKey) (map[domain.StoryKey]domain.NamedStory, error)
+	Targets(ctx context.Context) ([]domain.Target, error)
+}
+
+// database has all methods of the tables, those of Store first.
+type database struct {
+	*store.Tables
+	Store
 }
 
 // Options are what a Service is built from. Durations must be positive.
@@ -60,6 +64,8 @@ type Options struct {
 	Provider     SignInProvider             // nil if sign-in is not set up
 	Credentials  CredentialsFile            // nil only then
 	SignInSetup  SignInSetup
+
+	store *database // over Store
 }
 
 // GatewayList lists the live gateways that share the store, sorted by their time of starting.

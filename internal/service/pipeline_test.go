@@ -13,60 +13,8 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
+	"switchyard/internal/store/storetest"
 )
-
-// memory is a store of projects that keeps nothing.
-type memory struct {
-	service.Store
-	projects []domain.Project
-}
-
-func (m *memory) Registry(context.Context) (string, []domain.Project, error) {
-	return "", m.projects, nil
-}
-
-func (m *memory) Targets(context.Context) ([]domain.Target, error) { return nil, nil }
-
-func (m *memory) UpdateProject(context.Context, *domain.AuditEntry, domain.Project, domain.Project) error {
-	return nil
-}
-
-func (m *memory) RemoveProject(context.Context, *domain.AuditEntry, string) error { return nil }
-func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error)      { return nil, nil }
-
-func (m *memory) Reprice(context.Context, map[string]domain.Price) error { return nil }
-func (m *memory) StoryCosts(context.Context) ([]domain.StoryCost, error) { return nil, nil }
-
-func (m *memory) LastEventID(context.Context) (int64, error) { return 0, nil }
-
-func (m *memory) ProjectVisits(_ context.Context, projects []string, _ int) (map[string]*domain.ProjectVisits, error) {
-	found := map[string]*domain.ProjectVisits{}
-	for _, project := range projects {
-		found[project] = domain.NewProjectVisits(nil, nil)
-	}
-	return found, nil
-}
-
-func (m *memory) ObserveVisits(context.Context, int64, ...domain.Observation) ([]domain.Visit, []string, error) {
-	return nil, nil, nil
-}
-
-func (m *memory) Acknowledgements(context.Context) ([]domain.Acknowledgement, error) {
-	return nil, nil
-}
-
-func (m *memory) RecentQuestions(context.Context, time.Time) ([]domain.Question, error) {
-	return nil, nil
-}
-func (m *memory) AgentSessions(context.Context) ([]domain.AgentSession, error) { return nil, nil }
-func (m *memory) Claims(context.Context) ([]domain.Claim, error)               { return nil, nil }
-func (m *memory) Sessions(context.Context) ([]domain.Session, error)           { return nil, nil }
-func (m *memory) NamedTokens(context.Context) ([]domain.NamedToken, error)     { return nil, nil }
-func (m *memory) RemoveSessionsBefore(context.Context, time.Time) error        { return nil }
-
-func (m *memory) AddProjects(context.Context, *domain.AuditEntry, string, ...domain.Project) error {
-	return nil
-}
 
 // servers are fake project servers: functions by URL.
 type servers struct {
@@ -103,6 +51,7 @@ func bad(delay time.Duration, message string) answerFunc {
 // withServers runs test in virtual time with projects p0, p1, … at the addresses http://p0, …, which respond with answers.
 func withServers(t *testing.T, answers []answerFunc, test func(t *testing.T, s *service.Service, up *servers)) {
 	t.Helper()
+	db := openStore(t, storetest.Dir(t))
 	synctest.Test(t, func(t *testing.T) {
 		up, projects := &servers{}, []domain.Project(nil)
 		for i, answer := range answers {
@@ -110,8 +59,11 @@ func withServers(t *testing.T, answers []answerFunc, test func(t *testing.T, s *
 			projects = append(projects, domain.Project{Name: name, URL: "http://" + name})
 			up.set("http://"+name, answer)
 		}
+		if err := db.AddProjects(t.Context(), nil, "", projects...); err != nil {
+			t.Fatal(err)
+		}
 		s, err := service.New(t.Context(), service.Options{
-			Store: &memory{projects: projects}, Projects: up, Log: slog.New(slog.DiscardHandler),
+			Store: db, Projects: up, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)

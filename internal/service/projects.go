@@ -12,21 +12,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-type projectStore interface {
-	Registry(ctx context.Context) (active string, projects []domain.Project, err error)
-	AddProjects(ctx context.Context, e *domain.AuditEntry, active string, projects ...domain.Project) error
-	RestoreProject(ctx context.Context, e *domain.AuditEntry, active string, p domain.Project, agents []string) error
-	UpdateProject(ctx context.Context, e *domain.AuditEntry, was, p domain.Project) error
-	RemoveProject(ctx context.Context, e *domain.AuditEntry, name string) error
-	SetActive(ctx context.Context, e *domain.AuditEntry, name string) error
-	KeepRemoval(ctx context.Context, id string, r domain.Removal, now time.Time, most int) error
-	TakeRemoval(ctx context.Context, id string, oldest time.Time) (domain.Removal, error)
-}
-
 // Projects is the project registry, kept in memory and written through to the store. Readers get a snapshot without
 // locking.
 type Projects struct {
-	store  projectStore
+	store  *database
 	audit  *Audit
 	agents *agentTable // removing a project unassigns its agents
 	access *Access     // and ends the tokens of their commands

@@ -11,23 +11,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-type questionStore interface {
-	AddQuestion(
-		ctx context.Context, e *domain.AuditEntry, q domain.Question, way string, most domain.QuestionLimits,
-	) (domain.Question, error)
-	Question(ctx context.Context, id int64) (domain.Question, error)
-	Questions(ctx context.Context, project string, open bool, now time.Time, limit int) ([]domain.Question, error)
-	AnsweredWithin(ctx context.Context, after time.Time) (time.Duration, error)
-	RecentQuestions(ctx context.Context, ended time.Time) ([]domain.Question, error)
-	EndQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) error
-	ReachQuestion(ctx context.Context, id int64, way string) error
-	HoldQuestions(ctx context.Context, until time.Time, ids ...int64) error
-	RemoveQuestions(ctx context.Context, token int64, before time.Time, keep int) error
-}
-
 // Questions are what agents and programs ask people.
 type Questions struct {
-	store    questionStore
+	store    *database
 	audit    *Audit
 	projects *Projects
 	agents   *agentTable
@@ -53,11 +39,11 @@ const (
 
 func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTable, claims *claimTable) *Questions {
 	s := &Questions{
-		store: o.Store, audit: audit, projects: projects, agents: agents, claims: claims, leader: o.Leadership,
+		store: o.store, audit: audit, projects: projects, agents: agents, claims: claims, leader: o.Leadership,
 		permissionRole: cmp.Or(o.PermissionRole, domain.RoleOperator), held: heldQuestions{began: clock.Now()},
 	}
 	s.table.read = func(ctx context.Context) ([]domain.Question, error) {
-		return o.Store.RecentQuestions(ctx, clock.Now().Add(-shownEnded))
+		return o.store.RecentQuestions(ctx, clock.Now().Add(-shownEnded))
 	}
 	s.table.key = func(q domain.Question) int64 { return q.ID }
 	s.table.compare = func(a, b domain.Question) int { return cmp.Compare(a.ID, b.ID) }

@@ -11,17 +11,6 @@ import (
 	"switchyard/internal/supervise"
 )
 
-type retentionStore interface {
-	EventProjects(ctx context.Context) ([]string, error)
-	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
-	RemoveEvents(ctx context.Context, token int64, ids []int64) error
-	RemovePast(ctx context.Context, token int64, project string) error
-	RemoveCalls(ctx context.Context, token int64, before time.Time, limit int) (removed int, err error)
-	RemoveStoryChanges(ctx context.Context, token int64, before time.Time) error
-	OldestEvent(ctx context.Context) (received time.Time, err error)
-	Size(ctx context.Context) (size, free int64, err error)
-}
-
 const (
 	// keptOfEach is how many events of each project are kept regardless of their age.
 	keptOfEach = 500
@@ -33,7 +22,7 @@ const (
 
 // Retention removes old events, in steps so small that other writes do not wait.
 type Retention struct {
-	store     retentionStore
+	store     *database
 	events    *Events
 	questions *Questions
 	costs     *Costs

@@ -10,14 +10,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-type reviewStore interface {
-	Review(ctx context.Context, project, id string) (domain.Review, error)
-	TakeReview(ctx context.Context, r domain.Review, now time.Time) error
-}
-
 // Reviews are what people think of the work on stories.
 type Reviews struct {
-	store   reviewStore
+	store   *database
 	stories *Stories
 	claims  *Claims
 }
@@ -137,7 +132,7 @@ func (s *Reviews) TakeNote(ctx context.Context, project, id string, since time.T
 
 // addReview adds the last verdict on a story.
 func (s *Stories) addReview(ctx context.Context, story *domain.Story) error {
-	r, err := s.reviews.Review(ctx, story.Project, story.ID)
+	r, err := s.store.Review(ctx, story.Project, story.ID)
 	if domain.CodeOf(err) == domain.NotFound {
 		return nil
 	}
@@ -152,7 +147,7 @@ func (s *Claims) took(ctx context.Context, story *domain.Story) {
 		return
 	}
 	now := clock.Milli()
-	err := s.stories.reviews.TakeReview(ctx, *story.Review, now)
+	err := s.stories.store.TakeReview(ctx, *story.Review, now)
 	if err == nil {
 		story.Review.TakenAt = now
 	} else if domain.CodeOf(err) != domain.NotFound {
@@ -162,7 +157,7 @@ func (s *Claims) took(ctx context.Context, story *domain.Story) {
 
 // wasSentBack reports whether a claimed story was sent back after the last change of it by the claim's holder.
 func (s *Claims) wasSentBack(ctx context.Context, c domain.Claim) (bool, error) {
-	r, err := s.stories.reviews.Review(ctx, c.Project, c.StoryID)
+	r, err := s.stories.store.Review(ctx, c.Project, c.StoryID)
 	if domain.CodeOf(err) == domain.NotFound || err == nil && r.Verdict != domain.SentBack {
 		return false, nil
 	}

@@ -37,7 +37,7 @@ type Search struct {
 	events    *Events
 	pipelines *Pipelines
 	agents    *Agents
-	store     storyStore
+	store     *database
 	servers   StoryServers
 	log       *slog.Logger
 }

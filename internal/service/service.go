@@ -43,7 +43,7 @@ type Service struct {
 	Audit      *Audit
 	Retention  *Retention
 
-	store     Store
+	store     *database
 	changes   Changes
 	gateways  GatewayList
 	reloaders []*reloader
@@ -55,16 +55,17 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Leadership == nil {
 		o.Leadership = alone{}
 	}
-	audit, news, table := &Audit{store: o.Store, log: o.Log}, &keyed.Waiters{}, newAgentTable(o)
+	o.store = &database{o.Store.All(), o.Store}
+	audit, news, table := &Audit{store: o.store, log: o.Log}, &keyed.Waiters{}, newAgentTable(o)
 	claims, access := newClaimTable(o, table, news), newAccess(o, audit)
 	projects := newProjects(o, audit, table, access, claims)
 	visits := newVisits(o, projects, news)
 	pipelines := newPipelines(o, projects, visits, news)
 	events := &Events{
-		store: o.Store, log: o.Log, visits: visits, boards: pipelines, observe: o.Observe,
-		news: leaderNews{store: o.Store, leader: o.Leadership, unreachable: pipelines.unreachable},
+		store: o.store, log: o.Log, visits: visits, boards: pipelines, observe: o.Observe,
+		news: leaderNews{store: o.store, leader: o.Leadership, unreachable: pipelines.unreachable},
 	}
-	last, err := o.Store.LastEventID(ctx)
+	last, err := o.store.LastEventID(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,22 +85,22 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s := &Service{
 		Projects: projects, Events: events, Visits: visits, Pipelines: pipelines, Bot: bot, Access: access, Audit: audit,
 		Agents: &Agents{
-			store: o.Store, audit: audit, projects: projects, access: access, claims: claims, table: table,
+			store: o.store, audit: audit, projects: projects, access: access, claims: claims, table: table,
 			joinTokenTTL: o.JoinTokenTTL,
 		},
-		Histories: &Histories{store: o.Store, visits: visits, pipelines: pipelines},
-		Flow:      newFlow(o.Store, visits, pipelines),
+		Histories: &Histories{store: o.store, visits: visits, pipelines: pipelines},
+		Flow:      newFlow(o.store, visits, pipelines),
 		Questions: newQuestions(o, audit, projects, table, claims),
 		Tools:     &ProjectTools{audit: audit, projects: projects, servers: o.Tools},
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
-		store:     o.Store, changes: o.Changes, gateways: o.Gateways, log: o.Log,
+		store:     o.store, changes: o.Changes, gateways: o.Gateways, log: o.Log,
 	}
 	s.Sessions = newSessions(o, claims, pipelines, s.Questions)
 	s.Targets = newTargets(o, audit, events, pipelines, s.Flow)
 	s.Push, s.Deliveries = Push{s.Targets}, Deliveries{s.Targets, s.Questions}
 	s.Alerts = &Alerts{
 		questions: s.Questions, sessions: s.Sessions,
-		targets: s.Targets, store: o.Store, log: o.Log, projects: projects, agents: s.Agents,
+		targets: s.Targets, store: o.store, log: o.Log, projects: projects, agents: s.Agents,
 		claims: claims, events: events, bot: bot, pipelines: pipelines, leader: o.Leadership,
 		acknowledged: newAcknowledgements(o, audit),
 	}
@@ -109,23 +110,23 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: pipelines, events: events, visits: visits,
-		claims: claims, costs: s.Costs, store: o.Store, servers: o.Stories, reviews: o.Store,
+		claims: claims, costs: s.Costs, store: o.store, servers: o.Stories,
 	}
 	s.Claims = &Claims{
 		table: claims, stories: s.Stories, pipelines: pipelines, costs: s.Costs, leader: o.Leadership,
 	}
-	s.Reviews = &Reviews{store: o.Store, stories: s.Stories, claims: s.Claims}
+	s.Reviews = &Reviews{store: o.store, stories: s.Stories, claims: s.Claims}
 	s.Overview = &Overview{
 		projects: projects, pipelines: pipelines, alerts: s.Alerts, claims: s.Claims, stories: s.Stories, agents: s.Agents,
 		events: events, flow: s.Flow,
 	}
 	s.Retention = &Retention{
-		store: o.Store, events: events, questions: s.Questions, costs: s.Costs, log: o.Log, keep: o.KeepEvents,
+		store: o.store, events: events, questions: s.Questions, costs: s.Costs, log: o.Log, keep: o.KeepEvents,
 		bot:    bot.runner,
 		leader: o.Leadership,
 	}
 	s.Search = &Search{
-		events: events, pipelines: pipelines, agents: s.Agents, store: o.Store, servers: o.Stories, log: o.Log,
+		events: events, pipelines: pipelines, agents: s.Agents, store: o.store, servers: o.Stories, log: o.Log,
 	}
 	s.reloaders = []*reloader{
 		table.stored, claims.stored, access.stored, projects.stored, s.Questions.table.stored, s.Sessions.table.stored,
@@ -141,14 +142,14 @@ func New(ctx context.Context, o Options) (*Service, error) {
 }
 
 func newAgentTable(o Options) *agentTable {
-	t := &agentTable{timeout: o.AgentTimeout, store: o.Store, changes: o.Changes, byID: map[string]*agentEntry{}}
+	t := &agentTable{timeout: o.AgentTimeout, store: o.store, changes: o.Changes, byID: map[string]*agentEntry{}}
 	t.stored = newReloader(o.Changes, domain.TopicAgents, t.load)
 	return t
 }
 
 func newAccess(o Options, audit *Audit) *Access {
 	a := &Access{
-		store: o.Store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{},
+		store: o.store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{},
 		byHash: map[string]*tokenEntry{},
 	}
 	a.stored = newReloader(o.Changes, domain.TopicAccess, a.load)
@@ -156,16 +157,16 @@ func newAccess(o Options, audit *Audit) *Access {
 }
 
 func newAcknowledgements(o Options, audit *Audit) *acknowledgements {
-	s := &acknowledgements{store: o.Store, audit: audit, ended: make(chan []domain.Acknowledgement, 100)}
-	s.read, s.key = o.Store.Acknowledgements, func(a domain.Acknowledgement) string { return a.Key }
+	s := &acknowledgements{store: o.store, audit: audit, ended: make(chan []domain.Acknowledgement, 100)}
+	s.read, s.key = o.store.Acknowledgements, func(a domain.Acknowledgement) string { return a.Key }
 	s.current.Store(&map[string]domain.Acknowledgement{})
 	s.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.load)
 	return s
 }
 
 func newClaimTable(o Options, agents *agentTable, news *keyed.Waiters) *claimTable {
-	t := &claimTable{store: o.Store, agents: agents, news: news}
-	t.read, t.key, t.edited = o.Store.Claims, domain.Claim.Key, t.wake
+	t := &claimTable{store: o.store, agents: agents, news: news}
+	t.read, t.key, t.edited = o.store.Claims, domain.Claim.Key, t.wake
 	t.current.Store(&claimsByStory{})
 	t.stored = newReloader(o.Changes, domain.TopicClaims, t.load)
 	return t
@@ -173,7 +174,7 @@ func newClaimTable(o Options, agents *agentTable, news *keyed.Waiters) *claimTab
 
 func newProjects(o Options, audit *Audit, agents *agentTable, access *Access, claims *claimTable) *Projects {
 	s := &Projects{
-		store: o.Store, audit: audit, agents: agents, access: access, claims: claims, moved: map[string]time.Time{},
+		store: o.store, audit: audit, agents: agents, access: access, claims: claims, moved: map[string]time.Time{},
 	}
 	s.current.Store(&registrySnapshot{outdated: make(chan struct{})})
 	s.stored = newReloader(o.Changes, domain.TopicProjects, s.load)
@@ -182,7 +183,7 @@ func newProjects(o Options, audit *Audit, agents *agentTable, access *Access, cl
 
 func newVisits(o Options, projects *Projects, news *keyed.Waiters) *Visits {
 	s := &Visits{visitTable: visitTable{
-		store: o.Store, changes: o.Changes, leader: o.Leadership, projects: projects, news: news, log: o.Log,
+		store: o.store, changes: o.Changes, leader: o.Leadership, projects: projects, news: news, log: o.Log,
 		completed: make(chan struct{}),
 	}, observed: observations{queue: map[string]observation{}, news: make(chan struct{}, 1)}}
 	s.forget()
@@ -198,10 +199,10 @@ func newPipelines(o Options, projects *Projects, visits *Visits, news *keyed.Wai
 
 func newTargets(o Options, audit *Audit, events *Events, pipelines *Pipelines, flow *Flow) *Targets {
 	s := &Targets{
-		store: o.Store, audit: audit, log: o.Log, events: events, pipelines: pipelines, flow: flow, leader: o.Leadership,
+		store: o.store, audit: audit, log: o.Log, events: events, pipelines: pipelines, flow: flow, leader: o.Leadership,
 		messenger: o.Messenger, publicURL: strings.TrimRight(o.PublicURL, "/"), keep: o.KeepEvents,
 	}
-	s.read = o.Store.Targets
+	s.read = o.store.Targets
 	s.stored = newReloader(o.Changes, domain.TopicTargets, s.load)
 	return s
 }

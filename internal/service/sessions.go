@@ -11,15 +11,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-type sessionStore interface {
-	AgentSessions(ctx context.Context) ([]domain.AgentSession, error)
-	SaveAgentSessions(ctx context.Context, now, gone []domain.AgentSession) error
-}
-
 // Sessions are those of coding agents, as their hooks tell. Hooks come by the hundred: they change memory only, and
 // once a second what has changed is stored.
 type Sessions struct {
-	store     sessionStore
+	store     *database
 	projects  *Projects
 	agents    *agentTable
 	claims    *claimTable
@@ -36,7 +31,7 @@ type sessionsByKey = map[domain.AgentSessionKey]domain.AgentSession
 
 func newSessions(o Options, claims *claimTable, pipelines *Pipelines, asks *Questions) *Sessions {
 	s := &Sessions{
-		store: o.Store, projects: asks.projects, agents: asks.agents, claims: claims, questions: asks, pipelines: pipelines,
+		store: o.store, projects: asks.projects, agents: asks.agents, claims: claims, questions: asks, pipelines: pipelines,
 	}
 	s.unsaved, s.dropped = sessionsByKey{}, sessionsByKey{}
 	s.table.key = domain.AgentSession.Key

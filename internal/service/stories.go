@@ -10,12 +10,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-type storyStore interface {
-	StoryEvents(ctx context.Context, project, id string, limit int) ([]domain.Event, error)
-	StoryName(ctx context.Context, project, id string) (string, error)
-	FindStories(ctx context.Context, words []string, limit int) ([]domain.StoryRef, error)
-}
-
 // StoryServers reads and changes stories on project servers. It limits time and size of responses.
 type StoryServers interface {
 	// Story fetches a story. It returns NotFound for an unknown story, and for a server that has no single stories. The
@@ -48,9 +42,8 @@ type Stories struct {
 	visits    *Visits
 	claims    *claimTable
 	costs     *Costs
-	store     storyStore
+	store     *database
 	servers   StoryServers
-	reviews   reviewStore
 	recent    singleflight.Group
 }
 

@@ -2,32 +2,9 @@ package service
 
 import (
 	"context"
-	"time"
 
 	"switchyard/internal/domain"
 )
-
-type targetStore interface {
-	Targets(ctx context.Context) ([]domain.Target, error)
-	AddTarget(ctx context.Context, e *domain.AuditEntry, t domain.Target) error
-	ChangeTarget(ctx context.Context, id string, change func(t *domain.Target) (*domain.AuditEntry, error)) (
-		domain.Target, error)
-	RemoveTarget(ctx context.Context, e *domain.AuditEntry, id string) error
-	ResendLast(ctx context.Context, e *domain.AuditEntry, id string, name func() string) error
-	QueuedMessages(ctx context.Context, target string, limit int) ([]domain.QueuedMessage, error)
-	CountQueued(ctx context.Context) (map[string]int, error)
-	SaveTargets(ctx context.Context, token int64, saves []domain.TargetSave) error
-	NotedAlerts(ctx context.Context) ([]domain.NotedAlert, error)
-	SaveAlerts(ctx context.Context, token int64, noted []domain.NotedAlert, over []string) error
-	AddDelivery(ctx context.Context, target string, d domain.Delivery) error
-	Deliveries(ctx context.Context, target string, limit int) ([]domain.Delivery, error)
-	DeliveryHours(ctx context.Context, since time.Time) ([]domain.DeliveryHour, error)
-	Digest(ctx context.Context, id string) (domain.DigestRecord, error)
-	Digests(ctx context.Context, target string, before time.Time, limit int) ([]domain.DigestRecord, error)
-	RemoveDigests(ctx context.Context, token int64, hours, digests time.Time) error
-	PushKeys(ctx context.Context) (domain.PushKeys, error)
-	Identity(ctx context.Context) (string, error)
-}
 
 // Messenger sends messages to targets.
 type Messenger interface {

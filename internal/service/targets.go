@@ -17,7 +17,7 @@ import (
 
 // Targets are where messages about events and alerts go.
 type Targets struct {
-	store     targetStore
+	store     *database
 	audit     *Audit
 	log       *slog.Logger
 	events    *Events

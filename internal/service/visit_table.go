@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"log/slog"
 	"maps"
 	"sync"
@@ -10,18 +9,6 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/keyed"
 )
-
-type visitStore interface {
-	ProjectVisits(ctx context.Context, projects []string, newest int) (map[string]*domain.ProjectVisits, error)
-	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
-	ObserveVisits(
-		ctx context.Context, token int64, observed ...domain.Observation,
-	) (changed []domain.Visit, contradicted []string, err error)
-	VisitedProjects(ctx context.Context) ([]string, error)
-	RemoveVisits(
-		ctx context.Context, token int64, project string, before time.Time, keep, limit int,
-	) (removed int, err error)
-}
 
 const (
 	// readAtOnce is how many projects' visits are read by one statement, and newestVisits how many of each at first: a
@@ -40,7 +27,7 @@ const (
 
 // visitTable has the visits of the projects that were asked for in memory.
 type visitTable struct {
-	store    visitStore
+	store    *database
 	changes  Changes // nil if no other gateway shares the store
 	leader   Leadership
 	projects *Projects

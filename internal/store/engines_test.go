@@ -11,6 +11,7 @@ import (
 	"switchyard/internal/jsonscan"
 	"switchyard/internal/pgtest"
 	"switchyard/internal/service"
+	"switchyard/internal/store"
 	"switchyard/internal/store/postgres"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/store/storetest"
@@ -18,12 +19,22 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Run(m.Run)) }
 
-// database is the interface of all engines.
-type database interface {
+// database has all methods of the tables, those of the engine first.
+type database struct {
+	*store.Tables
+	engine
+}
+
+type engine interface {
 	service.Store
-	State(ctx context.Context, key string) (string, error)
-	SetState(ctx context.Context, key, value string) error
 	Close() error
+}
+
+func opened(db engine, err error) (database, error) {
+	if err != nil {
+		return database{}, err
+	}
+	return database{db.All(), db}, nil
 }
 
 // engines create empty databases.
@@ -33,7 +44,7 @@ var engines = []struct {
 }{
 	{"SQLite", func(t testing.TB) func() (database, error) {
 		dir := storetest.Dir(t)
-		return func() (database, error) { return sqlite.Open(context.Background(), dir) }
+		return func() (database, error) { return opened(sqlite.Open(context.Background(), dir)) }
 	}},
 	{"PostgreSQL", func(t testing.TB) func() (database, error) {
 		url := pgtest.Prepared(t, func(url string) error {
@@ -43,7 +54,7 @@ var engines = []struct {
 			}
 			return err
 		})
-		return func() (database, error) { return postgres.Open(context.Background(), url) }
+		return func() (database, error) { return opened(postgres.Open(context.Background(), url)) }
 	}},
 }
 

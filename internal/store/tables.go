@@ -57,6 +57,9 @@ func NewTables(engine Engine) *Tables {
 	}
 }
 
+// All returns the tables themselves, for those who have them as a part of an engine.
+func (t *Tables) All() *Tables { return t }
+
 type (
 	projects         struct{ *conn }
 	agents           struct{ *conn }

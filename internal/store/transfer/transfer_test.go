@@ -100,8 +100,9 @@ func filled(t *testing.T, dir string) (events int) {
 }
 
 // contents returns everything in a database.
-func contents(t *testing.T, db service.Store) map[string]any {
+func contents(t *testing.T, whole service.Store) map[string]any {
 	t.Helper()
+	db := whole.All()
 	ctx, found := t.Context(), map[string]any{}
 	add := func(name string, value any, err error) {
 		t.Helper()
