@@ -24,8 +24,10 @@
   document.addEventListener('htmx:beforeSend', ({ detail: { elt } }) => {
     if (isSent(elt)) begin(elt)
   })
-  document.addEventListener('htmx:afterRequest', ({ detail: { elt } }) => {
-    if (isSent(elt)) end(elt)
+  document.addEventListener('htmx:afterRequest', ({ detail: { requestConfig: { elt } } }) => { // the form, also if it is no longer on the page
+    if (!isSent(elt)) return
+    end(elt)
+    document.querySelector('.row-menu:popover-open')?.hidePopover() // and the dialog that it has opened: it is done
   })
   window.addEventListener('pageshow', (event) => {
     if (event.persisted) for (const form of document.forms) end(form)

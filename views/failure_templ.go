@@ -421,7 +421,7 @@ func formerFailure(s domain.Story, e domain.PastEvent, now time.Time) templ.Comp
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = storyBanner(SignalNone, closeFormer(s), nil).Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = storyBanner(SignalNone, closeFormer(s)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a-h/templ"
-
 	"switchyard/internal/domain"
 	"switchyard/internal/markdown"
 )
@@ -26,6 +24,41 @@ func storyName(s domain.Story) string {
 	return s.Name
 }
 
+// What moves a story on, of which a page shows one as its primary action.
+const (
+	actMove   = "move"
+	actClaim  = "claim"
+	actPrompt = "prompt"
+)
+
+// primary returns what moves the story on, "" if that stands in the page: an answer, or what clears its trouble.
+func (p StoryProps) primary(ctx context.Context) string {
+	writable := p.writable(ctx)
+	switch {
+	case p.asks() || writable && (p.Story.Blocked != "" || p.Story.MergeFailure != ""):
+		return ""
+	case writable && p.next() != nil:
+		return actMove
+	case p.isFinished() || p.Story.Stage == "":
+		return ""
+	case may(ctx, domain.RoleOperator) && p.Owner.Name == "":
+		return actClaim
+	}
+	return actPrompt
+}
+
+// writable reports whether the reader can change the story's file.
+func (p StoryProps) writable(ctx context.Context) bool {
+	return canWrite(p.Story) && may(ctx, domain.RoleOperator)
+}
+
+func blockID(s domain.Story) string { return elementID("block", s.File.Version) }
+
+// asks reports whether a question about the story is open.
+func (p StoryProps) asks() bool {
+	return slices.ContainsFunc(p.Asks, func(q QuestionProps) bool { return q.State == domain.QuestionOpen })
+}
+
 // asksSo reports whether an open question, which stands above, says what the story is blocked by.
 func (p StoryProps) asksSo() bool {
 	return slices.ContainsFunc(p.Asks, func(q QuestionProps) bool {
@@ -34,14 +67,6 @@ func (p StoryProps) asksSo() bool {
 }
 
 func (p StoryProps) Title() string { return domain.Cut(storyName(p.Story), 80) }
-
-// alertControls returns the controls of the story's alert, nil if it is of another kind.
-func (p StoryProps) alertControls(kind domain.AlertKind) templ.Component {
-	if p.Alert == nil || p.Alert.Kind != kind {
-		return nil
-	}
-	return alertControls(*p.Alert, StoryURL(p.Story.Project, p.Story.ID), p.Now)
-}
 
 // canWrite reports whether the story's project server accepts changes of it.
 func canWrite(s domain.Story) bool { return s.File != nil && s.File.Writable }

@@ -17,11 +17,10 @@ func (p StoryProps) stageTitle(name string) string {
 
 // fixed says why people cannot move the story, "" if they can.
 func (p StoryProps) fixed() string {
-	i := slices.IndexFunc(p.Stages, func(s domain.Stage) bool { return s.Name == p.Story.Stage })
-	if i < 0 {
-		return ""
+	if at := p.at(); at >= 0 {
+		return p.Stages[at].Fixed
 	}
-	return p.Stages[i].Fixed
+	return ""
 }
 
 // taskID returns the id of an element for a box.
@@ -45,10 +44,39 @@ func Ticked(text string, done bool) string {
 	return word + " “" + domain.Cut(text, maxTicked) + "”."
 }
 
+// at returns the index of the story's stage, -1 if it is on no board.
+func (p StoryProps) at() int {
+	return slices.IndexFunc(p.Stages, func(s domain.Stage) bool { return s.Name == p.Story.Stage })
+}
+
 // isPast reports whether the story has gone past the stage in which stories are finished.
-func (p StoryProps) isPast() bool {
-	at := slices.IndexFunc(p.Stages, func(s domain.Stage) bool { return s.Name == p.Story.Stage })
-	return at > domain.DoneStage(p.Stages)
+func (p StoryProps) isPast() bool { return p.at() > domain.DoneStage(p.Stages) }
+
+// isFinished reports whether the story is in the stage in which stories are finished, or past it.
+func (p StoryProps) isFinished() bool {
+	done := domain.DoneStage(p.Stages)
+	return done >= 0 && p.at() >= done
+}
+
+// next returns the stage to which people move the story next, nil if there is none.
+func (p StoryProps) next() *domain.Stage {
+	at := p.at()
+	if at < 0 || p.isFinished() || p.fixed() != "" {
+		return nil
+	}
+	for i := range p.Stages[at+1:] {
+		if stage := &p.Stages[at+1+i]; stage.Fixed == "" && !stage.Other {
+			return stage
+		}
+	}
+	return nil
+}
+
+// otherStages returns the stages to which people can move the story, but for that of the primary action.
+func (p StoryProps) otherStages(primary string) []domain.Stage {
+	return slices.DeleteFunc(slices.Clone(p.Stages), func(s domain.Stage) bool {
+		return s.Name == p.Story.Stage || s.Fixed != "" || s.Other || primary == actMove && s.Name == p.next().Name
+	})
 }
 
 // afterTasks says what follows when all boxes of a story are ticked, "" for nothing.

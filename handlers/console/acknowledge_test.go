@@ -74,7 +74,7 @@ func (s *consoleSite) wantAlert(key string) domain.Alert {
 func TestAnAlertIsAcknowledgedOnThePageOfItsStory(t *testing.T) {
 	s := inboxSite(t)
 	const page = "/projects/webshop/stories/14_story_login"
-	s.Get(page).WantText(t, "Blocked", `name="key" value="`+loginBlocked+`"`, "Acknowledge</button>")
+	s.Get(page).WantText(t, `name="key" value="`+loginBlocked+`"`, "Acknowledge</button>", "Blocked")
 	done := s.follow(s.Submit(views.AcknowledgeURL, "key", loginBlocked, "for", "", "next", page))
 	done.WantText(t, "Acknowledged until it changes.", ">Login</h1>", "Acknowledged by <bdi>admin</bdi> until it changes", "Reopen</button>")
 	done.WantNoText(t, "Acknowledge</button>")
@@ -87,7 +87,7 @@ func TestAStuckStorySaysSoOnItsPage(t *testing.T) {
 	stages := board("1_backlog:", "2_current: 14_story_login, 15_story_pay", "3_done:")
 	stages[1].Items[0].Since = time.Now().Add(-30 * time.Hour)
 	s.add("slow", stages)
-	s.Get("/projects/slow/stories/14_story_login").WantText(t, "Stuck", "for longer than is usual there", "Acknowledge</button>")
+	s.Get("/projects/slow/stories/14_story_login").WantText(t, "Acknowledge</button>", "Stuck", "for longer than is usual there")
 	s.Get("/projects/slow/stories/15_story_pay").WantNoText(t, "Stuck", "Acknowledge</button>")
 }
 

@@ -48,8 +48,8 @@ func TestAProjectsPageSpeaksTheWordsOfItsBoard(t *testing.T) {
 	page.WantNoText(t, "New story", "BACK-4", "BACK-2", "A draft")
 	s.Get("/projects/webshop?open=7_won_t_do").WantText(t, ">Fold<", "This status is not in the board&#39;s configuration.", "BACK-2")
 	s.Get("/projects/webshop?open=5_completed").WantText(t, "Drafts are promoted", "BACK-4").WantNoText(t, "BACK-5")
-	s.Get(backPage).WantText(t, `title="3_in_progress">In Progress<`, ">To Do</button>", ">Done</button>").WantNoText(t, ">Draft</button>", ">Archived</button>")
-	s.Get("/projects/webshop/stories/BACK-4").WantText(t, "It is not moved here: drafts are promoted").WantNoText(t, ">Move to<")
+	s.Get(backPage).WantText(t, `title="3_in_progress">In Progress<`, "Move to <bdi>Done</bdi>", "Move to <bdi>To Do</bdi>").WantNoText(t, "Move to <bdi>Draft</bdi>", "Move to <bdi>Archived</bdi>")
+	s.Get("/projects/webshop/stories/BACK-4").WantText(t, "It is not moved here: drafts are promoted").WantNoText(t, "Move to <bdi>")
 }
 
 func TestEveryPageNamesAStageInTheWordsOfItsBoard(t *testing.T) {
@@ -73,7 +73,7 @@ func TestABoxIsTickedAndUndone(t *testing.T) {
 	s := newLayoutSite(t, "openspec", map[string]string{changeTasks: "- [x] 1.1 one\n- [ ] 1.2 two\n", "openspec/changes/x/tasks.md": "- [x] a\n"})
 	s.Get("/projects/webshop").WantText(t, ">OpenSpec<", ">openspec/changes/<", "openspec archive x")
 	page := s.Get(changePage).WantText(t, "It is not moved here", "The last one moves it to Done", "openspec archive add-dark")
-	page.WantNoText(t, ">Move to<")
+	page.WantNoText(t, "Move to <bdi>")
 	old := version(t, page)
 	tick := func(version, line, done string) (fields []string) {
 		return []string{"version", version, "do", "tick", "line", line, "done", done, "was", "1.2 two"}

@@ -43,10 +43,12 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	if err != nil {
 		return p, err
 	}
+	owner := found.Owners.Of(name, id)
+	idle := func(a domain.KnownAgent) bool { return a.ID != owner.AgentID && !domain.Mentions(a.Detail, id) }
 	p = views.StoryProps{
 		Story: found.Story, Alert: found.Alert, Usual: found.Charts.Stages, Now: now(),
-		Agents: storyAgents(found.Agents, found.Owners, name, id),
-		Owner:  found.Owners.Of(name, id), Reader: domain.ActorOf(r.Context()).Holder(),
+		Agents: slices.DeleteFunc(slices.Clone(found.Agents), idle), Owner: owner,
+		Reader:   domain.ActorOf(r.Context()).Holder(),
 		Sessions: c.service.Sessions.On(name)[id], Chat: views.NewChat(c.service.Bot.Status()),
 	}
 	about := func(q domain.Question) bool { return q.Project == name && q.StoryID == id }
@@ -61,18 +63,4 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	p.Failure, _ = strconv.ParseInt(r.URL.Query().Get("failure"), 10, 64)
 	p.Stages, p.Layout = found.Pipeline.Stages, found.Pipeline.Board.Layout
 	return p, nil
-}
-
-// storyAgents returns those of a project's agents that work on the story: the one that owns it, and those whose output
-// mentions it; or else all of them.
-func storyAgents(agents []domain.KnownAgent, owners *domain.Owners, project, id string) []views.StoryAgent {
-	owner := owners.Of(project, id).AgentID
-	shown := make([]views.StoryAgent, len(agents))
-	for i, a := range agents {
-		shown[i] = views.StoryAgent{KnownAgent: a, OnStory: a.ID == owner || domain.Mentions(a.Detail, id)}
-	}
-	if slices.ContainsFunc(shown, func(a views.StoryAgent) bool { return a.OnStory }) {
-		return slices.DeleteFunc(shown, func(a views.StoryAgent) bool { return !a.OnStory })
-	}
-	return shown
 }

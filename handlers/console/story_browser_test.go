@@ -23,6 +23,13 @@ func openByKeyboard(tab *browsertest.Tab, address string) {
 	tab.Keys(kb.Enter)
 }
 
+// storyMenu opens the menu of the story whose page is shown.
+func storyMenu(tab *browsertest.Tab) {
+	tab.Helper()
+	name := browsertest.Eval[string](tab, `document.querySelector('h1').textContent`)
+	press(tab, tab.Find("button", "Actions for "+name), kb.Enter)
+}
+
 func TestBrowserStoryByKeyboard(t *testing.T) {
 	browsertest.Parallel(t)
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
@@ -30,21 +37,21 @@ func TestBrowserStoryByKeyboard(t *testing.T) {
 	tab.Goto(s.URL + "/")
 	openByKeyboard(tab, auditPage)
 	tab.Find("heading", "Audit log")
+	storyMenu(tab)
 	press(tab, tab.Find("button", "Block"), kb.Enter) // the dialog opens with the reason in focus
 	tab.Wait(`document.activeElement.name === 'reason'`)
 	tab.Keys("waiting for a key" + kb.Enter)
 	tab.WaitText("Blocked for")
 	press(tab, tab.Find("button", "Undo"), kb.Enter)
 	tab.WaitText("No longer blocked.")
-	press(tab, tab.Find("button", "Move to"), kb.Enter)
-	tab.Find("heading", "Move to")
-	press(tab, tab.Find("button", "Merge"), kb.Enter)
+	press(tab, tab.Find("button", "Move to Merge"), kb.Enter)
 	tab.WaitText("Moved to Merge.")
 	press(tab, tab.Find("button", "Undo"), kb.Enter)
 	tab.WaitText("Moved to QA.")
 	if s.file("3_qa/2_story_audit.md") == "" {
 		t.Error("it has not come back")
 	}
+	storyMenu(tab)
 	press(tab, tab.Find("button", "Block"), kb.Enter)
 	tab.Wait(`document.activeElement.name === 'reason'`)
 	tab.Keys("unblocked again at once" + kb.Enter)
@@ -58,6 +65,7 @@ func TestBrowserKeepsWhatIsTypedWhileTheStoryChanges(t *testing.T) {
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + auditPage)
+	storyMenu(tab)
 	tab.Find("button", "Block").Click()
 	tab.Find("textbox", "Reason").Type("half a rea")
 	const theirs = "# Audit log\n\nWritten by another.\n"
@@ -89,8 +97,8 @@ func TestBrowserStoryWithoutScripts(t *testing.T) {
 	tab.WaitText("No longer blocked.")
 	tab.Find("button", "Undo").Click()
 	tab.WaitText("Blocked for")
-	tab.Find("button", "Move to").Click()
-	tab.Find("button", "Current").Click()
+	tab.Find("button", "Actions for Audit log for administrators").Click()
+	tab.Find("button", "Move to Current").Click()
 	tab.WaitText("Moved to Current.")
 	tab.Find("searchbox", "Find a story, project, agent").Type("audit" + kb.Enter)
 	tab.Find("heading", "Search")
@@ -110,6 +118,7 @@ func TestBrowserStoryIsAccessible(t *testing.T) {
 		tab.Goto(s.URL + path)
 		tab.AccessibleAt(360, 768, 1280, 2560)
 	}
+	storyMenu(tab)
 	tab.Find("button", "Change the reason").Click()
 	tab.Wait(`document.activeElement.name === 'reason'`)
 	tab.AccessibleAt(360, 768, 1280, 2560)

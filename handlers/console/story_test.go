@@ -125,11 +125,11 @@ func TestStoryPageShowsAllThatIsKnown(t *testing.T) {
 	}
 	s.says(agent, domain.AgentRunning, "2_story_audit: step 41\nstep 42")
 	page := s.Get(auditPage).WantStatus(t, http.StatusOK)
-	page.WantText(t, "<title>Audit log for administrators · Switchyard</title>", "Audit log for administrators</h1>", "Copy link", "Copy as prompt",
-		"does not allow changes", "--allow-writes",
+	page.WantText(t, "<title>Audit log for administrators · Switchyard</title>", "Audit log for administrators</h1>", "Copy as prompt",
+		"does not allow changes", "--allow-writes", "Copy link", "builder-1</bdi> works on it",
 		"Blocked", "waiting for a key", "Journey", `title="2_current"`, "1.2\u00a0d", `aria-current="step"`, `title="3_qa"`, "blocked",
 		">2/3<", "As an administrator", "<h3>Acceptance</h3>", `aria-label="open"`,
-		"builder-1", "running", "step 41\nstep 42", "History", "Blocked", "Current → QA", "after 1.2 d", "Backlog → Current",
+		"Works on it", "builder-1", "running", "step 41\nstep 42", "History", "Blocked", "Current → QA", "after 1.2 d", "Backlog → Current",
 		"3_qa/2_story_audit.md", "depends_on", "1_story_login", "retry_count", "3")
 	page.WantNoText(t, "Unblock", "Move to", ">Came to")
 	if faults := markupFaults(page.Text); len(faults) > 0 {

@@ -47,6 +47,7 @@ func TestTheTeamIsToldOfAStory(t *testing.T) {
 	s, bot := chatSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/projects/acme%2Fweb/stories/7_slow")
+	storyMenu(tab)
 	press(tab, tab.Find("button", "Tell the team"), kb.Enter)
 	tab.Wait(`document.activeElement.name === 'word'`)
 	tab.Keys("Who can take this?" + kb.Enter)

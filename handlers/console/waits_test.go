@@ -49,7 +49,7 @@ func TestAStatusThatABoardDoesNotHaveIsWorkOrHasEnded(t *testing.T) {
 	files["backlog/tasks/back-6 - f.md"] = backlogTask("BACK-6", "On Hold")
 	s := newLayoutSite(t, "backlog.md", files)
 	s.Get("/projects/webshop").WantText(t, `title="3_in_progress"`, ">On Hold<", `title="4_done"`, "Won&#39;t Do")
-	s.Get(backPage).WantNoText(t, ">On Hold</button>")
+	s.Get(backPage).WantNoText(t, "Move to <bdi>On Hold</bdi>")
 	for to, words := range map[string]string{"8_on_hold": "On Hold", "7_won_t_do": "Won't Do"} {
 		s.Send("POST", claims, `{"story_id":"BACK-3","to":"`+to+`"}`).WantStatus(t, http.StatusBadRequest).WantText(t, words)
 	}
@@ -61,5 +61,5 @@ func TestAStatusThatABoardDoesNotHaveIsWorkOrHasEnded(t *testing.T) {
 	waittest.Until(t, "BACK-1 to end", func() bool {
 		return strings.Contains(s.Get("/projects/webshop").Text, "<dt>In work</dt><dd>1 </dd>")
 	})
-	s.Get(backPage).WantText(t, `title="7_won_t_do"`, ">In Progress</button>").WantNoText(t, ">On Hold</button>")
+	s.Get(backPage).WantText(t, `title="7_won_t_do"`, "Move to <bdi>In Progress</bdi>").WantNoText(t, "Move to <bdi>On Hold</bdi>")
 }
