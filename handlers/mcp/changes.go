@@ -100,14 +100,22 @@ func (s *Server) getChanges(ctx context.Context, in struct {
 	return shown, nil
 }
 
-// diffParts splits git's diff into those of its files: no line of a file begins like the first of a part.
+// diffParts splits git's diff into those of its files: no line of a file begins like the first of a part. A file that
+// has become one of another type has two of them, which begin alike.
 func diffParts(diff string) (parts []string) {
+	last := ""
 	for diff != "" {
 		end := strings.Index(diff, "\ndiff --git ") + 1
 		if end == 0 {
 			end = len(diff)
 		}
-		parts, diff = append(parts, diff[:end]), diff[end:]
+		header, _, _ := strings.Cut(diff, "\n")
+		if part := diff[:end]; header == last {
+			parts[len(parts)-1] += part
+		} else {
+			parts, last = append(parts, part), header
+		}
+		diff = diff[end:]
 	}
 	return parts
 }

@@ -32,7 +32,8 @@ var settings = strings.Fields(`
 	core.sshCommand=false core.gitProxy=false core.alternateRefsCommand=false core.attributesFile=/dev/null
 	core.excludesFile=/dev/null core.untrackedCache=false credential.helper= gpg.program=false
 	gpg.ssh.program=false gpg.x509.program=false commit.gpgSign=false tag.gpgSign=false color.ui=false
-	diff.orderFile=/dev/null diff.relative=false diff.submodule=short diff.renameLimit=1000 merge.renameLimit=1000
+	diff.orderFile=/dev/null diff.relative=false diff.submodule=short diff.autoRefreshIndex=true
+	diff.suppressBlankEmpty=false diff.renameLimit=1000 merge.renameLimit=1000
 	log.showSignature=false log.follow=false log.showRoot=true log.mailmap=false log.decorate=false
 	log.diffMerges=first-parent status.submoduleSummary=false submodule.recurse=false
 	protocol.allow=never gc.auto=0 maintenance.auto=false safe.bareRepository=explicit
@@ -40,13 +41,13 @@ var settings = strings.Fields(`
 
 // options go behind the name of a command.
 var options = map[string][]string{
-	"log": append(diffOptions, "--no-color", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8",
+	"log": append(diffOptions, "--no-show-signature", "--no-mailmap", "--encoding=UTF-8",
 		"--diff-merges=first-parent"),
 	"diff":   diffOptions,
 	"status": {"--ignore-submodules=all"},
 }
 
-var diffOptions = []string{"--no-ext-diff", "--no-textconv", "--ignore-submodules=all"}
+var diffOptions = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"}
 
 // ErrEnough is what a reader of git's output returns to end git, which then is no error.
 var ErrEnough = errors.New("enough")

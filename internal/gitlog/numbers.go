@@ -66,7 +66,7 @@ func (w *Work) readNumbers(ctx context.Context, r repository, f *facts) error {
 			n.add(line)
 			next[current] = n
 			return nil
-		}, "diff-tree", "--stdin", "-r", "-M", "--numstat", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+		}, "diff-tree", "--stdin", "-r", "-M", "--numstat", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 	}
 	for _, p := range f.places {
 		p.numbers = next[p.head+" "+p.mergeBase]

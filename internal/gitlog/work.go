@@ -36,6 +36,7 @@ type Work struct {
 	log       *Log
 	board     Joiner
 	withTrees bool
+	readers   chan struct{} // has a value for each that is shown changes
 	now       atomic.Pointer[works]
 
 	mu       sync.Mutex // guards what is below
@@ -63,7 +64,6 @@ type works struct {
 	base    *wire.Base
 	trees   []string
 	stories map[string][]wire.Work
-	counts  map[string]int
 	commits map[string][]*domain.Commit
 	version string
 }
@@ -73,7 +73,7 @@ func NewWork(log *Log, b Joiner, withTrees bool) *Work {
 	w := &Work{
 		log: log, board: b, withTrees: withTrees, numbers: map[string]numbers{}, merges: map[string]git.Merged{},
 		statuses: map[string]status{}, linked: map[string]map[string]string{}, copies: map[string]string{},
-		missing: map[string]bool{},
+		missing: map[string]bool{}, readers: make(chan struct{}, maxReaders),
 	}
 	w.now.Store(&works{})
 	log.work = w
@@ -94,7 +94,8 @@ func (w *Work) Of(story string) (list []wire.Work, count int) {
 	if now.base == nil {
 		return nil, 0
 	}
-	return append([]wire.Work{}, now.stories[story]...), now.counts[story]
+	all := now.stories[story]
+	return append([]wire.Work{}, all[:min(len(all), wire.MaxWork)]...), len(all)
 }
 
 // Run follows the repository until ctx ends.
@@ -219,7 +220,7 @@ func (w *Work) publish() {
 	f := w.facts
 	next := &works{
 		base:    &wire.Base{Branch: wire.OrNull(f.base.Branch), Commit: f.base.Head},
-		stories: map[string][]wire.Work{}, counts: map[string]int{}, commits: f.graph.commits, trees: f.paths,
+		stories: map[string][]wire.Work{}, commits: f.graph.commits, trees: f.paths,
 	}
 	moved := w.board.HasMoved()
 	for _, p := range f.places {
@@ -251,15 +252,13 @@ func (w *Work) publish() {
 		}
 	}
 	rank := []string{"moved", "name", "commit"}
-	for id, list := range next.stories {
+	for _, list := range next.stories {
 		slices.SortStableFunc(list, func(a, b wire.Work) int {
 			return cmp.Or(cmp.Compare(slices.Index(rank, a.Link), slices.Index(rank, b.Link)), cmp.Compare(b.AtMS, a.AtMS))
 		})
-		next.counts[id] = len(list)
-		next.stories[id] = list[:min(len(list), wire.MaxWork)]
 	}
 	sum := sha256.New()
-	_ = json.NewEncoder(sum).Encode([]any{next.base, next.trees, next.stories, next.counts})
+	_ = json.NewEncoder(sum).Encode([]any{next.base, next.trees, next.stories})
 	next.version = hex.EncodeToString(sum.Sum(nil)[:6])
 	w.now.Store(next)
 }

@@ -66,6 +66,8 @@ type Work interface {
 	Trees() []string
 	// Of returns the first places of a story, and how many there are; nil without git.
 	Of(story string) (list []wire.Work, count int)
+	// Changes returns what a place of a story has beyond the base.
+	Changes(ctx context.Context, story string, q domain.ChangesQuery) (*wire.Changes, error)
 	// Version differs when what it knows does.
 	Version() string
 }
@@ -99,11 +101,14 @@ func (s *server) routes() http.Handler {
 		"/api/search":   {"GET": handler(texts.search)},
 		"/api/stories":  {"POST": handler(s.createStory)},
 	}
-	story := map[string]http.HandlerFunc{"GET": handler(s.story), "PATCH": handler(s.changeStory)}
+	ofStory := map[string]map[string]http.HandlerFunc{
+		"":         {"GET": handler(s.story), "PATCH": handler(s.changeStory)},
+		"/changes": {"GET": handler(s.changes)},
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := routes[r.URL.Path]
-		if !ok && storyID(r) != "" {
-			route, ok = story, true
+		if id, part := storyID(r); !ok && id != "" {
+			route, ok = ofStory[part], true
 		}
 		if !s.authenticate(r) && r.URL.Path != healthPath {
 			w.Header().Set("WWW-Authenticate", "Bearer")

@@ -14,16 +14,25 @@ import (
 )
 
 // storyID returns the id in a story's path, "" for another path. Ids may contain slashes.
-func storyID(r *http.Request) string {
-	if id, ok := strings.CutPrefix(r.URL.Path, "/api/stories/"); ok {
-		return id
+// storyID returns the story that a request is for, "" for none, and which part of it, "" for all. Slashes of an id are
+// escaped.
+func storyID(r *http.Request) (id, part string) {
+	id, _ = strings.CutPrefix(r.URL.Path, "/api/stories/")
+	if id == r.URL.Path {
+		return "", ""
 	}
-	return ""
+	for _, part := range []string{"/changes"} {
+		if rest, is := strings.CutSuffix(id, part); is && strings.HasSuffix(r.URL.EscapedPath(), part) {
+			return rest, part
+		}
+	}
+	return id, ""
 }
 
 // story answers with everything that is known about a story.
 func (s *server) story(w http.ResponseWriter, r *http.Request) error {
-	details, err := s.Board.Read(storyID(r))
+	id, _ := storyID(r)
+	details, err := s.Board.Read(id)
 	return s.answer(w, http.StatusOK, details, err)
 }
 
@@ -79,11 +88,28 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	details, err := s.Board.Change(madeBy(r), storyID(r), change)
+	id, _ := storyID(r)
+	details, err := s.Board.Change(madeBy(r), id, change)
 	return s.answer(w, http.StatusOK, details, err)
 }
 
 // madeBy returns the context of a change, whose author's name the gateway says: nothing else is decided by it.
+func (s *server) changes(w http.ResponseWriter, r *http.Request) error {
+	id, _ := storyID(r)
+	if s.Work == nil {
+		return domain.Errorf(domain.NotFound, "there is no repository")
+	}
+	q := r.URL.Query()
+	changes, err := s.Work.Changes(r.Context(), id, domain.ChangesQuery{
+		Branch: q.Get("branch"), Worktree: q.Get("worktree"), Path: q.Get("path"), Since: q.Get("since"),
+	})
+	if err != nil {
+		return err
+	}
+	web.WriteJSON(w, http.StatusOK, changes)
+	return nil
+}
+
 func madeBy(r *http.Request) context.Context {
 	name, err := url.PathUnescape(r.Header.Get(domain.ByHeader))
 	if err != nil || name == "" {

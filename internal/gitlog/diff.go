@@ -1,0 +1,242 @@
+package gitlog
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"strconv"
+	"strings"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/git"
+	"switchyard/internal/wire"
+)
+
+const (
+	// maxChanged and maxPaths are how many files of a diff are told, and how much room their names have.
+	maxChanged, maxPaths = 2000, 512 << 10
+	// maxDiff is how much of a diff is told, in bytes, maxRead how much of it is read.
+	maxDiff, maxRead = 1 << 20, 64 << 20
+)
+
+// diffArgs make git say what files differ, by how many lines, and how, whatever the repository's configuration says.
+var diffArgs = strings.Fields("diff --raw --numstat --patch -z --no-abbrev -M --unified=3 --inter-hunk-context=0 " +
+	"--src-prefix=a/ --dst-prefix=b/")
+
+// diff is what git says of how files differ.
+type diff struct {
+	only  string // the path of the only file that is asked for, "" for all
+	files []wire.ChangedFile
+	more  int // others
+	text  strings.Builder
+	cut   bool
+
+	index   map[string]int // of files, by path
+	path    string         // what git calls the last of them, and the name that it had
+	from    string
+	parts   []int // the file that each part of the text is of, -1 for one that is not told
+	hashes  []hash.Hash
+	paths   int // the size of their names
+	encoded int // the size of the text
+}
+
+// diff reads how the files of two commits, or of one and the work tree, differ; with only, one of them.
+func (r repository) diff(ctx context.Context, only string, states ...string) (*diff, error) {
+	args := append(append([]string{}, diffArgs...), states...)
+	paths := []string{"--"}
+	if only != "" { // a file that was renamed is found by both of its names
+		found := &diff{only: only}
+		err := r.Stream(ctx, nil, found.readFiles, append([]string{"diff", "--raw", "-z", "-M"}, states...)...)
+		if err != nil || found.path == "" {
+			return found, err
+		}
+		if paths = append(paths, found.path); found.from != "" {
+			paths = append(paths, found.from)
+		}
+	}
+	d := &diff{only: only}
+	err := r.Stream(ctx, nil, func(out *bufio.Reader) error {
+		if err := d.readFiles(out); err != nil {
+			return err
+		}
+		return d.readText(out)
+	}, append(args, paths...)...)
+	return d, err
+}
+
+// readFiles reads what comes before the text: of each file modes, hashes and status, and then its numbers.
+func (d *diff) readFiles(out *bufio.Reader) error {
+	d.index = map[string]int{}
+	next := func() string {
+		record, _ := git.ReadRecord(out, 0)
+		return string(record)
+	}
+	for {
+		record, err := git.ReadRecord(out, 0)
+		if len(record) == 0 || err != nil {
+			return err
+		}
+		if record[0] == ':' {
+			about, from := string(record), ""
+			fields := strings.Fields(about) // modes, hashes, status
+			path := next()
+			if len(fields) < 5 || fields[4] == "U" { // it is not merged, and comes once more
+				continue
+			}
+			if fields[4][0] == 'R' {
+				from, path = path, next()
+			}
+			d.add(path, from, about, statusOf(fields))
+			continue
+		}
+		numbers := bytes.SplitN(record, []byte("\t"), 3)
+		if len(numbers) < 3 {
+			continue
+		}
+		added, removed, path := string(numbers[0]), string(numbers[1]), string(numbers[2])
+		if path == "" { // it was renamed
+			_, path = next(), next()
+		}
+		if at, told := d.index[path]; told {
+			setNumbers(&d.files[at], added, removed)
+		}
+	}
+}
+
+func (d *diff) add(path, from, about, status string) {
+	shown := strings.ToValidUTF8(path, "\ufffd")
+	isTold := (d.only == "" || d.only == shown) && len(d.files) < maxChanged && d.paths <= maxPaths
+	if !isTold {
+		if d.parts = append(d.parts, -1); d.only == "" {
+			d.more++
+		}
+		return
+	}
+	d.parts = append(d.parts, len(d.files))
+	d.index[path] = len(d.files)
+	d.path, d.from = path, from
+	d.paths += encodedSize(path) + encodedSize(from)
+	d.files = append(d.files, wire.ChangedFile{
+		Path: shown, From: wire.OrNull(strings.ToValidUTF8(from, "\ufffd")), Status: status,
+	})
+	sum := sha256.New()
+	_, _ = io.WriteString(sum, about+"\x00"+path+"\x00"+from)
+	d.hashes = append(d.hashes, sum)
+}
+
+func statusOf(about []string) string {
+	switch status := about[4][0]; {
+	case status == 'A':
+		return "added"
+	case status == 'D':
+		return "deleted"
+	case status == 'R':
+		return "renamed"
+	case status == 'M' && about[0][1:] != about[1]: // unless there are numbers
+		return "mode"
+	}
+	return "modified"
+}
+
+// setNumbers sets how many lines of a file differ, as --numstat says.
+func setNumbers(f *wire.ChangedFile, added, removed string) {
+	if f.Status == "mode" && (added != "0" || removed != "0") {
+		f.Status = "modified"
+	}
+	if f.Binary = added == "-"; f.Binary {
+		return
+	}
+	a, _ := strconv.Atoi(added)
+	r, _ := strconv.Atoi(removed)
+	f.Added, f.Removed = &a, &r
+}
+
+// readText reads the text, which has a part for each file, or two where it has become one of another type.
+func (d *diff) readText(out *bufio.Reader) error {
+	part, all := -1, 0
+	var header, text []byte
+	size, begins, skips := 0, true, false
+	defer func() {
+		for i, sum := range d.hashes {
+			d.files[i].ID = hex.EncodeToString(sum.Sum(nil)[:8])
+		}
+	}()
+	for all <= maxRead {
+		line, err := out.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+			return err
+		}
+		isHeader := begins && bytes.HasPrefix(line, []byte("diff --git "))
+		if isHeader && !bytes.Equal(line, header) || errors.Is(err, io.EOF) {
+			if part >= 0 {
+				d.end(part, string(text), size)
+			}
+			if part++; errors.Is(err, io.EOF) || part >= len(d.parts) {
+				return nil
+			}
+			header, text, size = bytes.Clone(line), text[:0], 0
+		}
+		if begins {
+			skips = bytes.HasPrefix(line, []byte("* Unmerged path "))
+		}
+		if all += len(line); !skips && part >= 0 {
+			if size += len(line); size <= maxDiff+len(line) {
+				text = append(text, line...)
+			}
+			if at := d.parts[part]; at >= 0 && !(begins && bytes.HasPrefix(line, []byte("index "))) {
+				d.hashes[at].Write(line)
+			}
+		}
+		begins = err == nil
+	}
+	d.end(part, string(text), max(size, maxDiff+1)) // it has not ended
+	for _, at := range d.parts[part+1:] {
+		if d.cut = true; at >= 0 {
+			d.files[at].Cut = true
+		}
+	}
+	return git.ErrEnough
+}
+
+// end takes over a part of the text, if there is room for it. Of the only one its beginning is.
+func (d *diff) end(part int, text string, size int) {
+	at := d.parts[part]
+	if at < 0 {
+		d.cut = d.cut || d.only == ""
+		return
+	}
+	f := &d.files[at]
+	f.Bytes = size
+	text = strings.ToValidUTF8(text, "\ufffd")
+	isTooLong := func() bool {
+		return d.text.Len()+len(text) > maxDiff || d.encoded+encodedSize(text) > maxDiff*3/2
+	}
+	if size > maxDiff || isTooLong() {
+		d.cut = true
+		if f.Cut = d.only == ""; f.Cut {
+			return
+		}
+		for text = domain.CutBytes(text, maxDiff); isTooLong(); {
+			text = domain.CutBytes(text, len(text)/2)
+		}
+		text = text[:strings.LastIndexByte(text, '\n')+1]
+	}
+	d.text.WriteString(text)
+	d.encoded += encodedSize(text)
+}
+
+// encodedSize returns about how long a text is in JSON, where a control character takes six bytes.
+func encodedSize(text string) int {
+	size := len(text)
+	for i := range len(text) {
+		if c := text[i]; c < ' ' && c != '\n' && c != '\t' {
+			size += 5
+		}
+	}
+	return size
+}
