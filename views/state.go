@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -86,18 +87,32 @@ func split[T any](list []T, n int) (first, rest []T) {
 }
 
 // troubledFirst returns stories by trouble, and those that agents work on before the others, so that none of them is
-// folded away while others are shown. The order of equal ones stays.
+// folded away while others are shown.
 func (p ProjectProps) troubledFirst(items []domain.Item) []domain.Item {
-	order := func(item domain.Item) int {
+	return sortedBy(items, func(item domain.Item) int64 {
 		signal, _ := storyState(item, p.Stuck)
-		return wagon{signal: signal, agent: p.Owners.Of(p.Project.Name, item.StoryID).Name}.order()
-	}
-	return slices.SortedStableFunc(slices.Values(items), func(a, b domain.Item) int { return order(a) - order(b) })
+		return int64(wagon{signal: signal, agent: p.Owners.Of(p.Project.Name, item.StoryID).Name}.order())
+	})
 }
 
 // newestFirst returns stories by arrival, newest first: those finished long ago are folded away.
 func newestFirst(items []domain.Item) []domain.Item {
-	return slices.SortedStableFunc(slices.Values(items), func(a, b domain.Item) int { return b.Since.Compare(a.Since) })
+	return sortedBy(items, func(item domain.Item) int64 { return -item.Since.UnixMilli() })
+}
+
+// sortedBy returns stories by a key, smallest first. Items are large, so that places are sorted, and equal ones keep
+// their order.
+func sortedBy(items []domain.Item, key func(domain.Item) int64) []domain.Item {
+	type place struct {
+		key int64
+		at  int
+	}
+	places := make([]place, len(items))
+	for i, item := range items {
+		places[i] = place{key(item), i}
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Or(cmp.Compare(a.key, b.key), a.at-b.at) })
+	return domain.Each(places, func(p place) domain.Item { return items[p.at] })
 }
 
 // times says how often something has happened to a story, if that was more than once: ", for the 3rd time".
