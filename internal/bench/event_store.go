@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
 )
 
@@ -91,16 +91,7 @@ func fill(dir string, end int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := db.Close(); err == nil {
-			err = closed
-		}
-	}()
-	return fillStore(ctx, db, end)
-}
-
-// fillStore is fill for any store.
-func fillStore(ctx context.Context, db service.Store, end int) error {
+	defer func() { err = cmp.Or(err, db.Close()) }()
 	begin := time.Now().Add(-eventSpan)
 	at := func(n int) time.Time { return begin.Add(eventSpan / time.Duration(end) * time.Duration(n)) }
 	for n := 0; n < end; {

@@ -16,19 +16,15 @@ import (
 // takeOverProjects is the number of projects that one gateway takes over from another.
 const takeOverProjects = 200
 
-// measureGateways measures several gateways on one PostgreSQL: how fast they append, how long an event takes from one
-// to readers at another, and how long it takes until another takes over the projects of one that ends.
-func measureGateways(binary string) ([]row, error) {
+// measureGateways measures several gateways on one PostgreSQL: how long an event takes from one to readers at another,
+// how long it takes until another takes over the projects of one that ends, and how many stories are claimed.
+func measureGateways(binary string) (table []row, err error) {
 	postgres, err := pgtest.Start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "no PostgreSQL here:", err)
 		return nil, nil
 	}
 	defer postgres.Close()
-	table, err := measureAppends(postgres)
-	if err != nil {
-		return nil, err
-	}
 	for _, measure := range []func(string, *pgtest.Server) ([]row, error){measureAcross, measureTakeOver, measureClaims} {
 		rows, err := measure(binary, postgres)
 		if err != nil {

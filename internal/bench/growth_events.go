@@ -113,13 +113,6 @@ func measureEvents(binary, dir string, count int, g *growth) error {
 		return err
 	}
 	g.add("storing an event", used, "µs of CPU", "")
-	gateway.stop()
-	median, longest, err := measureRemoval(binary, dir)
-	if err != nil {
-		return err
-	}
-	g.add("a change while old events are removed, median of 300", median, "ms", "")
-	g.add("a change while old events are removed, longest of 300", longest, "ms", "≤ 250 ms")
 	return nil
 }
 

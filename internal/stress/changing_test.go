@@ -91,10 +91,10 @@ func TestABoardThatChangesAlwaysCostsItsOwnRowOnly(t *testing.T) {
 			began := time.Now()
 			must(t, "DELETE", gateway.url+"/api/gateway/projects/changing", nil, nil)
 			removal := time.Since(began)
-			peak := gateway.peak()
-			t.Logf("%d MiB at most, %d fetches; removed in %v", peak, board.fetches.Load(), removal.Round(time.Millisecond))
+			peak := gateway.memory("VmHWM:")
+			t.Logf("%.0f MiB at most, %d fetches; removed in %v", peak, board.fetches.Load(), removal.Round(time.Millisecond))
 			if peak > maxResident {
-				t.Errorf("the gateway took %d MiB", peak)
+				t.Errorf("the gateway took %.0f MiB", peak)
 			}
 			if removal > removalLimit {
 				t.Errorf("the removal took %v", removal)

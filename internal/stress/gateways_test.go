@@ -18,6 +18,9 @@ import (
 	"switchyard/internal/pgtest"
 )
 
+// everywhere is how soon a change made at one gateway must apply at all.
+const everywhere = time.Second
+
 // member is one of several gateways on a database.
 type member struct {
 	*server

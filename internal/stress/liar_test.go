@@ -3,13 +3,11 @@
 package stress
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -199,10 +197,10 @@ func TestALiarCostsItsOwnRowOnly(t *testing.T) {
 					t.Errorf("%s took %v, 19 of 20 within %v", what, median, most)
 				}
 			}
-			peak := gateway.peak()
-			t.Logf("%d MiB at most, the liar was asked %d times", peak, requests)
+			peak := gateway.memory("VmHWM:")
+			t.Logf("%.0f MiB at most, the liar was asked %d times", peak, requests)
 			if peak > maxResident {
-				t.Errorf("the gateway took %d MiB", peak)
+				t.Errorf("the gateway took %.0f MiB", peak)
 			}
 		})
 	}
@@ -223,19 +221,4 @@ func read(t *testing.T, url string) {
 	if n, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
 		t.Errorf("%s: status %d, %d bytes, %v", url, response.StatusCode, n, err)
 	}
-}
-
-// peak returns the server's peak memory in MiB.
-func (s *server) peak() int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.current.Process.Pid))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	_, line, _ := bytes.Cut(text, []byte("VmHWM:"))
-	fields := strings.Fields(string(line))
-	kib, err := strconv.Atoi(fields[0])
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return kib >> 10
 }

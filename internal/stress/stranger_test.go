@@ -47,20 +47,3 @@ func ask(t *testing.T, url, token string) (int, error) {
 	_, err = io.Copy(io.Discard, response.Body)
 	return response.StatusCode, err
 }
-
-// TestWrongTokensLockNobodyOut: one address sends 21 wrong tokens and then the right one.
-func TestWrongTokensLockNobodyOut(t *testing.T) {
-	g := guarded(t)
-	for i := range 21 {
-		want := http.StatusUnauthorized
-		if i == 20 {
-			want = http.StatusTooManyRequests
-		}
-		if status, err := ask(t, g.url+"/api/gateway", fmt.Sprintf("a-wrong-token-of-this-test-%d", i)); status != want {
-			t.Errorf("wrong token %d: status %d, want %d: %v", i+1, status, want, err)
-		}
-	}
-	if status, err := ask(t, g.url+"/api/gateway", rightToken); status != http.StatusOK {
-		t.Errorf("the right token: status %d: %v", status, err)
-	}
-}
