@@ -3,6 +3,8 @@ package console_test
 import (
 	"cmp"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -216,4 +218,36 @@ func TestFlowSaysWhereWorkWaits(t *testing.T) {
 	s.move("alpha", "6_story_f", "2_current", "5_done", time.Now())
 	s.Get("/flow").WantStatus(t, 200).WantText(t, "0 of 10 finished stories, up to yesterday; 1 that was finished today counts tomorrow",
 		"QA holds 4, three weeks ago it held 0", `class="band-waits"`)
+}
+
+// deadlines notes how many deadlines an answer has been given, and how much it wrote at most under one of them.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set, since, most int
+}
+
+func (d *deadlines) SetWriteDeadline(time.Time) error {
+	d.set, d.since = d.set+1, 0
+	return nil
+}
+
+func (d *deadlines) Write(b []byte) (int, error) {
+	d.since += len(b)
+	d.most = max(d.most, d.since)
+	return d.ResponseRecorder.Write(b)
+}
+
+// TestALongTableHasADeadlineForEachPart so that a reader who is slow, but reads, gets the whole of it.
+func TestALongTableHasADeadlineForEachPart(t *testing.T) {
+	s := flowSite(t, 178, 13, func(day, i int) string { return fmt.Sprintf("%d_%d_story", day, i) })
+	const rows = 178 * 13
+	var d *deadlines
+	waittest.Until(t, "all is read", func() bool {
+		d = &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		s.Server.Config.Handler.ServeHTTP(d, httptest.NewRequest(http.MethodGet, "http://localhost/flow.csv?days=180&tz=UTC", nil))
+		return strings.Count(d.Body.String(), "\n")-1 == rows
+	})
+	if size := d.Body.Len(); d.set < 3 || d.most > size/2 {
+		t.Errorf("%d deadlines, %d of %d bytes under one", d.set, d.most, size)
+	}
 }

@@ -151,31 +151,35 @@ func TestAReceiverThatIsGoneDisablesItsTarget(t *testing.T) {
 
 // TestAMessageThatIsRefusedAsSuchIsSkippedAfterADay: the log and the next message say so.
 func TestAMessageThatIsRefusedAsSuchIsSkippedAfterADay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newTold(t)
-		picky := g.add("picky", blockedOnly)
-		time.Sleep(time.Second)
-		began := time.Now()
-		g.says(func(_ string, m domain.Message) domain.Sent {
-			if strings.HasSuffix(m.ID, "_1") {
-				return refuses(422)("", m)
-			}
-			return domain.Sent{Status: 200}
-		})
-		g.happens("alpha", domain.StoryBlocked, 3)
-		time.Sleep(23 * time.Hour)
-		if len(g.posts()) != 7 {
-			t.Errorf("%d attempts in a day", len(g.posts()))
+	for _, status := range []int{400, 413, 422, 431} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { skipsRefused(t, status) }) })
+	}
+}
+
+func skipsRefused(t *testing.T, status int) {
+	g := newTold(t)
+	picky := g.add("picky", blockedOnly)
+	time.Sleep(time.Second)
+	began := time.Now()
+	g.says(func(_ string, m domain.Message) domain.Sent {
+		if strings.HasSuffix(m.ID, "_1") {
+			return refuses(status)("", m)
 		}
-		time.Sleep(2 * time.Hour)
-		if n := len(g.posts()); n != 9 || g.posts()[8].skipped != 1 || g.posts()[8].message.Title != "What waited: 2 blocked" || g.posts()[7].at.Sub(began).Round(time.Second) != 24*time.Hour {
-			t.Errorf("%d: %+v", n, g.posts())
-		}
-		list, err := g.Deliveries.List(t.Context(), picky.ID, 2)
-		if err != nil || list[1].Error != "skipped after 24 hours: 422" || list[1].Attempt != 8 || list[0].Error != "" {
-			t.Errorf("%+v, %v", list, err)
-		}
+		return domain.Sent{Status: 200}
 	})
+	g.happens("alpha", domain.StoryBlocked, 3)
+	time.Sleep(23 * time.Hour)
+	if len(g.posts()) != 7 {
+		t.Errorf("%d attempts in a day", len(g.posts()))
+	}
+	time.Sleep(2 * time.Hour)
+	if n := len(g.posts()); n != 9 || g.posts()[8].skipped != 1 || g.posts()[8].message.Title != "What waited: 2 blocked" || g.posts()[7].at.Sub(began).Round(time.Second) != 24*time.Hour {
+		t.Errorf("%d: %+v", n, g.posts())
+	}
+	list, err := g.Deliveries.List(t.Context(), picky.ID, 2)
+	if err != nil || list[1].Error != fmt.Sprint("skipped after 24 hours: ", status) || list[1].Attempt != 8 || list[0].Error != "" {
+		t.Errorf("%+v, %v", list, err)
+	}
 }
 
 // TestNothingIsSkippedOrDoubledByARestart: what was under way is finished, or comes again under its id.
