@@ -197,6 +197,14 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	review(`{"verdict":"approved","head":"`+gatewaytest.StoryHead+`"}`, 200)
 	review(`{"verdict":"approved","head":"a"}`, 409)
 	review(`{"verdict":"sent_back","head":"a"}`, 400)
+	merge := func(body string, status int) {
+		t.Helper()
+		const pattern = "/api/gateway/projects/{name}/stories/{story_id}/merge"
+		check(exchange{method: "POST", pattern: pattern, path: "/api/gateway/projects/alpha/stories/7_pay/merge", body: body, status: status})
+	}
+	merge(`{"branch":"story/7","head":"`+gatewaytest.StoryHead+`"}`, 200)
+	merge(`{"branch":"story/7","head":"a"}`, 409)
+	merge(`{"branch":"","head":"a"}`, 400)
 	claim("alpha", `{"story_id":"7_pay"}`, 200)
 	claim("alpha", "", 204)
 	claim("alpha", `{"from":"x"}`, 400)

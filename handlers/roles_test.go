@@ -35,6 +35,7 @@ var neededRole = map[string]domain.Role{
 	"POST /gateway/tokens": "operator", "POST /gateway/agents/{id}/assign": "operator", "POST /api/gateway/switch": "operator",
 	"GET /api/gateway/projects/{name}/stories/{story_id}/changes": "viewer",
 	"POST /api/gateway/projects/{name}/stories/{story_id}/review": "operator",
+	"POST /api/gateway/projects/{name}/stories/{story_id}/merge":  "operator",
 	"POST /api/gateway/projects/{name}/stories/claim":             "operator", "DELETE /api/gateway/projects/{name}/stories/{story_id}/claim": "operator",
 	"PATCH /api/gateway/projects/{name}/stories/{story_id}": "operator", "POST /api/gateway/projects/{name}/stories": "operator",
 	"POST /api/gateway/attention/acknowledge": "operator", "POST /api/gateway/attention/reopen": "operator",

@@ -120,6 +120,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.plain(operatorOrAgent, "DELETE /api/gateway/projects/{name}/stories/{story_id}/claim", a.ReleaseStory)
 	t.plain(viewer, "GET /api/gateway/projects/{name}/stories/{story_id}/changes", a.StoryChanges)
 	t.plain(operator, "POST /api/gateway/projects/{name}/stories/{story_id}/review", a.ReviewStory)
+	t.plain(operator, "POST /api/gateway/projects/{name}/stories/{story_id}/merge", a.MergeStory)
 	t.plain(viewer, "GET /api/gateway/search", a.Search)
 	t.plain(viewer, "GET /api/gateway/flow", a.Flow)
 	t.plain(viewer, "GET /api/gateway/cost", a.Cost)

@@ -14,7 +14,7 @@ var auditVerbs = map[domain.Action]string{
 	domain.ProjectRemoved: "Removed the project", domain.ProjectRestored: "Restored the project",
 	domain.ProjectSwitched: "Made active", domain.ProjectToolCalled: "Called a tool of",
 	domain.StoryCreated: "Created", domain.StoryChanged: "Changed", domain.StoryClaimed: "Claimed",
-	domain.StoryReleased: "Released", domain.ReviewMade: "Reviewed",
+	domain.StoryReleased: "Released", domain.ReviewMade: "Reviewed", domain.StoryMerged: "Merged",
 	domain.QuestionWasAsked: "Asked about", domain.QuestionWasAnswered: "Answered about",
 	domain.QuestionWasWithdrawn: "Withdrew a question about", domain.AlertAcknowledged: "Acknowledged",
 	domain.AlertReopened: "Reopened", domain.JoinTokenCreated: "Made the join token",

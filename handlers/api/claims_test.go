@@ -24,6 +24,7 @@ type claimBoard struct {
 	heads   map[string][]string // of the places of stories
 	lack    map[string]string   // a work tree that does not have a story
 	gone    string              // a work tree that is no longer there
+	merge   http.HandlerFunc    // merges a branch
 }
 
 var claimStages = []string{"1_backlog", "2_current", "3_qa", "5_done"}
@@ -36,6 +37,7 @@ func newClaimBoard(s *gatewaytest.Site, project string, ids ...string) *claimBoa
 	s.Add(project, gatewaytest.ProjectServer(s, b.pipeline, func(mux *http.ServeMux) {
 		mux.HandleFunc("GET /api/stories/{id}", func(w http.ResponseWriter, r *http.Request) { b.story(w, r.PathValue("id")) })
 		mux.HandleFunc("PATCH /api/stories/{id}", b.change)
+		mux.HandleFunc("POST /api/stories/{id}/merge", func(w http.ResponseWriter, r *http.Request) { b.merge(w, r) })
 	}))
 	return b
 }

@@ -199,6 +199,7 @@ const (
 	StoryClaimed  Action = "story.claimed"
 	StoryReleased Action = "story.released" // its claim has ended
 	ReviewMade    Action = "story.reviewed"
+	StoryMerged   Action = "story.merged" // a branch of it, by its project server
 
 	QuestionWasAsked     Action = "question.asked"
 	QuestionWasAnswered  Action = "question.answered"
@@ -237,7 +238,7 @@ const (
 var Actions = []Action{
 	ProjectAdded, ProjectChanged, ProjectRemoved, ProjectRestored, ProjectSwitched, ProjectToolCalled,
 	QuestionWasAsked, QuestionWasAnswered, QuestionWasWithdrawn,
-	StoryCreated, StoryChanged, StoryClaimed, StoryReleased, ReviewMade, AlertAcknowledged, AlertReopened,
+	StoryCreated, StoryChanged, StoryClaimed, StoryReleased, ReviewMade, StoryMerged, AlertAcknowledged, AlertReopened,
 	JoinTokenCreated, JoinTokenRevoked, AgentJoined, AgentAssigned, AgentLabelled, AgentRemoved,
 	TargetCreated, TargetChanged, TargetRemoved, TargetTested, TargetSecretChanged, TargetResent,
 	BotConfigured, BotTested, TeamTold, SignedIn, SignedOut, TokenCreated, TokenRevoked, SessionBegan, SessionEnded,

@@ -211,6 +211,7 @@ type StoryFile struct {
 	Criteria         *Criteria // nil without a task list
 	Commits          []Commit  // nil without git
 	Writable         bool
+	Merges           bool     // its project server merges branches
 	Fault            string   // why it cannot be read, "" if it can
 	DependsOn        []string // as of Item, like WaitsFor
 	WaitsFor         []string

@@ -79,6 +79,14 @@ func StoryServer(t testing.TB) string {
 			fmt.Fprint(w, `{"branch":"story/7","head":"`+StoryHead+`","files":[{"path":"a.go","status":"added","added":1},`+
 				`{"path":"b.go","status":"modified"}],"diff":"diff --git a/a.go b/a.go\n+<b>\n`+long+`"}`)
 		})
+		mux.HandleFunc("POST /api/stories/7_pay/merge", func(w http.ResponseWriter, r *http.Request) {
+			var asked struct{ Branch, Head string }
+			if json.NewDecoder(r.Body).Decode(&asked) != nil || asked.Branch != "story/7" || asked.Head != StoryHead {
+				http.Error(w, "head is not the branch's tip", http.StatusConflict)
+				return
+			}
+			fmt.Fprint(w, `{"merged":"beef5678beef5678"}`)
+		})
 		mux.HandleFunc("GET /api/picture", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Get("path") != "form.png" {
 				http.NotFound(w, r)

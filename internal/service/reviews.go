@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
@@ -15,6 +18,10 @@ type Reviews struct {
 	store   *database
 	stories *Stories
 	claims  *Claims
+	merges  singleflight.Group
+
+	mu      sync.Mutex
+	merging map[string]Merging // by project
 }
 
 type ReviewRequest struct {

@@ -23,6 +23,8 @@ type StoryServers interface {
 	CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error)
 	// Changes fetches what was made for a story; its results are theirs.
 	Changes(ctx context.Context, p domain.Project, id string, q domain.ChangesQuery) (status int, body []byte, err error)
+	// Merge asks for a merge of a wire.Merge, and waits for its end; its results are those of PatchStory.
+	Merge(ctx context.Context, p domain.Project, id string, merge []byte) (status int, body []byte, err error)
 	// FindTexts returns stories whose texts contain all the words, at most limit, the best first, and their number. A
 	// server that does not search has none.
 	FindTexts(

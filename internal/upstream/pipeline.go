@@ -205,7 +205,7 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 	file := &domain.StoryFile{
 		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
 		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut,
-		Criteria: s.Criteria, Writable: s.Writable, Label: domain.CutText(s.Label), Branch: text(s.Branch),
+		Criteria: s.Criteria, Writable: s.Writable, Merges: s.Merges, Label: domain.CutText(s.Label), Branch: text(s.Branch),
 		Worktree: text(s.Worktree), Work: s.Work.Places(), Commits: s.Commits, Tasks: s.Tasks,
 		Fault: text(s.Fault), DependsOn: s.DependsOn, WaitsFor: s.WaitsFor,
 	}

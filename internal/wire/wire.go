@@ -179,6 +179,7 @@ type Story struct {
 	WaitsFor         IDs              `json:"waits_for"`
 	Commits          Commits          `json:"commits"`
 	Writable         bool             `json:"writable"`
+	Merges           bool             `json:"merges"` // whether the project server merges
 	Fault            *string          `json:"fault"`
 	Label            string           `json:"label,omitempty"` // the stage's
 	// Worktree and Branch say where it stands: the former is null for the board's own.
@@ -217,7 +218,7 @@ func NewStory(s domain.Story) Story {
 	}
 	encoded.Path, encoded.Version, encoded.Body, encoded.BodyCut = &f.Path, &f.Version, &f.Body, f.BodyCut
 	encoded.FrontMatter, encoded.FrontMatterError = f.FrontMatter, OrNull(f.FrontMatterError)
-	encoded.Criteria, encoded.Writable = f.Criteria, f.Writable
+	encoded.Criteria, encoded.Writable, encoded.Merges = f.Criteria, f.Writable, f.Merges
 	encoded.Label, encoded.Branch, encoded.Tasks = f.Label, OrNull(f.Branch), append(encoded.Tasks, f.Tasks...)
 	encoded.Worktree, encoded.Work = OrNull(f.Worktree), NewWorks(f.Work)
 	encoded.Commits, encoded.DependsOn, encoded.WaitsFor = f.Commits, NewIDs(f.DependsOn), NewIDs(f.WaitsFor)
