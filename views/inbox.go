@@ -63,6 +63,14 @@ func (q QuestionProps) link() string {
 	return "Read and answer"
 }
 
+// acknowledges is what the button says that acknowledges an alert.
+func acknowledges(a domain.Alert) string {
+	if a.Stops {
+		return "Let it go on"
+	}
+	return "Acknowledge"
+}
+
 func alertTitle(a domain.Alert) string {
 	switch {
 	case a.Kind == domain.AlertQuestion:
@@ -99,6 +107,8 @@ func alertWhere(a domain.Alert) string {
 		return visible(domain.Cut(a.Agent, 60)) + " asks"
 	case a.Story != nil:
 		return word + " in " + domain.Cut(a.Project, 40) + " · " + a.StageTitle
+	case a.Kind == domain.AlertBudget:
+		return word + " today"
 	case a.Agent != "" && a.Project != "":
 		return word + ", assigned to " + domain.Cut(a.Project, 40)
 	}

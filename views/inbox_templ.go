@@ -624,7 +624,7 @@ func inboxLine(a domain.Alert, now time.Time, next string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if a.Acknowledged == nil {
-			templ_7745c5c3_Err = acknowledge(a.Key(), id).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = acknowledge(a.Key(), id, acknowledges(a)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -748,7 +748,7 @@ func stuckLine(projects []domain.StuckStories, stories int, now time.Time) templ
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = acknowledge(AllStuck, "stuck").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = acknowledge(AllStuck, "stuck", "Acknowledge").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -138,7 +138,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents,
 		PermissionRole: domain.Role(c.PermissionRole), PublicURL: c.PublicURL, Messenger: messenger,
 		JoinTokenTTL: c.JoinTokenTTL, Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat,
-		BotOperators: c.Bot.Operators, Prices: c.Prices,
+		BotOperators: c.Bot.Operators, Prices: c.Prices, Budgets: c.Budgets,
 		Credentials: credentials, Provider: signin.New(c.SignIn, flows, log),
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}

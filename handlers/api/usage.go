@@ -151,7 +151,7 @@ func (a *API) ReportUsage(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if raw, given := body.Raw("usd"); given && string(raw) != "null" {
-		usd, ok := domain.ParseMicros(string(raw))
+		usd, ok := domain.ParseMicros(string(raw), domain.MaxUSD)
 		if c.Stated = &usd; !ok {
 			c.Stated = new(domain.Micros(-1))
 		}

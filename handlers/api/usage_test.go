@@ -42,7 +42,8 @@ type cost struct {
 
 type usageSite struct {
 	*gatewaytest.Site
-	dir string // of its database
+	dir     string // of its database
+	webshop *claimBoard
 }
 
 func newUsageSite(t *testing.T, o service.Options) usageSite {
@@ -51,8 +52,8 @@ func newUsageSite(t *testing.T, o service.Options) usageSite {
 	dir := storetest.Dir(t)
 	db, err := sqlite.Open(t.Context(), dir)
 	o.Projects, o.Stories, o.Store = client, client, storetest.Opened(t, db, err)
-	s := usageSite{gatewaytest.NewSite(t, o, handlers.Gateway{AdminToken: gatewaytest.AdminToken}), dir}
-	newClaimBoard(s.Site, "webshop", "12_story_pay", "13_story_cart", "TASK-1, ä=;")
+	s := usageSite{Site: gatewaytest.NewSite(t, o, handlers.Gateway{AdminToken: gatewaytest.AdminToken}), dir: dir}
+	s.webshop = newClaimBoard(s.Site, "webshop", "12_story_pay", "13_story_cart", "TASK-1, ä=;")
 	newClaimBoard(s.Site, "web shop", "1_first")
 	s.Send("GET", "/api/gateway/pipeline", "", asAdmin...).WantStatus(t, 200)
 	return s

@@ -15,7 +15,7 @@ func (s *Server) addClaims() {
 		name: "claim_story", needs: domain.RoleOperator, agents: true, essential: true,
 		description: "Claim the next free story of a stage, or the one with story_id, so that nobody else works on it, " +
 			"and move it to the stage to. An agent first gets what it has claimed before and goes on with. story is null if " +
-			"none is free.",
+			"none is free, or with the reason why you get none.",
 		arguments: `"project":{"type":"string"},"story_id":{"type":"string"},"from":{"type":"string","description":"by ` +
 			`default the stage where work waits"},"to":{"type":"string","description":"by default the next stage; none with ` +
 			`story_id; \"\" does not move it"},"wait":{"type":"string","description":"for a free story, such as 30s; 50s ` +
@@ -66,7 +66,11 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 	if err != nil || !found {
 		err = hint(err, domain.NotFound, s.storyIDs(in.Project))
 		err = hint(err, domain.Conflict, "Claim another one: without story_id you get the next that is free")
-		return map[string]any{"story": nil}, err
+		answer := map[string]any{"story": nil}
+		if why := s.service.Claims.Stopped(ctx, in.Project); err == nil && why != "" {
+			answer["reason"] = why
+		}
+		return answer, err
 	}
 	return map[string]any{"story": s.encodeClaimed(story)}, nil
 }

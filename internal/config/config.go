@@ -50,6 +50,8 @@ type Config struct {
 
 	// Prices are those of models whose clients do not say what a call costs.
 	Prices map[string]domain.Price
+	// Budgets are what people want models to cost at most.
+	Budgets domain.Budgets
 
 	// Warnings are problems that do not prevent a start but should be fixed, one line each.
 	Warnings []string

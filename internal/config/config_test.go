@@ -52,6 +52,7 @@ func TestDefaults(t *testing.T) {
 		PollInterval:    2 * time.Second,
 		KeepEvents:      180 * 24 * time.Hour,
 		PermissionRole:  "operator",
+		Budgets:         domain.Budgets{Zone: time.UTC},
 		UpstreamTimeout: 2 * time.Second,
 		ToolTimeout:     time.Minute,
 		AgentTimeout:    45 * time.Second,

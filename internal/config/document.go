@@ -89,7 +89,9 @@ func (d *document) key(prefix string, node *unstable.Node) (string, given) {
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-var sections = []string{"gateway", "sign_in", "login", "questions", "bot", "metrics", "notifications", "prices"}
+var sections = []string{
+	"gateway", "sign_in", "login", "questions", "bot", "metrics", "notifications", "costs", "prices",
+}
 
 var projectKeys = []string{"projects.name", "projects.url"}
 
@@ -166,7 +168,7 @@ func (d *document) leaf(key string, at given, value *unstable.Node) (err error) 
 
 // values returns the values of a setting as they are written in the file.
 func (k kind) values(value *unstable.Node) ([]string, error) {
-	isInteger := value.Kind == unstable.Integer
+	isNumber := value.Kind == unstable.Integer || value.Kind == unstable.Float
 	switch {
 	case k.list():
 		values, isStrings := []string{}, value.Kind == unstable.Array
@@ -182,7 +184,7 @@ func (k kind) values(value *unstable.Node) ([]string, error) {
 		if value.Kind != unstable.Bool {
 			return nil, errors.New("must be true or false")
 		}
-	case isInteger && (k == numberKind || k == zeroKind && string(value.Data) == "0"):
+	case isNumber && (k == numberKind || k == zeroKind && string(value.Data) == "0"):
 	case value.Kind != unstable.String:
 		return nil, errors.New("must be a string")
 	}

@@ -2,8 +2,10 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
@@ -30,8 +32,8 @@ func (d *document) price(key string, at given, value *unstable.Node) error {
 	if of == nil {
 		return at.fail(errors.New("is not a known key: a model has input, output, cache_read and cache_creation"))
 	}
-	usd, ok := domain.ParseMicros(strings.ReplaceAll(string(value.Data), "_", ""))
-	if value.Kind != unstable.Integer && value.Kind != unstable.Float || !ok || usd > domain.MaxPrice {
+	usd, ok := domain.ParseMicros(strings.ReplaceAll(string(value.Data), "_", ""), domain.MaxPrice)
+	if value.Kind != unstable.Integer && value.Kind != unstable.Float || !ok {
 		return at.fail(errors.New("must be a number of dollars for a million tokens, from 0 to 2000"))
 	}
 	if *of = int64(usd); d.prices == nil {
@@ -39,4 +41,23 @@ func (d *document) price(key string, at given, value *unstable.Node) error {
 	}
 	d.prices[model] = p
 	return nil
+}
+
+// usd stores a number of dollars.
+func usd(to *domain.Micros) setter {
+	return setter{numberKind, one(to, func(text string) (domain.Micros, error) {
+		m, ok := domain.ParseMicros(strings.ReplaceAll(text, "_", ""), domain.MaxBudget)
+		if !ok || m == 0 {
+			return 0, errors.New("must be a number of dollars above 0")
+		}
+		return m, nil
+	}).set}
+}
+
+func parseZone(text string) (*time.Location, error) {
+	zone, err := time.LoadLocation(text)
+	if err != nil || text == "" || text == "Local" {
+		return nil, fmt.Errorf("%q is not a time zone, such as Europe/Vienna", text)
+	}
+	return zone, nil
 }

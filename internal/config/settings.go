@@ -97,6 +97,10 @@ func (c *Config) settings() []setting {
 			one(&mail.smtpPasswordFile, parsePath)),
 		withVariable("notifications.smtp_tls", "NOTIFICATIONS_SMTP_TLS", "starttls",
 			one(&mail.SMTPTLS, oneOf("starttls", "implicit", "none"))),
+		inFile("costs.story_usd", "", usd(&c.Budgets.Story)),
+		inFile("costs.day_usd", "", usd(&c.Budgets.Day)),
+		inFile("costs.time_zone", "UTC", one(&c.Budgets.Zone, parseZone)),
+		inFile("costs.stop", "false", on(&c.Budgets.Stop)),
 		inFile("bot.operators", "", each(&c.Bot.Operators, parseText)),
 		inFile("bot.team_api_url", "https://slack.com/api/", one(&c.Bot.TeamAPIURL, parsePlainURL)),
 	}

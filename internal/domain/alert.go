@@ -23,6 +23,7 @@ type Alert struct {
 	StageTitle string    // likewise, for people
 	Reason     string    // "" if the kind says it all
 	Since      time.Time // when the problem began
+	Stops      bool      // who would get a new story of the project gets none until it is acknowledged
 	// Acknowledged is nil unless somebody has acknowledged the alert.
 	Acknowledged *Acknowledgement
 }
@@ -184,11 +185,17 @@ type Acknowledgement struct {
 	Since   time.Time // when the alert began; zero if unknown
 }
 
-// Ends reports whether alert is no longer the one that was acknowledged: its text differs, or its story has been
-// blocked or has failed to merge again.
+// Ends reports whether alert is no longer the one that was acknowledged: its text differs, its story has been blocked
+// or has failed to merge again, or it is about another day. What is over its budget costs more and more.
 func (a Acknowledgement) Ends(alert Alert) bool {
-	again := (alert.Kind == AlertBlocked || alert.Kind == AlertMerge) && !a.Since.IsZero() && alert.Since.After(a.Since)
-	return again || alert.Text() != a.Text
+	later := !a.Since.IsZero() && alert.Since.After(a.Since)
+	switch alert.Kind {
+	case AlertBudget:
+		return later && alert.Story == nil
+	case AlertBlocked, AlertMerge:
+		return later || alert.Text() != a.Text
+	}
+	return alert.Text() != a.Text
 }
 
 // ParseAcknowledgedFor parses the duration of an acknowledgement. It returns Invalid for an unknown one.

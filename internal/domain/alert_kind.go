@@ -21,6 +21,7 @@ const (
 	AlertQuestion    AlertKind = "question"      // somebody asks and waits for an answer
 	AlertWaiting     AlertKind = "waiting"       // a coding agent waits for a person, and no open question says so
 	AlertFault       AlertKind = "board_fault"   // files of a board cannot be read, or have one id
+	AlertBudget      AlertKind = "over_budget"   // a story, or a project today, costs more than people want
 	AlertTarget      AlertKind = "target_failed" // messages do not reach a target of notifications
 )
 
@@ -56,6 +57,12 @@ var alertKinds = []struct {
 	{AlertFault, "board fault", SignalCaution, func(a Alert) string { return "board of " + a.Project }},
 	{AlertClockAhead, "clock ahead", SignalCaution, func(a Alert) string {
 		return "the clock of project " + a.Project + " is more than a day ahead"
+	}},
+	{AlertBudget, "over budget", SignalCaution, func(a Alert) string {
+		if a.Story == nil {
+			return "project " + a.Project + " is over its budget of the day"
+		}
+		return a.story() + " is over its budget"
 	}},
 	{AlertStuck, "stuck", SignalCaution, func(a Alert) string {
 		return a.story() + " has been in " + a.StageTitle + " for longer than is usual there"

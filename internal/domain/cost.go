@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -14,8 +15,12 @@ import (
 // Micros are millionths of a US dollar, in which all money is counted: sums are exact.
 type Micros int64
 
-// MaxUSD is more than a single call costs; whoever says so is wrong.
-const MaxUSD Micros = 10_000_000_000
+const (
+	// MaxUSD is more than a single call costs; whoever says so is wrong.
+	MaxUSD Micros = 10_000_000_000
+	// MaxBudget is a billion dollars.
+	MaxBudget Micros = 1_000_000_000_000_000
+)
 
 // String returns the decimal number of dollars: 0.03752.
 func (m Micros) String() string {
@@ -24,15 +29,25 @@ func (m Micros) String() string {
 
 func (m Micros) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
+// Dollars returns money for people, to the cent: $1,234.50.
+func (m Micros) Dollars() string {
+	switch cents := (m + 5000) / 10_000; {
+	case cents == 0 && m > 0:
+		return "under $0.01"
+	default:
+		return fmt.Sprintf("$%s.%02d", Thousands(int64(cents/100)), cents%100)
+	}
+}
+
 // ParseMicros reads a decimal number of dollars and rounds it half up to a millionth, exactly. ok is false for anything
-// but a number from 0 to MaxUSD.
-func ParseMicros(text string) (m Micros, ok bool) {
+// but a number from 0 to most.
+func ParseMicros(text string, most Micros) (m Micros, ok bool) {
 	if len(text) > 64 || strings.Trim(text, "0123456789.+-eE") != "" {
 		return 0, false
 	}
 	// The float only says that the exact number is small enough to be made.
 	switch about, err := strconv.ParseFloat(text, 64); {
-	case err != nil || about < 0 || about > 1e4:
+	case err != nil || about < 0 || about > 1e9:
 		return 0, false
 	case about < 1e-9:
 		return 0, true
@@ -43,7 +58,7 @@ func ParseMicros(text string) (m Micros, ok bool) {
 	}
 	exact.Mul(exact, big.NewRat(1_000_000, 1)).Add(exact, big.NewRat(1, 2))
 	whole := new(big.Int).Quo(exact.Num(), exact.Denom())
-	return Micros(whole.Int64()), whole.Int64() <= int64(MaxUSD)
+	return Micros(whole.Int64()), whole.Int64() <= int64(most)
 }
 
 // Tokens are counts of tokens: Input without those that were read from a cache or written to one.
@@ -207,6 +222,21 @@ type CallSum struct {
 	Span                                        int
 	Holder, By, AgentID, Client, Session, Model string
 	Last                                        time.Time
+}
+
+// Budgets are what people want to spend at most, 0 for no limit: on a story, and on a project in a day of Zone. With
+// Stop whoever has passed one gets no new story until somebody acknowledges that.
+type Budgets struct {
+	Story, Day Micros
+	Zone       *time.Location
+	Stop       bool
+}
+
+// Spent is what a story costs, or with no ID all calls of a project, and when that passed a limit, zero if it has not.
+type Spent struct {
+	StoryKey
+	USD    Micros
+	Passed time.Time
 }
 
 // HeldClaim is a story that somebody claims, or claimed until Ended.

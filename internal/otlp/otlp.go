@@ -211,7 +211,7 @@ func (of client) tokens(r *record) (t domain.Tokens, ok bool) {
 func stated(r *record) (*domain.Micros, bool) {
 	var cost *domain.Micros
 	if text, given := r.attributes[usd]; given {
-		exact, ok := domain.ParseMicros(text)
+		exact, ok := domain.ParseMicros(text, domain.MaxUSD)
 		if !ok {
 			return nil, false
 		}

@@ -21,6 +21,7 @@ type Alerts struct {
 	claims       *claimTable
 	events       *Events
 	bot          *Bot
+	costs        *Costs
 	questions    *Questions
 	sessions     *Sessions
 	targets      *Targets
@@ -94,7 +95,7 @@ func (s *Alerts) others() (found []domain.Alert) {
 			a.Story.StoryName = item.StoryName
 		}
 	}
-	return slices.Concat(found, asked, s.sessions.waiting(), s.targets.failing(), s.leaderAlerts())
+	return slices.Concat(found, asked, s.sessions.waiting(), s.targets.failing(), s.overBudget(), s.leaderAlerts())
 }
 
 // maxNamed is how many questions name their story, which is more than any page shows. Others have its id.
@@ -145,7 +146,9 @@ func unknownAlerts(pipelines []domain.ProjectPipeline) func(project, key string)
 		away[p.Project] = sync.OnceValue(func() map[string]bool {
 			keys := map[string]bool{}
 			for _, id := range p.CheckedOut {
-				for _, kind := range []domain.AlertKind{domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck} {
+				for _, kind := range []domain.AlertKind{
+					domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertBudget,
+				} {
 					a := domain.Alert{Kind: kind, Project: p.Project, Story: &domain.Item{StoryID: id}}
 					keys[shortKey(a.Key())] = true
 				}
@@ -171,7 +174,7 @@ func (s *Alerts) decides(a domain.Acknowledgement) bool {
 func (s *Alerts) isOver(kind domain.AlertKind, unknown bool) bool {
 	switch kind {
 	case domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertUnreachable,
-		domain.AlertFault:
+		domain.AlertFault, domain.AlertBudget:
 		return !unknown
 	case domain.AlertBot:
 		return s.bot.Status().State != domain.BotConnecting

@@ -17,6 +17,7 @@ type Claims struct {
 	stories   *Stories
 	pipelines *Pipelines
 	costs     *Costs
+	alerts    *Alerts
 	leader    Leadership
 
 	mu     sync.Mutex
@@ -157,6 +158,9 @@ func (s *Claims) claim(ctx context.Context, project string, r ClaimRequest) (id 
 			_, err = s.checkStages(ctx, p, r)
 		}
 		return id, err
+	}
+	if s.alerts.stops(ctx, project) != "" {
+		return "", nil
 	}
 	// Claims that come fast share a board: whether a story is still as it was is asked afterwards.
 	moved, maxAge := map[string]bool{}, claimBoardAge

@@ -21,6 +21,7 @@ type Costs struct {
 	change   sync.Mutex // held while store and memory are changed, so that the two agree
 	mu       sync.Mutex // taken after change, never held while waiting for the store
 	waiting  []*callBatch
+	budgets  budgets
 	stories  map[string]map[string]domain.Micros // of stories with calls, by project
 	versions map[string]uint64                   // of stories, by project
 }
@@ -28,7 +29,7 @@ type Costs struct {
 func newCosts(ctx context.Context, o Options, flow *Flow, claims *claimTable, sessions *Sessions) (*Costs, error) {
 	s := &Costs{
 		store: o.store, flow: flow, pipelines: flow.pipelines, claims: claims, sessions: sessions, prices: o.Prices,
-		versions: map[string]uint64{},
+		budgets: budgets{limits: o.Budgets}, versions: map[string]uint64{},
 	}
 	s.stored = newReloader(o.Changes, domain.TopicUsage, s.load)
 	return s, o.store.Reprice(ctx, o.Prices)
@@ -40,6 +41,9 @@ func (s *Costs) load(ctx context.Context) error {
 	defer s.change.Unlock()
 	all, err := s.store.StoryCosts(ctx)
 	if err != nil {
+		return err
+	}
+	if err := s.readBudgets(ctx); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -182,7 +186,9 @@ func (s *Costs) write(ctx context.Context, calls []domain.Call) (n int, err erro
 		batches := s.waiting
 		s.waiting = nil
 		s.mu.Unlock()
-		s.writeAll(context.WithoutCancel(ctx), batches)
+		if s.writeAll(context.WithoutCancel(ctx), batches) {
+			_ = s.readBudgets(context.WithoutCancel(ctx)) // otherwise the next call finds it passed
+		}
 	}
 	for _, c := range calls {
 		if mine.added[c.Key] {
@@ -192,8 +198,8 @@ func (s *Costs) write(ctx context.Context, calls []domain.Call) (n int, err erro
 	return n, mine.err
 }
 
-// writeAll is write for all that wait. The caller holds change.
-func (s *Costs) writeAll(ctx context.Context, batches []*callBatch) {
+// writeAll is write for all that wait, and reports whether a budget seems to have been passed. The caller holds change.
+func (s *Costs) writeAll(ctx context.Context, batches []*callBatch) (passed bool) {
 	var calls []domain.Call
 	for _, b := range batches {
 		calls = append(calls, b.calls...)
@@ -209,8 +215,10 @@ func (s *Costs) writeAll(ctx context.Context, batches []*callBatch) {
 			usd += *c.Cost
 		}
 		s.put(domain.StoryKey{Project: c.Project, ID: c.StoryID}, usd)
+		passed = s.budgets.spend(c, usd) || passed
 	}
 	for _, b := range batches {
 		b.added, b.err = added, err
 	}
+	return passed
 }

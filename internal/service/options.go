@@ -52,6 +52,7 @@ type Options struct {
 	Messenger Messenger
 	// Prices are those of models whose clients do not say what a call costs.
 	Prices   map[string]domain.Price
+	Budgets  domain.Budgets
 	Projects ProjectServers
 	Stories  StoryServers
 	Tools    ToolServers

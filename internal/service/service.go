@@ -4,6 +4,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime"
@@ -55,6 +56,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Leadership == nil {
 		o.Leadership = alone{}
 	}
+	o.Budgets.Zone = cmp.Or(o.Budgets.Zone, time.UTC)
 	o.store = &database{o.Store.All(), o.Store}
 	audit, news, table := &Audit{store: o.store, log: o.Log}, &keyed.Waiters{}, newAgentTable(o)
 	claims, access := newClaimTable(o, table, news), newAccess(o, audit)
@@ -108,12 +110,14 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if s.Costs, err = newCosts(ctx, o, s.Flow, claims, s.Sessions); err != nil {
 		return nil, err
 	}
+	s.Alerts.costs = s.Costs
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: pipelines, events: events, visits: visits,
 		claims: claims, costs: s.Costs, store: o.store, servers: o.Stories,
 	}
 	s.Claims = &Claims{
-		table: claims, stories: s.Stories, pipelines: pipelines, costs: s.Costs, leader: o.Leadership,
+		table: claims, stories: s.Stories, pipelines: pipelines, costs: s.Costs, alerts: s.Alerts,
+		leader: o.Leadership,
 	}
 	s.Reviews = &Reviews{store: o.store, stories: s.Stories, claims: s.Claims}
 	s.Overview = &Overview{

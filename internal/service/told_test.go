@@ -121,9 +121,10 @@ type told struct {
 	keep time.Duration
 	wrap func(service.Store) service.Store // nil for the store as it is
 	// boards answers for the projects; empty boards are the default.
-	boards service.ProjectServers
-	stop   func()
-	n      int
+	boards  service.ProjectServers
+	budgets domain.Budgets
+	stop    func()
+	n       int
 }
 
 func newTold(t *testing.T) *told {
@@ -145,7 +146,7 @@ func (g *told) start() {
 	}
 	g.Service, err = service.New(context.Background(), service.Options{
 		Store: used, Log: slog.New(slog.DiscardHandler), AgentTimeout: time.Minute, JoinTokenTTL: time.Hour, Bot: &postingBot{posted: math.MaxInt64}, Messenger: g.postbox,
-		PublicURL: "https://yard.example", KeepEvents: g.keep, Projects: cmp.Or[service.ProjectServers](g.boards, flowBoards{}),
+		PublicURL: "https://yard.example", KeepEvents: g.keep, Budgets: g.budgets, Projects: cmp.Or[service.ProjectServers](g.boards, flowBoards{}),
 	})
 	if err != nil {
 		g.t.Fatal(err)

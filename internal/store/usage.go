@@ -160,17 +160,28 @@ func (db usage) EachCost(ctx context.Context, times []time.Time, yield func(doma
 	return db.Translate(err)
 }
 
-// CostPassed returns when a sum of costs passed a limit, zero if it has not: those of a story's calls and, for "", of
-// all calls of a project, from a time on.
-func (db usage) CostPassed(
-	ctx context.Context, project, id string, from time.Time, limit domain.Micros,
-) (at time.Time, err error) {
-	return selectOne(ctx, db.conn, func(row Row) (at time.Time, err error) {
-		return at, row.Scan((*Milli)(&at))
-	}, `SELECT COALESCE(MIN(at_ms), 0) FROM (SELECT at_ms,
+// StoriesOver returns what stories cost that cost more than a limit, and when they passed it.
+func (db usage) StoriesOver(ctx context.Context, limit domain.Micros) ([]domain.Spent, error) {
+	return selectAll(ctx, db.conn, scanSpent, `WITH dear AS (
+		SELECT project, story_id, CAST(SUM(usd) AS BIGINT) AS usd, MAX(last_ms) AS last_ms FROM usage_sums
+		WHERE story_id <> '' GROUP BY project, story_id HAVING SUM(usd) > $1)
+		SELECT project, story_id, usd, COALESCE((SELECT MIN(at_ms) FROM (SELECT at_ms,
 			SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) OVER (ORDER BY at_ms, key) AS total FROM usage_calls
-			WHERE project = $1 AND (story_id = $2 OR $2 = '') AND at_ms >= $3) AS sums WHERE total > $4`,
-		project, Key(id), from.UnixMilli(), int64(limit))
+			WHERE usage_calls.project = dear.project AND usage_calls.story_id = dear.story_id) AS sums
+			WHERE total > $1), last_ms) FROM dear`, int64(limit))
+}
+
+// SpentBetween returns what the calls of each project between two times cost, and when that passed a limit.
+func (db usage) SpentBetween(ctx context.Context, from, to time.Time, limit domain.Micros) ([]domain.Spent, error) {
+	return selectAll(ctx, db.conn, scanSpent, `SELECT project, '', CAST(MAX(total) AS BIGINT),
+		COALESCE(MIN(CASE WHEN total > $3 THEN at_ms END), 0) FROM (SELECT project, at_ms,
+			SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) OVER (PARTITION BY project ORDER BY at_ms, key) AS total
+			FROM usage_calls WHERE at_ms >= $1 AND at_ms < $2) AS sums GROUP BY project`,
+		from.UnixMilli(), to.UnixMilli(), int64(limit))
+}
+
+func scanSpent(row Row) (s domain.Spent, err error) {
+	return s, row.Scan(&s.Project, &s.ID, &s.USD, (*Milli)(&s.Passed))
 }
 
 // RemoveCalls removes calls made before a time, at most limit, under the leader's fencing token, and returns how many.

@@ -3,6 +3,8 @@ package store_test
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,14 +66,25 @@ func TestCallsAreStoredOnce(t *testing.T) {
 		if byDay["0"].USD != 5+1+math.MaxInt32 || byDay["0"].Unpriced != 1 || byDay["1"].USD != 7 {
 			t.Errorf("by day %v", byDay)
 		}
-		if passed, err := db.CostPassed(ctx, "alpha", "1_pay", time.Time{}, 5); err != nil || !passed.Equal(at.Add(25*time.Hour)) {
-			t.Errorf("passed at %v, %v", passed, err)
+		wantSpent := func(what, want string, spent []domain.Spent, err error) {
+			t.Helper()
+			got := fmt.Sprint(err)
+			for _, s := range spent {
+				got += fmt.Sprint(" ", s.StoryKey, " ", s.USD, " ", s.Passed.UnixMilli())
+			}
+			if got != "<nil> "+want {
+				t.Errorf("%s: %s, want %s", what, got, want)
+			}
 		}
-		if passed, err := db.CostPassed(ctx, "alpha", "1_pay", time.Time{}, 12); err != nil || !passed.IsZero() {
-			t.Errorf("what it costs is not more than that: %v, %v", passed, err)
-		}
-		if passed, err := db.CostPassed(ctx, "alpha", "", at, math.MaxInt32); err != nil || !passed.Equal(at) {
-			t.Errorf("the project passed at %v, %v", passed, err)
+		const pay, cart = "alpha/1_pay 0.000012 1800090000000", "alpha/2_cart 2147.483647 1800000000000"
+		spent, err := db.StoriesOver(ctx, 12)
+		wantSpent("what a story costs is not more than that", cart, spent, err)
+		spent, err = db.StoriesOver(ctx, 5)
+		slices.SortFunc(spent, func(a, b domain.Spent) int { return strings.Compare(a.ID, b.ID) })
+		wantSpent("two stories", pay+" "+cart, spent, err)
+		for limit, passed := range map[domain.Micros]time.Time{math.MaxInt32: at, math.MaxInt32 + 6: {}} {
+			spent, err = db.SpentBetween(ctx, at, at.Add(time.Hour), limit)
+			wantSpent("a project", fmt.Sprint("alpha/ 2147.483653 ", passed.UnixMilli()), spent, err)
 		}
 	})
 }

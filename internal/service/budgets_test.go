@@ -1,0 +1,76 @@
+package service_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// TestADaysBudgetIsForADay: of its time zone. An acknowledgement stands while more is spent, and ends with the day.
+func TestADaysBudgetIsForADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		zone, err := time.LoadLocation("Asia/Kathmandu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.budgets = domain.Budgets{Day: 10_000_000, Zone: zone}
+		g.restart(0)
+		if _, err := g.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+			t.Fatal(err)
+		}
+		g.add("phone", domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertBudget}})
+		time.Sleep(time.Second)
+		n := 0
+		spend := func(usd domain.Micros) {
+			t.Helper()
+			n++
+			_, err := g.Costs.RecordOne(t.Context(), domain.Call{Key: fmt.Sprint(n), Client: "mine", Model: "m", Stated: &usd, Project: "alpha"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		over := func(what string, open, acknowledged int) (since time.Time) {
+			t.Helper()
+			got := g.Alerts.List(t.Context())
+			if got.Open != open || len(got.Acknowledged) != acknowledged {
+				t.Errorf("%s: %+v", what, got.Items)
+			}
+			for _, a := range got.Items {
+				since = a.Since
+			}
+			return since
+		}
+		spend(6_000_000)
+		spend(4_000_000)
+		over("a budget that is reached", 0, 0)
+		passed := time.Now()
+		spend(1)
+		if since := over("one that is passed", 1, 0); !since.Equal(passed.Truncate(time.Millisecond)) {
+			t.Errorf("passed at %v, want %v", since, passed)
+		}
+		const said = "alpha: over budget"
+		want(t, "phone", g.take("phone"), said)
+		if err := g.Alerts.Acknowledge(t.Context(), "over_budget/alpha", 0); err != nil {
+			t.Fatal(err)
+		}
+		spend(3_000_000)
+		over("more", 0, 1)
+		g.restart(time.Minute)
+		if since := over("after a restart", 0, 1); !since.Equal(passed.Truncate(time.Millisecond)) {
+			t.Errorf("after a restart it passed at %v, want %v", since, passed)
+		}
+		year, month, day := time.Now().In(zone).Date()
+		time.Sleep(time.Until(time.Date(year, month, day+1, 0, 0, 0, 0, zone)))
+		over("the day is over", 0, 0)
+		spend(9_000_000)
+		over("another day", 0, 0)
+		spend(2_000_000)
+		over("another day's budget", 1, 0)
+		want(t, "phone", g.take("phone"), said)
+	})
+}
