@@ -108,6 +108,7 @@ func (r Repository) Merges(ctx context.Context, t Tree, base string, commits []s
 		return nil, err
 	}
 	defer os.RemoveAll(objects)
+	r.dir = t.Dir // paths are told from there
 	if r, err = r.WithoutDrivers(ctx); err != nil {
 		return nil, err
 	}
