@@ -141,8 +141,7 @@ func backlogCriteria(d document) []Task {
 			}
 		case strings.HasPrefix(line, "## ") || strings.HasPrefix(line, "##\t"):
 			inSection = strings.EqualFold(strings.Trim(line, "# \t"), "Acceptance Criteria")
-		case (inMarks || inSection) && len(line) > len("- [ ] ") &&
-			(strings.HasPrefix(line, "- [ ] ") || strings.HasPrefix(line, "- [x] ")):
+		case (inMarks || inSection) && isBacklogBox(line):
 			task := Task{domain.Task{Line: number, Text: limit(strings.TrimSpace(line[6:])), Done: line[3] == 'x'}, start + 3}
 			if inMarks {
 				marked = append(marked, task)
@@ -158,6 +157,12 @@ func backlogCriteria(d document) []Task {
 		return marked
 	}
 	return section
+}
+
+// isBacklogBox reports whether a line is a box with a text.
+func isBacklogBox(line string) bool {
+	box := line[:min(len(line), len("- [ ] "))]
+	return (box == "- [ ] " || box == "- [x] ") && len(line) > len(box)
 }
 
 // plainText matches texts that need no quotes in YAML unless they mean something else than a text.

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -67,25 +68,19 @@ func readBMADLines(content []byte) (file bmadFile, plain bool) {
 		}
 		key, value := strings.Trim(found[2], `"'`), strings.TrimSpace(strings.Trim(found[3], `"'`))
 		if !inside {
-			if seen["\x00"+key] {
+			if seen["\x00"+key] || key == bmadKey && found[3] != "" {
 				return file, false
 			}
 			section, indent, seen["\x00"+key] = key, "", true
-			if key == "story_location" {
+			switch key {
+			case "story_location":
 				file.place = value
+			case bmadKey:
+				file.stories = []bmadStory{}
 			}
-			if key != bmadKey {
-				continue
-			}
-			if found[3] != "" || file.stories != nil {
-				return file, false
-			}
-			file.stories = []bmadStory{}
 			continue
 		}
-		if indent == "" {
-			indent = found[1]
-		}
+		indent = cmp.Or(indent, found[1])
 		if found[1] != indent || seen[key] || len(seen) == maxTasks {
 			return file, false
 		}

@@ -218,7 +218,8 @@ func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error)
 		b.tracker.checkout, changed = true, nil
 	}
 	view := b.own.Load()
-	if view == nil || view.Err != nil {
+	isRead := view != nil && view.Err == nil
+	if !isRead {
 		changed = nil
 	}
 	if changed == nil {
@@ -227,7 +228,7 @@ func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error)
 	stages, err := b.layout.scan(changed)
 	b.report("read "+b.dir, err)
 	if err != nil {
-		if view != nil && view.Err == nil {
+		if isRead {
 			b.settle(b.newView(view.Stages, err), nil)
 		}
 		return time.Time{}, err
@@ -244,7 +245,7 @@ func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error)
 	found := b.tracker.update(time.Now(), stages)
 	b.tracker.checkout = false
 	var next *View
-	if b.takeFaults(time.Now()) || found.view || view == nil || view.Err != nil {
+	if b.takeFaults(time.Now()) || found.view || !isRead {
 		next = b.newView(b.tracker.board(), nil)
 	}
 	if due := b.layout.due(); !due.IsZero() {

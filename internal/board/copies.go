@@ -93,13 +93,7 @@ func (s *units) arrange(next *index, id string, found []place, settled bool) {
 	if !rules.whole {
 		slices.SortStableFunc(found, comparePlaces)
 	}
-	var shown []place
-	if known != nil {
-		shown = known.copies[id]
-		if p, is := known.place(id); is && shown == nil {
-			shown = []place{p}
-		}
-	}
+	shown := known.shown(id)
 	list, now := found, time.Now()
 	since, waits := s.waits[id]
 	switch {
@@ -120,13 +114,7 @@ func (s *units) arrange(next *index, id string, found []place, settled bool) {
 		}
 		name := id
 		if i > 0 {
-			name = fmt.Sprintf("%s~%d", id, i+1)
-		}
-		for _, taken := next.places[name]; taken; _, taken = next.places[name] { // by a story whose own id it is
-			if name == id {
-				break
-			}
-			name += "~"
+			name = next.unusedName(fmt.Sprintf("%s~%d", id, i+1))
 		}
 		next.places[name] = p
 		p.story().name(name)
@@ -145,6 +133,25 @@ func (s *units) arrange(next *index, id string, found []place, settled bool) {
 	if len(list) > 1 {
 		next.copies[id] = list
 	}
+}
+
+// shown returns the places of the stories with an id, the first of which has it alone.
+func (x *index) shown(id string) []place {
+	if x == nil {
+		return nil
+	}
+	if p, is := x.place(id); is && x.copies[id] == nil {
+		return []place{p}
+	}
+	return x.copies[id]
+}
+
+// unusedName returns a name that no story has as its own id.
+func (x *index) unusedName(name string) string {
+	for _, taken := x.places[name]; taken; _, taken = x.places[name] {
+		name += "~"
+	}
+	return name
 }
 
 // hold returns the stories as shown. One that has come since is in the place of one that is gone, else in none.

@@ -119,10 +119,8 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 		return
 	}
 	told := slices.DeleteFunc(slices.Clone(news), func(n feed.Notification) bool { return touched[n.StoryID] })
-	isNew := maps.Clone(ids)
-	if isNew == nil {
-		isNew = map[string]bool{}
-	}
+	isNew := map[string]bool{}
+	maps.Copy(isNew, ids)
 	for _, n := range news {
 		isNew[n.StoryID] = true
 	}
@@ -148,9 +146,9 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 		}
 		if stands {
 			insert(next.Stages, to, story)
-		}
-		if stands && isNew[id] {
-			told = append(told, newsOf(last, from, story, to)...)
+			if isNew[id] {
+				told = append(told, newsOf(last, from, story, to)...)
+			}
 		}
 	}
 	next.Version, next.replaced = b.nextVersion(), make(chan struct{})

@@ -190,48 +190,6 @@ func isSettled(changed int64, now time.Time) bool { return now.UnixNano()-change
 
 func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity, err error) {
 	files = map[string]identity{}
-	var visit func(name string) error
-	visit = func(name string) error {
-		watch(filepath.Join(t.root.Name(), filepath.FromSlash(name)))
-		dir, err := t.open(name)
-		if err != nil {
-			return err
-		}
-		entries, err := dir.ReadDir(-1)
-		if err != nil {
-			return err
-		}
-		if rules.unit(name+"/.") != "" {
-			files[name+"/."] = identity{inode: 1}
-		}
-		var below []string
-		isGit := func(e fs.DirEntry) bool { return e.Name() == ".git" }
-		if !slices.Contains(rules.paths, name) && slices.ContainsFunc(entries, isGit) {
-			return fs.ErrNotExist // another work tree
-		}
-		for _, entry := range entries {
-			child := path.Join(name, entry.Name())
-			switch {
-			case len(files) >= maxFiles:
-				return errors.New("the board has more than 200,000 files")
-			case isTemp(entry.Name()):
-				t.temps = append(t.temps, child)
-			case entry.IsDir() && rules.descend != nil && rules.descend(child):
-				below = append(below, child)
-			case entry.Type().IsRegular() && rules.unit(child) != "":
-				if files[child], err = identify(dir, entry.Name()); err != nil {
-					return err
-				}
-			}
-		}
-		t.name = "" // it was read to its end
-		for _, child := range below {
-			if err := visit(child); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-		return nil
-	}
 	missing := 0
 	for _, name := range rules.paths {
 		watch(filepath.Join(t.root.Name(), filepath.FromSlash(path.Dir(name)))) // it may come, or the configuration change
@@ -240,7 +198,7 @@ func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity
 			files[name] = now
 			continue
 		}
-		if err = visit(name); errors.Is(err, fs.ErrNotExist) {
+		if err = t.visit(rules, watch, name, files); errors.Is(err, fs.ErrNotExist) {
 			missing++
 		} else if err != nil {
 			return nil, err
@@ -251,6 +209,49 @@ func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity
 		return nil, &fs.PathError{Op: "open", Path: rules.paths[0], Err: syscall.ENOENT}
 	}
 	return files, nil
+}
+
+// visit adds the files of a directory and those below it.
+func (t *tree) visit(rules *rules, watch func(string), name string, files map[string]identity) error {
+	watch(filepath.Join(t.root.Name(), filepath.FromSlash(name)))
+	dir, err := t.open(name)
+	if err != nil {
+		return err
+	}
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	if rules.unit(name+"/.") != "" {
+		files[name+"/."] = identity{inode: 1}
+	}
+	var below []string
+	isGit := func(e fs.DirEntry) bool { return e.Name() == ".git" }
+	if !slices.Contains(rules.paths, name) && slices.ContainsFunc(entries, isGit) {
+		return fs.ErrNotExist // another work tree
+	}
+	for _, entry := range entries {
+		child := path.Join(name, entry.Name())
+		switch {
+		case len(files) >= maxFiles:
+			return errors.New("the board has more than 200,000 files")
+		case isTemp(entry.Name()):
+			t.temps = append(t.temps, child)
+		case entry.IsDir() && rules.descend != nil && rules.descend(child):
+			below = append(below, child)
+		case entry.Type().IsRegular() && rules.unit(child) != "":
+			if files[child], err = identify(dir, entry.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	t.name = "" // it was read to its end
+	for _, child := range below {
+		if err := t.visit(rules, watch, child, files); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // compareNatural orders texts by the numbers in them, and by the bytes between these.

@@ -46,24 +46,8 @@ func (u *unit) load(s *units, rules *rules, tree *tree, settled bool) *unit {
 		old = nil
 	}
 	entries, err := rules.stories(u.name, tree, old)
-	if err != nil && (len(u.stories) > 0 || !errors.Is(err, errTorn)) {
-		next := *u // what was there counts for as long as nothing else does
-		if next.torn.IsZero() {
-			next.torn = now
-		}
-		due := next.torn.Add(grace)
-		switch waits := s.index.Load() != nil && u.fault == nil && now.Before(due); {
-		case waits:
-			s.rescanAt(due)
-			return &next
-		case !errors.Is(err, errTorn) || len(entries) == 0:
-			next.torn, next.stable = time.Time{}, isSettled(tree.newest, now)
-			next.fault = newFaultyFile(u.path(), err)
-			for i := range next.stories {
-				next.stories[i].file.facts.fault = next.fault.reason
-			}
-			return &next
-		}
+	if kept := u.keep(s, tree, entries, err, now); kept != nil {
+		return kept
 	}
 	if len(entries) == 0 {
 		return nil
@@ -96,6 +80,33 @@ func (u *unit) load(s *units, rules *rules, tree *tree, settled bool) *unit {
 		next.entries = entries
 	}
 	return next
+}
+
+// keep returns the unit as it was, if that counts for as long as nothing else does: while its files are written, and
+// when they cannot be read.
+func (u *unit) keep(s *units, tree *tree, entries []entry, err error, now time.Time) *unit {
+	isTorn := errors.Is(err, errTorn)
+	if err == nil || isTorn && len(u.stories) == 0 {
+		return nil
+	}
+	next := *u
+	if next.torn.IsZero() {
+		next.torn = now
+	}
+	due := next.torn.Add(grace)
+	switch waits := s.index.Load() != nil && u.fault == nil && now.Before(due); {
+	case waits:
+		s.rescanAt(due)
+	case isTorn && len(entries) > 0:
+		return nil
+	default:
+		next.torn, next.stable = time.Time{}, isSettled(tree.newest, now)
+		next.fault = newFaultyFile(u.path(), err)
+		for i := range next.stories {
+			next.stories[i].file.facts.fault = next.fault.reason
+		}
+	}
+	return &next
 }
 
 // placesOf says where in a list stories are.

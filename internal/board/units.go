@@ -84,29 +84,9 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 	settled := false
 	dirty := map[string]bool{}
 	if changed == nil || rules == nil {
-		known := rules
-		var files map[string]identity
-		if rules, files, err = s.readAll(tree, known); err != nil {
+		if rules, settled, err = s.compare(tree, rules, dirty); err != nil {
 			return nil, err
 		}
-		settled = known != nil && known.config != rules.config
-		if s.sweeps {
-			s.sweeps = false
-			for _, name := range tree.temps {
-				_ = tree.root.Remove(name) // it is in nobody's way
-			}
-		}
-		for path, now := range files {
-			if s.files[path] != now || settled {
-				dirty[rules.unit(path)] = true
-			}
-		}
-		for path := range s.files {
-			if _, exists := files[path]; !exists {
-				dirty[rules.unit(path)] = true
-			}
-		}
-		s.files = files
 	}
 	for name, paths := range changed {
 		for path := range paths {
@@ -149,6 +129,34 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 	}
 	s.build(rules, settled)
 	return s.stages, nil
+}
+
+// compare finds the units whose files have changed, all if the configuration has. It returns the rules, and whether
+// they are others than the known ones.
+func (s *units) compare(tree *tree, known *rules, dirty map[string]bool) (rules *rules, settled bool, err error) {
+	rules, files, err := s.readAll(tree, known)
+	if err != nil {
+		return nil, false, err
+	}
+	settled = known != nil && known.config != rules.config
+	if s.sweeps {
+		s.sweeps = false
+		for _, name := range tree.temps {
+			_ = tree.root.Remove(name) // it is in nobody's way
+		}
+	}
+	for path, now := range files {
+		if s.files[path] != now || settled {
+			dirty[rules.unit(path)] = true
+		}
+	}
+	for path := range s.files {
+		if _, exists := files[path]; !exists {
+			dirty[rules.unit(path)] = true
+		}
+	}
+	s.files = files
+	return rules, settled, nil
 }
 
 // readAll returns the rules, those that are known while their file is being written, and the board's files.

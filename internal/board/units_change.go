@@ -94,18 +94,9 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 			return nil, domain.Errorf(domain.Invalid, "stage: there is no stage %q", limit(*c.Stage))
 		}
 	}
-	var box TaskChange
-	if c.Task != nil {
-		if box = *c.Task; box.Path == r.path && len(r.tasks) > 0 && r.tasks[0].Path == "" {
-			box.Path = ""
-		}
-	}
 	switch {
-	case c.Task != nil && !slices.ContainsFunc(r.tasks, box.is): // nor need there be a file
-		_, err = withTask(nil, nil, box)
 	case c.Task != nil:
-		r.path = cmp.Or(box.Path, r.path)
-		err = tree.rewrite(r.path, func(content []byte) ([]byte, error) { return withTask(content, r.tasks, box) })
+		err = tree.tick(r, *c.Task)
 	case to != from:
 		err = known.move(tree, e.id, r, from, to)
 	}
@@ -125,6 +116,19 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 		return nil, nil
 	}
 	return fileSet{known.unit(story.ID): {r.path: true, cmp.Or(r.status, r.path): true}}, nil
+}
+
+// tick changes a box of a story, whose path becomes that of the box's file.
+func (t *tree) tick(r *record, box TaskChange) error {
+	if box.Path == r.path && len(r.tasks) > 0 && r.tasks[0].Path == "" {
+		box.Path = ""
+	}
+	if !slices.ContainsFunc(r.tasks, box.is) { // nor need there be a file
+		_, err := withTask(nil, nil, box)
+		return err
+	}
+	r.path = cmp.Or(box.Path, r.path)
+	return t.rewrite(r.path, func(content []byte) ([]byte, error) { return withTask(content, r.tasks, box) })
 }
 
 func (x *index) move(tree *tree, id string, r *record, from, to int) error {

@@ -109,39 +109,42 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	if !addressed && (command.arguments == "") != (len(words) == 0) {
 		return nil, false // people talking: "status of the release?"
 	}
-	run := command.run
-	if command.story != nil {
-		target := c.target(ctx, command, words)
-		if !addressed && !target.named() {
-			return nil, false // "move on, please"
-		}
-		run = func(ctx context.Context, _ []word) Message { return c.onStory(ctx, command, target) }
-	}
-	if command.room != nil {
-		if !addressed && !(filtering{c}).isFilter(words) {
-			return nil, false // "filter the coffee, please"
-		}
-		run = func(ctx context.Context, words []word) Message { return command.room(ctx, q.Room, words) }
-	}
-	if command.asked != nil {
-		asked, answer, err := (answering{c}).numbered(ctx, text)
-		switch {
-		case err != nil && !addressed:
-			return nil, false // "answer me, please"
-		case domain.CodeOf(err) == domain.Invalid:
-			return usage(command.usage()), true
-		case err != nil:
-			return c.failed(ctx, err), true
-		}
-		run = func(ctx context.Context, _ []word) Message { return command.asked(ctx, asked, answer) }
+	run, refusal, meant := c.prepare(ctx, command, q.Room, text, words)
+	if !meant && (!addressed || refusal != nil) {
+		return refusal, addressed
 	}
 	if command.changes {
-		var refusal Message
 		if ctx, refusal = c.asOperator(ctx, q, command.name); refusal != nil {
 			return refusal, true
 		}
 	}
-	return run(ctx, words).clip(), true
+	return run(ctx).clip(), true
+}
+
+// prepare returns what runs a command, or why it cannot run. meant is whether what follows it makes sense: if not,
+// people may be talking to each other.
+func (c *commands) prepare(ctx context.Context, command command, room, text string, words []word) (
+	run func(context.Context) Message, refusal Message, meant bool,
+) {
+	switch {
+	case command.story != nil:
+		target := c.target(ctx, command, words)
+		run, meant = func(ctx context.Context) Message { return c.onStory(ctx, command, target) }, target.named()
+	case command.room != nil:
+		run = func(ctx context.Context) Message { return command.room(ctx, room, words) }
+		meant = filtering{c}.isFilter(words)
+	case command.asked != nil:
+		asked, answer, err := answering{c}.numbered(ctx, text)
+		if domain.CodeOf(err) == domain.Invalid {
+			refusal = usage(command.usage())
+		} else if err != nil {
+			refusal = c.failed(ctx, err)
+		}
+		run, meant = func(ctx context.Context) Message { return command.asked(ctx, asked, answer) }, err == nil
+	default:
+		run, meant = func(ctx context.Context) Message { return command.run(ctx, words) }, true
+	}
+	return run, refusal, meant
 }
 
 // asOperator returns a context for what the sender changes, or the refusal if it may change nothing.

@@ -204,15 +204,11 @@ func (p *ProjectVisits) Differing(answer *PipelineAnswer, asked time.Time, limit
 	}
 	compare := func(s Sighting) {
 		last := p.open[s.StoryID]
-		isFull := len(p.open) >= maxOpenVisits || len(p.stages) >= maxStageNames && !slices.Contains(p.stages, s.Stage)
-		if last == nil && isFull {
-			return // it would be refused
-		}
-		same := last.agrees(s)
-		switch {
+		switch same := last.agrees(s); {
+		case last == nil && p.isFull(s.Stage): // it would be refused
 		case last != nil && last.EventAt.After(asked):
 			settled = settled && same
-		case !same || last != nil && last.Source == FromBoard && s.Since.UnixMilli() > 0 && s.Since.Before(last.From):
+		case !same || last.isOlder(s):
 			seen = append(seen, s)
 		}
 	}
@@ -236,6 +232,11 @@ func (p *ProjectVisits) Differing(answer *PipelineAnswer, asked time.Time, limit
 		}
 	}
 	return seen, settled
+}
+
+// isFull reports whether a visit of a story that is not on the board would be refused.
+func (p *ProjectVisits) isFull(stage string) bool {
+	return len(p.open) >= maxOpenVisits || len(p.stages) >= maxStageNames && !slices.Contains(p.stages, stage)
 }
 
 // eachTransition calls do with the visits that have ended since a time by a move to another stage, if it is known when

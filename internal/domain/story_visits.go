@@ -223,6 +223,11 @@ func (v *Visit) agrees(seen Sighting) bool {
 		!v.BlockedSince.IsZero() == seen.Blocked && !v.MergeFailedSince.IsZero() == seen.MergeFailed
 }
 
+// isOlder reports whether a visit that only a board showed began earlier by the sighting.
+func (v *Visit) isOlder(seen Sighting) bool {
+	return v != nil && v.Source == FromBoard && seen.Since.UnixMilli() > 0 && seen.Since.Before(v.From)
+}
+
 // mark records when a block or a merge failure begins or ends.
 func (v *Visit) mark(seen Sighting, began, now time.Time) {
 	switch {

@@ -93,15 +93,19 @@ func (r *TargetRules) Check() error {
 	if _, err := time.LoadLocation(r.TimeZone); err != nil || r.TimeZone == "" || r.TimeZone == "Local" {
 		return Errorf(Invalid, "time_zone: must be the name of a time zone, such as Europe/Vienna")
 	}
-	if r.Quiet == nil {
+	return r.Quiet.check()
+}
+
+func (q *Quiet) check() error {
+	if q == nil {
 		return nil
 	}
-	from, fromOK := clockMinutes(r.Quiet.From)
-	to, toOK := clockMinutes(r.Quiet.To)
+	from, fromOK := clockMinutes(q.From)
+	to, toOK := clockMinutes(q.To)
 	if !fromOK || !toOK || from == to {
 		return Errorf(Invalid, "quiet: from and to must be two times, such as 22:00 and 07:00")
 	}
-	for _, day := range r.Quiet.Days {
+	for _, day := range q.Days {
 		if !slices.Contains(weekdays, day) {
 			return Errorf(Invalid, "quiet: days must be among mon, tue, wed, thu, fri, sat, sun")
 		}

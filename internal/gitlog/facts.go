@@ -130,13 +130,18 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 			f.places = append(f.places, &place{branch: b.Name, head: b.Head})
 		}
 	}
+	w.sign(f)
+	return f, nil
+}
+
+// sign sets the signature of what git and the board say, and the stories of the board.
+func (w *Work) sign(f *facts) {
 	var signature strings.Builder
 	signature.WriteString(f.base.Head + f.base.Branch + w.log.Board.Past().Config + w.log.Moves().ID)
 	for _, p := range f.places {
 		signature.WriteString("\x00" + p.worktree + "\x00" + p.branch + "\x00" + p.head + p.state)
 	}
-	view := w.log.Board.View()
-	for _, stage := range view.Stages {
+	for _, stage := range w.log.Board.View().Stages {
 		for i := range stage.Stories {
 			f.ids = append(f.ids, stage.Stories[i].ID)
 		}
@@ -144,7 +149,6 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 	slices.Sort(f.ids)
 	signature.WriteString("\x00" + strings.Join(f.ids, "\x00"))
 	f.signature = signature.String()
-	return f, nil
 }
 
 // read fills in what git says of places.

@@ -37,10 +37,10 @@ func parsePatch(change []byte) patch {
 	return p
 }
 
-// in returns the patch as it is written in a work tree.
+// in returns the patch as it is written in a work tree, "" for wherever the story is.
 func (p patch) in(worktree string) patch {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(p.body, &fields) == nil && fields != nil {
+	if worktree != "" && json.Unmarshal(p.body, &fields) == nil && fields != nil {
 		fields["worktree"] = domain.EncodeJSON(worktree)
 		p.body, p.placed = domain.EncodeJSON(fields), true
 	}
@@ -106,38 +106,53 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	if err != nil {
 		return 0, nil, err
 	}
-	before, err := s.servers.Story(ctx, p, id)
-	if code := domain.CodeOf(err); code == domain.LoopDetected || code != "" && ctx.Err() != nil {
+	before, shown, err := s.before(ctx, p, id)
+	if err != nil {
 		return 0, nil, err
 	}
-	if err != nil { // the server is asked all the same
-		if item, stage := s.pipelines.find(ctx, project, id); item != nil {
-			before = domain.Story{Stage: stage, Blocked: item.Blocked, MergeFailure: item.MergeFailure}
-		}
-	}
 	set, known := asked.values(before)
-	idle := err == nil && known && !slices.ContainsFunc(set, fieldChange.changes)
+	idle := shown && known && !slices.ContainsFunc(set, fieldChange.changes)
 	if asked.fields["stage"] != nil && asked.versioned && idle && !asked.placed {
 		return 0, nil, domain.Errorf(domain.Conflict, "already there: the story is in %s", before.Stage)
 	}
-	before.Project, before.ID = project, id
 	began := clock.Now()
 	defer s.events.making.begin(s.changesOf(ctx, before, set, stageIn(nil, before.Stage, set), began))()
-	write := asked
-	tree := ""
-	if claim != nil && claim.Holder == domain.ActorOf(ctx).Holder() && !asked.placed {
-		tree = claim.Worktree
-	}
-	if tree != "" {
-		write = asked.in(tree)
-	}
-	status, body, err = s.send(ctx, p, id, write)
-	if err == nil && status == 400 && tree != "" { // it may be gone
-		status, body, err = s.send(ctx, p, id, asked)
-	}
+	status, body, err = s.sendFrom(ctx, p, id, asked, claim)
 	s.recent.Forget(storyKey(project, id))
 	if err == nil && status/100 == 2 && (!idle || asked.takeOver) {
 		s.patched(ctx, before, asked, stageIn(body, before.Stage, set), began, claim)
+	}
+	return status, body, err
+}
+
+// before returns a story as its project server shows it, else as its board does: the server is asked to change it all
+// the same.
+func (s *Stories) before(ctx context.Context, p domain.Project, id string) (story domain.Story, shown bool, err error) {
+	story, err = s.servers.Story(ctx, p, id)
+	code := domain.CodeOf(err)
+	switch {
+	case code == domain.LoopDetected || code != "" && ctx.Err() != nil:
+		return story, false, err
+	case code != "":
+		if item, stage := s.pipelines.find(ctx, p.Name, id); item != nil {
+			story = domain.Story{Stage: stage, Blocked: item.Blocked, MergeFailure: item.MergeFailure}
+		}
+	}
+	story.Project, story.ID = p.Name, id
+	return story, code == "", nil
+}
+
+// sendFrom sends a change by a story's holder to the work tree of the claim, unless that is gone.
+func (s *Stories) sendFrom(ctx context.Context, p domain.Project, id string, asked patch, claim *domain.Claim) (
+	status int, body []byte, err error,
+) {
+	write := asked
+	if claim != nil && claim.Holder == domain.ActorOf(ctx).Holder() && !asked.placed {
+		write = asked.in(claim.Worktree)
+	}
+	status, body, err = s.send(ctx, p, id, write)
+	if err == nil && status == 400 && write.placed != asked.placed {
+		return s.send(ctx, p, id, asked)
 	}
 	return status, body, err
 }
