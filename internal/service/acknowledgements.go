@@ -2,28 +2,21 @@ package service
 
 import (
 	"context"
+	"slices"
 
 	"switchyard/internal/domain"
 )
 
 // acknowledgements keeps those that have not ended in memory, by key, written through to the store.
 type acknowledgements struct {
-	written[string, domain.Acknowledgement]
+	table[string, domain.Acknowledgement]
 	store *database
 	audit *Audit
 	ended chan []domain.Acknowledgement // that are no longer in memory, but still in the store
 }
 
 // drop removes ended acknowledgements from memory, unless newer ones have replaced them.
-func (s *acknowledgements) drop(ended []domain.Acknowledgement) {
-	s.edit(func(byKey map[string]domain.Acknowledgement) {
-		for _, a := range ended {
-			if byKey[a.Key] == a {
-				delete(byKey, a.Key)
-			}
-		}
-	})
-}
+func (s *acknowledgements) drop(ended []domain.Acknowledgement) { s.forget(s.same, ended...) }
 
 // add stores acknowledgements that are made together, as one change.
 func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
@@ -33,13 +26,7 @@ func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ..
 	s.change.Lock()
 	defer s.change.Unlock()
 	return s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.Acknowledge(ctx, e, all...) },
-		func() {
-			s.edit(func(byKey map[string]domain.Acknowledgement) {
-				for _, a := range all {
-					byKey[a.Key] = a
-				}
-			})
-		})
+		func() { s.edit(all) })
 }
 
 // takeBack ends those acknowledgements that are meant, as one change. It returns NotFound when there are none.
@@ -51,12 +38,7 @@ func (s *acknowledgements) takeBack(
 	}
 	s.change.Lock()
 	defer s.change.Unlock()
-	var all []domain.Acknowledgement
-	for _, a := range *s.current.Load() {
-		if is(a) {
-			all = append(all, a)
-		}
-	}
+	all := slices.DeleteFunc(slices.Clone(s.list()), func(a domain.Acknowledgement) bool { return !is(a) })
 	if len(all) == 0 {
 		return alertNotFound()
 	}

@@ -106,14 +106,14 @@ const maxNamed = 50
 func (s *Alerts) acknowledge(
 	alerts []domain.Alert, pipelines []domain.ProjectPipeline, now time.Time,
 ) (ended []domain.Acknowledgement) {
-	byKey := *s.acknowledged.current.Load()
-	if len(byKey) == 0 {
+	acknowledged := s.acknowledged.list()
+	if len(acknowledged) == 0 {
 		return nil
 	}
 	present := map[string]bool{}
 	for i := range alerts {
 		key := alerts[i].Key()
-		a, known := byKey[key]
+		a, known := s.acknowledged.get(key)
 		if !known {
 			continue
 		}
@@ -125,9 +125,9 @@ func (s *Alerts) acknowledge(
 		}
 	}
 	unknown := unknownAlerts(pipelines)
-	for key, a := range byKey {
-		isOver := func() bool { return s.decides(a) && s.isOver(domain.KindOfKey(key), unknown(a.Project, key)) }
-		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || isOver()) {
+	for _, a := range acknowledged {
+		isOver := func() bool { return s.decides(a) && s.isOver(domain.KindOfKey(a.Key), unknown(a.Project, a.Key)) }
+		if !present[a.Key] && (!a.Until.IsZero() && !now.Before(a.Until) || isOver()) {
 			ended = append(ended, a)
 		}
 	}

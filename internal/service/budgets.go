@@ -129,7 +129,7 @@ func (s *Alerts) passed(a domain.Alert, spent domain.Spent) domain.Alert {
 			a.Agent = c.By
 		}
 	}
-	taken, acknowledged := (*s.acknowledged.current.Load())[a.Key()]
+	taken, acknowledged := s.acknowledged.get(a.Key())
 	acknowledged = acknowledged && !taken.Ends(a) && (taken.Until.IsZero() || clock.Now().Before(taken.Until))
 	if a.Stops = limits.Stop && !acknowledged; !a.Stops {
 		return a

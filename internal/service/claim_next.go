@@ -70,7 +70,7 @@ func (s *Claims) isFree(project string, i *domain.Item) bool {
 // Held returns the name of the actor of ctx as its claims have it, and these claims, the first ones first.
 func (s *Claims) Held(ctx context.Context) (by string, held []domain.Claim) {
 	actor := domain.ActorOf(ctx)
-	for _, c := range *s.table.current.Load() {
+	for _, c := range s.table.list() {
 		if c.Holder == actor.Holder() {
 			held = append(held, c)
 		}

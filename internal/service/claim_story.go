@@ -55,7 +55,7 @@ const endAfter = time.Minute
 // for long, until ctx ends. The leader does that.
 func (s *Claims) Run(ctx context.Context) error {
 	for {
-		changed := s.table.news.Changed("")
+		changed := s.table.free.Changed("")
 		if s.leader.Leads() {
 			if err := s.endFinished(ctx); err != nil && domain.CodeOf(err) != domain.Unavailable {
 				return supervise.UnlessEnded(ctx, err)
@@ -74,7 +74,8 @@ func (s *Claims) Run(ctx context.Context) error {
 func (s *Claims) endFinished(ctx context.Context) error {
 	boards := map[string]map[string]string{}              // the stages of stories, by project
 	now, next := time.Now(), map[domain.StoryKey]ending{} // not the shared clock, which may jump
-	for key, c := range *s.table.current.Load() {
+	for _, c := range s.table.list() {
+		key := c.Key()
 		stages := s.pipelines.known(key.Project).stages
 		if boards[key.Project] == nil {
 			boards[key.Project] = stagesByStory(stages)

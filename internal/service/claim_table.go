@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"switchyard/internal/clock"
@@ -13,19 +12,17 @@ import (
 
 // claimTable keeps the claims in memory, written through to the store, in which one transaction decides who wins.
 type claimTable struct {
-	written[domain.StoryKey, domain.Claim]
+	table[domain.StoryKey, domain.Claim]
 	store  *database
 	agents *agentTable    // claims show their labels
-	news   *keyed.Waiters // of stories that may be free now: by project, "" for those of any
+	free   *keyed.Waiters // for stories that may be free now: by project, "" for those of any
 }
 
-type claimsByStory = map[domain.StoryKey]domain.Claim
-
 // wake wakes those who wait for stories that are free now.
-func (t *claimTable) wake(before, now claimsByStory) {
-	for key := range before {
-		if _, claimed := now[key]; !claimed {
-			t.news.Wake(key.Project, "")
+func (t *claimTable) wake(before, _ []domain.Claim) {
+	for _, c := range before {
+		if _, claimed := t.get(c.Key()); !claimed {
+			t.free.Wake(c.Project, "")
 		}
 	}
 }
@@ -34,9 +31,11 @@ func (t *claimTable) wake(before, now claimsByStory) {
 func (t *claimTable) drop(ended func(domain.Claim) bool) {
 	t.change.Lock()
 	defer t.change.Unlock()
-	t.edit(func(claims claimsByStory) {
-		maps.DeleteFunc(claims, func(_ domain.StoryKey, c domain.Claim) bool { return ended(c) })
-	})
+	for _, c := range t.list() {
+		if ended(c) {
+			t.edit(nil, c.Key())
+		}
+	}
 }
 
 // labelled returns a claim with the current label of the agent that holds it.
@@ -56,17 +55,17 @@ func (t *claimTable) newClaim(ctx context.Context, project, id, stage string) do
 	}
 }
 
-func (t *claimTable) all() claimsByStory {
-	claims := maps.Clone(*t.current.Load())
-	for key, c := range claims {
-		claims[key] = t.labelled(c)
+func (t *claimTable) all() map[domain.StoryKey]domain.Claim {
+	claims := map[domain.StoryKey]domain.Claim{}
+	for _, c := range t.list() {
+		claims[c.Key()] = t.labelled(c)
 	}
 	return claims
 }
 
 // of returns the claim of a story in memory, nil if there is none.
 func (t *claimTable) of(project, id string) *domain.Claim {
-	c, claimed := (*t.current.Load())[domain.StoryKey{Project: project, ID: id}]
+	c, claimed := t.get(domain.StoryKey{Project: project, ID: id})
 	if !claimed {
 		return nil
 	}
@@ -77,7 +76,7 @@ func (t *claimTable) of(project, id string) *domain.Claim {
 // lastOf returns the story that a holder has claimed last in a project, "" for none.
 func (t *claimTable) lastOf(holder, project string) string {
 	var last domain.Claim
-	for _, c := range *t.current.Load() {
+	for _, c := range t.list() {
 		if c.Holder == holder && c.Project == project && c.Since.After(last.Since) {
 			last = c
 		}
@@ -88,7 +87,7 @@ func (t *claimTable) lastOf(holder, project string) string {
 // latest returns the claims of each holder, the last one first.
 func (t *claimTable) latest() map[string][]domain.Claim {
 	claims := map[string][]domain.Claim{}
-	for _, c := range *t.current.Load() {
+	for _, c := range t.list() {
 		claims[c.Holder] = append(claims[c.Holder], c)
 	}
 	for _, of := range claims {
@@ -127,7 +126,7 @@ func (t *claimTable) add(
 	if won >= 0 {
 		held = wanted[won]
 	}
-	t.edit(func(claims claimsByStory) { claims[held.Key()] = held })
+	t.edit([]domain.Claim{held})
 	return won, t.labelled(held), nil
 }
 
@@ -140,7 +139,7 @@ func (t *claimTable) pass(
 	defer t.change.Unlock()
 	err := t.store.PassClaim(context.WithoutCancel(ctx), e, was, now, changes...)
 	if err == nil {
-		t.edit(func(claims claimsByStory) { claims[now.Key()] = now })
+		t.edit([]domain.Claim{now})
 	}
 	return err
 }
@@ -151,10 +150,10 @@ func (t *claimTable) undo(ctx context.Context, won wonClaim) error {
 	defer t.change.Unlock()
 	err := t.store.UndoClaim(context.WithoutCancel(ctx), won.entry, won.Claim, won.was...)
 	if err == nil || domain.CodeOf(err) == domain.NotFound {
-		t.forget(won.Claim)
+		t.forget(domain.Claim.Is, won.Claim)
 	}
-	if err == nil && len(won.was) > 0 {
-		t.edit(func(claims claimsByStory) { claims[won.Key()] = won.was[0] })
+	if err == nil {
+		t.edit(won.was)
 	}
 	return err
 }
@@ -165,7 +164,7 @@ func (t *claimTable) end(ctx context.Context, e *domain.AuditEntry, c domain.Cla
 	defer t.change.Unlock()
 	err := t.store.EndClaim(context.WithoutCancel(ctx), e, c)
 	if err == nil || domain.CodeOf(err) == domain.NotFound {
-		t.forget(c)
+		t.forget(domain.Claim.Is, c)
 	}
 	return err
 }
@@ -179,23 +178,9 @@ func (t *claimTable) record(
 	}
 	err := t.store.RecordStoryChanges(context.WithoutCancel(ctx), e, changes, ended...)
 	if err == nil {
-		t.forget(ended...)
+		t.forget(domain.Claim.Is, ended...)
 	}
 	return err
-}
-
-// forget ends claims in memory, unless others have replaced them. The caller holds change.
-func (t *claimTable) forget(ended ...domain.Claim) {
-	if len(ended) == 0 {
-		return
-	}
-	t.edit(func(claims claimsByStory) {
-		for _, c := range ended {
-			if claims[c.Key()].Is(c) {
-				delete(claims, c.Key())
-			}
-		}
-	})
 }
 
 // wonClaim is a claim that has just been stored with its audit entry.

@@ -122,7 +122,7 @@ func (s *Claims) Claim(
 	late, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
 	for ctx.Err() == nil {
-		changed := s.table.news.Changed(project)
+		changed := s.table.free.Changed(project)
 		id, err := s.claim(ctx, project, r)
 		if id != "" && err == nil {
 			s.stories.recent.Forget(storyKey(project, id))

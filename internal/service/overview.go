@@ -36,9 +36,8 @@ type Overview struct {
 	takenAt   time.Time
 	age       time.Duration // how long last is shared
 	lastEvent int64         // the newest event when last was taken
-	// acknowledged and claimed are the acknowledgements and claims at that time.
-	acknowledged *map[string]domain.Acknowledgement
-	claimed      *claimsByStory
+	// acknowledged and claimed are the versions of the acknowledgements and claims at that time.
+	acknowledged, claimed int
 }
 
 // Snapshot is the state of all projects. It is shared and must not be changed.
@@ -54,9 +53,9 @@ type Snapshot struct {
 func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	claimed := o.claims.table.current.Load()
+	claimed := o.claims.table.version()
 	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < o.age &&
-		o.acknowledged == o.alerts.acknowledged.current.Load() {
+		o.acknowledged == o.alerts.acknowledged.version() {
 		if o.claimed != claimed { // many may be claimed in a second; all else is shared all the same
 			next := *o.last
 			next.Owners = o.claims.Owners(next.Agents)
@@ -66,7 +65,7 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	}
 	ctx = context.WithoutCancel(ctx) // others wait for it, too
 	takenAt, lastEvent, maxAge := time.Now(), o.events.LastID(), quietAge
-	acknowledged := o.alerts.acknowledged.current.Load()
+	acknowledged := o.alerts.acknowledged.version()
 	o.claimed = claimed
 	if o.last != nil && o.lastEvent != lastEvent {
 		maxAge = snapshotAge
@@ -174,7 +173,7 @@ func (o *Overview) Story(ctx context.Context, project, id string, recent bool) (
 	}
 	for _, alert := range s.alerts {
 		if alert.Story != nil && alert.Story.StoryID == id {
-			if a, known := (*o.alerts.acknowledged.current.Load())[alert.Key()]; known {
+			if a, known := o.alerts.acknowledged.get(alert.Key()); known {
 				alert.Acknowledged = &a
 			}
 			s.Alert = &alert

@@ -83,7 +83,7 @@ func (s *Reviews) Review(
 	}
 	s.stories.audit.logEntry(ctx, entry)
 	s.stories.recent.Forget(storyKey(project, id))
-	s.stories.claims.news.Wake(project, "") // its holder may wait for work
+	s.stories.claims.free.Wake(project, "") // its holder may wait for work
 	return s.stories.Get(context.WithoutCancel(ctx), project, id)
 }
 

@@ -163,15 +163,15 @@ func newAccess(o Options, audit *Audit) *Access {
 func newAcknowledgements(o Options, audit *Audit) *acknowledgements {
 	s := &acknowledgements{store: o.store, audit: audit, ended: make(chan []domain.Acknowledgement, 100)}
 	s.read, s.key = o.store.Acknowledgements, func(a domain.Acknowledgement) string { return a.Key }
-	s.current.Store(&map[string]domain.Acknowledgement{})
+	s.same = func(a, b domain.Acknowledgement) bool { return a == b }
 	s.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.load)
 	return s
 }
 
 func newClaimTable(o Options, agents *agentTable, news *keyed.Waiters) *claimTable {
-	t := &claimTable{store: o.store, agents: agents, news: news}
+	t := &claimTable{store: o.store, agents: agents, free: news}
 	t.read, t.key, t.edited = o.store.Claims, domain.Claim.Key, t.wake
-	t.current.Store(&claimsByStory{})
+	t.same = func(a, b domain.Claim) bool { return a == b }
 	t.stored = newReloader(o.Changes, domain.TopicClaims, t.load)
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/keyed"
 )
 
@@ -16,7 +17,7 @@ import (
 type table[K comparable, V any] struct {
 	read    func(context.Context) ([]V, error)
 	key     func(V) K
-	compare func(a, b V) int      // the order of list
+	compare func(a, b V) int      // the order of list, nil for any
 	same    func(a, b V) bool     // whether two rows of one key are equal
 	edited  func(before, now []V) // unless nil, is called with the rows that a change has taken out and put in
 	stored  *reloader
@@ -24,6 +25,7 @@ type table[K comparable, V any] struct {
 	change sync.Mutex // held while store and memory are changed, so that the two agree
 	mu     sync.RWMutex
 	rows   map[K]V
+	edits  int           // how often rows have changed
 	sorted []V           // nil after a change, until somebody asks for it
 	news   keyed.Waiters // by the key as text, "" for any
 }
@@ -60,7 +62,16 @@ func (t *table[K, V]) load(ctx context.Context) error {
 }
 
 // edit puts rows in and takes others out, in memory, and wakes those who wait for them.
-func (t *table[K, V]) edit(put []V, gone ...K) {
+func (t *table[K, V]) edit(put []V, gone ...K) { t.editIf(func(V) bool { return true }, put, gone...) }
+
+// forget takes rows out, in memory, unless others have replaced them.
+func (t *table[K, V]) forget(is func(a, b V) bool, rows ...V) {
+	meant := func(known V) bool { return slices.ContainsFunc(rows, func(v V) bool { return is(known, v) }) }
+	t.editIf(meant, nil, domain.Each(rows, t.key)...)
+}
+
+// editIf is edit, but takes out those rows only that are meant.
+func (t *table[K, V]) editIf(meant func(V) bool, put []V, gone ...K) {
 	var before, now []V
 	woken := []string{""}
 	t.mu.Lock()
@@ -79,13 +90,13 @@ func (t *table[K, V]) edit(put []V, gone ...K) {
 		t.rows[key], now, woken = v, append(now, v), append(woken, fmt.Sprint(key))
 	}
 	for _, key := range gone {
-		if old, known := t.rows[key]; known {
+		if old, known := t.rows[key]; known && meant(old) {
 			delete(t.rows, key)
 			before, woken = append(before, old), append(woken, fmt.Sprint(key))
 		}
 	}
 	if len(woken) > 1 {
-		t.sorted = nil
+		t.edits, t.sorted = t.edits+1, nil
 	}
 	t.mu.Unlock()
 	if len(woken) == 1 {
@@ -104,6 +115,13 @@ func (t *table[K, V]) get(key K) (V, bool) {
 	return v, known
 }
 
+// version returns a number that differs after each change in memory.
+func (t *table[K, V]) version() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.edits
+}
+
 // list returns all rows in order. They must not be changed.
 func (t *table[K, V]) list() []V {
 	t.mu.RLock()
@@ -115,7 +133,10 @@ func (t *table[K, V]) list() []V {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sorted == nil {
-		t.sorted = slices.SortedFunc(maps.Values(t.rows), t.compare)
+		t.sorted = slices.Collect(maps.Values(t.rows))
+		if t.compare != nil {
+			slices.SortFunc(t.sorted, t.compare)
+		}
 	}
 	return t.sorted
 }
