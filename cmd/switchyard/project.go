@@ -107,6 +107,9 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	return &projectServer{log, work, commits, places, h.Handler()}, nil
 }
 
+// maxFirstRead is how long callers wait at a start until work trees and branches have been read.
+const maxFirstRead = 10 * time.Second
+
 func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -114,6 +117,11 @@ func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error
 	loops.Go("board", p.board.Run)
 	loops.Go("commits", p.commits.Run)
 	loops.Go("work trees", p.work.Run)
+	select { // so that no answer shows stories of work trees where DIR has them
+	case <-p.work.Known():
+	case <-time.After(maxFirstRead):
+	case <-ctx.Done():
+	}
 	err := serve(ctx, p.log, listeners, p.handler)
 	cancel()
 	await(p.log, loops)

@@ -37,6 +37,8 @@ type Work struct {
 	board     Joiner
 	withTrees bool
 	readers   chan struct{} // has a value for each that is shown changes
+	known     chan struct{} // closed once all has been read
+	first     sync.Once     // closes it
 	now       atomic.Pointer[works]
 
 	mu       sync.Mutex // guards what is below
@@ -74,6 +76,7 @@ func NewWork(log *Log, b Joiner, withTrees bool) *Work {
 		log: log, board: b, withTrees: withTrees, numbers: map[string]numbers{}, merges: map[string]git.Merged{},
 		statuses: map[string]status{}, linked: map[string]map[string]string{}, copies: map[string]string{},
 		missing: map[string]bool{}, readers: make(chan struct{}, maxReaders),
+		known: make(chan struct{}),
 	}
 	w.now.Store(&works{})
 	log.work = w
@@ -98,6 +101,9 @@ func (w *Work) Of(story string) (list []wire.Work, count int) {
 	return append([]wire.Work{}, all[:min(len(all), wire.MaxWork)]...), len(all)
 }
 
+// Known is closed once the repository has been read for the first time: until then stories stand where DIR has them.
+func (w *Work) Known() <-chan struct{} { return w.known }
+
 // Run follows the repository until ctx ends.
 func (w *Work) Run(ctx context.Context) error {
 	loops := supervise.New(ctx, w.log.Log)
@@ -119,6 +125,7 @@ func (w *Work) Run(ctx context.Context) error {
 				w.log.Log.Warn("gitlog: cannot read work trees and branches", "error", err)
 			}
 			w.failed = err != nil
+			w.first.Do(func() { close(w.known) })
 			asked, seen, view = time.Now(), state, now
 			pause = min(workFactor*asked.Sub(began), maxWorkPause)
 		}
