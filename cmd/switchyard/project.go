@@ -92,7 +92,8 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	var places *gitlog.Work
 	work, err := board.Open(board.Options{
 		Dir: c.Work, Layout: c.Layout, State: state, Log: log, Record: ring.Record, AllowWrites: c.AllowWrites,
-		CommitMoves: c.CommitMoves, Refresh: func(ctx context.Context) { places.Refresh(ctx) },
+		CommitMoves: c.CommitMoves, AllowMerges: c.AllowMerges, MergeCheck: c.MergeCheck,
+		Refresh: func(ctx context.Context) { places.Refresh(ctx) },
 	})
 	if err != nil {
 		return nil, err

@@ -38,8 +38,8 @@ func upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		ValidArgsFunction: completeDirs,
 
-		Use: "up [--name N] [--create] [--sample] [--no-worktrees] [--commit-moves] [DIR…] " +
-			"[--agent LABEL [-- CMD ARG…]]",
+		Use: "up [--name N] [--create] [--sample] [--no-worktrees] [--commit-moves] [--allow-merges] " +
+			"[--merge-check CMD] [DIR…] [--agent LABEL [-- CMD ARG…]]",
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
 		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory\n" +
 			"DIR, registered under the directory's name, or the repository's for …/.huskies/work and …/work; a second\n" +

@@ -40,7 +40,9 @@ func (e inUseError) Error() string {
 }
 
 // besideFlags are the flags of up that mean something for a gateway that runs already.
-var besideFlags = []string{"config", "data", "name", "create", "no-worktrees", "commit-moves"}
+var besideFlags = []string{
+	"config", "data", "name", "create", "no-worktrees", "commit-moves", "allow-merges", "merge-check",
+}
 
 // beside serves boards beside a gateway that runs on the data directory already.
 type beside struct {

@@ -30,8 +30,10 @@ type Options struct {
 	Log    *slog.Logger
 	// Record receives the notifications of each scan that found changes, in one call. View shows the changes by then.
 	Record      func(...feed.Notification)
-	AllowWrites bool // enables Change and Create
-	CommitMoves bool // what these write is committed where git tracks the board
+	AllowWrites bool   // enables Change and Create
+	CommitMoves bool   // what these write is committed where git tracks the board
+	AllowMerges bool   // enables Merge
+	MergeCheck  string // a command that must succeed for each, "" for none
 	// Refresh, if not nil, reads the places anew: Join has been called with them when it returns.
 	Refresh func(context.Context)
 }
@@ -50,7 +52,9 @@ type Board struct {
 	view        atomic.Pointer[View] // own, joined with what stands in other places
 	options     Options
 	joined      joined
-	place       *member // that it is the board of, nil for the board that others are joined with
+	place       *member                           // that it is the board of, nil for the board that others are joined with
+	failures    atomic.Pointer[map[string]string] // by story
+	running     atomic.Pointer[context.Context]   // ends when the board no longer runs
 
 	mu      sync.Mutex // guards the fields below, and the layout's methods but lock and past
 	layout  layout
@@ -59,6 +63,8 @@ type Board struct {
 	known   []domain.Fault  // of files
 	head    git.Reflog      // of the work tree
 	heads   heads
+	kept    notes       // where failures are
+	dropped [][2]string // stories, and failures that were cleared
 
 	openWatcher func() (watcher, error)
 	watcher     watcher // the zero value while there is none
@@ -79,6 +85,9 @@ func open(o Options, place *member) (*Board, error) {
 	var err error
 	if b.layout, err = b.open(o); err != nil {
 		return nil, err
+	}
+	if place == nil {
+		b.openMerges(o)
 	}
 	if _, err := b.scan(nil, false); err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ type Change struct {
 	Worktree *string
 	// MergeFailure is "" to clear the merge failure, or the one that was cleared last, or how that ends, to restore it.
 	MergeFailure *string
+	failed       bool // MergeFailure is a new one
 }
 
 // TaskChange says whether the box on a line is ticked.
@@ -53,7 +54,11 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 	if at.board != nil {
 		to = at.board
 	}
+	c, after := b.withFailure(id, c)
 	details, err := to.changeOwn(ctx, id, c)
+	if err == nil {
+		after()
+	}
 	return b.placed(details, at), err
 }
 
@@ -167,7 +172,10 @@ func (s *scanner) change(story Story, stage string, c Change) (changed fileSet, 
 	if file.version(stage) != c.Version {
 		return nil, errChanged
 	}
-	if c.MergeFailure, err = s.whole(id, c.MergeFailure); err != nil {
+	if !c.failed {
+		c.MergeFailure, err = s.whole(id, c.MergeFailure)
+	}
+	if err != nil {
 		return nil, err
 	}
 	content, err := c.apply(file)

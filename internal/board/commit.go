@@ -142,7 +142,8 @@ func (c Change) done(story Story, stage string) string {
 	}
 	if c.MergeFailure != nil {
 		add(*c.MergeFailure == "" && story.MergeFailure != "", "merge failure cleared")
-		add(*c.MergeFailure != "", "merge failure restored")
+		add(*c.MergeFailure != "" && c.failed, "merge failed")
+		add(*c.MergeFailure != "" && !c.failed, "merge failure restored")
 	}
 	if c.Task != nil {
 		add(c.Task.Done, "box ticked")
@@ -156,6 +157,21 @@ func (s *scanner) writes(story Story, _ Change) (names []string, err error) {
 		names = append(names, stage.name+"/"+story.ID+".md")
 	}
 	return names, nil
+}
+
+func (s *scanner) own(id string) ([]string, error) { return s.writes(Story{ID: id}, Change{}) }
+
+func (s *units) own(id string) ([]string, error) {
+	tree, err := openTree(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.close()
+	e, _, err := s.find(tree, found{}, id)
+	if err != nil || len(s.index.Load().places[id].unit.stories) > 1 {
+		return nil, err
+	}
+	return []string{e.record().path}, nil
 }
 
 func (s *units) writes(story Story, c Change) ([]string, error) {

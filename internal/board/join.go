@@ -135,6 +135,7 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 		if elsewhere {
 			story, to, stands = *s.story, s.stage, true
 			story.Worktree, story.Branch = s.place.Worktree, s.place.Branch
+			story.MergeFailure = cmp.Or(story.MergeFailure, b.failure(id))
 		}
 		if had && from == to {
 			if story.Since = last.Since; last.Blocked != "" && story.Blocked != "" {

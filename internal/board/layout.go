@@ -34,6 +34,8 @@ type layout interface {
 	// writes returns the paths of the files that a change may write, none where a tool writes or nothing of the board is
 	// written.
 	writes(story Story, c Change) ([]string, error)
+	// own returns the paths at which a story's file is, or may be, that has no other story, none if it has no such file.
+	own(id string) ([]string, error)
 	// change makes the change, or says why not, and returns the files that it affects. Its error is fs.ErrNotExist
 	// when the story is not there.
 	change(story Story, stage string, c Change) (changed fileSet, err error)

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -184,7 +185,7 @@ func (b *Board) placed(d *Details, at where) *Details {
 	if d == nil {
 		return nil
 	}
-	d.Worktree, d.Branch = at.worktree, at.branch
+	d.Worktree, d.Branch, d.MergeFailure = at.worktree, at.branch, cmp.Or(d.MergeFailure, b.failure(d.ID))
 	if at.board != nil && at.worktree == "" && d.ReadOnly == "" {
 		d.ReadOnly = domain.MessageOf(errNoTree(at.branch))
 	}

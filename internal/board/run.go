@@ -37,6 +37,7 @@ const (
 // again.
 func (b *Board) Run(ctx context.Context) error {
 	defer b.closeWatcher()
+	b.running.Store(&ctx)
 	next := time.Now()
 	everything := next   // when to scan all stages
 	var rested time.Time // when the next scan may be

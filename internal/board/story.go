@@ -39,7 +39,11 @@ func (s *story) update(now time.Time, preexisting map[string]bool, t *tracker, c
 	was, current := *s, s.choose(t.inHead)
 	s.stage, s.gone, s.modified = current.stage, time.Time{}, current.file.modified
 	old := preexisting[current.stage] && (was.stage == "" || current.settled) || current.file.silent
-	s.takeFacts(current.file.facts, now, old, c)
+	found := current.file.facts
+	if t.failure != nil {
+		found.mergeFailure = cmp.Or(found.mergeFailure, t.failure(s.id))
+	}
+	s.takeFacts(found, now, old, c)
 	began := now
 	if old {
 		began = current.file.modified

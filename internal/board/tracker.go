@@ -23,6 +23,8 @@ type tracker struct {
 	checkout bool
 	// inHead reports whether the commit that is checked out has a file; nil without git.
 	inHead func(stage, id string) bool
+	// failure returns why a story's last merge failed, where its file does not say so; nil for no board with such.
+	failure func(id string) string
 	// checkedOut are the stories that a checkout has put where they are, or taken away, sorted: board finds them.
 	checkedOut []string
 }

@@ -29,6 +29,8 @@ const projectToken = "SWITCHYARD_PROJECT_TOKEN"
 type Git struct {
 	NoWorktrees bool
 	CommitMoves bool
+	AllowMerges bool
+	MergeCheck  string // "" for none
 }
 
 func (g *Git) AddFlags(flags *pflag.FlagSet) {
@@ -36,6 +38,8 @@ func (g *Git) AddFlags(flags *pflag.FlagSet) {
 		"read the board in DIR alone, without the repository's other work trees")
 	flags.BoolVar(&g.CommitMoves, "commit-moves", false,
 		"make each change of a story that git tracks a commit of its file alone")
+	flags.BoolVar(&g.AllowMerges, "allow-merges", false, "allow callers to merge branches into the one of DIR")
+	flags.StringVar(&g.MergeCheck, "merge-check", "", "run `CMD` on each merge, which it refuses by failing")
 }
 
 func AddProjectFlags(flags *pflag.FlagSet) {

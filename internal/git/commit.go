@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,15 +80,19 @@ func (r Repository) Tracks(ctx context.Context, paths ...string) (tracks bool, e
 // Filtered returns the first of the paths whose content a program is to filter, "" for none: it cannot be committed
 // here, since no program is run.
 func (r Repository) Filtered(ctx context.Context, paths ...string) (filtered string, err error) {
+	return r.filtered(ctx, nil, append([]string{"--"}, paths...)...)
+}
+
+func (r Repository) filtered(ctx context.Context, input io.Reader, paths ...string) (filtered string, err error) {
 	var fields []string // path attribute value
-	err = r.Records(ctx, nil, 0, func(field []byte) error {
+	err = r.Records(ctx, input, 0, func(field []byte) error {
 		fields = append(fields, string(field))
 		if value := fields[len(fields)-1]; len(fields)%3 == 0 && value != "unspecified" && value != "unset" {
 			filtered = fields[len(fields)-3]
 			return ErrEnough
 		}
 		return nil
-	}, append([]string{"check-attr", "-z", "filter", "--"}, paths...)...)
+	}, append([]string{"check-attr", "-z", "filter"}, paths...)...)
 	return filtered, err
 }
 

@@ -10,13 +10,19 @@ import (
 // WithoutDrivers returns the repository for commands that read files of the work tree or merge: programs that its
 // configuration has for that are not run, but git's own merge of lines is. It is to be asked for each time, since the
 // configuration may change.
-func (r Repository) WithoutDrivers(ctx context.Context) (Repository, error) {
+func (r Repository) WithoutDrivers(ctx context.Context) (Repository, error) { return r.without(ctx) }
+
+// without is WithoutDrivers, and without keys that are to be empty.
+func (r Repository) without(ctx context.Context, keys ...string) (Repository, error) {
 	var env []string
 	count := 0
 	set := func(key, value string) {
 		number := strconv.Itoa(count)
 		env = append(env, "GIT_CONFIG_KEY_"+number+"="+key, "GIT_CONFIG_VALUE_"+number+"="+value)
 		count++
+	}
+	for _, key := range keys {
+		set(key, "")
 	}
 	const drivers = `^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$`
 	err := r.Records(ctx, nil, 0, func(key []byte) error {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// timeLimit is how long one command may run.
+	// timeLimit is how long a command that only reads may run.
 	timeLimit = time.Minute
 	// MaxRecord is how much of a record is read, in bytes.
 	MaxRecord = 64 << 10
@@ -27,8 +27,8 @@ const (
 
 // settings go before the configuration of repository, user and system. Whether the repository may be read at all
 // (safe.directory) is left to those of user and system.
-var settings = strings.Fields(`
-	core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat core.editor=false core.askPass=false
+var settings = append(strings.Fields(`
+	core.fsmonitor=false core.pager=cat core.editor=false core.askPass=false
 	core.sshCommand=false core.gitProxy=false core.alternateRefsCommand=false core.attributesFile=/dev/null
 	core.excludesFile=/dev/null core.untrackedCache=false credential.helper= gpg.program=false
 	gpg.ssh.program=false gpg.x509.program=false commit.gpgSign=false tag.gpgSign=false color.ui=false
@@ -37,7 +37,10 @@ var settings = strings.Fields(`
 	log.showSignature=false log.follow=false log.showRoot=true log.mailmap=false log.decorate=false
 	log.diffMerges=first-parent status.submoduleSummary=false submodule.recurse=false
 	protocol.allow=never gc.auto=0 maintenance.auto=false safe.bareRepository=explicit
-	core.bigFileThreshold=16m`) // the lines of a larger file are not counted: git would hold all of it
+	rerere.enabled=false
+	core.bigFileThreshold=16m`), noHooks) // the lines of a larger file are not counted: git would hold all of it
+
+const noHooks = "core.hooksPath=/dev/null"
 
 // options go behind the name of a command.
 var options = map[string][]string{
@@ -60,9 +63,11 @@ type Repository struct {
 	dir    string
 	env    []string // beside environment
 	memory uint64
+	limit  time.Duration // how long one command may run
+	hooks  bool          // run, in the whole environment
 }
 
-func In(dir string) Repository { return Repository{dir: dir, memory: maxMemory} }
+func In(dir string) Repository { return Repository{dir: dir, memory: maxMemory, limit: timeLimit} }
 
 // IsInstalled reports whether there is a git to run.
 func IsInstalled() bool {
@@ -87,18 +92,24 @@ func environment() []string {
 func (r Repository) command(ctx context.Context, args []string) *exec.Cmd {
 	all := []string{"--no-pager", "--no-replace-objects", "-C", r.dir}
 	for _, setting := range settings {
-		all = append(all, "-c", setting)
+		if setting != noHooks || !r.hooks {
+			all = append(all, "-c", setting)
+		}
 	}
 	all = append(append(append(all, args[0]), options[args[0]]...), args[1:]...)
 	cmd := exec.CommandContext(ctx, "git", all...)
-	cmd.Env, cmd.WaitDelay = append(environment(), r.env...), time.Second
+	cmd.Env, cmd.WaitDelay = environment(), time.Second
+	if r.hooks {
+		cmd.Env = append(others(), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1")
+	}
+	cmd.Env = append(cmd.Env, r.env...)
 	return cmd
 }
 
 // Stream runs git with input and passes its output to read. Output that read leaves is discarded. It returns ErrCutOff
 // if the command takes over a minute, or ctx is over: what was read by then is not everything.
 func (r Repository) Stream(ctx context.Context, input io.Reader, read func(*bufio.Reader) error, args ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeLimit, ErrCutOff)
+	ctx, cancel := context.WithTimeoutCause(ctx, r.limit, ErrCutOff)
 	defer cancel()
 	cmd := r.command(ctx, args)
 	var stderr limitedBuffer

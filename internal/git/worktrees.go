@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ type Worktree struct {
 	Bare               bool
 }
 
-// Worktrees returns the repository's work trees, its own one first.
+// Worktrees returns the repository's work trees, its own one first, without those of merges.
 func (r Repository) Worktrees(ctx context.Context) (trees []Worktree, err error) {
 	err = r.Records(ctx, nil, 0, func(record []byte) error {
 		key, value, _ := strings.Cut(string(record), " ")
@@ -36,7 +37,7 @@ func (r Repository) Worktrees(ctx context.Context) (trees []Worktree, err error)
 		}
 		return nil
 	}, "worktree", "list", "--porcelain", "-z")
-	return trees, err
+	return slices.DeleteFunc(trees, func(t Worktree) bool { return isTemporary(t.Path) }), err
 }
 
 // IsLinked reports whether a path is that of a work tree of the repository, whatever the repository says: it must lead
@@ -100,10 +101,22 @@ type Merged struct {
 	Conflicts []string // paths
 }
 
+// objectsDir begins the names of directories for what git writes, and nobody needs.
+const objectsDir = "switchyard-objects-"
+
+// Tip returns the commit of a local branch, "" for none.
+func (r Repository) Tip(ctx context.Context, branch string) (string, error) {
+	hash, err := r.Output(ctx, "show-ref", "--verify", "--hash", "--", "refs/heads/"+branch)
+	if Exit(err) != 0 && strings.Contains(err.Error(), "not a valid ref") {
+		return "", nil
+	}
+	return hash, err
+}
+
 // Merges says what merges of commits into a base would give, in their order, as far as git can say. What git writes for
 // that is not kept.
 func (r Repository) Merges(ctx context.Context, t Tree, base string, commits []string) (merges []Merged, err error) {
-	objects, err := os.MkdirTemp("", "switchyard-objects-*")
+	objects, err := os.MkdirTemp("", objectsDir+"*")
 	if err != nil {
 		return nil, err
 	}

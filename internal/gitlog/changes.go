@@ -118,10 +118,7 @@ func (w *Work) find(
 	}
 	place, r = places[i], repository{git.In(tree.Dir), tree}
 	if place.Worktree == nil {
-		head, err = r.Output(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+*place.Branch+"^{commit}")
-		if git.Exit(err) == 1 {
-			err = nil
-		}
+		head, err = r.Tip(ctx, *place.Branch)
 	} else {
 		linked, is := tree.IsLinked(*place.Worktree)
 		if !is {

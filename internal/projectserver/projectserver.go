@@ -47,6 +47,8 @@ type Board interface {
 	Writable() bool
 	Change(ctx context.Context, id string, c board.Change) (*board.Details, error)
 	Create(ctx context.Context, name, body, stage string) (*board.Details, error)
+	MayMerge() error
+	Merge(ctx context.Context, id string, q board.MergeRequest) (commit string, err error)
 }
 
 // Commits finds the commits that mention a story, newest first; nil when it cannot know any.
@@ -104,6 +106,7 @@ func (s *server) routes() http.Handler {
 	ofStory := map[string]map[string]http.HandlerFunc{
 		"":         {"GET": handler(s.story), "PATCH": handler(s.changeStory)},
 		"/changes": {"GET": handler(s.changes)},
+		"/merge":   {"POST": handler(s.merge)},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := routes[r.URL.Path]

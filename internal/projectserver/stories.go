@@ -21,7 +21,7 @@ func storyID(r *http.Request) (id, part string) {
 	if id == r.URL.Path {
 		return "", ""
 	}
-	for _, part := range []string{"/changes"} {
+	for _, part := range []string{"/changes", "/merge"} {
 		if rest, is := strings.CutSuffix(id, part); is && strings.HasSuffix(r.URL.EscapedPath(), part) {
 			return rest, part
 		}
@@ -66,6 +66,7 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 		DependsOn: wire.NewIDs(d.DependsOn), WaitsFor: wire.NewIDs(d.WaitsFor),
 		Tasks: domain.Each(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
 	}
+	story.Merges = s.Board.MayMerge() == nil
 	if d.Blocked != "" {
 		story.BlockedSinceMS = new(unixMS(d.BlockedSince))
 	}
@@ -107,6 +108,27 @@ func (s *server) changes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	web.WriteJSON(w, http.StatusOK, changes)
+	return nil
+}
+
+func (s *server) merge(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Board.MayMerge(); err != nil {
+		return err
+	}
+	body := web.DecodeJSON(w, r, web.MaxBody)
+	id, _ := storyID(r)
+	q := board.MergeRequest{
+		Branch: body.Text("branch"), Head: body.Text("head"), Stage: body.OptionalText("stage"),
+		Into: wire.Text(body.OptionalText("into")),
+	}
+	if err := body.Err(); err != nil {
+		return err
+	}
+	commit, err := s.Board.Merge(madeBy(r), id, q)
+	if err != nil {
+		return err
+	}
+	web.WriteJSON(w, http.StatusOK, wire.Merged{Commit: commit})
 	return nil
 }
 

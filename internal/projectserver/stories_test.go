@@ -147,7 +147,7 @@ func TestAStoryIsAnsweredInFull(t *testing.T) {
 	}
 	want := `{"blocked":"key","body":"# Log in\n- [x] a\n- [ ] b","body_cut":false,"branch":null,"criteria":{"done":1,"total":2},"depends_on":[],"fault":null,` +
 		`"front_matter":{"agent":"coder-1","blocked":true,"blocked_reason":"key","depends_on":["5_x"],"name":"Log \u003cin\u003e","qa":"human","retry_count":2,"review_hold":true},` +
-		`"front_matter_error":null,"merge_failure":null,"path":"2_current/7_login.md","project":"alpha","stage":"2_current","story_id":"7_login","story_name":"Log \u003cin\u003e",` +
+		`"front_matter_error":null,"merge_failure":null,"merges":false,"path":"2_current/7_login.md","project":"alpha","stage":"2_current","story_id":"7_login","story_name":"Log \u003cin\u003e",` +
 		`"tasks":[{"done":true,"line":13,"optional":false,"text":"a"},{"done":false,"line":14,"optional":false,"text":"b"}],"waits_for":[],"work":null,"worktree":null,"writable":false}`
 	if got := encode(t, story); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

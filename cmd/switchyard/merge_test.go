@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"switchyard/internal/gittest"
+	"switchyard/internal/waittest"
+)
+
+// TestAMergeThatIsCutOffLeavesNothing of up: DIR is as it was, its check has ended, the next start removes the rest, and
+// what is to be merged is shown through the gateway before and merged after.
+func TestAMergeThatIsCutOffLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	repository, tree, temporary := filepath.Join(dir, "alpha"), filepath.Join(dir, "login"), filepath.Join(dir, "tmp")
+	stages(t, repository, "1_story_login")
+	for _, name := range []string{filepath.Join(repository, "5_done"), temporary} {
+		if err := os.Mkdir(name, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(repository, "5_done", ".keep"), "")
+	gittest.Git(t, repository, "init", "-q")
+	gittest.Git(t, repository, "add", ".")
+	gittest.Git(t, repository, "commit", "-qm", "board")
+	gittest.Git(t, repository, "worktree", "add", "-q", "-b", "story/1_story_login", tree)
+	write(filepath.Join(tree, "login.go"), "package login\n")
+	gittest.Git(t, tree, "add", ".")
+	gittest.Git(t, tree, "commit", "-qm", "work")
+	head := gittest.Git(t, tree, "rev-parse", "HEAD")
+	begin := func() (p *process, merge func() (int, string)) {
+		cmd := switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "--allow-merges",
+			"--merge-check", "cat login.go && if [ -e DIR/go ]; then exit 0; fi; echo $$ > DIR/pid~; mv DIR/pid~ DIR/pid; exec sleep 300", "DIR/alpha")
+		cmd.Env = append(cmd.Env, "TMPDIR="+temporary)
+		p = start(t, cmd)
+		server := *p
+		_, urls := p.registry(t)
+		server.url = urls["alpha"]
+		return p, func() (int, string) {
+			status, text, err := server.ask("POST", "/api/stories/1_story_login/merge", fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head))
+			if err != nil {
+				text = err.Error()
+			}
+			return status, text
+		}
+	}
+	state := func() string {
+		return gittest.Git(t, repository, "status", "--porcelain=v2", "--branch", "--untracked-files=all") + gittest.Git(t, repository, "worktree", "list")
+	}
+	left := func() string {
+		entries, err := os.ReadDir(temporary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(entries)
+	}
+	before := state()
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		p, merge := begin()
+		p.eventually(t, "/api/gateway/projects/alpha/stories/1_story_login/changes", `"head":"`+head+`"`, `+package login`, `"files":[{"path":"login.go","from":null,"status":"added"`)
+		p.eventually(t, "/api/gateway/projects/alpha/stories/1_story_login", `"merges":true`)
+		done := make(chan string)
+		go func() { _, text := merge(); done <- text }()
+		var pid int
+		waittest.Until(t, "the check", func() bool {
+			text, err := os.ReadFile(filepath.Join(dir, "pid"))
+			pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+			return err == nil
+		})
+		if status, text := merge(); status != 409 || !strings.Contains(text, "another merge of this project is under way") {
+			t.Errorf("a second merge: %d %s", status, text)
+		}
+		_, took := p.stop(t, signal)
+		said := <-done
+		waittest.Until(t, "the end of the check", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+		if signal == syscall.SIGTERM && (took.Seconds() > 10 || !strings.Contains(said, "the merge was stopped") || state() != before || left() != "[]") {
+			t.Errorf("ended after %v, answered %s, left %s, %s", took, said, left(), state())
+		}
+		if got := gittest.Git(t, repository, "status", "--porcelain"); got != "" {
+			t.Errorf("after %v: %s", signal, got)
+		}
+		if err := os.Remove(filepath.Join(dir, "pid")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "go"), "")
+	p, _ := begin()
+	if got := state(); got != before || strings.Contains(left(), "switchyard-merge") {
+		t.Errorf("after a start: %s, left %s", got, left())
+	}
+	status, text := p.do(t, "POST", "/api/gateway/projects/alpha/stories/1_story_login/merge", fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head))
+	if got := gittest.Git(t, repository, "ls-files"); status != 200 || got != "5_done/.keep\n5_done/1_story_login.md\nlogin.go" {
+		t.Errorf("%d %s, DIR has %s", status, text, got)
+	}
+}

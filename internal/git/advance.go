@@ -1,0 +1,141 @@
+package git
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"switchyard/internal/files"
+)
+
+// Advance makes the branch of the work tree that is merged into go on to a commit, which has what is not committed of
+// the files at paths: that goes. It returns Refused, and changes nothing, where git would overwrite anything else that
+// is not committed. No hooks run.
+func (m *Merge) Advance(ctx context.Context, commit string, paths ...string) error {
+	ctx = context.WithoutCancel(ctx)
+	r, err := In(m.into.Dir).without(ctx, "branch."+m.into.Branch()+".mergeoptions")
+	if err != nil {
+		return err
+	}
+	if head, err := r.Head(ctx); err != nil || head != m.Base {
+		return errors.Join(err, &Refused{"HEAD has moved on meanwhile"})
+	}
+	away := &away{tree: m.into, Base: m.Base, Commit: commit}
+	if err := away.take(ctx, r, paths); err != nil {
+		return errors.Join(err, away.putBack(ctx))
+	}
+	// It goes on to its end even if this process is killed.
+	cmd := r.command(ctx, slices.Concat(mergeCommand, []string{"--ff-only", "--no-overwrite-ignore", "--quiet", commit}))
+	var end said
+	cmd.Stdout, cmd.Stderr = &end, &end
+	if err := cmd.Run(); err != nil {
+		return errors.Join(refusal(ctx, end.String(), err), away.putBack(ctx))
+	}
+	for _, path := range paths { // git does not write what it has not changed
+		if _, err := os.Lstat(filepath.Join(m.into.Dir, path)); os.IsNotExist(err) {
+			_, _ = r.Output(ctx, "checkout-index", "--quiet", "--", path) // if it has it
+		}
+	}
+	return away.drop()
+}
+
+// away are files of a work tree that are out of the way of git. What was done is known after a kill, too.
+type away struct {
+	tree         Tree
+	Base, Commit string
+	Paths        []string
+}
+
+func (a *away) dir() string { return filepath.Join(a.tree.Git, "switchyard-merge") }
+
+func (a *away) file(i int) string { return filepath.Join(a.dir(), strconv.Itoa(i)) }
+
+// away returns what a merge that was killed has left out of the way.
+func (t Tree) away() (a *away, found bool) {
+	a = &away{tree: t}
+	text, err := files.Read(filepath.Join(a.dir(), "list"), files.Small)
+	return a, err == nil && json.Unmarshal(text, a) == nil
+}
+
+// take moves the files at paths that differ from HEAD, or that it does not have, away, and takes them out of the index.
+func (a *away) take(ctx context.Context, r Repository, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	differs := []string{"reset", "--quiet", "--"}
+	err := r.Records(ctx, nil, 0, func(record []byte) error {
+		differs = append(differs, string(record[min(3, len(record)):]))
+		return nil
+	}, append([]string{"status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--"}, paths...)...)
+	if err != nil || len(differs) == 3 {
+		return err
+	}
+	a.Paths = differs[3:]
+	index, err := os.ReadFile(filepath.Join(a.tree.Git, "index"))
+	if err != nil {
+		return err
+	}
+	list, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(a.dir(), 0o700); err != nil {
+		return err
+	}
+	err = errors.Join(files.WriteAtomic(filepath.Join(a.dir(), "index"), index),
+		files.WriteAtomic(filepath.Join(a.dir(), "list"), list))
+	for i, path := range a.Paths {
+		if err == nil {
+			if err = os.Rename(filepath.Join(a.tree.Dir, path), a.file(i)); os.IsNotExist(err) {
+				err = nil
+			}
+		}
+	}
+	if err == nil {
+		_, err = r.Output(ctx, differs...)
+	}
+	return err
+}
+
+// putBack puts everything where it was, unless git has the commit.
+func (a *away) putBack(ctx context.Context) error {
+	if a.Paths == nil {
+		return nil
+	}
+	r := In(a.tree.Dir)
+	head, err := r.Head(ctx)
+	if err != nil || head == a.Commit || r.Contains(ctx, head, a.Commit) {
+		return errors.Join(err, a.drop())
+	}
+	root, err := os.OpenRoot(a.tree.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for i, path := range a.Paths {
+		back := filepath.Join(a.tree.Dir, path)
+		if _, gone := root.Lstat(path); os.IsNotExist(gone) && root.MkdirAll(filepath.Dir(path), 0o777) == nil {
+			if failed := os.Rename(a.file(i), back); !os.IsNotExist(failed) {
+				err = errors.Join(err, failed)
+			}
+		}
+	}
+	if index := filepath.Join(a.tree.Git, "index"); err == nil && head == a.Base {
+		err = replaceFile(filepath.Join(a.dir(), "index"), index)
+	}
+	return errors.Join(err, a.drop())
+}
+
+// replaceFile gives a file the name and the mode of another.
+func replaceFile(path, other string) error {
+	if info, err := os.Stat(other); err == nil {
+		_ = os.Chmod(path, info.Mode())
+	}
+	return os.Rename(path, other)
+}
+
+func (a *away) drop() error { return os.RemoveAll(a.dir()) }

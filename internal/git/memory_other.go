@@ -1,5 +1,0 @@
-//go:build !linux
-
-package git
-
-func limitMemory(int, uint64) {}

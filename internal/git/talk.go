@@ -1,0 +1,60 @@
+package git
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxSaid and maxLines are how much of what a command says is kept: its end.
+const maxSaid, maxLines = 8 << 10, 40
+
+// said is the end of what a command says.
+type said struct{ end []byte }
+
+func (s *said) Write(p []byte) (int, error) {
+	s.end = append(s.end, p[max(0, len(p)-maxSaid):]...)
+	s.end = append(s.end[:0], s.end[max(0, len(s.end)-maxSaid):]...)
+	return len(p), nil
+}
+
+// String returns the last lines, without control characters.
+func (s *said) String() string {
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(string(s.end), ""))
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-maxLines):], "\n")
+}
+
+// talk runs a command and returns the end of what it says. Whatever it has started ends with it, and with ctx.
+func talk(cmd *exec.Cmd) (words string, err error) {
+	runtime.LockOSThread() // the command ends with it
+	defer runtime.UnlockOSThread()
+	var end said
+	inGroup(cmd)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &end, &end, time.Second
+	err = cmd.Run()
+	if cmd.Process != nil {
+		_ = killGroup(cmd) // it may have ended
+	}
+	if errors.Is(err, exec.ErrWaitDelay) { // something that it left behind held its output
+		err = nil
+	}
+	return end.String(), err
+}
+
+// others returns the environment without our variables and git's.
+func others() []string {
+	return slices.DeleteFunc(os.Environ(), func(line string) bool {
+		return strings.HasPrefix(line, "SWITCHYARD_") || strings.HasPrefix(line, "GIT_")
+	})
+}
