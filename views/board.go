@@ -52,7 +52,7 @@ func (p ProjectProps) shows(item domain.Item) bool {
 		holder := p.Owners.Of(p.Project.Name, item.StoryID).Holder
 		return holder != "" && (p.Show == ShowClaimed || holder == p.Reader)
 	case ShowInDanger:
-		_, state := storyState(item, p.Stuck)
+		_, state := storyState(item, p.Lasting)
 		return state != ""
 	}
 	return true

@@ -21,9 +21,10 @@ func TestABoardFoldsNoTroubleAway(t *testing.T) {
 	p := domain.ProjectPipeline{Project: "alpha", Reachable: true, Stages: []domain.Stage{{Name: "1_backlog"}, current, {Name: "5_done"}}}
 	var b bytes.Buffer
 	props := views.ProjectProps{
-		Project: domain.Project{Name: "alpha"}, Pipeline: p, Stuck: []string{"198_story"}, Now: now,
-		Agents: []domain.KnownAgent{{Agent: domain.Agent{Label: "builder", Project: "alpha", State: domain.AgentRunning, Detail: "199_story\nstep 1"}}},
-		Owners: domain.NewOwners(nil, []domain.Agent{{Label: "builder", Project: "alpha", Detail: "199_story\nstep 1"}}),
+		Project: domain.Project{Name: "alpha"}, Pipeline: p, Now: now,
+		Lasting: domain.LastingOf("alpha", []domain.Alert{{Kind: domain.AlertStuck, Project: "alpha", Story: &domain.Item{StoryID: "198_story"}}}),
+		Agents:  []domain.KnownAgent{{Agent: domain.Agent{Label: "builder", Project: "alpha", State: domain.AgentRunning, Detail: "199_story\nstep 1"}}},
+		Owners:  domain.NewOwners(nil, []domain.Agent{{Label: "builder", Project: "alpha", Detail: "199_story\nstep 1"}}),
 	}
 	if err := views.ProjectPart(props).Content.Render(context.Background(), &b); err != nil {
 		t.Fatal(err)

@@ -228,7 +228,7 @@ type flowMark struct {
 
 func (p FlowProps) mark(age domain.FlowAge) flowMark {
 	var m flowMark
-	m.signal, m.why = storyState(*age.Item, nil)
+	m.signal, m.why = storyState(*age.Item, domain.Lasting{})
 	q, asked := p.Asked[domain.StoryKey{Project: age.Project, ID: age.Item.StoryID}]
 	switch agent := p.Owners.Of(age.Project, age.Item.StoryID).Name; {
 	case m.signal != SignalNone:

@@ -177,14 +177,14 @@ type TrackOrder struct {
 	working int // stories in work in all projects
 }
 
-// NewTrackOrder makes the tracks of all projects, given the ids of stuck stories by project. charts are of the
+// NewTrackOrder makes the tracks of all projects, given what lasts by project. charts are of the
 // pipelines, in their order; they may be missing.
 func NewTrackOrder(
-	pipelines []domain.ProjectPipeline, stuck map[string][]string, charts []domain.Charts,
+	pipelines []domain.ProjectPipeline, lasting map[string]domain.Lasting, charts []domain.Charts,
 ) *TrackOrder {
 	o := &TrackOrder{tracks: make([]*track, len(pipelines))}
 	for i := range pipelines {
-		t := newTrack(&pipelines[i], stuck[pipelines[i].Project])
+		t := newTrack(&pipelines[i], lasting[pipelines[i].Project])
 		if t.at = i; i < len(charts) {
 			t.days = charts[i].Days
 		}

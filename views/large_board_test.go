@@ -49,7 +49,7 @@ func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	took := func(stories int) time.Duration {
 		p, alerts := stuckBoard(stories)
-		props := views.OverviewProps{Order: views.NewTrackOrder([]domain.ProjectPipeline{p}, alerts.Stuck, nil), Alerts: alerts, Now: now}
+		props := views.OverviewProps{Order: views.NewTrackOrder([]domain.ProjectPipeline{p}, alerts.Lasting, nil), Alerts: alerts, Now: now}
 		best := time.Hour
 		for range 10 {
 			var b bytes.Buffer
@@ -70,7 +70,7 @@ func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
 func TestABoardShowsALimitedNumberOfStories(t *testing.T) {
 	p, alerts := stuckBoard(20_000)
 	var b bytes.Buffer
-	part := views.ProjectPart(views.ProjectProps{Project: domain.Project{Name: "large"}, Pipeline: p, Stuck: alerts.Stuck["large"], Now: now})
+	part := views.ProjectPart(views.ProjectProps{Project: domain.Project{Name: "large"}, Pipeline: p, Lasting: alerts.Lasting["large"], Now: now})
 	if err := part.Content.Render(context.Background(), &b); err != nil {
 		t.Fatal(err)
 	}

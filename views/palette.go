@@ -45,8 +45,8 @@ type PaletteOption struct {
 
 func (o PaletteOption) does() bool { return o.URL != "" || o.Post != "" || o.Fill != "" }
 
-func PaletteStory(s domain.StoryRef, stuck, words []string) PaletteOption {
-	signal, trouble, _ := foundState(s, stuck)
+func PaletteStory(s domain.StoryRef, lasting domain.Lasting, words []string) PaletteOption {
+	signal, trouble, _ := foundState(s, lasting)
 	o := PaletteOf("Open", s, words)
 	o.URL, o.Signal = StoryURL(s.Project, s.ID), signal
 	if trouble != "" {
@@ -177,8 +177,8 @@ func PaletteAnswer(q domain.Question, words []string) PaletteOption {
 	}
 }
 
-func PaletteSwitch(p *domain.ProjectPipeline, stuck int, next string, words []string) PaletteOption {
-	signal, state := projectState(*p, stuck)
+func PaletteSwitch(p *domain.ProjectPipeline, lasting domain.Lasting, next string, words []string) PaletteOption {
+	signal, state := projectState(*p, lasting)
 	if !p.Reachable {
 		signal, state = SignalStop, "not reachable"
 	}

@@ -19,7 +19,7 @@ type ProjectProps struct {
 	Project  domain.Project
 	Active   bool
 	Pipeline domain.ProjectPipeline
-	Stuck    []string                       // ids of stories, sorted
+	Lasting  domain.Lasting                 // of its stories
 	Agents   []domain.KnownAgent            // the live ones assigned to it
 	Owners   *domain.Owners                 // of its stories
 	Sessions map[string]domain.AgentSession // by story: the first that works on it
@@ -299,7 +299,7 @@ func project(p ProjectProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = projectSignal(p.Pipeline, len(p.Stuck), p.Now).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = projectSignal(p.Pipeline, p.Lasting, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1103,7 +1103,7 @@ func projectSignals(t *track, now time.Time) templ.Component {
 }
 
 // projectSignal is the state of a project with its explanation.
-func projectSignal(p domain.ProjectPipeline, stuck int, now time.Time) templ.Component {
+func projectSignal(p domain.ProjectPipeline, lasting domain.Lasting, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1124,7 +1124,7 @@ func projectSignal(p domain.ProjectPipeline, stuck int, now time.Time) templ.Com
 			templ_7745c5c3_Var47 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		signal, word := projectState(p, stuck)
+		signal, word := projectState(p, lasting)
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 85, "<span class=\"flex flex-col\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -26,12 +26,12 @@ type SearchProps struct {
 	Searched bool   // false if there was nothing to search for
 	Failure  string // why the search failed, "" if it did not
 	domain.Found
-	Only   bool                               // without stories that are on no board
-	States map[string]*domain.ProjectPipeline // of the projects
-	Stuck  map[string][]string                // as domain.Alerts.Stuck
-	Kind   FoundKind
-	Page   int // of one kind; from 1
-	Now    time.Time
+	Only    bool                               // without stories that are on no board
+	States  map[string]*domain.ProjectPipeline // of the projects
+	Lasting map[string]domain.Lasting          // as domain.Alerts.Lasting
+	Kind    FoundKind
+	Page    int // of one kind; from 1
+	Now     time.Time
 }
 
 // SearchRows is how many results of one kind are on a page, and how many stories and texts are shown before the others.
@@ -93,7 +93,7 @@ func (p SearchProps) projectNote(name string) (signal Signal, note string) {
 	if project == nil {
 		return SignalNone, "project"
 	}
-	signal, state := projectState(*project, len(p.Stuck[name]))
+	signal, state := projectState(*project, p.Lasting[name])
 	if !project.Reachable || project.EventsOnly {
 		return signal, state
 	}
@@ -128,11 +128,11 @@ func foundStage(s domain.StoryRef) string {
 	return s.StageTitle
 }
 
-func foundState(s domain.StoryRef, stuck []string) (signal Signal, trouble string, since time.Time) {
+func foundState(s domain.StoryRef, lasting domain.Lasting) (signal Signal, trouble string, since time.Time) {
 	if s.Item == nil {
 		return SignalNone, "", since
 	}
-	signal, trouble = stateWord(*s.Item, stuck)
+	signal, trouble = stateWord(*s.Item, lasting)
 	if trouble == "" && s.Finished {
 		signal = SignalClear
 	}

@@ -749,7 +749,7 @@ func foundStories(p SearchProps) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			for _, s := range p.Stories {
-				signal, trouble, began := foundState(s, p.Stuck[s.Project])
+				signal, trouble, began := foundState(s, p.Lasting[s.Project])
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 58, "<li>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -30,9 +30,10 @@ func (s Signal) order() int {
 	return 2
 }
 
-// projectState returns the state of a project with this many stuck stories, as a signal and in words.
-func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
-	list := troubles(&p, stuck)
+// projectState returns the state of a project, given the troubles of its stories that time makes, as a signal and in
+// words.
+func projectState(p domain.ProjectPipeline, lasting domain.Lasting) (Signal, string) {
+	list := troubles(&p, lasting)
 	if len(list) == 0 {
 		return SignalClear, "clear"
 	}
@@ -40,24 +41,32 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	return list[0].signal, strings.Join(words, ", ")
 }
 
-// storyState returns the state of a story, given the sorted ids of the stuck ones; SignalNone and "" if it has no
-// trouble.
-func storyState(item domain.Item, stuck []string) (Signal, string) {
+// storyState returns the state of a story; SignalNone and "" if it has no trouble.
+func storyState(item domain.Item, lasting domain.Lasting) (Signal, string) {
 	if kind, reason := item.Trouble(); kind != "" {
 		last, _ := lastLine(reason)
 		return signal(kind.Signal()), upper(kind.Word()) + ": " + last
 	}
-	if _, isStuck := slices.BinarySearch(stuck, item.StoryID); isStuck {
-		return SignalCaution, "Stuck"
+	switch kind := lasting.Of(item.StoryID); {
+	case kind == domain.AlertConflicts && item.Work != nil && item.Work.Clash != nil:
+		return SignalCaution, "Conflicts with " + domain.Cut(lasting.Base, 60) + " in " +
+			domain.Count(item.Work.Clash.Count, "file", "files")
+	case kind == domain.AlertUnmerged && item.Work != nil && item.Work.Unmerged != nil:
+		return SignalCaution, "Not on " + domain.Cut(lasting.Base, 60) + ": " +
+			domain.Count(item.Work.Unmerged.Ahead, "commit", "commits") + " ahead"
+	case kind != "":
+		return signal(kind.Signal()), upper(kind.Word())
 	}
 	return SignalNone, ""
 }
 
 // stateWord returns the state of a story as storyState does, in a word or two.
-func stateWord(item domain.Item, stuck []string) (Signal, string) {
-	signal, state := storyState(item, stuck)
-	word, _, _ := strings.Cut(strings.ToLower(state), ":")
-	return signal, word
+func stateWord(item domain.Item, lasting domain.Lasting) (Signal, string) {
+	kind, _ := item.Trouble()
+	if kind = cmp.Or(kind, lasting.Of(item.StoryID)); kind == "" {
+		return SignalNone, ""
+	}
+	return signal(kind.Signal()), kind.Word()
 }
 
 func eventState(ctx context.Context, e domain.Event) (Signal, string) {
@@ -90,7 +99,7 @@ func split[T any](list []T, n int) (first, rest []T) {
 // folded away while others are shown.
 func (p ProjectProps) troubledFirst(items []domain.Item) []domain.Item {
 	return sortedBy(items, func(item domain.Item) int64 {
-		signal, _ := storyState(item, p.Stuck)
+		signal, _ := storyState(item, p.Lasting)
 		return int64(wagon{signal: signal, agent: p.Owners.Of(p.Project.Name, item.StoryID).Name}.order())
 	})
 }

@@ -210,7 +210,7 @@ func journey(p StoryProps) []step {
 		var words []string
 		if st.here {
 			st.since, st.atLeast, words = s.Since, s.SinceAtLeast, make([]string, 1)
-			st.signal, words[0] = stateWord(domain.Item{Blocked: s.Blocked, MergeFailure: s.MergeFailure}, nil)
+			st.signal, words[0] = stateWord(domain.Item{Blocked: s.Blocked, MergeFailure: s.MergeFailure}, domain.Lasting{})
 			if been {
 				words = append(words, duration(long)+" before")
 			}

@@ -24,7 +24,7 @@ type StoryProps struct {
 	Agents   []domain.KnownAgent   // that work on it
 	Sessions []domain.AgentSession // of coding agents that work on it
 	Asks     []QuestionProps       // open questions about it, and those that have just ended
-	Alert    *domain.Alert         // the story's alert, nil for none
+	Alerts   []domain.Alert        // about the story
 	Owner    domain.Owner          // who works on it
 	Chat     Chat
 	Failure  int64  // the event of a former failure whose log is shown, 0 for none

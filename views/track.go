@@ -71,8 +71,8 @@ type track struct {
 	from, to      int           // the range of stages that have stations
 	key           string        // what stages returns
 	stations      []station
-	cut           int      // how many more stages of work there are
-	stuck         []string // ids of stories
+	cut           int // how many more stages of work there are
+	lasting       domain.Lasting
 	days          []domain.DayCount
 }
 
@@ -84,9 +84,9 @@ type trouble struct {
 // maxStations is the most stages of work that a track shows.
 const maxStations = 24
 
-func newTrack(p *domain.ProjectPipeline, stuck []string) *track {
+func newTrack(p *domain.ProjectPipeline, lasting domain.Lasting) *track {
 	sum := p.Summary()
-	t := &track{ProjectPipeline: p, sum: sum, stuck: stuck, troubles: troubles(p, len(stuck))}
+	t := &track{ProjectPipeline: p, sum: sum, lasting: lasting, troubles: troubles(p, lasting)}
 	if sum.From > 0 {
 		t.backlog = &p.Stages[sum.From-1]
 	}
@@ -112,7 +112,7 @@ func (t track) filled(owners *domain.Owners) *track {
 	for _, stage := range t.Stages[t.from:t.to] {
 		s := station{name: stage.Name, title: stageWord(&stage)}
 		for _, item := range stage.Items {
-			signal, state := storyState(item, t.stuck)
+			signal, state := storyState(item, t.lasting)
 			owner := owners.Of(t.Project, item.StoryID)
 			says, _ := lastLine(owner.Output)
 			s.add(wagon{item, signal, state, owner.Name, domain.Cut(says, 200)})
@@ -139,7 +139,7 @@ func (t *track) counts() string {
 }
 
 // troubles returns what is wrong with a project, worst first. Without any it is clear.
-func troubles(p *domain.ProjectPipeline, stuck int) (list []trouble) {
+func troubles(p *domain.ProjectPipeline, lasting domain.Lasting) (list []trouble) {
 	switch {
 	case !p.Reachable && p.Error == domain.NoAnswerYet:
 		return []trouble{{SignalNone, p.Error}}
@@ -156,7 +156,10 @@ func troubles(p *domain.ProjectPipeline, stuck int) (list []trouble) {
 	sum := p.Summary()
 	add(sum.Blocked, SignalStop, "blocked", "blocked")
 	add(sum.Failed, SignalCaution, "merge failed", "merges failed")
-	add(stuck, SignalCaution, "stuck", "stuck")
+	add(lasting.Count(domain.AlertConflicts), SignalCaution, "conflict", "conflicts")
+	notMerged := "not on " + domain.Cut(lasting.Base, 60)
+	add(lasting.Count(domain.AlertUnmerged), SignalCaution, notMerged, notMerged)
+	add(lasting.Count(domain.AlertStuck), SignalCaution, "stuck", "stuck")
 	return list
 }
 

@@ -620,7 +620,7 @@ func waitingMenu(l waitingLine, p WaitingProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if key != "" && !isAcknowledged && may(ctx, domain.RoleOperator) {
-				templ_7745c5c3_Err = acknowledgeEntry(key).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = acknowledgeEntry(key, "Acknowledge").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -789,7 +789,7 @@ func waitingStory(l waitingLine, p WaitingProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if _, why := storyState(*l.Item, nil); why != "" {
+		if _, why := storyState(*l.Item, domain.Lasting{}); why != "" {
 			var templ_7745c5c3_Var35 string
 			templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(" · ")
 			if templ_7745c5c3_Err != nil {

@@ -48,9 +48,9 @@ func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 		Store: db, Projects: client, Bot: &failedBot{}, Credentials: signin.NewFile(credentials), AgentTimeout: time.Minute,
 	}, handlers.Gateway{})
 	s := g.Site(t)
-	s.Add("a/b", gatewaytest.ProjectServer(t, gatewaytest.Says(strings.ReplaceAll(`{"stages":[{"name":"1_backlog","items":[{"story_id":"0_idea","since_ms":1}]},
-		{"name":"2_current","items":[{"story_id":"1_pay","story_name":"Pay","blocked":"API key","since_ms":5},{"story_id":"2_slow","since_ms":1}]},
-		{"name":"4_merge","items":[{"story_id":"3_login","merge_failure":"conflict","since_ms":9}]},{"name":"5_done","items":[{"story_id":"4_old","since_ms":1}]}]}`, "\n", ""))))
+	s.Add("a/b", gatewaytest.ProjectServer(t, gatewaytest.Says(strings.ReplaceAll(`{"branch":"main","stages":[{"name":"1_backlog","items":[{"story_id":"0_idea","since_ms":1}]},
+		{"name":"2_current","items":[{"story_id":"1_pay","story_name":"Pay","blocked":"API key","since_ms":5},{"story_id":"2_slow","since_ms":1,"work":{"branch":"slow","ahead":1,"conflicts":0,"clash":{"place":"slow-2","files":["go.mod"],"count":3,"since_ms":7}}}]},
+		{"name":"4_merge","items":[{"story_id":"3_login","merge_failure":"conflict","since_ms":9}]},{"name":"5_done","items":[{"story_id":"4_old","since_ms":1,"work":{"branch":"old","ahead":2,"conflicts":1,"places":1}}]}]}`, "\n", ""))))
 	s.Add("gone", "http://127.0.0.1:1")
 	ahead := func(project string) {
 		t.Helper()
@@ -72,6 +72,8 @@ func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 		{"unreachable", "project gone is unreachable: connection refused", "/projects/gone"},
 		{"blocked", "story 1_pay of a/b is blocked: API key", "/projects/a%2Fb/stories/1_pay"},
 		{"merge_failed", "merge failed of story 3_login of a/b: conflict", "/projects/a%2Fb/stories/3_login"},
+		{"conflicts", "story 2_slow of a/b conflicts with main: slow-2: go.mod and 2 more", "/projects/a%2Fb/stories/2_slow"},
+		{"unmerged", "story 4_old of a/b is done, and not on main: old is 2 commits ahead", "/projects/a%2Fb/stories/4_old"},
 		{"bot_failed", "the chat bot has failed: wrong password", "/bot-config"},
 		{"agent_lost", "agent builder is lost", "/agents"},
 		{"clock_ahead", "the clock of project a/b is more than a day ahead", "/projects/a%2Fb"},
@@ -89,7 +91,7 @@ func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 			t.Errorf("item %d:\n got %s, %s, %s\nwant %v", i, a.Kind, a.Text, a.Link, w)
 		}
 	}
-	if unreachable, blocked := answer.Items[0], answer.Items[1]; unreachable.SinceMS == nil || *unreachable.SinceMS < now.UnixMilli() || unreachable.StoryID != nil || *blocked.SinceMS != 5 || *blocked.StoryID != "1_pay" || *blocked.Stage != "2_current" {
+	if unreachable, blocked := answer.Items[0], answer.Items[1]; unreachable.SinceMS == nil || *unreachable.SinceMS < now.UnixMilli() || unreachable.StoryID != nil || *blocked.SinceMS != 5 || *answer.Items[3].SinceMS != 7 || *blocked.StoryID != "1_pay" || *blocked.Stage != "2_current" {
 		t.Errorf("%s", got.Text)
 	}
 }

@@ -43,7 +43,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 
 // trackOrder returns the order of the projects' tracks, which all readers of a snapshot share.
 func trackOrder(s *service.Snapshot) *views.TrackOrder {
-	order := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck, s.Charts) })
+	order := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts.Lasting, s.Charts) })
 	return order.(*views.TrackOrder)
 }
 

@@ -139,7 +139,7 @@ func (p *palette) find(ctx context.Context, text string) error {
 	}
 	var stories, texts, others []views.PaletteOption
 	for _, s := range found.Stories {
-		stories = append(stories, views.PaletteStory(s, p.s.Alerts.Stuck[s.Project], words))
+		stories = append(stories, views.PaletteStory(s, p.s.Alerts.Lasting[s.Project], words))
 	}
 	p.add("Stories", shown(len(stories), found.Total.Stories), stories...)
 	for _, t := range found.Texts {
@@ -196,8 +196,7 @@ func (p *palette) switches(words []string) (list []views.PaletteOption) {
 	for i := range p.s.Pipelines {
 		project := &p.s.Pipelines[i]
 		if project.Project != p.s.Registry.Active && has(words, project.Project) && len(list) < paletteOthers {
-			stuck := len(p.s.Alerts.Stuck[project.Project])
-			list = append(list, views.PaletteSwitch(project, stuck, p.here, words))
+			list = append(list, views.PaletteSwitch(project, p.s.Alerts.Lasting[project.Project], p.here, words))
 		}
 	}
 	return list

@@ -77,7 +77,7 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	s := found.Story
 	ref := domain.StoryRef{Project: s.Project, ID: s.ID, Name: s.Name, Stage: s.Stage}
 	ref.StageTitle = p.c.service.Pipelines.StageWord(s.Project, s.Stage)
-	shown := views.PaletteStory(ref, nil, nil)
+	shown := views.PaletteStory(ref, domain.Lasting{}, nil)
 	var able, unable []views.PaletteOption
 	put := func(o views.PaletteOption) {
 		switch {
@@ -118,8 +118,10 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	case verb == "unblock":
 		put(views.PaletteUnblock(ref, s.File.Version, s.Blocked, nil))
 	}
-	if a := found.Alert; verb == "" && a != nil && a.Acknowledged == nil {
-		able = append(able, p.operators(views.PaletteAlert(*a, p.here, nil, now())))
+	for _, a := range found.Alerts {
+		if verb == "" && a.Acknowledged == nil {
+			able = append(able, p.operators(views.PaletteAlert(a, p.here, nil, now())))
+		}
 	}
 	p.add(strings.TrimSpace(shown.Number+" "+shown.Name), s.Project, able...)
 	p.add("Not possible here", "", unable...)

@@ -172,7 +172,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		return err
 	}
 	p := views.ProjectProps{
-		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck,
+		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Lasting: found.Lasting,
 		Agents: found.Agents, Owners: found.Owners, Charts: found.Charts, Now: now(),
 		Show: views.StoryChoice(query.Get("show")), Open: query.Get("open"), Filter: query.Get("q"),
 		Reader: domain.ActorOf(r.Context()).Holder(), Sessions: map[string]domain.AgentSession{},

@@ -46,7 +46,7 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	owner := found.Owners.Of(name, id)
 	idle := func(a domain.KnownAgent) bool { return a.ID != owner.AgentID && !domain.Mentions(a.Detail, id) }
 	p = views.StoryProps{
-		Story: found.Story, Alert: found.Alert, Usual: found.Charts.Stages, Now: now(),
+		Story: found.Story, Alerts: found.Alerts, Usual: found.Charts.Stages, Now: now(),
 		Agents: slices.DeleteFunc(slices.Clone(found.Agents), idle), Owner: owner,
 		Reader:   domain.ActorOf(r.Context()).Holder(),
 		Sessions: c.service.Sessions.On(name)[id], Chat: views.NewChat(c.service.Bot.Status()),

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 func TestAStuckStoryIsTroubleOfItsProject(t *testing.T) {
@@ -21,6 +23,26 @@ func TestAStuckStoryIsTroubleOfItsProject(t *testing.T) {
 	troubled.WantNoText(t, `id="project-well"`)
 	s.Get("/projects/slow").WantText(t, "1 blocked, 1 stuck", "Login", "in this stage for", "1 d", "Stuck",
 		"Pay", "in this stage for", "3 h", "blocked for", "Blocked: no key")
+}
+
+// TestWorkThatIsNotMergedIsTroubleOfItsStory: on its card, its page and its project, like a conflict.
+func TestWorkThatIsNotMergedIsTroubleOfItsStory(t *testing.T) {
+	s := newConsoleSite(t)
+	stages := board("1_backlog:", "2_current: 14_story_login", "3_done: 15_story_pay")
+	for i, work := range []domain.ItemWork{
+		{Clash: &domain.Clash{Place: "<b>login", Files: []string{"go.mod"}, Count: 2}}, {Unmerged: &domain.Unmerged{Place: "pay", Ahead: 1}},
+	} {
+		item := &stages[i+1].Items[0]
+		item.Work, item.Since = &work, time.Now().Add(-2*time.Hour)
+	}
+	s.add("shop", stages)
+	s.Get("/").WantText(t, "Conflicts in shop", "&lt;b&gt;login: go.mod and 1 more", "Not merged in shop", "pay is 1 commit ahead",
+		"1 conflict", "1 not on the base", "Conflicts with the base in 2 files; in this stage for")
+	s.Get("/projects/shop").WantText(t, "1 conflict", "1 not on the base", "Conflicts with the base in 2 files", "Not on the base: 1 commit ahead")
+	s.Get("/projects/shop/stories/14_story_login").WantText(t, `value="conflicts/shop/14_story_login"`, "Acknowledge</button>", "Conflicts with the base", "go.mod and 1 more")
+	s.Get("/projects/shop/stories/15_story_pay").WantText(t, "Done, but not on the base", "pay is 1 commit ahead")
+	s.Get("/search?q=pay").WantText(t, "not merged")
+	s.Get("/projects/shop?show=troubled").WantText(t, "14_story_login", "15_story_pay")
 }
 
 // TestAStoryIsAsOldInTheInboxAsOnItsTrack: how long it is blocked if it is, else how long it is in its stage.

@@ -16,6 +16,8 @@ type itemJSON struct {
 	Stage        string     `json:"stage"`
 	Blocked      string     `json:"blocked,omitempty"`
 	MergeFailure string     `json:"merge_failure,omitempty"`
+	Conflicts    bool       `json:"conflicts,omitempty"` // for a while, likewise Unmerged
+	Unmerged     bool       `json:"unmerged,omitempty"`
 	Stuck        bool       `json:"stuck,omitempty"`
 	Claim        *claimJSON `json:"claim,omitempty"`
 }
@@ -55,7 +57,7 @@ func (s *Server) addStories() {
 		description: "Stories on the boards, by stage. Narrow a list that is cut by project or stage.",
 		arguments: `"project":{"type":"string","description":"all projects by default"},"stage":{"type":"string",` +
 			`"description":"2_current, or current"},` +
-			`"trouble":{"type":"boolean","description":"only those that are blocked, failed to merge, or are stuck"}`,
+			`"trouble":{"type":"boolean","description":"only those that are blocked, stuck, or cannot be or are not merged"}`,
 	}, s.listStories)
 	add(s, tool{
 		name: "get_story", needs: domain.RoleViewer, required: []string{"story_id"},
@@ -113,13 +115,17 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 			found = true
 			for j := range stage.Items {
 				item := &stage.Items[j]
-				_, isStuck := slices.BinarySearch(snapshot.Alerts.Stuck[p.Project], item.StoryID)
-				if trouble, _ := item.Trouble(); in.Trouble && !isStuck && (i >= open || trouble == "") {
+				lasting := snapshot.Alerts.Lasting[p.Project]
+				trouble, _ := item.Trouble()
+				if in.Trouble && lasting.Of(item.StoryID) == "" && (i >= open || trouble == "") {
 					continue
 				}
 				line := itemJSON{
 					Project: p.Project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage.Name,
-					Blocked: short(item.Blocked), MergeFailure: short(item.MergeFailure), Stuck: isStuck,
+					Blocked: short(item.Blocked), MergeFailure: short(item.MergeFailure),
+					Conflicts: lasting.Has(domain.AlertConflicts, item.StoryID),
+					Unmerged:  lasting.Has(domain.AlertUnmerged, item.StoryID),
+					Stuck:     lasting.Has(domain.AlertStuck, item.StoryID),
 				}
 				if c, claimed := claims[p.Project][item.StoryID]; claimed {
 					line.Claim = encodeClaim(&c)

@@ -86,9 +86,7 @@ func (c changing) acknowledge(ctx context.Context, ref domain.StoryRef, rest []w
 		until = "for " + text
 	}
 	id := c.links.story(ref.Project, ref.ID)
-	for _, kind := range []domain.AlertKind{
-		domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertBudget,
-	} {
+	for _, kind := range domain.StoryAlerts {
 		err := c.gateway.Alerts.Acknowledge(ctx, storyAlert(kind, ref.Project, ref.ID), duration)
 		switch {
 		case err == nil:

@@ -21,6 +21,7 @@ type Alert struct {
 	Story      *Item
 	Stage      string    // of the story
 	StageTitle string    // likewise, for people
+	Base       string    // what its work is compared with: the branch of the project's own work tree
 	Reason     string    // "" if the kind says it all
 	Since      time.Time // when the problem began
 	Stops      bool      // who would get a new story of the project gets none until it is acknowledged
@@ -39,8 +40,8 @@ type Alerts struct {
 	// Open is how many are not acknowledged, and ByProject how many of these each project has.
 	Open      int
 	ByProject map[string]int
-	// Stuck are the ids of each project's stuck stories, of all of them, sorted.
-	Stuck map[string][]string
+	// Lasting are the troubles of each project's stories that only time makes.
+	Lasting map[string]Lasting
 	// OpenStuck counts the stuck stories that are not acknowledged, of each project that has any, the longest first.
 	OpenStuck []StuckStories
 	// Acknowledged are the keys of all that are acknowledged.
@@ -61,12 +62,9 @@ func NewAlerts(list []Alert) Alerts {
 			cmp.Compare(acknowledged(a), acknowledged(b)), cmp.Compare(a.Kind.rank(), b.Kind.rank()), a.Since.Compare(b.Since),
 		)
 	})
-	a := Alerts{Items: list, ByProject: map[string]int{}, Stuck: map[string][]string{}, Acknowledged: map[string]bool{}}
+	a := Alerts{Items: list, ByProject: map[string]int{}, Lasting: newLasting(list), Acknowledged: map[string]bool{}}
 	stuck := map[string]StuckStories{}
 	for _, alert := range list {
-		if alert.Kind == AlertStuck {
-			a.Stuck[alert.Project] = append(a.Stuck[alert.Project], alert.Story.StoryID)
-		}
 		if alert.Acknowledged != nil {
 			a.Acknowledged[alert.Key()] = true
 			continue
@@ -80,9 +78,6 @@ func NewAlerts(list []Alert) Alerts {
 			}
 			stuck[alert.Project] = StuckStories{alert.Project, s.Count + 1, s.Since, s.AtLeast}
 		}
-	}
-	for _, ids := range a.Stuck {
-		slices.Sort(ids)
 	}
 	a.OpenStuck = slices.SortedFunc(maps.Values(stuck), func(a, b StuckStories) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Project, b.Project))
@@ -106,7 +101,8 @@ func (a Alert) ShownSince() (at time.Time, atLeast bool) {
 const limitsHold = time.Hour
 
 // FindAlerts returns what needs attention in a pipeline, in no particular order, and until when that is valid if
-// nothing but the time changes. There is at most one alert for a story, and none when it is done.
+// nothing but the time changes. Besides what is wrong with its work there is at most one alert for a story, and none
+// when it is done.
 func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Time) {
 	until = now.Add(limitsHold)
 	summary := p.Summary()
@@ -138,7 +134,11 @@ func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Ti
 			found = append(found, a)
 		}
 	}
-	return append(found, faultAlerts(p)...), until
+	late, from := lateWork(p, now)
+	if from.Before(until) {
+		until = from
+	}
+	return slices.Concat(found, late, faultAlerts(p)), until
 }
 
 // faultAlerts returns an alert for each kind of fault that a board has.

@@ -11,6 +11,8 @@ type AlertKind string
 const (
 	AlertBlocked     AlertKind = "blocked"       // a story is blocked
 	AlertMerge       AlertKind = "merge_failed"  // a story's merge failed
+	AlertConflicts   AlertKind = "conflicts"     // what was made for a story in work conflicts with the project's branch
+	AlertUnmerged    AlertKind = "unmerged"      // a story is done, and what was made for it is not merged
 	AlertStuck       AlertKind = "stuck"         // a story has been in one stage of work for longer than is usual there
 	AlertUnreachable AlertKind = "unreachable"   // a project server cannot be reached
 	AlertAgentLost   AlertKind = "agent_lost"    // an agent has fallen silent
@@ -40,6 +42,12 @@ var alertKinds = []struct {
 	}},
 	{AlertBlocked, "blocked", SignalStop, func(a Alert) string { return a.story() + " is blocked" }},
 	{AlertMerge, "merge failed", SignalCaution, func(a Alert) string { return "merge failed of " + a.story() }},
+	{AlertConflicts, "conflicts", SignalCaution, func(a Alert) string {
+		return a.story() + " conflicts with " + a.Base
+	}},
+	{AlertUnmerged, "not merged", SignalCaution, func(a Alert) string {
+		return a.story() + " is done, and not on " + a.Base
+	}},
 	{AlertBot, "bot failed", SignalStop, func(Alert) string { return "the chat bot has failed" }},
 	{AlertTarget, "notifications failed", SignalCaution, func(a Alert) string {
 		return "notifications do not reach " + a.Agent
@@ -68,6 +76,9 @@ var alertKinds = []struct {
 		return a.story() + " has been in " + a.StageTitle + " for longer than is usual there"
 	}},
 }
+
+// StoryAlerts are the kinds that stories on boards have, most serious first.
+var StoryAlerts = []AlertKind{AlertBlocked, AlertMerge, AlertConflicts, AlertUnmerged, AlertStuck, AlertBudget}
 
 // Signal returns SignalStop if alerts of this kind mean that work has stopped; others ask for caution.
 func (k AlertKind) Signal() Signal { return alertKinds[k.rank()].signal }

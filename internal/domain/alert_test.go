@@ -53,6 +53,37 @@ func TestOnlyStagesFromDoneOnAreClosed(t *testing.T) {
 	}
 }
 
+// TestWorkThatConflictsOrIsLeftIsAnAlertAfterAWhile: of a story in work that conflicts, and of one that is done and not
+// merged, beside what else is wrong with it.
+func TestWorkThatConflictsOrIsLeftIsAnAlertAfterAWhile(t *testing.T) {
+	now := time.UnixMilli(1_000_000_000_000)
+	ago := func(minutes int) time.Time { return now.Add(-time.Duration(minutes) * time.Minute) }
+	item := func(id string, since, clashed time.Time) domain.Item {
+		return domain.Item{StoryID: id, Since: since, Work: &domain.ItemWork{
+			Clash: &domain.Clash{Place: "b", Count: 1, Since: clashed}, Unmerged: &domain.Unmerged{Place: "b", Ahead: 1},
+		}}
+	}
+	p := domain.ProjectPipeline{Project: "alpha", Stages: []domain.Stage{
+		{Name: "1_backlog", Items: []domain.Item{item("idea", ago(90), ago(90))}},
+		{Name: "2_current", Items: []domain.Item{item("long", ago(90), ago(11)), item("short", ago(90), ago(8)), {StoryID: "alone", Since: ago(90)}}},
+		{Name: "3_done", Items: []domain.Item{item("left", ago(61), ago(90)), item("new", ago(57), ago(90))}},
+		{Name: "4_archived", Items: []domain.Item{item("gone", ago(90), ago(90))}},
+	}}
+	p.Stages[1].Items[0].Blocked = "a key"
+	found, until := domain.FindAlerts(&p, now)
+	all := domain.NewAlerts(found)
+	got := ""
+	for _, a := range all.Items {
+		got += fmt.Sprintf("%s %s %v\n", a.Kind, a.Story.StoryID, now.Sub(a.Since).Minutes())
+	}
+	if want := "blocked long 90\nconflicts long 11\nunmerged left 61\n"; got != want || !until.Equal(ago(-2)) {
+		t.Errorf("until %v:\n%swant\n%s", until, got, want)
+	}
+	if l := all.Lasting["alpha"]; l.Of("long") != domain.AlertConflicts || l.Of("left") != domain.AlertUnmerged || l.Of("new") != "" || l.Base != "the base" {
+		t.Errorf("%+v", l)
+	}
+}
+
 func TestWhatHasStoppedIsBeforeWhatIsSlow(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	hours := func(n int) time.Time { return now.Add(-time.Duration(n) * time.Hour) }

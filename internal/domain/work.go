@@ -36,6 +36,23 @@ type ItemWork struct {
 	Uncommitted           int
 	Conflicts             int // how many files, -1 if that is not known
 	Places                int // how many the story has
+	// Clash is the first of all places that conflicts with the base, Unmerged the first that the base lacks; nil for none.
+	Clash    *Clash
+	Unmerged *Unmerged
+}
+
+// Clash is a place that conflicts with the base.
+type Clash struct {
+	Place string   // its branch, else its work tree
+	Files []string // the first of them
+	Count int      // of all
+	Since time.Time
+}
+
+// Unmerged is a place with commits that the base lacks.
+type Unmerged struct {
+	Place string // its branch, else its work tree
+	Ahead int
 }
 
 // ChangesQuery says which changes of a story are asked for; "" is for what is usual.

@@ -18,6 +18,7 @@ import (
 type facts struct {
 	signature string
 	base      git.Worktree
+	baseAt    time.Time
 	baseTree  string
 	paths     []string // of the work trees
 	places    []*place
@@ -42,6 +43,7 @@ type place struct {
 	commits []string
 	had     map[string]bool // stages that stories have been in since on the base
 	own     bool            // its branch had commits of its own, as its reflog says
+	clashed time.Time       // since when it conflicts with the base
 }
 
 type numbers struct{ files, added, removed int }
@@ -74,6 +76,9 @@ func (p *place) work(s status) wire.Work {
 	}
 	if p.merge != nil {
 		w.Conflicts = append(wire.PathList{}, p.merge.Conflicts...)
+		if len(w.Conflicts) > 0 {
+			w.ClashMS = p.clashed.UnixMilli()
+		}
 	}
 	return w
 }

@@ -14,12 +14,14 @@ import (
 
 // readTips reads who made the heads, and when.
 func (w *Work) readTips(ctx context.Context, r repository, f *facts) error {
-	heads := map[string][]*place{}
+	if len(f.places) == 0 {
+		return nil
+	}
+	base := &place{head: f.base.Head}
+	defer func() { f.baseAt = base.at }()
+	heads := map[string][]*place{base.head: {base}}
 	for _, p := range f.places {
 		heads[p.head] = append(heads[p.head], p)
-	}
-	if len(heads) == 0 {
-		return nil
 	}
 	input := ""
 	for head := range heads {
@@ -115,7 +117,28 @@ func (w *Work) readMerges(ctx context.Context, r repository, f *facts) error {
 		}
 	}
 	w.merges = next
+	w.noteClashes(f)
 	return nil
+}
+
+// noteClashes notes since when places conflict: what did at the start has done so since its commit or the base's was
+// made, as far as anybody knows.
+func (w *Work) noteClashes(f *facts) {
+	now, next := time.Now(), map[string]time.Time{}
+	for _, p := range f.places {
+		if p.merge == nil || len(p.merge.Conflicts) == 0 {
+			continue
+		}
+		since, known := w.clashes[p.key()]
+		if !known {
+			since = now
+			if made := slices.MaxFunc([]time.Time{p.at, f.baseAt}, time.Time.Compare); w.clashes == nil && made.Before(now) {
+				since = made
+			}
+		}
+		p.clashed, next[p.key()] = since, since
+	}
+	w.clashes = next
 }
 
 // graphCommits counts what the commits that stories have on branches change.

@@ -45,7 +45,8 @@ type Work struct {
 	facts    *facts
 	numbers  map[string]numbers // by merge base and head
 	merges   map[string]git.Merged
-	statuses map[string]status // by work tree
+	clashes  map[string]time.Time // by key of the place; nil before the first look
+	statuses map[string]status    // by work tree
 	linked   map[string]map[string]string
 	copies   map[string]string // directories with the boards of commits
 	missing  map[string]bool

@@ -169,6 +169,11 @@ func TestTheWorkOnAStoryIsAsGitSays(t *testing.T) {
 	})
 	list := s.work("2_story")
 	first := list[0]
+	stood, _ := s.item("2_story")
+	if clash, left := stood.Work.Clash, stood.Work.Unmerged; clash == nil || clash.Place != "task-2_story" || clash.SinceMS < first.AtMS ||
+		clash.Count != 1 || !reflect.DeepEqual([]string(clash.Files), []string{"code"}) || left == nil || left.Ahead != first.Ahead {
+		t.Errorf("clash %+v, unmerged %+v", clash, left)
+	}
 	if first.Link != "moved" || wire.Text(first.Worktree) != tree || wire.Text(first.Branch) != "task-2_story" || *first.Stage != "2_current" ||
 		first.Author != "Ada" || first.Merged || !reflect.DeepEqual([]string(first.Conflicts), []string{"code"}) {
 		t.Errorf("%+v", first)

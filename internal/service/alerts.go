@@ -146,9 +146,7 @@ func unknownAlerts(pipelines []domain.ProjectPipeline) func(project, key string)
 		away[p.Project] = sync.OnceValue(func() map[string]bool {
 			keys := map[string]bool{}
 			for _, id := range p.CheckedOut {
-				for _, kind := range []domain.AlertKind{
-					domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertBudget,
-				} {
+				for _, kind := range domain.StoryAlerts {
 					a := domain.Alert{Kind: kind, Project: p.Project, Story: &domain.Item{StoryID: id}}
 					keys[shortKey(a.Key())] = true
 				}
@@ -173,13 +171,12 @@ func (s *Alerts) decides(a domain.Acknowledgement) bool {
 // connecting, that is unknown.
 func (s *Alerts) isOver(kind domain.AlertKind, unknown bool) bool {
 	switch kind {
-	case domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertUnreachable,
-		domain.AlertFault, domain.AlertBudget:
+	case domain.AlertUnreachable, domain.AlertFault:
 		return !unknown
 	case domain.AlertBot:
 		return s.bot.Status().State != domain.BotConnecting
 	}
-	return true
+	return !slices.Contains(domain.StoryAlerts, kind) || !unknown
 }
 
 // leaderAlerts returns what needs attention by what the leader knows. Projects that this gateway cannot reach either

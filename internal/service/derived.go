@@ -68,7 +68,7 @@ func derive(
 	}
 	shown := domain.ProjectPipeline{
 		Project: project, Stages: next.stages, Summarized: &next.summary, Limits: next.limits,
-		Faults: answer.Faults,
+		Faults: answer.Faults, Board: answer.Board,
 	}
 	next.alerts, next.until = domain.FindAlerts(&shown, now)
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location())
@@ -85,14 +85,4 @@ func (d *derived) drawsSame(next *derived, now time.Time) bool {
 	sameName := func(a, b domain.Stage) bool { return a.Name == b.Name }
 	return d.version == next.version && now.Before(d.until) &&
 		slices.EqualFunc(d.stages, next.stages, sameName)
-}
-
-func stuck(alerts []domain.Alert) (ids []string) {
-	for _, a := range alerts {
-		if a.Kind == domain.AlertStuck {
-			ids = append(ids, a.Story.StoryID)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }

@@ -118,7 +118,7 @@ type ProjectSnapshot struct {
 	Project  domain.Project
 	Active   bool
 	Pipeline domain.ProjectPipeline
-	Stuck    []string // ids of stories
+	Lasting  domain.Lasting // of its stories
 	Charts   domain.Charts
 	Agents   []domain.KnownAgent // alive ones that are assigned to it, without the time of their last heartbeat
 	Owners   *domain.Owners      // of its stories
@@ -137,8 +137,8 @@ func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, e
 	project, _ := registry.Find(name)
 	p := ProjectSnapshot{
 		Project: project, Active: registry.Active == name, Pipeline: board.Pipeline, Charts: board.Charts,
-		Stuck:  stuck(board.alerts),
-		alerts: board.alerts,
+		Lasting: domain.LastingOf(name, board.alerts),
+		alerts:  board.alerts,
 	}
 	var agents []domain.Agent
 	for _, agent := range o.agents.All() {
@@ -154,8 +154,8 @@ func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, e
 
 type StorySnapshot struct {
 	ProjectSnapshot
-	Story domain.Story
-	Alert *domain.Alert // about the story; nil for none
+	Story  domain.Story
+	Alerts []domain.Alert // about the story
 }
 
 // Story returns the state of a story. If recent is set, the story itself may be as old as Stories.Recent says. It
@@ -176,7 +176,7 @@ func (o *Overview) Story(ctx context.Context, project, id string, recent bool) (
 			if a, known := o.alerts.acknowledged.get(alert.Key()); known {
 				alert.Acknowledged = &a
 			}
-			s.Alert = &alert
+			s.Alerts = append(s.Alerts, alert)
 		}
 	}
 	return s, nil

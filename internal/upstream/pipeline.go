@@ -161,9 +161,8 @@ func (read *stagesRead) limit(text []byte) (raw json.RawMessage, note string) {
 			for _, text := range []*string{&item.StoryID, &item.StoryName, &item.Version, item.Worktree, item.Branch} {
 				changed = cut(text, domain.CutText) || changed
 			}
-			if item.Work != nil {
-				changed = cut(item.Work.Branch, domain.CutText) || changed
-				changed = cut(item.Work.Worktree, domain.CutText) || changed
+			for _, text := range item.Work.Texts() {
+				changed = cut(text, domain.CutText) || changed
 			}
 			for _, reason := range []*string{item.Blocked, item.MergeFailure, item.Fault} {
 				changed = cut(reason, domain.CutReason) || changed

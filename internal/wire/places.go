@@ -48,11 +48,24 @@ func (w *ItemWork) domain() *domain.ItemWork {
 		return nil
 	}
 	unknown := -1
-	return &domain.ItemWork{
+	item := &domain.ItemWork{
 		Branch: name(w.Branch), Worktree: name(w.Worktree), Ahead: count(w.Ahead), Files: count(w.Files),
 		Added: count(w.Added), Removed: count(w.Removed), Uncommitted: count(w.Uncommitted),
 		Conflicts: min(*cmp.Or(w.Conflicts, &unknown), maxCount), Places: count(w.Places),
 	}
+	first := ItemPlace{Place: cmp.Or(item.Branch, item.Worktree), Ahead: item.Ahead, Count: item.Conflicts}
+	if c := w.Clash; c != nil || item.Conflicts > 0 { // a server that is not ours may say no more
+		c = cmp.Or(c, &first)
+		item.Clash = &domain.Clash{
+			Place: domain.CutText(c.Place), Files: domain.Each(c.Files[:min(len(c.Files), clashFiles)], domain.CutText),
+			Count: count(c.Count), Since: Time(new(min(max(c.SinceMS, 0), lastDate))),
+		}
+	}
+	if u := w.Unmerged; u != nil || item.Ahead > 0 && !w.Merged {
+		u = cmp.Or(u, &first)
+		item.Unmerged = &domain.Unmerged{Place: domain.CutText(u.Place), Ahead: count(u.Ahead)}
+	}
+	return item
 }
 
 func name(text *string) string { return domain.CutText(Text(text)) }

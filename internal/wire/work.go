@@ -1,7 +1,10 @@
 package wire
 
-// MaxWork is how many places of a story are told, maxConflicts how many paths of each.
-const MaxWork, maxConflicts = 20, 100
+import "cmp"
+
+// MaxWork is how many places of a story are told, maxConflicts how many paths of each, clashFiles how many of those an
+// item has.
+const MaxWork, maxConflicts, clashFiles = 20, 100, 5
 
 // Base is the commit that a board's places are compared with.
 type Base struct {
@@ -24,6 +27,7 @@ type Work struct {
 	Uncommitted int      `json:"uncommitted"` // changed and untracked files
 	Stage       *string  `json:"stage"`       // the story's there
 	Conflicts   PathList `json:"conflicts"`   // with the base, null where git cannot say
+	ClashMS     int64    `json:"-"`           // since when
 	Merged      bool     `json:"merged"`
 	Link        string   `json:"link"` // moved, name or commit
 }
@@ -55,6 +59,37 @@ type ItemWork struct {
 	Uncommitted int     `json:"uncommitted"`
 	Conflicts   *int    `json:"conflicts"` // null where git cannot say
 	Places      int     `json:"places"`    // how many there are
+	Merged      bool    `json:"merged,omitempty"`
+	// Clash is the first of all places that conflicts with the base, Unmerged the first that is ahead and not merged.
+	Clash    *ItemPlace `json:"clash,omitempty"`
+	Unmerged *ItemPlace `json:"unmerged,omitempty"`
+}
+
+// Texts returns its texts, some of which may be nil.
+func (w *ItemWork) Texts() (texts []*string) {
+	if w == nil {
+		return nil
+	}
+	texts = []*string{w.Branch, w.Worktree}
+	for _, place := range []*ItemPlace{w.Clash, w.Unmerged} {
+		if place == nil {
+			continue
+		}
+		texts = append(texts, &place.Place)
+		for i := range place.Files {
+			texts = append(texts, &place.Files[i])
+		}
+	}
+	return texts
+}
+
+// ItemPlace is what an item says of one of its places, which need not be the first.
+type ItemPlace struct {
+	Place   string   `json:"place"` // its branch, else its work tree
+	Ahead   int      `json:"ahead"`
+	Files   PathList `json:"files,omitempty"` // the first that conflict
+	Count   int      `json:"count,omitempty"` // of all that conflict
+	SinceMS int64    `json:"since_ms,omitempty"`
 }
 
 // Changes are what a place of a story has beyond the base.
@@ -123,10 +158,20 @@ func SumUp(works []Work, places int) *ItemWork {
 	w := works[0]
 	sum := &ItemWork{
 		Branch: w.Branch, Worktree: w.Worktree, Ahead: w.Ahead, Files: w.Files, Added: w.Added, Removed: w.Removed,
-		Uncommitted: w.Uncommitted, Places: places,
+		Uncommitted: w.Uncommitted, Places: places, Merged: w.Merged,
 	}
 	if w.Conflicts != nil {
 		sum.Conflicts = new(len(w.Conflicts))
+	}
+	for _, w := range works {
+		place := ItemPlace{Place: cmp.Or(Text(w.Branch), Text(w.Worktree)), Ahead: w.Ahead}
+		if sum.Unmerged == nil && w.Ahead > 0 && !w.Merged {
+			sum.Unmerged = new(place)
+		}
+		if n := len(w.Conflicts); sum.Clash == nil && n > 0 {
+			place.Files, place.Count, place.SinceMS = w.Conflicts[:min(n, clashFiles)], n, w.ClashMS
+			sum.Clash = &place
+		}
 	}
 	return sum
 }
