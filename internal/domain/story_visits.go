@@ -111,6 +111,12 @@ func (s *storyVisits) confirm(from string, at time.Time) {
 	open.From, open.Source = at, FromEvent
 }
 
+// cameAfter reports whether the story was still elsewhere at a time.
+func (s *storyVisits) cameAfter(at time.Time) bool {
+	n := len(s.visits)
+	return n > 1 && s.visits[n-2].To.After(at)
+}
+
 // undo takes back the open visit, which only a pipeline has shown, and returns the one before, with an unknown stage
 // if there is none.
 func (s *storyVisits) undo() *Visit {
@@ -200,13 +206,16 @@ func (s *storyVisits) observe(seen Sighting, asked, now time.Time) (settled bool
 	case open.Stage == "": // there was an event about the story before its stage was known
 		open.Stage, open.From = seen.Stage, since
 	case open.Stage != seen.Stage:
+		if since.Before(open.From) { // its file has kept its time
+			since = now
+		}
 		next := Visit{
-			Stage: seen.Stage, From: later(since, open.From), Source: FromBoard,
+			Stage: seen.Stage, From: since, Source: FromBoard,
 			BlockedSince: open.BlockedSince, MergeFailedSince: open.MergeFailedSince, EventAt: open.EventAt,
 		}
 		s.end(next.From, seen.Stage)
 		s.begin(next, next.From)
-	case open.Source == FromBoard && since.Before(open.From):
+	case open.Source == FromBoard && since.Before(open.From) && !s.cameAfter(since):
 		open.From = since
 	}
 	s.open().mark(seen, began, now)

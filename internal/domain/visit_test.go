@@ -177,6 +177,12 @@ func TestVisitsComeFromEventsAndPipelines(t *testing.T) {
 			j.event(50, "move 2_b 3_c")
 			j.event(52, "move 3_c 2_b")
 		}, "1_a ?-1, 2_b 1-50, 3_c 50-52, 2_b 52-?"},
+		{"a move that nobody saw, of a file that kept its time", func(j *journey) {
+			j.event(1, "move 1_a 2_b")
+			j.event(30, "move 2_b 3_c")
+			j.shows(50, "2_b", 1, false)
+			j.shows(60, "2_b", 1, false)
+		}, "1_a ?-1, 2_b 1-30, 3_c 30-50, 2_b 50-?"},
 		{"a move is missing", func(j *journey) { j.event(1, "move 1_a 2_b"); j.event(9, "move 3_c 1_a") }, "1_a ?-1, 2_b 1-9, 3_c ?-9, 1_a 9-?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
