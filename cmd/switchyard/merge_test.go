@@ -95,8 +95,11 @@ func TestAMergeThatIsCutOffLeavesNothing(t *testing.T) {
 		}
 	}
 	write(filepath.Join(dir, "go"), "")
+	if err := os.Mkdir(filepath.Join(temporary, "switchyard-git-left"), 0o700); err != nil { // by a process that no longer runs
+		t.Fatal(err)
+	}
 	p, _ := begin()
-	if got := state(); got != before || strings.Contains(left(), "switchyard-merge") {
+	if got := state(); got != before || strings.Contains(left(), "switchyard-merge") || strings.Contains(left(), "switchyard-git-left") {
 		t.Errorf("after a start: %s, left %s", got, left())
 	}
 	status, text := p.do(t, "POST", "/api/gateway/projects/alpha/stories/1_story_login/merge", fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head))

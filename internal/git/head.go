@@ -78,17 +78,20 @@ func (t Tree) HasOnlyCommitted(since string) bool {
 	return false
 }
 
-// HasCommits reports whether commits were made in the work tree since something else was last checked out.
-func (t Tree) HasCommits() bool {
+// OwnCommits returns the commits that were made in the work tree since something else was last checked out, with what
+// they say first, as its reflog says.
+func (t Tree) OwnCommits() map[string]string {
 	text, _ := files.ReadEnd(filepath.Join(t.Git, "logs", "HEAD"), files.Small)
-	made := false
+	made := map[string]string{}
 	for line := range bytes.Lines(text) {
-		_, message, _ := bytes.Cut(line, []byte("\t"))
+		about, message, _ := bytes.Cut(line, []byte("\t"))
+		fields := bytes.Fields(about) // old new who when
 		switch {
 		case bytes.HasPrefix(message, []byte("checkout: ")), bytes.HasPrefix(message, []byte("reset: ")):
-			made = false
-		case bytes.HasPrefix(message, []byte("commit")):
-			made = true
+			clear(made)
+		case bytes.HasPrefix(message, []byte("commit")) && len(fields) > 1:
+			_, subject, _ := strings.Cut(string(message), ": ")
+			made[string(fields[1])] = subject
 		}
 	}
 	return made

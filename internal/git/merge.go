@@ -231,11 +231,11 @@ func (m *Merge) BaseFile(ctx context.Context, path string) (content []byte, err 
 
 // Blend merges two versions of a file. It returns Refused for a conflict.
 func (m *Merge) Blend(ctx context.Context, merged, base, ours []byte) (blended []byte, err error) {
-	dir, err := os.MkdirTemp("", objectsDir+"*")
+	dir, remove, err := TempDir()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	args := []string{"merge-file", "-p", "--quiet"}
 	for i, content := range [][]byte{merged, base, ours} {
 		args = append(args, filepath.Join(dir, strconv.Itoa(i)))

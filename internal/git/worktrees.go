@@ -101,9 +101,6 @@ type Merged struct {
 	Conflicts []string // paths
 }
 
-// objectsDir begins the names of directories for what git writes, and nobody needs.
-const objectsDir = "switchyard-objects-"
-
 // Tip returns the commit of a local branch, "" for none.
 func (r Repository) Tip(ctx context.Context, branch string) (string, error) {
 	hash, err := r.Output(ctx, "show-ref", "--verify", "--hash", "--", "refs/heads/"+branch)
@@ -116,11 +113,11 @@ func (r Repository) Tip(ctx context.Context, branch string) (string, error) {
 // Merges says what merges of commits into a base would give, in their order, as far as git can say. What git writes for
 // that is not kept.
 func (r Repository) Merges(ctx context.Context, t Tree, base string, commits []string) (merges []Merged, err error) {
-	objects, err := os.MkdirTemp("", objectsDir+"*")
+	objects, remove, err := TempDir()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(objects)
+	defer remove()
 	r.dir = t.Dir // paths are told from there
 	if r, err = r.WithoutDrivers(ctx); err != nil {
 		return nil, err

@@ -41,9 +41,9 @@ type place struct {
 	merge   *git.Merged // nil where git cannot say
 	named   []string    // stories, like commits
 	commits []string
-	had     map[string]bool // stages that stories have been in since on the base
-	own     bool            // its branch had commits of its own, as its reflog says
-	clashed time.Time       // since when it conflicts with the base
+	had     map[string]bool   // stages that stories have been in since on the base
+	own     map[string]string // the commits that were made in it, as its reflog says
+	clashed time.Time         // since when it conflicts with the base
 }
 
 type numbers struct{ files, added, removed int }
@@ -59,7 +59,7 @@ func (p *place) key() string {
 // base's tree. linked is whether it was a story's while it had commits of its own.
 func (p *place) isMerged(baseTree string, linked bool) bool {
 	if p.ahead == 0 {
-		return (linked || p.own) && p.mergeBase == p.head
+		return (linked || len(p.own) > 0) && p.mergeBase == p.head
 	}
 	return p.merge != nil && len(p.merge.Conflicts) == 0 && p.merge.Tree == baseTree
 }
@@ -113,7 +113,7 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 		case w.withTrees && t.Head != "" && strings.Trim(t.Head, "0") != "":
 			trees = append(trees, &place{
 				worktree: t.Path, branch: t.Branch, head: t.Head, tree: linked, dir: filepath.Join(linked.Dir, below),
-				state: linked.HeadState(), own: linked.HasCommits(),
+				state: linked.HeadState(), own: linked.OwnCommits(),
 			})
 		}
 	}
@@ -183,6 +183,16 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 		p.named = names.inBranch(p.branch)
 		if info, err := os.Stat(p.dir); p.worktree != "" && err == nil && info.IsDir() {
 			p.hasBoard = true
+		}
+		if p.ahead == 0 { // once it is merged, nothing else says whose it was
+			for _, subject := range p.own {
+				p.commits = append(p.commits, names.inMessage([]byte(subject))...)
+			}
+			for _, m := range w.log.Moves().List {
+				if _, made := p.own[m.Commit]; made {
+					p.commits = append(p.commits, m.StoryID)
+				}
+			}
 		}
 		chain, _ := f.graph.walk(p.head)
 		for _, commit := range chain {

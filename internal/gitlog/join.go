@@ -10,6 +10,7 @@ import (
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
+	"switchyard/internal/git"
 )
 
 // join joins the board with the places in which stories may stand.
@@ -38,11 +39,16 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 			}
 			key := p.branch + " " + p.head
 			if w.copies[key] == "" {
-				dir, err := r.copyBoard(ctx, p.head, w.log.Board.Past().Paths, p.at)
+				var err error
+				if w.temp == "" {
+					w.temp, w.remove, err = git.TempDir()
+				}
+				if err == nil {
+					w.copies[key], err = r.copyBoard(ctx, w.temp, p.head, w.log.Board.Past().Paths, p.at)
+				}
 				if err != nil {
 					return err
 				}
-				w.copies[key] = dir
 			}
 			place.Dir, used[key] = w.copies[key], true
 			place.Advanced = before != nil && before.heads[p.branch] != "" && before.heads[p.branch] != p.head &&
@@ -60,13 +66,13 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 	return nil
 }
 
-// copyBoard copies the board's files of a commit to a directory of its own.
-func (r repository) copyBoard(ctx context.Context, commit string, paths []string, at time.Time) (string, error) {
+// copyBoard copies the board's files of a commit to a new directory in another.
+func (r repository) copyBoard(ctx context.Context, in, commit string, paths []string, at time.Time) (string, error) {
 	files, err := r.files(ctx, commit, append(slices.Clone(paths), boardConfigs...))
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp("", "switchyard-branch-*")
+	dir, err := os.MkdirTemp(in, "branch-*")
 	if err != nil {
 		return "", err
 	}

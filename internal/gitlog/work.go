@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +48,8 @@ type Work struct {
 	statuses map[string]status    // by work tree
 	linked   map[string]map[string]string
 	copies   map[string]string // directories with the boards of commits
+	temp     string            // where they are, "" for nowhere yet
+	remove   func() error      // temp
 	missing  map[string]bool
 	pending  []*board.Board
 	failed   bool
@@ -81,6 +82,7 @@ func NewWork(log *Log, b Joiner, withTrees bool) *Work {
 	}
 	w.now.Store(&works{})
 	log.work = w
+	git.SweepTemp()
 	return w
 }
 
@@ -151,10 +153,10 @@ func (w *Work) Refresh(ctx context.Context) { _ = w.update(ctx) }
 func (w *Work) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, dir := range w.copies {
-		os.RemoveAll(dir)
+	if clear(w.copies); w.temp != "" {
+		_ = w.remove()
+		w.temp = ""
 	}
-	clear(w.copies)
 }
 
 // state changes when a branch or HEAD of a work tree does.

@@ -42,7 +42,7 @@ func (s shop) state() string {
 	}
 	var temporary []string
 	for _, entry := range left {
-		if strings.HasPrefix(entry.Name(), "switchyard-merge-") || strings.HasPrefix(entry.Name(), "switchyard-objects-") {
+		if strings.HasPrefix(entry.Name(), "switchyard-merge-") || strings.HasPrefix(entry.Name(), "switchyard-git-") {
 			temporary = append(temporary, entry.Name())
 		}
 	}

@@ -241,3 +241,21 @@ func TestAChangeIsWrittenWhereTheStoryStands(t *testing.T) {
 		t.Errorf("%v", story)
 	}
 }
+
+// What was merged is known to be a story's after a restart, too, whatever linked it before.
+func TestWhatWasMergedIsKnownAfterARestart(t *testing.T) {
+	s := newShop(t, board.Options{})
+	s.in("first", "commit", "-q", "--allow-empty", "-m", "for 1_story")
+	s.in("second", "mv", "1_backlog/2_story.md", "2_current/")
+	s.in("second", "commit", "-qm", "begin")
+	s.in("third", "status")
+	s.git("merge", "-q", "--no-ff", "first")
+	s.git("merge", "-q", "--no-ff", "second")
+	s.openBoard(board.Options{Dir: s.dir})
+	for _, id := range []string{"1_story", "2_story"} {
+		waittest.Until(t, id, func() bool { list := s.work(id); return len(list) == 1 && list[0].Merged && list[0].Link == "commit" })
+	}
+	if list := s.work("3_story"); len(list) > 0 {
+		t.Errorf("%+v", list)
+	}
+}
