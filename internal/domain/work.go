@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Place is where work on a story is: a work tree with its branch, or a branch that no work tree has. Its numbers are
 // against the base, the commit of the project's own work tree.
@@ -16,12 +19,13 @@ type Place struct {
 	Conflicts              []string
 	ConflictsKnown, Merged bool
 	Link                   string
+	Carries                []string // commits whose review counts for the head
 }
 
-// PlaceWith returns the first place at a commit, nil for none.
+// PlaceWith returns the first place at a commit, or with nothing but moves of ours after it, nil for none.
 func PlaceWith(places []Place, head string) *Place {
 	for i := range places {
-		if places[i].Head == head {
+		if places[i].Head == head || slices.Contains(places[i].Carries, head) {
 			return &places[i]
 		}
 	}

@@ -21,7 +21,8 @@ type Commit struct {
 
 const (
 	committer = "switchyard"
-	email     = committer + "@localhost"
+	// Email is everybody's address in the commits that are made here.
+	Email = committer + "@localhost"
 	// lockWait is how long another git that writes the index is waited for, lockPoll how often that is looked at.
 	lockWait, lockPoll = 5 * time.Second, 20 * time.Millisecond
 )
@@ -123,8 +124,8 @@ func (r Repository) Commit(ctx context.Context, c Commit) error {
 	if Exit(err) != 1 { // nothing differs, or it cannot be said
 		return err
 	}
-	r.env = append(r.env, "GIT_AUTHOR_NAME="+identity(c.Author), "GIT_AUTHOR_EMAIL="+email,
-		"GIT_COMMITTER_NAME="+committer, "GIT_COMMITTER_EMAIL="+email)
+	r.env = append(r.env, "GIT_AUTHOR_NAME="+identity(c.Author), "GIT_AUTHOR_EMAIL="+Email,
+		"GIT_COMMITTER_NAME="+committer, "GIT_COMMITTER_EMAIL="+Email)
 	err = r.retry(ctx, append([]string{
 		"commit", "--only", "--quiet", "--no-verify", "--cleanup=verbatim", "--message", printable(c.Subject), "--",
 	}, paths...)...)

@@ -68,8 +68,8 @@ func (t Tree) BeginMerge(ctx context.Context, author string) (*Merge, error) {
 	}
 	m.repository = own
 	m.repository.dir = m.Dir
-	m.repository.env = append(m.repository.env, "GIT_AUTHOR_NAME="+identity(author), "GIT_AUTHOR_EMAIL="+email,
-		"GIT_COMMITTER_NAME="+committer, "GIT_COMMITTER_EMAIL="+email)
+	m.repository.env = append(m.repository.env, "GIT_AUTHOR_NAME="+identity(author), "GIT_AUTHOR_EMAIL="+Email,
+		"GIT_COMMITTER_NAME="+committer, "GIT_COMMITTER_EMAIL="+Email)
 	return m, nil
 }
 

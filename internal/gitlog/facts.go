@@ -38,6 +38,7 @@ type place struct {
 	at      time.Time
 	author  string
 	numbers numbers
+	carries []string    // commits of which it has all but moves of ours
 	merge   *git.Merged // nil where git cannot say
 	named   []string    // stories, like commits
 	commits []string
@@ -72,7 +73,7 @@ func (p *place) work(s status) wire.Work {
 	w := wire.Work{
 		Branch: wire.OrNull(p.branch), Worktree: wire.OrNull(p.worktree), Head: p.head, AtMS: p.at.UnixMilli(),
 		Author: p.author, Ahead: p.ahead, Behind: p.behind, Files: n.files, Added: n.added, Removed: n.removed,
-		Uncommitted: s.count,
+		Uncommitted: s.count, Carries: p.carries,
 	}
 	if p.merge != nil {
 		w.Conflicts = append(wire.PathList{}, p.merge.Conflicts...)
@@ -212,6 +213,9 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 		return err
 	}
 	if err := w.readNumbers(ctx, r, f); err != nil {
+		return err
+	}
+	if err := w.readCarried(ctx, r, f); err != nil {
 		return err
 	}
 	return w.readMerges(ctx, r, f)

@@ -21,6 +21,7 @@ type graph struct {
 	base    string
 	parents map[string][]string // of the commits that the base lacks
 	named   map[string][]string // the stories that these name
+	ours    map[string]bool     // those that were made for the board
 	commits map[string][]*domain.Commit
 	own     map[string][]string // the parents of those that not all branches have of the base
 	cut     bool
@@ -36,12 +37,14 @@ type relation struct {
 func (r repository) graph(ctx context.Context, base string, heads []string, names *namer) (*graph, error) {
 	g := &graph{
 		base: base, parents: map[string][]string{}, named: map[string][]string{}, own: map[string][]string{},
-		commits: map[string][]*domain.Commit{},
+		commits: map[string][]*domain.Commit{}, ours: map[string]bool{},
 	}
 	input := strings.Join(heads, "\n") + "\n^" + base + "\n"
 	err := r.Records(ctx, strings.NewReader(input), 0, func(record []byte) error {
 		first, rest, _ := bytes.Cut(record, []byte("\n"))
-		hash, parents, _ := strings.Cut(string(first), " ")
+		about, email, _ := strings.Cut(string(first), "\t")
+		hash, parents, _ := strings.Cut(about, " ")
+		g.ours[hash] = email == git.Email
 		g.parents[hash] = strings.Fields(parents)
 		commit, message := parseRecord(slices.Concat([]byte(hash+"\n"), rest))
 		if commit == nil {
@@ -54,7 +57,7 @@ func (r repository) graph(ctx context.Context, base string, heads []string, name
 			}
 		}
 		return nil
-	}, "log", "-z", "--stdin", "--max-count="+strconv.Itoa(maxGraph), "--format=%H %P%n%an%n%ct%n%s%n%B")
+	}, "log", "-z", "--stdin", "--max-count="+strconv.Itoa(maxGraph), "--format=%H %P%x09%ce%n%an%n%ct%n%s%n%B")
 	g.cut = len(g.parents) >= maxGraph
 	return g, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchyard/internal/board"
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 	"switchyard/internal/gittest"
 	"switchyard/internal/waittest"
@@ -258,4 +259,22 @@ func TestWhatWasMergedIsKnownAfterARestart(t *testing.T) {
 	if list := s.work("3_story"); len(list) > 0 {
 		t.Errorf("%+v", list)
 	}
+}
+
+// A review of a commit holds for what only moves of ours have made of it, and for nothing that pretends to be one.
+func TestMovesOfOursCarryAReviewOn(t *testing.T) {
+	s := newShop(t, board.Options{CommitMoves: true})
+	s.in("story/1_story", "mv", "1_backlog/1_story.md", "2_current/")
+	s.in("story/1_story", "commit", "-qm", "work")
+	head := s.in("story/1_story", "rev-parse", "HEAD")
+	s.stands("1_story", "2_current", "story/1_story", "story/1_story")
+	for _, stage := range []string{"3_qa", "4_done"} {
+		s.story("PATCH", "/api/stories/1_story", fmt.Sprintf(`{"version":%q,"stage":%q}`, s.version("1_story"), stage))
+	}
+	place := func() *domain.Place { return domain.PlaceWith(wire.Works(s.work("1_story")).Places(), head) }
+	moved := s.in("story/1_story", "rev-parse", "HEAD")
+	waittest.Until(t, "the moves", func() bool { p := place(); return p != nil && p.Head == moved })
+	s.put("story/1_story", "code", "other\n")
+	s.in("story/1_story", "-c", "user.name=switchyard", "-c", "user.email=switchyard@localhost", "commit", "-qam", "1_story: 4_done → 3_qa")
+	waittest.Until(t, "other work", func() bool { return place() == nil })
 }

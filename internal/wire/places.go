@@ -19,7 +19,7 @@ func (w Works) Places() []domain.Place {
 			Ahead: count(w.Ahead), Behind: count(w.Behind), Files: count(w.Files), Added: count(w.Added),
 			Removed: count(w.Removed), Uncommitted: count(w.Uncommitted), Stage: name(w.Stage),
 			Conflicts: domain.Each(w.Conflicts, domain.CutText), ConflictsKnown: w.Conflicts != nil, Merged: w.Merged,
-			Link: domain.CutText(w.Link),
+			Link: domain.CutText(w.Link), Carries: domain.Each(w.Carries, domain.CutText),
 		}
 	})
 }

@@ -30,6 +30,8 @@ type Work struct {
 	ClashMS     int64    `json:"-"`           // since when
 	Merged      bool     `json:"merged"`
 	Link        string   `json:"link"` // moved, name or commit
+	// Carries are commits that head follows by nothing but moves of a story that the project server has made.
+	Carries PathList `json:"carries,omitempty"`
 }
 
 // Works are the places of a story, the strongest link first; null without git.
