@@ -12,15 +12,18 @@
     const top = more.closest('.inbox-part').getBoundingClientRect().top
     const bottom = () => (more.hidden ? shown : more.querySelector('summary')).getBoundingClientRect().bottom
     let count = Number(more.dataset.more)
-    more.hidden = count === 0
+    const say = () => {
+      more.hidden = count === 0
+      more.querySelector('summary').textContent = count.toLocaleString('en') + ' more'
+    }
+    say()
     while (shown.children.length > 1 && bottom() - top > innerHeight / 3) {
       const line = shown.lastElementChild
       if (line.contains(document.activeElement)) break // it would lose the focus
       line.dataset.moved = ''
       folded.prepend(line)
       count++
-      more.hidden = false
-      more.querySelector('summary').textContent = count.toLocaleString('en') + ' more'
+      say()
     }
   }
   for (const name of ['DOMContentLoaded', 'htmx:afterSettle', 'switchyard:afterMorph']) document.addEventListener(name, fit)

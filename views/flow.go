@@ -12,22 +12,14 @@ import (
 )
 
 type FlowProps struct {
-	Report  *domain.FlowReport
-	Query   domain.FlowQuery
-	Chosen  bool     // an own number of items was asked for
-	Project string   // whose page this is on, "" for the page Flow
-	Names   []string // of all projects
-	Now     time.Time
+	Report *domain.FlowReport
+	Query  domain.FlowQuery
+	Chosen bool     // an own number of items was asked for
+	Names  []string // of all projects
+	Now    time.Time
 	// Owners are who works on stories, and Asked the questions about stories that are open.
 	Owners *domain.Owners
 	Asked  map[domain.StoryKey]domain.Question
-}
-
-func (p FlowProps) path() string {
-	if p.Project != "" {
-		return ProjectURL(p.Project)
-	}
-	return FlowURL
 }
 
 // address returns the address of the page, or of its CSV, for the query.
@@ -50,10 +42,7 @@ func (p FlowProps) address(path string) string {
 
 func (p FlowProps) withDays(days int) string {
 	p.Query.Days = days
-	if p.Project != "" {
-		p.Query.Projects = nil
-	}
-	return p.address(p.path())
+	return p.address(FlowURL)
 }
 
 func (p FlowProps) projects() string {

@@ -30,11 +30,14 @@ type grid struct {
 	hidden     int      // projects that do not match the filter
 	// page of pages is shown; from and to are the numbers of its first and last track among all of them.
 	page, pages, from, to, all int
+	compact                    bool // one line for each project, with one story a station
+	wordy                      bool // room for a second line in each wagon, on wide windows
 }
 
 type gridGroup struct {
 	id     string
 	tracks []*track
+	alone  bool // its only project has the words at its stations
 }
 
 // head returns the track whose stages are the group's heading; nil if it has no stages.
@@ -50,10 +53,12 @@ const (
 	foldOver = 30
 	// maxTracks is the most tracks on a single page; if there are more, each page has pageTracks.
 	maxTracks, pageTracks = 30, 24
+	// compactOver is the number of tracks on a page above which each has one line, wordyUpTo the most with second lines.
+	compactOver, wordyUpTo = 12, 6
 	// maxQuiet is the most folded projects that are named.
 	maxQuiet = 20
 	// gridElements is about how many HTML elements the grid may have: the page may have 3,000, and 45 kB with its files.
-	gridElements = 690
+	gridElements = 900
 	// The cost of each item in the grid, in elements.
 	trackCost, stationCost, wagonCost, groupCost = 13, 2, 6, 12
 )
@@ -63,10 +68,11 @@ func newGrid(p OverviewProps) grid {
 	page, room := g.cut(g.choose(p))
 	tracks := make([]*track, len(page))
 	for i, t := range page {
-		tracks[i] = t.filled(p.Owners)
+		tracks[i] = t.filled(p.Owners, p.Alerts.Asking, maxWagons)
 		tracks[i].active = t.Project == p.Active
 	}
-	load(tracks, room)
+	g.compact, g.wordy = len(page) > compactOver, len(page) <= wordyUpTo
+	load(tracks, room, g.most())
 	g.group(tracks)
 	return g
 }
@@ -129,11 +135,19 @@ func pageLength(tracks []*track) (n, cost int) {
 	return n, cost
 }
 
-// load leaves at most room stories on the tracks: the first of each station, starting with the first track, then the
-// second of each, and so on. The others are only counted.
-func load(tracks []*track, room int) {
+// most is how many stories a station shows.
+func (g *grid) most() int {
+	if g.compact {
+		return 1
+	}
+	return maxWagons
+}
+
+// load leaves at most room stories on the tracks, and most at a station: the first of each station, starting with the
+// first track, then the second of each, and so on. The others are only counted.
+func load(tracks []*track, room, most int) {
 	shown := map[*station]int{}
-	for n := range maxWagons {
+	for n := range most {
 		for _, t := range tracks {
 			for i := range t.stations {
 				if s := &t.stations[i]; len(s.wagons) > n && shown[s] == n && room > 0 {
@@ -169,6 +183,10 @@ func (g *grid) group(tracks []*track) {
 	if len(bare) > 0 {
 		g.groups = append(g.groups, &gridGroup{id: "stages-none", tracks: bare})
 	}
+	for i, group := range g.groups {
+		group.alone = i > 0 && len(group.tracks) == 1 && len(group.tracks[0].Stages) > 0
+		group.tracks[0].alone = group.alone
+	}
 }
 
 // TrackOrder is the tracks of all projects without their stations, the worst trouble first.
@@ -177,14 +195,18 @@ type TrackOrder struct {
 	working int // stories in work in all projects
 }
 
-// NewTrackOrder makes the tracks of all projects, given what lasts by project. charts are of the
-// pipelines, in their order; they may be missing.
-func NewTrackOrder(
-	pipelines []domain.ProjectPipeline, lasting map[string]domain.Lasting, charts []domain.Charts,
-) *TrackOrder {
+// NewTrackOrder makes the tracks of all projects. charts are of the pipelines, in their order; they may be missing.
+func NewTrackOrder(pipelines []domain.ProjectPipeline, alerts domain.Alerts, charts []domain.Charts) *TrackOrder {
 	o := &TrackOrder{tracks: make([]*track, len(pipelines))}
+	asking := map[string]map[domain.AlertKind]int{}
+	for key, kind := range alerts.Asking {
+		if asking[key.Project] == nil {
+			asking[key.Project] = map[domain.AlertKind]int{}
+		}
+		asking[key.Project][kind]++
+	}
 	for i := range pipelines {
-		t := newTrack(&pipelines[i], lasting[pipelines[i].Project])
+		t := newTrack(&pipelines[i], alerts.Lasting[pipelines[i].Project], asking[pipelines[i].Project])
 		if t.at = i; i < len(charts) {
 			t.days = charts[i].Days
 		}

@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"slices"
 
 	"switchyard/internal/domain"
 )
@@ -17,39 +18,113 @@ const (
 
 // inbox holds the alerts in the form in which they are shown.
 type inbox struct {
-	lines        []domain.Alert // alerts with their own lines
+	levers       []lever        // empty where all rows fit
+	lines        []domain.Alert // alerts with their own lines, of the pulled lever
 	more         int            // how many others there are
 	stuck        int            // stuck stories, which share a line unless there is only one
 	acknowledged []domain.Alert
 }
 
-func newInbox(a domain.Alerts) inbox {
-	open := a.Items[:min(a.Open, len(a.Items))]
-	b := inbox{acknowledged: a.Items[len(open):]}
-	for _, project := range a.OpenStuck {
-		b.stuck += project.Count
+// lever gathers the alerts of some kinds once there are too many for a list.
+type lever struct {
+	id, word string
+	signal   Signal
+	kinds    []domain.AlertKind // none: those that are in no other lever
+	count    int
+	oldest   *domain.Alert // of those at hand
+	pulled   bool
+}
+
+var levers = []lever{
+	{
+		id: "questions", word: "Questions", signal: SignalAsks,
+		kinds: []domain.AlertKind{domain.AlertQuestion, domain.AlertWaiting},
+	},
+	{id: "blocked", word: "Blocked", signal: SignalStop, kinds: []domain.AlertKind{domain.AlertBlocked}},
+	{
+		id: "merges", word: "Merges failed", signal: SignalCaution,
+		kinds: []domain.AlertKind{domain.AlertMerge, domain.AlertConflicts, domain.AlertUnmerged},
+	},
+	{id: "working", word: "Not working", signal: SignalStop},
+	{id: "budget", word: "Over budget", signal: SignalCaution, kinds: []domain.AlertKind{domain.AlertBudget}},
+	{id: leverStuck, word: "Stuck", signal: SignalCaution, kinds: []domain.AlertKind{domain.AlertStuck}},
+}
+
+const leverStuck = "stuck"
+
+// NeedsOf returns the lever that an address names, "" if it names none.
+func NeedsOf(asked string) string {
+	if slices.ContainsFunc(levers, func(l lever) bool { return l.id == asked }) {
+		return asked
 	}
-	own := a.Open
+	return ""
+}
+
+// leverOf returns the number of the lever of a kind.
+func leverOf(kind domain.AlertKind) int {
+	i := slices.IndexFunc(levers, func(l lever) bool { return slices.Contains(l.kinds, kind) })
+	if i < 0 {
+		i = slices.IndexFunc(levers, func(l lever) bool { return l.kinds == nil })
+	}
+	return i
+}
+
+// newInbox gathers the alerts by kind if they are many; pulled is the lever whose rows are shown.
+func newInbox(a domain.Alerts, pulled string) inbox {
+	open := a.Items[:min(a.Open, len(a.Items))]
+	b := inbox{acknowledged: a.Items[len(open):], stuck: a.ByKind[domain.AlertStuck]}
+	all := slices.Clone(levers)
+	for kind, n := range a.ByKind {
+		all[leverOf(kind)].count += n
+	}
+	for i := range open {
+		if l := &all[leverOf(open[i].Kind)]; !open[i].Asked && (l.oldest == nil || open[i].Since.Before(l.oldest.Since)) {
+			l.oldest = &open[i]
+		}
+	}
+	all = slices.DeleteFunc(all, func(l lever) bool { return l.count == 0 })
+	rows := a.Rows
 	if b.stuck > 1 {
-		own -= b.stuck
+		rows -= b.stuck
+	}
+	if rows > ShownAlerts && len(all) > 1 {
+		at := max(0, slices.IndexFunc(all, func(l lever) bool { return l.id == pulled }))
+		all[at].pulled, b.levers = true, all
+		if rows = all[at].count; all[at].id != leverStuck {
+			b.stuck = 0
+		} else if b.stuck > 1 {
+			rows = 0
+		}
 	}
 	for _, alert := range open {
-		if b.stuck < 2 || alert.Kind != domain.AlertStuck {
+		switch {
+		case alert.Asked, b.stuck > 1 && alert.Kind == domain.AlertStuck:
+		case b.levers == nil, all[leverAt(all, alert.Kind)].pulled:
 			b.lines = append(b.lines, alert)
 		}
 	}
-	b.more = own - len(b.lines)
+	b.more = rows - len(b.lines)
 	return b
 }
 
-// line is what a question's line says of it, by whom and where.
-func (q QuestionProps) line() (title, where string) {
-	title = visible(domain.Cut(q.By, 60)) + " " + q.asks()
-	where = visible(domain.Cut(q.Project, 40))
-	if q.StoryID != "" {
-		where = visible(q.story()) + " · " + where
+// leverAt returns where the lever of a kind is in a list that has it.
+func leverAt(list []lever, kind domain.AlertKind) int {
+	return slices.IndexFunc(list, func(l lever) bool { return l.id == levers[leverOf(kind)].id })
+}
+
+// needsURL is the address of the overview with a lever pulled.
+func (p OverviewProps) needsURL(l lever) string {
+	p.Needs = l.id
+	return p.address(p.Page)
+}
+
+// line is what a question's line says of it: what it is about, by whom and where.
+func (q QuestionProps) line(a domain.Alert) (title, where string) {
+	asks, project := visible(domain.Cut(q.By, 60))+" "+q.asks(), visible(domain.Cut(q.Project, 40))
+	if a.Story != nil {
+		return alertTitle(a), asks + " · " + project
 	}
-	return title, where
+	return asks, project
 }
 
 // link is what a question's link leads to.
@@ -73,8 +148,6 @@ func acknowledges(a domain.Alert) string {
 
 func alertTitle(a domain.Alert) string {
 	switch {
-	case a.Kind == domain.AlertQuestion:
-		return visible(domain.Cut(a.Reason, 120))
 	case a.Story != nil:
 		return domain.Cut(cmp.Or(a.Story.StoryName, a.Story.StoryID), 80)
 	case a.Kind == domain.AlertBot:
@@ -82,14 +155,22 @@ func alertTitle(a domain.Alert) string {
 	case a.Kind == domain.AlertStore:
 		return "Database"
 	}
-	return domain.Cut(cmp.Or(a.Agent, a.Project), 120)
+	return visible(domain.Cut(cmp.Or(a.Agent, a.Project), 120))
+}
+
+// alertSignal returns what an alert looks like.
+func alertSignal(a domain.Alert) Signal {
+	if a.Kind == domain.AlertQuestion || a.Kind == domain.AlertWaiting {
+		return SignalAsks
+	}
+	return signal(a.Kind.Signal())
 }
 
 // alertWhy says why something needs attention, "" if its title does or if there is nothing to say.
 func alertWhy(a domain.Alert) string {
 	switch {
 	case a.Kind == domain.AlertQuestion:
-		return ""
+		return visible(domain.Cut(a.Reason, 400))
 	case a.Kind == domain.AlertUnreachable && a.Reason != "":
 		return WhyAway(a.Reason)
 	}
@@ -98,17 +179,16 @@ func alertWhy(a domain.Alert) string {
 
 // alertWhere says what is wrong and where: "Blocked in webshop · QA".
 func alertWhere(a domain.Alert) string {
-	word := upper(a.Kind.Word())
+	word, asks := upper(a.Kind.Word()), alertSignal(a) == SignalAsks
 	switch {
-	case a.Kind == domain.AlertQuestion && a.Story != nil:
-		return visible(domain.Cut(a.Agent, 60)) + " asks · " + domain.Cut(a.Project, 40) + " · " +
-			visible(domain.Cut(cmp.Or(a.Story.StoryName, a.Story.StoryID), 60))
-	case a.Kind == domain.AlertQuestion:
-		return visible(domain.Cut(a.Agent, 60)) + " asks"
+	case asks && a.Story != nil:
+		return visible(domain.Cut(a.Agent, 60)) + " " + a.Kind.Word() + " · " + domain.Cut(a.Project, 40)
 	case a.Story != nil:
 		return word + " in " + domain.Cut(a.Project, 40) + " · " + a.StageTitle
 	case a.Kind == domain.AlertBudget:
 		return word + " today"
+	case asks && a.Project != "":
+		return word + " · " + domain.Cut(a.Project, 40)
 	case a.Agent != "" && a.Project != "":
 		return word + ", assigned to " + domain.Cut(a.Project, 40)
 	}

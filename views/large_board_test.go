@@ -49,7 +49,7 @@ func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	took := func(stories int) time.Duration {
 		p, alerts := stuckBoard(stories)
-		props := views.OverviewProps{Order: views.NewTrackOrder([]domain.ProjectPipeline{p}, alerts.Lasting, nil), Alerts: alerts, Now: now}
+		props := views.OverviewProps{Order: views.NewTrackOrder([]domain.ProjectPipeline{p}, alerts, nil), Alerts: alerts, Now: now}
 		best := time.Hour
 		for range 10 {
 			var b bytes.Buffer
@@ -92,7 +92,7 @@ func TestStuckStoriesMayBeOlder(t *testing.T) {
 		pipelines := []domain.ProjectPipeline{p}
 		alerts := alertsOf(pipelines, time.Hour)
 		var b bytes.Buffer
-		props := views.OverviewProps{Order: views.NewTrackOrder(nil, nil, nil), Alerts: alerts, Now: now}
+		props := views.OverviewProps{Order: views.NewTrackOrder(nil, domain.Alerts{}, nil), Alerts: alerts, Now: now}
 		if err := views.OverviewPart(props).Content.Render(context.Background(), &b); err != nil {
 			t.Fatal(err)
 		}

@@ -9,13 +9,14 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Signal is one of the three signals, or none. It always comes with a word.
+// Signal is one of the three signals, that somebody asks, or none. It always comes with a word.
 type Signal string
 
 const (
 	SignalClear   Signal = "signal-clear"
 	SignalCaution Signal = "signal-caution"
 	SignalStop    Signal = "signal-stop"
+	SignalAsks    Signal = "signal-asks"
 	SignalNone    Signal = "signal-none"
 )
 
@@ -24,7 +25,7 @@ func (s Signal) order() int {
 	switch s {
 	case SignalStop:
 		return 0
-	case SignalCaution:
+	case SignalCaution, SignalAsks:
 		return 1
 	}
 	return 2

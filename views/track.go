@@ -8,45 +8,28 @@ import (
 	"switchyard/internal/domain"
 )
 
-// wagon is a story on a track.
-type wagon struct {
-	domain.Item
-	signal Signal
-	state  string // in words, "" for no trouble
-	agent  string // the label of the agent that works on it
-	says   string // the last line of its output
-}
-
-// order returns the wagon's rank: trouble first, then stories that agents work on.
-func (w wagon) order() int {
-	if order := w.signal.order(); order < SignalNone.order() || w.agent != "" {
-		return order
-	}
-	return SignalNone.order() + 1
-}
-
 func stageWord(s *domain.Stage) string { return domain.Cut(s.Title(), 60) }
 
 // station is a stage on a track.
 type station struct {
 	name   string
 	title  string  // the board's word for it
-	wagons []wagon // at most maxWagons
+	wagons []wagon // at most as many as it shows
 	more   int     // how many others there are
 	worst  Signal  // of those
 }
 
-// maxWagons is the most stories that a station shows; the others are counted.
+// maxWagons is the most stories that a station of the grid shows; the others are counted.
 const maxWagons = 3
 
-// add inserts a story among those that are shown, in constant time.
-func (s *station) add(w wagon) {
+// add inserts a story among the most that are shown, in constant time.
+func (s *station) add(w wagon, most int) {
 	at := len(s.wagons)
 	for at > 0 && w.order() < s.wagons[at-1].order() {
 		at--
 	}
 	s.wagons = slices.Insert(s.wagons, at, w)
-	s.hide(maxWagons)
+	s.hide(most)
 }
 
 // hide shows only the first n stories and counts the others.
@@ -66,6 +49,7 @@ type track struct {
 	at            int // among the projects by name
 	sum           domain.PipelineSummary
 	active        bool
+	alone         bool          // no other project has its stages
 	troubles      []trouble     // the worst first
 	backlog, done *domain.Stage // nil if there is none
 	from, to      int           // the range of stages that have stations
@@ -81,12 +65,20 @@ type trouble struct {
 	words  string
 }
 
+func (t trouble) isStuck() bool { return strings.HasSuffix(t.words, domain.AlertStuck.Word()) }
+
 // maxStations is the most stages of work that a track shows.
 const maxStations = 24
 
-func newTrack(p *domain.ProjectPipeline, lasting domain.Lasting) *track {
+func newTrack(p *domain.ProjectPipeline, lasting domain.Lasting, asking map[domain.AlertKind]int) *track {
 	sum := p.Summary()
 	t := &track{ProjectPipeline: p, sum: sum, lasting: lasting, troubles: troubles(p, lasting)}
+	for _, kind := range []domain.AlertKind{domain.AlertWaiting, domain.AlertQuestion} {
+		if n := asking[kind]; n > 0 {
+			words := domain.Count(n, kind.Word(), strings.TrimSuffix(kind.Word(), "s"))
+			t.troubles = slices.Insert(t.troubles, 0, trouble{SignalAsks, words})
+		}
+	}
 	if sum.From > 0 {
 		t.backlog = &p.Stages[sum.From-1]
 	}
@@ -101,21 +93,30 @@ func newTrack(p *domain.ProjectPipeline, lasting domain.Lasting) *track {
 
 // worst returns the signal of the worst trouble, SignalNone without any.
 func (t *track) worst() Signal {
-	if len(t.troubles) == 0 {
-		return SignalNone
+	worst := SignalNone
+	for _, one := range t.troubles {
+		if one.signal.order() < worst.order() {
+			worst = one.signal
+		}
 	}
-	return t.troubles[0].signal
+	return worst
 }
 
-// filled returns a copy of the track with its stations; owners are those of stories.
-func (t track) filled(owners *domain.Owners) *track {
+// filled returns a copy of the track with its stations, which show at most so many stories. owners are those of
+// stories, asking those whose agents wait for a person.
+func (t track) filled(owners *domain.Owners, asking map[domain.StoryKey]domain.AlertKind, most int) *track {
 	for _, stage := range t.Stages[t.from:t.to] {
 		s := station{name: stage.Name, title: stageWord(&stage)}
 		for _, item := range stage.Items {
 			signal, state := storyState(item, t.lasting)
 			owner := owners.Of(t.Project, item.StoryID)
 			says, _ := lastLine(owner.Output)
-			s.add(wagon{item, signal, state, owner.Name, domain.Cut(says, 200)})
+			w := wagon{Item: item, signal: signal, state: state, agent: owner.Name, says: domain.Cut(says, 200)}
+			w.lasting = t.lasting.Of(item.StoryID)
+			if kind, waits := asking[domain.StoryKey{Project: t.Project, ID: item.StoryID}]; waits {
+				w.asks, w.signal = kind.Word(), SignalAsks
+			}
+			s.add(w, most)
 		}
 		t.stations = append(t.stations, s)
 	}
@@ -218,21 +219,6 @@ func (t *track) why() string {
 		return ""
 	}
 	return WhyAway(t.Error)
-}
-
-// words says in words what a wagon's colour and position show, to precede its age.
-func (w wagon) words() string {
-	in := "in this stage for "
-	if w.SinceAtLeast {
-		in += "over "
-	}
-	switch {
-	case w.Blocked != "" || w.MergeFailure != "":
-		return domain.Cut(w.state, 90) + "; for "
-	case w.state != "":
-		return domain.Cut(w.state, 90) + "; " + in
-	}
-	return in
 }
 
 // sparkPaths returns the columns of a sparkline of 84 by 22 pixels, for the past days and for today, and the sum. A day

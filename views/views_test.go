@@ -91,11 +91,11 @@ func fromGit(list []domain.DayCount, counts ...int) []domain.DayCount {
 
 func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
-	stuck, nothing := alertsOf(pipelines, 24*time.Hour), views.NewTrackOrder(nil, nil, nil)
+	stuck, nothing := alertsOf(pipelines, 24*time.Hour), views.NewTrackOrder(nil, domain.Alerts{}, nil)
 	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: domain.History(events(t), nil), Since: views.EventPlace{At: 1, ID: 1}, Older: views.EventPlace{At: 1, ID: 1}, Now: now}
 	caused := domain.History(events(t)[4:], nil)
 	caused[0].By, caused[0].Via = "Ada", domain.ChannelGit
-	order := views.NewTrackOrder([]domain.ProjectPipeline{alpha, lost, stale}, nil, nil)
+	order := views.NewTrackOrder([]domain.ProjectPipeline{alpha, lost, stale}, domain.Alerts{}, nil)
 	list, rows := views.NewProjectList(order, "", views.ShowAll, "", 1)
 	for name, component := range map[string]templ.Component{
 		"layout": views.Layout(views.Frame{
@@ -106,7 +106,7 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},
 		}),
 		"overview": element(views.OverviewPart(views.OverviewProps{
-			Active: "alpha", Order: views.NewTrackOrder(pipelines, stuck.Lasting, nil), Alerts: stuck, Events: events(t), Now: now,
+			Active: "alpha", Order: views.NewTrackOrder(pipelines, stuck, nil), Alerts: stuck, Events: events(t), Now: now,
 		})),
 		"overview_troubled": element(views.OverviewPart(views.OverviewProps{Now: now, Order: nothing, Alerts: domain.NewAlerts([]domain.Alert{
 			{Kind: domain.AlertBot, Reason: "wrong password", Since: minutesAgo(3)},
@@ -117,7 +117,7 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 		"charts_empty": element(views.ProjectPart(views.ProjectProps{
 			Project: domain.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: domain.Charts{Days: days(0, 0)},
 		})),
-		"overview_busy": element(views.OverviewPart(views.OverviewProps{Order: views.NewTrackOrder(pipelines, nil, nil), Now: now, Together: domain.Charts{
+		"overview_busy": element(views.OverviewPart(views.OverviewProps{Order: views.NewTrackOrder(pipelines, domain.Alerts{}, nil), Now: now, Together: domain.Charts{
 			Days: days(120, 3, 0), Before: 100, ToDone: domain.StageTime{Median: 46 * time.Hour, Visits: 123},
 			Stages: []domain.StageTime{{Stage: "Current", Median: 26 * time.Hour, Visits: 99}, {Stage: "QA", Median: 14 * time.Minute, Visits: 1}},
 		}})),
@@ -203,7 +203,7 @@ func TestTheNumberOfAStoryIsShownOnce(t *testing.T) {
 		{StoryID: "10_story_login", StoryName: "Log in", Since: now}, {StoryID: "11_story_pay", StoryName: "11_story_pay", Since: now},
 	}}, {Name: "3_done"}}}
 	var b strings.Builder
-	if err := views.OverviewPart(views.OverviewProps{Order: views.NewTrackOrder([]domain.ProjectPipeline{p}, nil, nil), Now: now}).Content.Render(t.Context(), &b); err != nil {
+	if err := views.OverviewPart(views.OverviewProps{Order: views.NewTrackOrder([]domain.ProjectPipeline{p}, domain.Alerts{}, nil), Now: now}).Content.Render(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
 	if html := b.String(); !strings.Contains(html, ">10</span>") || strings.Contains(html, ">11</span>") {

@@ -11,6 +11,7 @@ import (
 type WallProps struct {
 	Order    *TrackOrder
 	Alerts   domain.Alerts
+	Events   []domain.Event // the latest, newest first
 	Together domain.Charts
 	Agents   []domain.Agent
 	Owners   *domain.Owners
@@ -20,54 +21,45 @@ type WallProps struct {
 const (
 	// wallAlerts is how many alerts the wall shows, the others are counted.
 	wallAlerts = 5
-	// wallRows is how many projects are on a page of the wall, wallPages the most pages, which turn by themselves.
-	wallRows, wallPages = 6, 20
+	// wallRows is the most projects on a page of the wall, wallPages the most pages, which turn by themselves.
+	wallRows, wallPages = 12, 10
+	// wallWagons is about how many stories a page names at each station; those that have no room are left out whole.
+	wallWagons = 24
 )
 
-func (p WallProps) Title() string { return numbered(p.Alerts.Open, "Wall") }
+func (p WallProps) Title() string { return numbered(p.Alerts.Rows, "Wall") }
 
 // open returns the alerts that the wall shows: those that nobody has acknowledged, the stuck stories as one.
 func (p WallProps) open() (shown []domain.Alert, more, stuck int) {
-	for _, a := range p.Alerts.Items {
-		switch {
-		case a.Acknowledged != nil:
-		case a.Kind == domain.AlertStuck:
-		case len(shown) < wallAlerts:
+	for _, a := range p.Alerts.Items[:min(p.Alerts.Open, len(p.Alerts.Items))] {
+		if a.Kind != domain.AlertStuck && !a.Asked && len(shown) < wallAlerts {
 			shown = append(shown, a)
-		default:
-			more++
 		}
 	}
-	for _, s := range p.Alerts.OpenStuck {
-		stuck += s.Count
-	}
-	return shown, more, stuck
+	stuck = p.Alerts.ByKind[domain.AlertStuck]
+	return shown, p.Alerts.Rows - stuck - len(shown), stuck
 }
 
-// pages returns the tracks, the worst trouble first, in pages.
+// pages returns the tracks, the worst trouble first, in pages of about the same length.
 func (p WallProps) pages() [][]*track {
 	shown, _ := split(p.Order.tracks, wallRows*wallPages)
-	tracks := domain.Each(shown, func(t *track) *track { return t.filled(p.Owners) })
-	return slices.Collect(slices.Chunk(tracks, wallRows))
+	if len(shown) == 0 {
+		return nil
+	}
+	pages := (len(shown) + wallRows - 1) / wallRows
+	rows := (len(shown) + pages - 1) / pages
+	tracks := domain.Each(shown, func(t *track) *track {
+		return t.filled(p.Owners, p.Alerts.Asking, max(2, wallWagons/rows))
+	})
+	return slices.Collect(slices.Chunk(tracks, rows))
 }
 
-// stageWords are the titles of the stages that the line shows.
-func (t *track) stageWords() (words string) {
-	if t.backlog != nil {
-		words = t.backlog.Title()
-	}
-	for _, s := range t.stations {
-		words += "\n" + s.title
-	}
-	return words
-}
-
-// loud are the stories of a station that are named: those in trouble, and those that somebody works on.
-func (s station) loud() (list []wagon) {
-	for _, w := range s.wagons {
-		if w.signal == SignalStop || w.signal == SignalCaution && w.state != "Stuck" || w.agent != "" {
-			list = append(list, w)
+// moves are the newest moves of stories.
+func (p WallProps) moves() (list []domain.Event) {
+	for _, e := range p.Events {
+		if e.Type == domain.StageTransition {
+			list = append(list, e)
 		}
 	}
-	return list[:min(2, len(list))]
+	return list
 }

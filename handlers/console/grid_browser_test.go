@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,7 +83,8 @@ func TestRowsKeepTheirOrderWhileTheGridIsUsed(t *testing.T) {
 	tab.Wait(`document.querySelector('[data-order]').hidden`)
 }
 
-// TestTheInboxTakesAThirdOfTheWindow at most, from its heading to what is folded.
+// TestTheInboxTakesAThirdOfTheWindow at most, from its heading to what is folded: alerts of one kind in a list, those of
+// several gathered by kind, with their counts.
 func TestTheInboxTakesAThirdOfTheWindow(t *testing.T) {
 	browsertest.Parallel(t)
 	s := newConsoleSite(t)
@@ -92,19 +94,48 @@ func TestTheInboxTakesAThirdOfTheWindow(t *testing.T) {
 	}
 	s.add("alpha", list)
 	tab := browsertest.Open(t)
-	for _, size := range [][2]int64{{1280, 800}, {720, 900}, {360, 780}, {2560, 1440}, {1280, 600}} {
-		tab.Size(size[0], size[1])
-		tab.Goto(s.URL + "/")
-		tab.Wait(`document.querySelectorAll('.inbox li').length === 12`)
-		refresh(tab)
-		share := browsertest.Eval[float64](tab, `(document.querySelector('#attention-rest summary').getBoundingClientRect().bottom -
-			document.getElementById('attention-title').getBoundingClientRect().top) / innerHeight`)
-		shown := browsertest.Eval[int](tab, `document.querySelectorAll('.inbox > ul > li').length`)
-		more := browsertest.Eval[string](tab, `document.querySelector('#attention-rest summary').innerText`)
-		if share > 1/3.0+0.001 || shown < 1 || more != fmt.Sprint(12-shown, " more") {
-			t.Errorf("%d × %d: %.2f of the window with %d lines, then %q", size[0], size[1], share, shown, more)
+	sizes := [][2]int64{{1280, 800}, {720, 900}, {360, 780}, {2560, 1440}, {1280, 600}}
+	check := func(of int) {
+		t.Helper()
+		for _, size := range sizes {
+			tab.Size(size[0], size[1])
+			refresh(tab)
+			share := browsertest.Eval[float64](tab, `(document.querySelector('.inbox').getBoundingClientRect().bottom -
+				document.getElementById('attention-title').getBoundingClientRect().top) / innerHeight`)
+			shown := browsertest.Eval[int](tab, `document.querySelectorAll('.rows > ul > li').length`)
+			more := browsertest.Eval[string](tab, `document.querySelector('#attention-rest summary').innerText`)
+			if share > 1/3.0+0.001 || shown < 1 || more != fmt.Sprint(of-shown, " more") {
+				t.Errorf("%d × %d: %.2f of the window with %d of %d lines, then %q", size[0], size[1], share, shown, of, more)
+			}
 		}
 	}
+	tab.Goto(s.URL + "/")
+	tab.Wait(`document.querySelectorAll('.inbox li').length === 12`)
+	check(12)
+
+	failed := board("1_backlog:", "2_current:", "3_merge: 1_a, 2_b, 3_c, 4_d, 5_e, 6_f, 7_g", "5_done:")
+	for i := range failed[2].Items {
+		failed[2].Items[i].MergeFailure = "conflict in stock/query.go"
+	}
+	s.add("beta", failed)
+	// A question and the block of its story are one row, and count once.
+	s.asks(domain.Question{Project: "alpha", StoryID: "3_c", Kind: domain.QuestionChoice, Prompt: "Which table?", Options: []string{"Old", "New"}})
+	const levers = `[...document.querySelectorAll('.levers a')].map((a) => a.firstElementChild.nextSibling.textContent.trim() + ' ' + a.querySelector('b').textContent).join(', ')`
+	tab.Wait(levers + ` === 'Questions 1, Blocked 11, Merges failed 7' && document.title.startsWith('(19) ')`)
+	row := browsertest.Eval[string](tab, `document.querySelector('.rows').innerText.replace(/\s+/g, ' ')`)
+	for _, part := range []string{"3_c", "■ blocked", "admin asks which way · alpha", "Which table?", "Old", "New"} {
+		if !strings.Contains(row, part) {
+			t.Errorf("the question's row has no %q: %s", part, row)
+		}
+	}
+	tab.Size(1280, 800)
+	browsertest.Eval[bool](tab, `document.getElementById('needs-blocked').click(), true`)
+	tab.Wait(`location.search === '?needs=blocked' && document.querySelector('.levers [aria-current]').innerText.includes('Blocked')`)
+	if browsertest.Eval[bool](tab, `[...document.querySelectorAll('.rows .where')].some((at) => !at.textContent.includes('Blocked in alpha'))`) {
+		t.Error("the lever of what is blocked shows other rows")
+	}
+	check(11)
+	tab.Accessible()
 }
 
 func TestThePhonesLayoutEndsAt720Pixels(t *testing.T) {

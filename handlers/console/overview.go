@@ -31,7 +31,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	p := views.OverviewProps{
 		Active: s.Registry.Active, Order: trackOrder(s), Alerts: s.Alerts, Asked: c.asked(r, s.Alerts), Events: latest,
 		Together: s.Together, Agents: s.Agents, Owners: s.Owners, FirstSteps: c.firstSteps(s), Filter: filter,
-		Show: show(r), Now: now(),
+		Show: show(r), Needs: views.NeedsOf(r.URL.Query().Get("needs")), Now: now(),
 	}
 	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // 0 for what is not a number: the first page
 	return c.render(w, r, view{
@@ -43,7 +43,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 
 // trackOrder returns the order of the projects' tracks, which all readers of a snapshot share.
 func trackOrder(s *service.Snapshot) *views.TrackOrder {
-	order := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts.Lasting, s.Charts) })
+	order := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts, s.Charts) })
 	return order.(*views.TrackOrder)
 }
 

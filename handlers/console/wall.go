@@ -15,8 +15,13 @@ func (c *Console) Wall(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	s := c.service.Overview.Snapshot(r.Context())
+	latest, err := c.service.Events.Latest(r.Context(), "", latestEvents)
+	if err != nil {
+		return err
+	}
 	p := views.WallProps{
-		Order: trackOrder(s), Alerts: s.Alerts, Together: s.Together, Agents: s.Agents, Owners: s.Owners, Now: now(),
+		Order: trackOrder(s), Alerts: s.Alerts, Events: latest,
+		Together: s.Together, Agents: s.Agents, Owners: s.Owners, Now: now(),
 	}
 	return c.render(w, r, view{
 		frame: views.Frame{Title: p.Title(), Wall: true, Sheet: "wall.css"}, part: views.WallPart(p), pageAround: views.Wall,

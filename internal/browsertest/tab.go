@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"switchyard/internal/waittest"
@@ -147,6 +148,12 @@ func (t *Tab) Media(pairs ...string) {
 		}
 	}
 	call(t, emulation.SetEmulatedMedia, media)
+}
+
+// Letters sets how large the reader wants text, in pixels; 16 is usual.
+func (t *Tab) Letters(size int64) {
+	t.Helper()
+	call(t, page.SetFontSizes, page.SetFontSizesParams{FontSizes: &page.FontSizes{Standard: size, Fixed: size * 13 / 16}})
 }
 
 // Zone sets the time zone of the reader, such as Asia/Tokyo.

@@ -25,6 +25,10 @@ type Alert struct {
 	Reason     string    // "" if the kind says it all
 	Since      time.Time // when the problem began
 	Stops      bool      // who would get a new story of the project gets none until it is acknowledged
+	// Blocked is since when the story of an open question is blocked; zero if it is not. Asked says of such a block that a
+	// question is open about its story: people read both as one.
+	Blocked time.Time
+	Asked   bool
 	// Acknowledged is nil unless somebody has acknowledged the alert.
 	Acknowledged *Acknowledgement
 }
@@ -40,6 +44,12 @@ type Alerts struct {
 	// Open is how many are not acknowledged, and ByProject how many of these each project has.
 	Open      int
 	ByProject map[string]int
+	// Rows is how many of the open ones people read, a question and the block of its story as one, and ByKind how many of
+	// these each kind has.
+	Rows   int
+	ByKind map[AlertKind]int
+	// Asking are the stories whose agents wait for a person: AlertQuestion or AlertWaiting.
+	Asking map[StoryKey]AlertKind
 	// Lasting are the troubles of each project's stories that only time makes.
 	Lasting map[string]Lasting
 	// OpenStuck counts the stuck stories that are not acknowledged, of each project that has any, the longest first.
@@ -62,7 +72,10 @@ func NewAlerts(list []Alert) Alerts {
 			cmp.Compare(acknowledged(a), acknowledged(b)), cmp.Compare(a.Kind.rank(), b.Kind.rank()), a.Since.Compare(b.Since),
 		)
 	})
-	a := Alerts{Items: list, ByProject: map[string]int{}, Lasting: newLasting(list), Acknowledged: map[string]bool{}}
+	a := Alerts{
+		Items: list, ByProject: map[string]int{}, ByKind: map[AlertKind]int{}, Lasting: newLasting(list),
+		Acknowledged: map[string]bool{}, Asking: join(list),
+	}
 	stuck := map[string]StuckStories{}
 	for _, alert := range list {
 		if alert.Acknowledged != nil {
@@ -71,6 +84,10 @@ func NewAlerts(list []Alert) Alerts {
 		}
 		a.Open++
 		a.ByProject[alert.Project]++
+		if !alert.Asked {
+			a.Rows++
+			a.ByKind[alert.Kind]++
+		}
 		if alert.Kind == AlertStuck {
 			s, first := stuck[alert.Project], alert.Story
 			if s.Count == 0 || first.Since.Before(s.Since) {
@@ -86,6 +103,34 @@ func NewAlerts(list []Alert) Alerts {
 		a.Items, a.More = slices.Clone(list[:MaxAlerts]), len(list)-MaxAlerts
 	}
 	return a
+}
+
+// join joins open questions and the blocks of their stories, and returns the stories whose agents wait for a person.
+func join(list []Alert) map[StoryKey]AlertKind {
+	asking, questions := map[StoryKey]AlertKind{}, map[StoryKey]*Alert{}
+	for i := range list { // questions come first
+		a := &list[i]
+		if a.Story == nil || a.Acknowledged != nil {
+			continue
+		}
+		key := StoryKey{a.Project, a.Story.StoryID}
+		switch a.Kind {
+		case AlertQuestion:
+			if questions[key] == nil {
+				questions[key] = a
+			}
+			asking[key] = a.Kind
+		case AlertWaiting:
+			if questions[key] == nil {
+				asking[key] = a.Kind
+			}
+		case AlertBlocked:
+			if q := questions[key]; q != nil {
+				a.Asked, q.Blocked = true, a.Since
+			}
+		}
+	}
+	return asking
 }
 
 // ShownSince returns since when, or before, people read that it lasts: for a stuck story that is its time in the stage,

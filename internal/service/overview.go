@@ -100,8 +100,8 @@ func (o *Overview) Run(ctx context.Context) error {
 	}
 }
 
-// OpenAlerts returns the number of alerts in the last snapshot that nobody has acknowledged, and the worst of their
-// signals. It never waits.
+// OpenAlerts returns the number of alerts in the last snapshot that nobody has acknowledged, as people read them, and
+// the worst of their signals. It never waits.
 func (o *Overview) OpenAlerts() (int, domain.Signal) {
 	alerts := o.open.Load()
 	if alerts == nil || alerts.Open == 0 {
@@ -109,9 +109,9 @@ func (o *Overview) OpenAlerts() (int, domain.Signal) {
 	}
 	open := alerts.Items[:min(alerts.Open, len(alerts.Items))]
 	if slices.ContainsFunc(open, func(a domain.Alert) bool { return a.Kind.Signal() == domain.SignalStop }) {
-		return alerts.Open, domain.SignalStop
+		return alerts.Rows, domain.SignalStop
 	}
-	return alerts.Open, domain.SignalCaution
+	return alerts.Rows, domain.SignalCaution
 }
 
 type ProjectSnapshot struct {
