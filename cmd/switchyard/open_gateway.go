@@ -144,9 +144,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	}
 	if shared != nil {
 		options.Changes, options.Leadership, options.Gateways = shared.store, shared.member, shared
-		options.SharedBot = &service.SharedBot{
-			Store: shared.store, Leader: shared.member, Gateway: shared.name, Cursor: chat.Cursor,
-		}
+		options.SharedBot = &service.SharedBot{Store: shared.store, Leader: shared.member, Gateway: shared.name}
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
 		return err

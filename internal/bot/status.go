@@ -77,11 +77,6 @@ func (s *Supervisor) Posted(ctx context.Context) (id int64, err error) {
 	if _, status := s.current(); status.State == domain.BotOff {
 		return math.MaxInt64, nil
 	}
-	return s.Cursor(ctx)
-}
-
-// Cursor returns the id up to which the bot has posted the stream, whether it runs or not.
-func (s *Supervisor) Cursor(ctx context.Context) (id int64, err error) {
 	o, err := Load(ctx, s.options.State, outboxKey, outbox{Cursor: math.MaxInt64})
 	return o.Cursor, err
 }

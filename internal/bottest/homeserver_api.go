@@ -67,6 +67,14 @@ func (h *Homeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, 401, "M_MISSING_TOKEN")
 	case !known:
 		refuse(w, 401, "M_UNKNOWN_TOKEN")
+	default:
+		h.serve(w, r, path, device, body)
+	}
+}
+
+// serve answers a call of a known device.
+func (h *Homeserver) serve(w http.ResponseWriter, r *http.Request, path, device string, body map[string]any) {
+	switch {
 	case path == "/v3/account/whoami" && r.Method == http.MethodGet:
 		reply(w, map[string]any{"user_id": BotUser, "device_id": device})
 	case path == "/v3/joined_rooms" && r.Method == http.MethodGet:
@@ -120,68 +128,74 @@ func (h *Homeserver) login(w http.ResponseWriter, body map[string]any) {
 	reply(w, map[string]any{"user_id": BotUser, "device_id": device, "access_token": token})
 }
 
+// isInvited reports whether the bot may join a room, by its last membership.
+func (h *Homeserver) isInvited(id string) (invited bool) {
+	for _, u := range h.updates {
+		if u.room == id && (u.membership != "" || u.event["type"] == "m.room.member") {
+			invited = u.membership == "invite"
+		}
+	}
+	return invited
+}
+
+// send answers the sending of a message under a key that is the same at each attempt.
+func (h *Homeserver) send(w http.ResponseWriter, room *room, key, id, kind string, body map[string]any) {
+	event := h.sent[key]
+	switch {
+	case event == "" && room.muted:
+		refuse(w, 403, "M_FORBIDDEN")
+		return
+	case event == "":
+		event = h.append(id, BotUser, kind, body)
+	}
+	if !h.Forgetful {
+		h.sent[key] = event
+	}
+	reply(w, map[string]any{"event_id": event})
+}
+
 func (h *Homeserver) inRoom(
 	w http.ResponseWriter, r *http.Request, parts []string, device string, body map[string]any,
 ) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	method := r.Method
 	id, _ := url.PathUnescape(parts[0])
 	room := h.room(id)
 	rest := strings.Join(parts[1:], "/")
+	is := func(method, path string) bool { return r.Method == method && rest == path }
 	switch {
-	case method == http.MethodPost && rest == "join":
-		invited := false
-		for _, u := range h.updates {
-			if u.room == id && (u.membership != "" || u.event["type"] == "m.room.member") {
-				invited = u.membership == "invite"
-			}
-		}
-		if !invited {
-			refuse(w, 403, "M_FORBIDDEN")
-			return
-		}
+	case is("POST", "join") && !h.isInvited(id):
+		refuse(w, 403, "M_FORBIDDEN")
+	case is("POST", "join"):
 		room.members[BotUser] = true
 		h.tell(update{room: id, event: map[string]any{
 			"type": "m.room.member", "event_id": h.nextEvent(), "sender": BotUser, "state_key": BotUser,
 			"content": map[string]any{"membership": "join", "displayname": h.name},
 		}})
 		reply(w, map[string]any{"room_id": id})
-	case method == http.MethodPost && rest == "leave":
+	case is("POST", "leave"):
 		delete(room.members, BotUser)
 		h.tell(update{room: id, membership: "leave"})
 		reply(w, map[string]any{})
 	case !room.members[BotUser]:
 		refuse(w, 403, "M_FORBIDDEN")
-	case method == http.MethodGet && rest == "state/m.room.encryption" && room.encrypted:
+	case is("GET", "state/m.room.encryption") && room.encrypted:
 		reply(w, map[string]any{"algorithm": "m.megolm.v1.aes-sha2"})
-	case method == http.MethodGet && rest == "state/m.room.name" && room.name != "":
+	case is("GET", "state/m.room.name") && room.name != "":
 		reply(w, map[string]any{"name": room.name})
-	case method == http.MethodGet && strings.HasPrefix(rest, "state/"):
+	case r.Method == http.MethodGet && strings.HasPrefix(rest, "state/"):
 		content, ok := room.state[strings.TrimPrefix(rest, "state/")]
 		if !ok {
 			refuse(w, 404, "M_NOT_FOUND")
 			return
 		}
 		reply(w, content)
-	case method == http.MethodGet && rest == "messages":
+	case is("GET", "messages"):
 		h.page(h.t, w, id, r.URL.Query())
-	case method == http.MethodPut && len(parts) == 4 && strings.HasPrefix(rest, "send/m.room.message/") && parts[3] != "":
-		key := device + " " + id + " " + parts[3]
-		event := h.sent[key]
-		switch {
-		case event == "" && room.muted:
-			refuse(w, 403, "M_FORBIDDEN")
-			return
-		case event == "":
-			event = h.append(id, BotUser, parts[2], body)
-		}
-		if !h.Forgetful {
-			h.sent[key] = event
-		}
-		reply(w, map[string]any{"event_id": event})
+	case len(parts) == 4 && is("PUT", "send/m.room.message/"+parts[3]) && parts[3] != "":
+		h.send(w, room, device+" "+id+" "+parts[3], id, parts[2], body)
 	default:
-		h.t.Errorf("%s %s is not in the specification", method, rest)
+		h.t.Errorf("%s %s is not in the specification", r.Method, rest)
 		refuse(w, 404, "M_UNRECOGNIZED")
 	}
 }

@@ -18,7 +18,7 @@ type BotRunner interface {
 	// first, the restart happens as soon as the old bot has ended.
 	Restart(ctx context.Context) error
 	Status() domain.BotStatus
-	// Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off.
+	// Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off. The leader asks.
 	Posted(ctx context.Context) (id int64, err error)
 	// SendTest sends a test message to every room, and Tell what somebody tells the team. They return BadGateway with the
 	// reason when a room did not get it.
@@ -56,8 +56,6 @@ type SharedBot struct {
 	Store   BotStore
 	Leader  Leadership // the leader runs the bot
 	Gateway string     // the name of this gateway
-	// Cursor returns the id of the last event that the bot, on whichever gateway, has posted.
-	Cursor func(ctx context.Context) (int64, error)
 }
 
 const (
@@ -113,12 +111,7 @@ func (s *sharedRunner) last() domain.BotRun {
 	return s.run
 }
 
-func (s *sharedRunner) Posted(ctx context.Context) (int64, error) {
-	if s.Status().State == domain.BotOff {
-		return s.local.Posted(ctx) // nothing waits to be posted
-	}
-	return s.Cursor(ctx)
-}
+func (s *sharedRunner) Posted(ctx context.Context) (int64, error) { return s.local.Posted(ctx) }
 
 // Restart waits until the gateway that runs the bot has started it with the stored configuration, or a later one.
 func (s *sharedRunner) Restart(ctx context.Context) error {

@@ -129,7 +129,7 @@ func (p *peer) open(t *testing.T, url, name string) {
 	p.db, p.bot = db, &countingBot{}
 	s, err := service.New(t.Context(), service.Options{
 		Leadership: p, Projects: &p.boards, Store: db, Changes: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: 3 * held, JoinTokenTTL: time.Hour, Bot: p.bot, BotFile: p.file,
-		SharedBot: &service.SharedBot{Store: countedStore{db, p}, Leader: p, Gateway: name, Cursor: func(context.Context) (int64, error) { return 0, nil }},
+		SharedBot: &service.SharedBot{Store: countedStore{db, p}, Leader: p, Gateway: name},
 	})
 	if err != nil {
 		t.Fatal(err)
