@@ -59,83 +59,82 @@ const (
 	controls = `a[href], button, input:not([type=hidden]), select, textarea, summary`
 )
 
-// TestPagesAtTwiceTheSize in a window of 1280 by 900 at 200 %: nothing is cut off, covered or outside the window.
-func TestPagesAtTwiceTheSize(t *testing.T) {
+// TestEveryPageSuitsItsReader: by touch, at twice the size, with forced colours and reduced motion, and without scripts.
+func TestEveryPageSuitsItsReader(t *testing.T) {
 	browsertest.Parallel(t)
 	s := newWholeSite(t)
 	tab := loggedInTab(t, s)
-	tab.Size(640, 450)
 	for _, path := range everyPage {
+		tab.Phone()
 		tab.Goto(s.URL + path)
+		wantNone(t, tab, "has targets that are too small", named(controls, tooSmall))
+		tab.Size(640, 450) // a window of 1280 by 900 at 200 %
 		wantNone(t, tab, "at 200 % cuts", named("body *", cut))
 		wantNone(t, tab, "at 200 % covers", named(controls, covered))
+		tab.Size(1280, 900)
+		tab.Media("forced-colors", "active", "prefers-reduced-motion", "reduce")
+		followsSettings(t, tab)
+		tab.Media()
+		tab.Size(360, 780)
+		tab.Scripts(false)
+		tab.Goto(s.URL + path)
+		worksWithoutScripts(t, tab)
+		tab.Scripts(true)
 	}
 }
 
-// TestPagesFollowTheSettingsOfTheirReader: forced colours, reduced motion, no layout shifts when parts refresh.
-func TestPagesFollowTheSettingsOfTheirReader(t *testing.T) {
-	browsertest.Parallel(t)
-	s := newWholeSite(t)
-	tab := loggedInTab(t, s)
-	tab.Media("forced-colors", "active", "prefers-reduced-motion", "reduce")
-	for _, path := range everyPage {
-		tab.Goto(s.URL + path)
-		tab.Keys(kb.Tab) // from here on, focus shows
-		if !browsertest.Eval[bool](tab, `matchMedia('(forced-colors: active)').matches && matchMedia('(prefers-reduced-motion)').matches`) {
-			t.Fatal("the settings are not in force")
-		}
-		wantNone(t, tab, "moves", named("*", `[getComputedStyle(e).animationDuration, getComputedStyle(e).transitionDuration].some(d => parseFloat(d) > 0.001)`))
-		wantNone(t, tab, "has fields without an edge", named("main :is(.input, .btn)", `getComputedStyle(e).borderTopStyle === 'none' || parseFloat(getComputedStyle(e).borderTopWidth) < 1`))
-		wantNone(t, tab, "hides the focus from", named(controls, `(e.focus({preventScroll: true}), ![e, e.closest('.card') ?? e].some(e => getComputedStyle(e).outlineStyle !== 'none'))`))
-		wantNone(t, tab, "hides what is chosen", named(`a[aria-current], [aria-pressed="true"]`, `(() => {
-			const look = (e) => ['backgroundColor', 'color', 'borderBottomColor', 'outlineStyle'].map(p => getComputedStyle(e)[p]).join()
-			const others = [...e.closest('ul, fieldset, [role=group], form, main').querySelectorAll(e.tagName)].filter(o => !o.matches('[aria-current], [aria-pressed="true"]'))
-			return others.some(o => look(o) === look(e))
-		})()`))
-		wantNone(t, tab, "hides words", named("body *", `e.childElementCount === 0 && e.textContent.trim() !== '' &&
-			getComputedStyle(e).forcedColorAdjust !== 'none' && getComputedStyle(e).color === getComputedStyle(document.body).backgroundColor`)) // the browser puts that colour behind the text
-		wantNone(t, tab, "hides its tracks", named(`.rail, .stage, .journey li`, `getComputedStyle(e, '::before').display !== 'none' && getComputedStyle(e, '::before').content !== 'none' &&
-			getComputedStyle(e, '::before').backgroundColor === getComputedStyle(document.body).backgroundColor`))
-		const shiftsOfARefresh = `new Promise(done => {
-			const parts = [...document.querySelectorAll('[data-live]')]
-			if (!parts.length) done(0)
-			let shifts = 0, settled = 0
-			new PerformanceObserver(list => { for (const entry of list.getEntries()) shifts += entry.value }).observe({type: 'layout-shift'})
-			document.addEventListener('htmx:configRequest', ({ detail }) => { // without a version, parts are sent in full
-				detail.path = detail.path.replace(/([?&])v=[^&]*/, '$1')
-			})
-			document.addEventListener('htmx:afterSettle', () => {
-				if (++settled === parts.length) requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(shifts))))
-			})
-			setTimeout(() => done(-1), 80000)
-			for (const part of parts) htmx.trigger(part, 'refresh')
-		})`
-		shown := func() string { return browsertest.Eval[string](tab, `document.body.innerText`) }
-		before := shown()
-		shifts := browsertest.Eval[float64](tab, shiftsOfARefresh)
-		for after := shown(); shifts != 0 && after != before; after = shown() { // a new minute has begun, whose ages may be wider
-			before, shifts = after, browsertest.Eval[float64](tab, shiftsOfARefresh)
-		}
-		if shifts != 0 {
-			t.Errorf("%s shifts by %v when it refreshes", path, shifts)
-		}
+// followsSettings checks that nothing moves, neither by itself nor when parts refresh, and that everything shows in
+// forced colours.
+func followsSettings(t *testing.T, tab *browsertest.Tab) {
+	t.Helper()
+	tab.Keys(kb.Tab) // from here on, focus shows
+	if !browsertest.Eval[bool](tab, `matchMedia('(forced-colors: active)').matches && matchMedia('(prefers-reduced-motion)').matches`) {
+		t.Fatal("the settings are not in force")
+	}
+	wantNone(t, tab, "moves", named("*", `[getComputedStyle(e).animationDuration, getComputedStyle(e).transitionDuration].some(d => parseFloat(d) > 0.001)`))
+	wantNone(t, tab, "has fields without an edge", named("main :is(.input, .btn)", `getComputedStyle(e).borderTopStyle === 'none' || parseFloat(getComputedStyle(e).borderTopWidth) < 1`))
+	wantNone(t, tab, "hides the focus from", named(controls, `(e.focus({preventScroll: true}), ![e, e.closest('.card') ?? e].some(e => getComputedStyle(e).outlineStyle !== 'none'))`))
+	wantNone(t, tab, "hides what is chosen", named(`a[aria-current], [aria-pressed="true"]`, `(() => {
+		const look = (e) => ['backgroundColor', 'color', 'borderBottomColor', 'outlineStyle'].map(p => getComputedStyle(e)[p]).join()
+		const others = [...e.closest('ul, fieldset, [role=group], form, main').querySelectorAll(e.tagName)].filter(o => !o.matches('[aria-current], [aria-pressed="true"]'))
+		return others.some(o => look(o) === look(e))
+	})()`))
+	wantNone(t, tab, "hides words", named("body *", `e.childElementCount === 0 && e.textContent.trim() !== '' &&
+		getComputedStyle(e).forcedColorAdjust !== 'none' && getComputedStyle(e).color === getComputedStyle(document.body).backgroundColor`)) // the browser puts that colour behind the text
+	wantNone(t, tab, "hides its tracks", named(`.rail, .stage, .journey li`, `getComputedStyle(e, '::before').display !== 'none' && getComputedStyle(e, '::before').content !== 'none' &&
+		getComputedStyle(e, '::before').backgroundColor === getComputedStyle(document.body).backgroundColor`))
+	const shiftsOfARefresh = `new Promise(done => {
+		const parts = [...document.querySelectorAll('[data-live]')]
+		if (!parts.length) done(0)
+		let shifts = 0, settled = 0
+		new PerformanceObserver(list => { for (const entry of list.getEntries()) shifts += entry.value }).observe({type: 'layout-shift'})
+		document.addEventListener('htmx:configRequest', ({ detail }) => { // without a version, parts are sent in full
+			detail.path = detail.path.replace(/([?&])v=[^&]*/, '$1')
+		})
+		document.addEventListener('htmx:afterSettle', () => {
+			if (++settled === parts.length) requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(shifts))))
+		})
+		setTimeout(() => done(-1), 80000)
+		for (const part of parts) htmx.trigger(part, 'refresh')
+	})`
+	shown := func() string { return browsertest.Eval[string](tab, `document.body.innerText`) }
+	before := shown()
+	shifts := browsertest.Eval[float64](tab, shiftsOfARefresh)
+	for after := shown(); shifts != 0 && after != before; after = shown() { // a new minute has begun, whose ages may be wider
+		before, shifts = after, browsertest.Eval[float64](tab, shiftsOfARefresh)
+	}
+	if shifts != 0 {
+		t.Errorf("%s shifts by %v when it refreshes", browsertest.Eval[string](tab, "location.pathname"), shifts)
 	}
 }
 
-// TestPagesWithoutScriptsOfferOnlyWhatWorks: no button that needs scripts, and nothing that says that the page is live.
-func TestPagesWithoutScriptsOfferOnlyWhatWorks(t *testing.T) {
-	browsertest.Parallel(t)
-	s := newWholeSite(t)
-	tab := loggedInTab(t, s)
-	tab.Scripts(false)
-	tab.Size(360, 780)
-	for _, path := range everyPage {
-		tab.Goto(s.URL + path)
-		if headings := len(tab.All("heading", "")); headings == 0 {
-			t.Errorf("%s has no heading", path)
-		}
-		wantNone(t, tab, "shows what needs scripts", named(".needs-script, [data-live-state], [data-copy], [data-pause]", "true"))
-		wantNone(t, tab, "has buttons that do nothing", named("button", `!e.popoverTargetElement && (e.type !== 'submit' || !e.form?.getAttribute('action') && !('api' in e.form.dataset))`))
-		wantNone(t, tab, "cuts", named("body *", cut))
+// worksWithoutScripts checks that there is no button that needs scripts, and nothing that says that the page is live.
+func worksWithoutScripts(t *testing.T, tab *browsertest.Tab) {
+	t.Helper()
+	if len(tab.All("heading", "")) == 0 {
+		t.Errorf("%s has no heading", browsertest.Eval[string](tab, "location.pathname"))
 	}
+	wantNone(t, tab, "shows what needs scripts", named(".needs-script, [data-live-state], [data-copy], [data-pause]", "true"))
+	wantNone(t, tab, "has buttons that do nothing", named("button", `!e.popoverTargetElement && (e.type !== 'submit' || !e.form?.getAttribute('action') && !('api' in e.form.dataset))`))
+	wantNone(t, tab, "cuts", named("body *", cut))
 }

@@ -24,18 +24,6 @@ const tooSmall = `(() => {
 	return reach(0, -1) + reach(0, 1) < 44 || reach(-1, 0) + reach(1, 0) < 24
 })()`
 
-// TestTargetsOfAPhoneAreForThumbs on every page.
-func TestTargetsOfAPhoneAreForThumbs(t *testing.T) {
-	browsertest.Parallel(t)
-	s := newWholeSite(t)
-	tab := loggedInTab(t, s)
-	tab.Phone()
-	for _, path := range everyPage {
-		tab.Goto(s.URL + path)
-		wantNone(t, tab, "has targets that are too small", named(controls, tooSmall))
-	}
-}
-
 // TestAPhoneIsOperatedByTouch: everything that can be done with a mouse, with taps alone.
 func TestAPhoneIsOperatedByTouch(t *testing.T) {
 	browsertest.Parallel(t)
