@@ -84,9 +84,9 @@ func register(gateway *process, projects *projectServers) error {
 	for n := range projects.servers {
 		name, address := fmt.Sprintf("project-%04d", n), projects.url(n, false)
 		body := fmt.Sprintf(`{"name":%q,"url":%q}`, name, address)
-		status, err := send(http.MethodPut, gateway.url()+"/api/gateway/projects/"+name, body)
+		status, err := sendAs("", http.MethodPut, gateway.url()+"/api/gateway/projects/"+name, body, nil)
 		if err == nil && status == http.StatusNotFound {
-			status, err = send(http.MethodPost, gateway.url()+"/api/gateway/projects", body)
+			status, err = sendAs("", http.MethodPost, gateway.url()+"/api/gateway/projects", body, nil)
 		}
 		if err == nil && status != http.StatusOK {
 			err = fmt.Errorf("%s could not be registered: status %d", name, status)
@@ -96,8 +96,4 @@ func register(gateway *process, projects *projectServers) error {
 		}
 	}
 	return nil
-}
-
-func send(method, url, body string) (status int, err error) {
-	return sendAs("", method, url, body, nil)
 }

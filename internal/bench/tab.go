@@ -70,24 +70,21 @@ func (t *tab) get(path string, part bool) (status int, body string, err error) {
 	return response.StatusCode, string(content), err
 }
 
-// refresh requests the part once. It reports whether the part had changed.
-func (t *tab) refresh() (changed bool, err error) {
+// refresh requests the part once.
+func (t *tab) refresh() error {
 	status, body, err := t.get(t.address, true)
 	switch {
-	case err != nil:
-		return false, err
-	case status == http.StatusNoContent:
-		return false, nil
+	case err != nil || status == http.StatusNoContent:
+		return err
 	case status != http.StatusOK:
-		return false, fmt.Errorf("%s: status %d", t.address, status)
+		return fmt.Errorf("%s: status %d", t.address, status)
 	}
-	return true, t.show(body)
+	return t.show(body)
 }
 
-// keepTabs keeps tabs of the page open until ctx ends, and returns how many refreshes they made, and how many of these
-// found a change or failed.
-func keepTabs(ctx context.Context, base, path string, count int) (refreshes, changed, failed int64) {
-	var all, different, errors atomic.Int64
+// keepTabs keeps tabs of the page open until ctx ends, and returns how many of their requests failed.
+func keepTabs(ctx context.Context, base, path string, count int) int64 {
+	var failed atomic.Int64
 	var done sync.WaitGroup
 	for i := range count {
 		done.Go(func() {
@@ -98,7 +95,7 @@ func keepTabs(ctx context.Context, base, path string, count int) (refreshes, cha
 			}
 			t, err := openTab(base, path)
 			if err != nil {
-				errors.Add(1)
+				failed.Add(1)
 				return
 			}
 			tick := time.NewTicker(t.interval)
@@ -109,18 +106,14 @@ func keepTabs(ctx context.Context, base, path string, count int) (refreshes, cha
 				case <-ctx.Done():
 					return
 				}
-				all.Add(1)
-				switch news, err := t.refresh(); {
-				case err != nil:
-					errors.Add(1)
-				case news:
-					different.Add(1)
+				if t.refresh() != nil {
+					failed.Add(1)
 				}
 			}
 		})
 	}
 	done.Wait()
-	return all.Load(), different.Load(), errors.Load()
+	return failed.Load()
 }
 
 // countElements returns the number of elements in a page.
