@@ -187,6 +187,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	alpha := gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
 		mux.HandleFunc("GET /api/stories/7_pay", gatewaytest.Says(`{"story_id":"7_pay","stage":"2_current","version":"v1","work":[{"head":"`+gatewaytest.StoryHead+`"}]}`))
 		mux.HandleFunc("PATCH /api/stories/7_pay", gatewaytest.Says(`{"story_id":"7_pay","stage":"3_qa"}`))
+		mux.HandleFunc("POST /api/stories/7_pay/merge", gatewaytest.Says(`{"merged":"beef5678beef5678"}`))
 		mux.HandleFunc("POST /api/stories", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, `{"story_id":"8_new","story_name":"New","stage":"1_backlog"}`)
@@ -205,7 +206,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	a.change("POST /api/gateway/projects/{name}/stories/claim", "/api/gateway/projects/alpha/stories/claim", `{"story_id":"7_pay"}`, "story.claimed", "alpha/7_pay", "claim: none → zoe")
 	a.change("DELETE /api/gateway/projects/{name}/stories/{story_id}/claim", "/api/gateway/projects/alpha/stories/7_pay/claim", "", "story.released", "alpha/7_pay", "claim: zoe → none")
 	a.change("POST /api/gateway/projects/{name}/stories/{story_id}/review", "/api/gateway/projects/alpha/stories/7_pay/review", `{"verdict":"sent_back","head":"`+gatewaytest.StoryHead+`","note":"no"}`, "story.reviewed", "alpha/7_pay", "sent back at c0ffee1234; note: no")
-	a.change("POST /api/gateway/projects/{name}/stories/{story_id}/merge", "/api/gateway/projects/alpha/stories/7_pay/merge", `{"branch":"story/7","head":"`+gatewaytest.StoryHead+`"}`, "story.merged", "alpha/7_pay", "story/7 at c0ffee1234; commit: beef5678be; stage: 2_current → ")
+	a.change("POST /api/gateway/projects/{name}/stories/{story_id}/merge", "/api/gateway/projects/alpha/stories/7_pay/merge", `{"branch":"story/7","head":"`+gatewaytest.StoryHead+`"}`, "story.merged", "alpha/7_pay", "story/7 at c0ffee1234; commit: beef5678be")
 	a.change("POST /api/gateway/projects/{name}/stories", "/api/gateway/projects/alpha/stories", `{"name":"New"}`, "story.created", "alpha/8_new")
 	a.change("POST /projects/{name}/stories", "/projects/alpha/stories", form("name", "New"), "story.created", "alpha/8_new")
 

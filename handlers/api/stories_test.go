@@ -19,7 +19,7 @@ func TestStoryWithHistoryAndStays(t *testing.T) {
 	got := s.Send("GET", "/api/gateway/projects/alpha/stories/7_pay", "")
 	for _, part := range []string{
 		`"project":"alpha","story_id":"7_pay","story_name":"Pay","stage":"2_current","since_ms":1000,"blocked":null,`, `"version":"v1","front_matter":{"a":1},"front_matter_error":null,` +
-			`"body":"# Pay","body_cut":false,"criteria":{"done":1,"total":2},"depends_on":[],"waits_for":[],"commits":[],"writable":true,"fault":null,"worktree":null,"branch":null,"tasks":[],"work":[{"branch":"story/7","worktree":null,"head":"` + gatewaytest.StoryHead + `",`, `"stage":null,"conflicts":["a.go"],"merged":false,"link":"name"}],"url":"http`, `"reachable":true,"error":null,"claim":null,"review":null,"history":[{"id":1,"project":"alpha",`,
+			`"body":"# Pay","body_cut":false,"criteria":{"done":1,"total":2},"depends_on":[],"waits_for":[],"commits":[],"writable":true,"merges":false,"fault":null,"worktree":null,"branch":null,"tasks":[],"work":[{"branch":"story/7","worktree":null,"head":"` + gatewaytest.StoryHead + `",`, `"stage":null,"conflicts":["a.go"],"merged":false,"link":"name"}],"url":"http`, `"reachable":true,"error":null,"claim":null,"review":null,"history":[{"id":1,"project":"alpha",`,
 		`"stays":[{"stage":"2_current","from_ms":1000,"to_ms":null,"blocked_ms":0}]`,
 	} {
 		if got.StatusCode != 200 || got.Media() != asJSON || !strings.Contains(got.Text, part) {
