@@ -29,6 +29,8 @@ const (
 	actMove   = "move"
 	actClaim  = "claim"
 	actPrompt = "prompt"
+	actReview = "review"
+	actMerge  = "merge"
 )
 
 // primary returns what moves the story on, "" if that stands in the page: an answer, or what clears its trouble.
@@ -37,6 +39,10 @@ func (p StoryProps) primary(ctx context.Context) string {
 	switch {
 	case p.asks() || writable && (p.Story.Blocked != "" || p.Story.MergeFailure != ""):
 		return ""
+	case dueReview(p) != nil && may(ctx, domain.RoleOperator):
+		return actReview
+	case mergeable(ctx, p) != nil:
+		return actMerge
 	case writable && p.next() != nil:
 		return actMove
 	case p.isFinished() || p.Story.Stage == "":

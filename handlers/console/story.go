@@ -23,12 +23,24 @@ func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.S
 	if err != nil {
 		return err
 	}
+	isFile := wantsPart(r) && r.URL.Query().Has("file")
+	var changes *views.ChangesProps
+	if !wantsPart(r) || isFile {
+		if of, some := c.changesOf(r, p, form); some {
+			if changes = &of; of.Changes != nil {
+				p.Head = of.Changes.Head
+			}
+		}
+	}
+	if isFile && changes != nil {
+		return c.render(w, r, view{fragment: changes.FileShown()})
+	}
 	return c.render(w, r, view{
 		frame: views.Frame{
-			Title: p.Title(), Sheet: "work.css", Page: views.PageProjects, Scripts: []string{"questions.js"},
+			Title: p.Title(), Sheet: "work.css", Page: views.PageProjects, Scripts: []string{"questions.js", "changes.js"},
 		},
 		part:       views.StoryPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Story(form, part) },
+		pageAround: func(part templ.Component) templ.Component { return views.Story(form, part, changes) },
 		status:     status,
 	})
 }
@@ -61,6 +73,7 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 		p.Story.Visits[i].Blocked = p.Story.Visits[i].Blocked.Truncate(time.Minute)
 	}
 	p.Failure, _ = strconv.ParseInt(r.URL.Query().Get("failure"), 10, 64)
-	p.Stages, p.Layout = found.Pipeline.Stages, found.Pipeline.Board.Layout
+	p.Stages, p.Layout, p.Main = found.Pipeline.Stages, found.Pipeline.Board.Layout, found.Pipeline.Board.Branch
+	p.Head, p.Merging = r.URL.Query().Get("opened"), c.service.Reviews.Merging(name, id)
 	return p, nil
 }

@@ -41,6 +41,7 @@ const (
 	doClaim    = "claim"
 	doTakeOver = "take_over"
 	doRelease  = "release"
+	doMerge    = "merge"
 )
 
 // storyActs are what can be done, but for ticking a box.
@@ -145,6 +146,12 @@ func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url
 	}
 	if do := fields.Get("do"); do == doClaim || do == doTakeOver || do == doRelease {
 		return c.claimStory(w, r, do, next)
+	}
+	switch do := fields.Get("do"); do {
+	case string(domain.Approved), string(domain.SentBack):
+		return c.reviewStory(w, r, fields)
+	case doMerge:
+		return c.mergeStory(w, r, fields)
 	}
 	change, err := readStoryChange(fields)
 	form := views.StoryForm{}

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/wire"
@@ -77,16 +76,12 @@ func (s *Server) getChanges(ctx context.Context, in struct {
 		conflicts.add(short(path))
 	}
 	var files list[changedJSON]
-	parts := diffParts(c.Diff)
-	for _, f := range c.Files {
+	texts := wire.DiffTexts(c.Files, c.Diff)
+	for i, f := range c.Files {
 		files.add(changedJSON{
 			short(f.Path), short(wire.Text(f.From)), short(f.Status), number(f.Added), number(f.Removed), f.Binary,
 		})
-		part := ""
-		if !f.Cut && len(parts) > 0 {
-			part, parts = parts[0], parts[1:]
-		}
-		switch {
+		switch part := texts[i]; {
 		case part != "" && len(shown.Diff)+len(part) <= maxDiff:
 			shown.Diff += part
 		case part != "" && in.Path != "": // that alone was asked for
@@ -98,26 +93,6 @@ func (s *Server) getChanges(ctx context.Context, in struct {
 	shown.Conflicts, shown.More = conflicts.shown(), more.shown()
 	shown.Files, shown.MoreFiles = files.shown(), files.more+max(0, c.More)
 	return shown, nil
-}
-
-// diffParts splits git's diff into those of its files: no line of a file begins like the first of a part. A file that
-// has become one of another type has two of them, which begin alike.
-func diffParts(diff string) (parts []string) {
-	last := ""
-	for diff != "" {
-		end := strings.Index(diff, "\ndiff --git ") + 1
-		if end == 0 {
-			end = len(diff)
-		}
-		header, _, _ := strings.Cut(diff, "\n")
-		if part := diff[:end]; header == last {
-			parts[len(parts)-1] += part
-		} else {
-			parts, last = append(parts, part), header
-		}
-		diff = diff[end:]
-	}
-	return parts
 }
 
 func number(n *int) int {

@@ -82,6 +82,13 @@ type Reviewed struct {
 	Changes []StoryChange // that were made with it
 }
 
+// Merging is the last merge of a project that a gateway has asked for.
+type Merging struct {
+	StoryID, Branch string
+	Since           time.Time
+	Refused         string // why it was not made; "" while it is under way
+}
+
 // StageAfter returns where a story moves by a verdict, "" if it stays where it is. claimed is whether somebody works on
 // it.
 func (v Verdict) StageAfter(stages []Stage, at string, claimed bool) string {

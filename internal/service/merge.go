@@ -11,13 +11,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// Merging is the last merge of a project that this gateway has asked for.
-type Merging struct {
-	StoryID, Branch string
-	Since           time.Time
-	Refused         string // why it was not made; "" while it is under way
-}
-
 // mergeAnswer is what a project server says of a merge.
 type mergeAnswer struct {
 	status int
@@ -54,7 +47,7 @@ func (s *Reviews) Merge(
 	} else if done := domain.DoneStage(board.Stages); done >= 0 && board.Stages[done].Fixed == "" {
 		stage = board.Stages[done].Name
 	}
-	m := Merging{StoryID: id, Branch: asked.Branch, Since: clock.Now()}
+	m := domain.Merging{StoryID: id, Branch: asked.Branch, Since: clock.Now()}
 	if under, began := s.beginMerge(project, m); !began {
 		return 0, nil, domain.Errorf(domain.Conflict, "%s is being merged for story '%s'", under.Branch, under.StoryID)
 	}
@@ -101,21 +94,21 @@ func (s *Reviews) askMerge(
 }
 
 // beginMerge notes a merge of a project, unless one is under way, which it returns.
-func (s *Reviews) beginMerge(project string, m Merging) (under Merging, began bool) {
+func (s *Reviews) beginMerge(project string, m domain.Merging) (under domain.Merging, began bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if under, is := s.merging[project]; is && under.Refused == "" {
 		return under, false
 	}
 	if s.merging == nil {
-		s.merging = map[string]Merging{}
+		s.merging = map[string]domain.Merging{}
 	}
 	s.merging[project] = m
 	return m, true
 }
 
 // endMerge notes how a merge has ended: one that was made is known from the board.
-func (s *Reviews) endMerge(project string, m Merging) {
+func (s *Reviews) endMerge(project string, m domain.Merging) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.merging[project] = m; m.Refused == "" {
@@ -124,7 +117,7 @@ func (s *Reviews) endMerge(project string, m Merging) {
 }
 
 // Merging returns the merge of a story that is under way or was refused, nil for none.
-func (s *Reviews) Merging(project, id string) *Merging {
+func (s *Reviews) Merging(project, id string) *domain.Merging {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m, is := s.merging[project]; is && m.StoryID == id {

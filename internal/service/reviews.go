@@ -21,7 +21,7 @@ type Reviews struct {
 	merges  singleflight.Group
 
 	mu      sync.Mutex
-	merging map[string]Merging // by project
+	merging map[string]domain.Merging // by project
 }
 
 type ReviewRequest struct {
