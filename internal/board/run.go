@@ -54,16 +54,7 @@ func (b *Board) Run(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 			began := time.Now()
-			if tree, found := git.Find(b.dir); !found || !b.mayWaitFor(tree) {
-				gitSince = time.Time{}
-			} else if gitSince.IsZero() {
-				gitSince = began
-			}
-			if waited := began.Sub(gitSince); !gitSince.IsZero() && (waited < gitPatience || b.place != nil) {
-				wait := gitPoll
-				if waited >= gitPatience {
-					wait = treePoll
-				}
+			if wait := b.waitForGit(began, &gitSince); wait > 0 {
 				next = began.Add(wait)
 				timer.Reset(wait)
 				continue
@@ -100,6 +91,26 @@ func (b *Board) Run(ctx context.Context) error {
 			timer.Reset(wait)
 		}
 	}
+}
+
+// waitForGit returns how long a scan waits for git, which was first seen at work at since, 0 for not at all.
+func (b *Board) waitForGit(now time.Time, since *time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if tree, found := git.Find(b.dir); !found || !b.gitIsAtWork(tree) {
+		*since = time.Time{}
+		return 0
+	}
+	if since.IsZero() {
+		*since = now
+	}
+	switch {
+	case now.Sub(*since) < gitPatience:
+		return gitPoll
+	case b.place != nil:
+		return treePoll
+	}
+	return 0
 }
 
 func (b *Board) touch(changed fileSet, path string) bool {
@@ -185,12 +196,6 @@ const (
 	// readerPatience is how long who reads a story waits for git, which is less than a gateway waits for the answer.
 	readerPatience = time.Second
 )
-
-func (b *Board) mayWaitFor(tree git.Tree) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.gitIsAtWork(tree)
-}
 
 // gitIsAtWork reports whether git is changing the work tree.
 func (b *Board) gitIsAtWork(tree git.Tree) bool {
