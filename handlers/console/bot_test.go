@@ -65,6 +65,7 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 
 	tab.Find("combobox", "Transport").Call("function() { this.value = 'team'; this.dispatchEvent(new Event('change', {bubbles: true})) }")
 	shows("Bot token", "Signing secret")
+	tab.Wait("document.getElementById('bot-saved').textContent === ''") // it was said of another one
 	tab.WaitText("Saving erases what is stored for the other transport: Homeserver URL, Bot username and Password.")
 	tab.Find("textbox", "Bot token").Type("xoxb-1")
 	tab.Keys("\r")

@@ -138,6 +138,32 @@ func TestTheInboxTakesAThirdOfTheWindow(t *testing.T) {
 	tab.Accessible()
 }
 
+// TestManyProjectsHaveALineEach, few ones about 34 px a story; a station says the worst of what it does not show.
+func TestManyProjectsHaveALineEach(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	list := board("1_backlog:", "2_current: 1_story_a!no key, 2_story_b, 3_story_c", "3_merge: 4_story_d", "4_done:")
+	list[1].Items[1].MergeFailure = "conflict"
+	s.add("alpha", list)
+	tab := browsertest.Open(t)
+	const height, rest = `document.getElementById('project-alpha').getBoundingClientRect().height`, `document.querySelector('#project-alpha .more > a')`
+	tab.Goto(s.URL + "/")
+	if got := browsertest.Eval[float64](tab, height); got > 3*34 {
+		t.Errorf("three stories are %v px high", got)
+	}
+	for i := range 12 {
+		s.add(fmt.Sprintf("project-%02d", i), list)
+	}
+	tab.Goto(s.URL + "/")
+	if got := browsertest.Eval[float64](tab, height); got > 37 {
+		t.Errorf("of many projects one is %v px high", got)
+	}
+	if got := browsertest.Eval[string](tab, rest+`.className + ' ' + `+rest+`.textContent`); got != "signal-caution +2 more" {
+		t.Errorf("the hidden stories, of which one's merge has failed: %q", got)
+	}
+	tab.Accessible()
+}
+
 func TestThePhonesLayoutEndsAt720Pixels(t *testing.T) {
 	browsertest.Parallel(t)
 	s := sampleSite(t)

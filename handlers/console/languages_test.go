@@ -117,3 +117,31 @@ func TestTextOfTwiceTheSizeFits(t *testing.T) {
 		}
 	}
 }
+
+// TestLongWordsAndLabelsFitAPhone: no word leaves the card of its question, and the box of a label stands at its first line.
+func TestLongWordsAndLabelsFitAPhone(t *testing.T) {
+	browsertest.Parallel(t)
+	s := inboxSite(t)
+	word := strings.Repeat("Donaudampfschifffahrtsgesellschaft", 3)
+	s.asks(domain.Question{Project: "webshop", StoryID: "14_story_login", Kind: domain.QuestionChoice, Prompt: "Which " + word + "?", Options: []string{word, "Other"}, Detail: word})
+	s.asks(domain.Question{Kind: domain.QuestionPermission, Prompt: "may I", Tool: &domain.ToolUse{Name: "Bash", Input: []byte(`{"command":"` + word + `"}`)}})
+	tab := browsertest.Open(t)
+	tab.Phone()
+	tab.Goto(s.URL + "/questions")
+	if got := browsertest.Eval[string](tab, `[...document.querySelectorAll('.question')].flatMap((card) => {
+		const right = card.getBoundingClientRect().right
+		return [...card.querySelectorAll('*')].filter((e) => e.checkVisibility() && (e.getBoundingClientRect().right > right || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible'))
+	}).map((e) => e.outerHTML.slice(0, 90)).join('\n')`); got != "" || !strings.Contains(browsertest.Eval[string](tab, `document.querySelector('.question').innerText`), word) {
+		t.Errorf("words leave their card, or it has none: %s", got)
+	}
+	tab.Goto(s.URL + "/notifications?kind=mail")
+	off := browsertest.Eval[float64](tab, `Math.max(...[...document.querySelectorAll('label:has(> [type=checkbox])')].filter((label) => label.checkVisibility()).map((label) => {
+		const range = document.createRange(), box = label.querySelector('input').getBoundingClientRect()
+		range.selectNodeContents(label)
+		const line = [...range.getClientRects()].filter((at) => at.left >= box.right - 1).sort((a, b) => a.height - b.height)[0]
+		return Math.abs((box.top + box.bottom) / 2 - (line.top + line.bottom) / 2)
+	}))`)
+	if off > 5 {
+		t.Errorf("a box is %v px off its first line", off)
+	}
+}

@@ -113,6 +113,12 @@ func TestBrowserPaletteDoesWhatIsTyped(t *testing.T) {
 	tab.Find("heading", "Overview")
 	openKey := `document.dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true, bubbles: true, cancelable: true}))`
 	browsertest.Eval[bool](tab, openKey)
+	openPalette(tab, "move login") // where one goes, and whether another is meant, are two things
+	tab.Find("option", "Move 109 Login: remember the company webshop · Current")
+	tab.Find("option", "Move to Current back, 1 stage")
+	tab.Keys(kb.Escape)
+	tab.Wait(`!document.querySelector('#palette[open]')`)
+	browsertest.Eval[bool](tab, openKey)
 	openPalette(tab, "move 109 qa"+kb.Enter) // before the options are there
 	tab.WaitText("Moved to QA.")
 	if s.file("3_qa/109_story_login.md") == "" {
