@@ -82,6 +82,14 @@ func (c AgentCounts) facts() []fact {
 	}
 }
 
+// spent is what calls have cost today, if there were any.
+func (p AgentsProps) spent() []fact {
+	if p.Today.Calls == 0 {
+		return nil
+	}
+	return []fact{{name: "Today", value: p.Today.USD.Dollars(), beside: "list price"}}
+}
+
 // agentRank orders agents by need: those that ask, fail, are lost, run, are free, have stopped.
 func agentRank(a domain.KnownAgent, asks map[string]QuestionProps) int {
 	_, isAsking := asks[a.ID]

@@ -21,6 +21,7 @@ type DigestProps struct {
 	Told   *domain.Delivery     // the last attempt to send it, nil if that is no longer known
 	// Usual is how many stories were finished by the median of the last Others digests, none if Others is 0.
 	Usual, Others int
+	Cost          string // what calls of models cost meanwhile, "" for nothing
 	Now           time.Time
 }
 
@@ -35,6 +36,9 @@ func (p DigestProps) span() string { return cmp.Or(p.Digest.Span, "What happened
 func (p DigestProps) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", p.Title(), p.Digest.Text)
+	if p.Cost != "" {
+		b.WriteString(p.Cost + "\n")
+	}
 	for _, a := range p.Open {
 		fmt.Fprintf(&b, "still stands: %s\n", strings.Join(strings.Fields(a.Text()), " "))
 	}

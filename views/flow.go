@@ -13,6 +13,7 @@ import (
 
 type FlowProps struct {
 	Report *domain.FlowReport
+	Cost   *domain.CostReport
 	Query  domain.FlowQuery
 	Chosen bool     // an own number of items was asked for
 	Names  []string // of all projects
@@ -69,6 +70,9 @@ func (p FlowProps) facts() []fact {
 	list = append(list, fact{name: "In work", value: thousands(len(r.Ageing))})
 	if over := olderThan(p.Report, 85); r.Percentiles != nil {
 		list = append(list, fact{name: "Older than 85 %", value: thousands(over)})
+	}
+	if p.Cost != nil && p.Cost.Finished.At != nil {
+		list = append(list, fact{name: "85 % cost up to", value: costAt(p.Cost, 2), beside: "list price"})
 	}
 	return list
 }

@@ -58,7 +58,7 @@ func hookCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.AddCommand(hookSettingsCommand())
+	cmd.AddCommand(hookSettingsCommand(), hookHeadersCommand())
 	return cmd
 }
 

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"switchyard/internal/agentrun"
 	"switchyard/internal/domain"
 )
 
@@ -61,11 +64,35 @@ func hookSettingsCommand() *cobra.Command {
 
 // claudeSettings are the settings of somebody's own Claude Code.
 func claudeSettings(self, gateway string) object {
-	settings := object{"hooks": clientHooks(domain.ClaudeCode, shellQuoted(self)+" hook")}
+	command, env := shellQuoted(self)+" hook", object{}
+	settings := object{"hooks": clientHooks(domain.ClaudeCode, command), "env": env}
 	if gateway != "" {
-		settings["env"] = object{"SWITCHYARD_GATEWAY_URL": gateway}
+		env["SWITCHYARD_GATEWAY_URL"] = gateway
+	}
+	address, err := gatewayAddress(cmp.Or(gateway, os.Getenv("SWITCHYARD_GATEWAY_URL")))
+	if err != nil { // it is not known yet
+		return settings
+	}
+	for _, line := range agentrun.ClaudeTelemetry(os.Environ(), strings.TrimSuffix(address, "/")) {
+		name, value, _ := strings.Cut(line, "=")
+		env[name] = value
+		settings["otelHeadersHelper"] = command + " headers"
 	}
 	return settings
+}
+
+// hookHeadersCommand prints what Claude Code sends to where its telemetry goes: settings know no variables.
+func hookHeadersCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "headers", Hidden: true, Short: "Print the headers of Claude Code's telemetry", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			headers := map[string]string{}
+			if token := os.Getenv("SWITCHYARD_API_TOKEN"); token != "" {
+				headers["Authorization"] = "Bearer " + token
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(headers)
+		},
+	}
 }
 
 // claudeOnly and codexOnly are the events that one client alone has.

@@ -172,7 +172,8 @@ func TestHookSettings(t *testing.T) {
 					Timeout       int
 				}
 			}
-			Env map[string]string
+			Env               map[string]string
+			OTELHeadersHelper string
 		}
 		if err := json.Unmarshal(out, &settings); err != nil || strings.Contains(string(out), "swk_x") {
 			t.Fatalf("%s, %v", out, err)
@@ -182,12 +183,24 @@ func TestHookSettings(t *testing.T) {
 			t.Errorf("%s: %v", client, got)
 		}
 		stop := settings.Hooks["Stop"][0].Hooks[0]
-		named := settings.Env["SWITCHYARD_GATEWAY_URL"] == "http://yard:3000"
+		named := settings.Env["SWITCHYARD_GATEWAY_URL"] == "http://yard:3000" && settings.Env["CLAUDE_CODE_ENABLE_TELEMETRY"] == "1" &&
+			settings.Env["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://yard:3000" && strings.HasSuffix(settings.OTELHeadersHelper, "' hook headers")
 		if client == "codex" {
 			named = strings.HasPrefix(stop.Command, "SWITCHYARD_GATEWAY_URL='http://yard:3000' '")
 		}
 		if !named || stop.Type != "command" || !strings.HasSuffix(stop.Command, "' hook") || stop.Timeout != 10 || settings.Hooks["PermissionRequest"][0].Hooks[0].Timeout != 86400 {
 			t.Errorf("%s: %s", client, out)
+		}
+	}
+	for set, reports := range map[string]bool{"SWITCHYARD_GATEWAY_URL=http://yard:3000/": true, "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=http://mine": false, "TERM=xterm": false} {
+		out, err := withEnv(switchyard(t, t.TempDir(), "hook", "settings"), set).Output()
+		if err != nil || strings.Contains(string(out), "\"OTEL_EXPORTER_OTLP_ENDPOINT\": \"http://yard:3000\"") != reports || strings.Contains(string(out), "hook headers") != reports {
+			t.Errorf("with %s: %s, %v", set, out, err)
+		}
+	}
+	for token, want := range map[string]string{"SWITCHYARD_API_TOKEN=swk_x": `{"Authorization":"Bearer swk_x"}`, "SWITCHYARD_API_TOKEN=": "{}"} {
+		if out, err := withEnv(switchyard(t, t.TempDir(), "hook", "headers"), token).Output(); err != nil || strings.TrimSpace(string(out)) != want {
+			t.Errorf("%s: %s, %v", token, out, err)
 		}
 	}
 	if status, says := refused(t, switchyard(t, t.TempDir(), "hook", "settings", "--client", "other")); status != 2 {

@@ -109,8 +109,8 @@ func (a *API) Cost(w http.ResponseWriter, r *http.Request) error {
 			}),
 		},
 	}
-	if f := report.Finished; f != nil {
-		result.Finished = &costFinishedJSON{f.Count, f.P50, f.P85, f.Mean}
+	if f := report.Finished; f.At != nil {
+		result.Finished = &costFinishedJSON{len(f.Stories), domain.Micros(f.At[0]), domain.Micros(f.At[2]), f.Mean}
 	}
 	return answer(w, http.StatusOK, result, nil)
 }

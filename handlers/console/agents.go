@@ -48,6 +48,10 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	p.Counts = views.CountAgents(c.service.Agents.All(), p.Asks)
 	p.List, p.Agents = c.agentList(r, p.Asks)
 	p.Work = c.agentsWork(r.Context(), p.Agents)
+	if p.Today, err = c.service.Costs.Today(r.Context(), zone(r)); err != nil &&
+		domain.CodeOf(err) != domain.Unavailable {
+		return err
+	}
 	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); err != nil &&
 		domain.CodeOf(err) != domain.Unavailable {
 		return err

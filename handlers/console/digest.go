@@ -23,6 +23,10 @@ func (c *Console) Digest(w http.ResponseWriter, r *http.Request) error {
 	if p.Usual, p.Others, err = c.service.Deliveries.Usual(r.Context(), digest); err != nil {
 		return err
 	}
+	cost := c.service.Costs.Sentence
+	if p.Cost, err = cost(r.Context(), digest.Began(p.Zone), digest.At, digest.Rules.Projects); err != nil {
+		return err
+	}
 	if p.Told, err = c.service.Deliveries.ToldDigest(r.Context(), digest); err != nil {
 		return err
 	}

@@ -32,6 +32,10 @@ func (c *Console) Flow(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p.Names = c.projectNames()
+	q := domain.CostQuery{Projects: p.Query.Projects, Days: p.Query.Days, Zone: p.Query.Zone}
+	if p.Cost, err = c.service.Costs.Report(r.Context(), q); err != nil {
+		return err
+	}
 	return c.render(w, r, view{
 		frame: views.Frame{Title: "Flow", Sheet: "work.css", Page: views.PageFlow}, page: views.Flow(p),
 	})

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 )
@@ -154,7 +155,11 @@ func TestMCPReads(t *testing.T) {
 	s.want("list_stories", `{"stage":"Current"}`, `"story_id":"7_pay"`)
 	s.want("list_stories", `{"trouble":true}`, `"stories":[`)
 	s.refused("list_stories", `{"stage":"nosuch"}`, "2_current")
-	s.want("get_story", `{"project":"alpha","story_id":"7_pay"}`, `"version":"v1"`, `"body":"# Pay"`, `"history":[{"id":1,`, `"next":61`)
+	s.want("get_story", `{"project":"alpha","story_id":"7_pay"}`, `"version":"v1"`, `"body":"# Pay"`, `"history":[{"id":1,`, `"cost":null`, `"next":61`)
+	if _, err := s.Costs.RecordOne(t.Context(), domain.Call{Key: "1", Client: "x", Model: "m", Project: "alpha", StoryID: "7_pay", Stated: new(domain.Micros(1_500_000))}); err != nil {
+		t.Fatal(err)
+	}
+	s.want("get_story", `{"project":"alpha","story_id":"7_pay"}`, `"cost":{"usd":1.5,`, `"models":[{"model":"m","usd":1.5,`)
 	s.refused("get_story", `{"project":"alpha","story_id":"1_never"}`, "Its stories are: 7_pay.")
 	s.refused("claim_story", `{"project":"alpha","story_id":"1_never"}`, "Its stories are: 7_pay.")
 	s.refused("get_story", `{"project":"beta","story_id":"1_never"}`, "There are: alpha, away.")

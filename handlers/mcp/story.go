@@ -23,6 +23,7 @@ type storyJSON struct {
 	Error       *string            `json:"error"` // why the rest is not known
 	Claim       *wire.Claim        `json:"claim"`
 	Review      *wire.Review       `json:"review"`
+	Cost        *wire.Cost         `json:"cost"`
 	MoreCommits int                `json:"more_commits"`
 	Visits      []wire.Visit       `json:"stays"`
 	MoreVisits  int                `json:"more_stays"` // older ones
@@ -54,7 +55,7 @@ func (s *Server) getStory(ctx context.Context, key storyKey) (storyJSON, error) 
 func encodeStory(s domain.Story) storyJSON {
 	encoded := storyJSON{
 		Story: wire.NewStory(s), Error: wire.OrNull(s.Error), Claim: wire.NewClaim(s.Claim),
-		Review: wire.NewReview(s.Review), Visits: []wire.Visit{},
+		Review: wire.NewReview(s.Review), Cost: wire.NewCost(s.Cost), Visits: []wire.Visit{},
 	}
 	encoded.StoryName = short(s.Name)
 	past := list[domain.PastEvent]{most: maxPast}

@@ -11,15 +11,29 @@ import (
 // resourceAttributes is the variable whose attributes are in all that a client exports.
 const resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES="
 
+// ClaudeTelemetry is what makes Claude Code tell a gateway of its calls of models, unless it exports them already.
+func ClaudeTelemetry(env []string, gateway string) []string {
+	if exportsElsewhere(env) {
+		return nil
+	}
+	return []string{
+		"CLAUDE_CODE_ENABLE_TELEMETRY=1", "OTEL_LOGS_EXPORTER=otlp", "OTEL_METRICS_EXPORTER=none",
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_EXPORTER_OTLP_ENDPOINT=" + gateway,
+	}
+}
+
+func exportsElsewhere(env []string) bool {
+	return slices.ContainsFunc(env, func(line string) bool {
+		name, value, _ := strings.Cut(line, "=")
+		return strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") && value != ""
+	})
+}
+
 // telemetry adds to the environment and the command what makes coding agents' clients tell the gateway of their calls
 // of models, which costs of stories are added up from. It adds nothing where anything is exported already: the token
 // would go to somebody else's collector.
 func telemetry(env, command []string, gateway, token, project string) ([]string, []string) {
-	exports := func(line string) bool {
-		name, value, _ := strings.Cut(line, "=")
-		return strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") && value != ""
-	}
-	if token == "" || slices.ContainsFunc(env, exports) {
+	if token == "" || exportsElsewhere(env) {
 		return env, command
 	}
 	attributes := "switchyard.project=" + strings.ReplaceAll(url.QueryEscape(project), "+", "%20")
@@ -29,9 +43,7 @@ func telemetry(env, command []string, gateway, token, project string) ([]string,
 		}
 		env = slices.Delete(slices.Clone(env), i, i+1)
 	}
-	env = append(env[:len(env):len(env)],
-		"CLAUDE_CODE_ENABLE_TELEMETRY=1", "OTEL_LOGS_EXPORTER=otlp", "OTEL_METRICS_EXPORTER=none",
-		"OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_EXPORTER_OTLP_ENDPOINT="+gateway,
+	env = append(append(env[:len(env):len(env)], ClaudeTelemetry(env, gateway)...),
 		"OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer "+token, resourceAttributes+attributes,
 		"GEMINI_TELEMETRY_ENABLED=true", "GEMINI_TELEMETRY_TARGET=local", "GEMINI_TELEMETRY_OTLP_PROTOCOL=http",
 		"GEMINI_TELEMETRY_OTLP_ENDPOINT="+gateway, "GEMINI_TELEMETRY_LOG_PROMPTS=false")

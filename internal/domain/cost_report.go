@@ -30,9 +30,11 @@ type CostReport struct {
 	Models   []CostShare
 	Clients  []CostShare
 	Agents   []CostShare
-	Finished *FinishedCost // nil under flow.Enough stories
-	Without  CostSum       // for no story
-	Sessions []CostShare   // of it
+	Done     CostSum // of the stories that are finished
+	Finished FinishedCost
+	Budgets  Budgets
+	Without  CostSum     // for no story
+	Sessions []CostShare // of it
 }
 
 // CostShare is a part of the costs, with what it is about.
@@ -49,14 +51,24 @@ type CostShare struct {
 	Sessions int       // of a story
 }
 
+// Key is the story that the part is about.
+func (s CostShare) Key() StoryKey { return StoryKey{s.Project, s.StoryID} }
+
 // DearestShare compares parts, the dearest first.
 func DearestShare(a, b CostShare) int {
 	return cmp.Or(dearest(a.CostSum, b.CostSum), cmp.Compare(a.Project, b.Project), cmp.Compare(a.StoryID, b.StoryID),
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Session, b.Session))
 }
 
+// CostsToday is what all calls of a day cost, and by agent.
+type CostsToday struct {
+	CostSum
+	Agents map[string]CostSum
+}
+
 // FinishedCost is what the stories cost in all that were finished in a window and have a call.
 type FinishedCost struct {
-	Count          int
-	P50, P85, Mean Micros
+	Stories []CostShare // the last one first
+	At      *[4]int     // percentiles, in Micros, as in FlowReport; nil under flow.Enough stories
+	Mean    Micros
 }

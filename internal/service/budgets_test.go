@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,5 +73,37 @@ func TestADaysBudgetIsForADay(t *testing.T) {
 		spend(2_000_000)
 		over("another day's budget", 1, 0)
 		want(t, "phone", g.take("phone"), said)
+	})
+}
+
+// TestADigestSaysWhatCallsHaveCostMeanwhile, of the projects that it is about.
+func TestADigestSaysWhatCallsHaveCostMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which begins on 1 January 2000, 00:00 UTC
+		g := newTold(t)
+		for _, name := range []string{"alpha", "beta"} {
+			if _, err := g.Projects.Add(t.Context(), name, "http://"+name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.add("hourly", domain.TargetRules{
+			Events: []domain.EventType{domain.StoryBlocked}, Digest: domain.HourlyDigest, Projects: []string{"alpha"},
+		})
+		spend := func(project, id string, usd domain.Micros) {
+			t.Helper()
+			c := domain.Call{Key: project + id, Client: "mine", Model: "m", Stated: &usd, Project: project, StoryID: id}
+			if _, err := g.Costs.RecordOne(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		spend("alpha", "old", 9_000_000)
+		until(t, "UTC", "2000-01-01 01:10:00")
+		spend("alpha", "7_pay", 3_000_000)
+		spend("alpha", "8_cart", 1_000_000)
+		spend("beta", "9_other", 5_000_000)
+		g.happens("alpha", domain.StoryBlocked, 1)
+		until(t, "UTC", "2000-01-01 02:10:00")
+		if text := g.posts()[0].message.Text; !strings.HasSuffix(text, "\nCost: $4.00 at list price, $3.00 of it for 7_pay") {
+			t.Errorf("%q", text)
+		}
 	})
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -65,6 +66,73 @@ func (c *costCount) dearest(kind string, most int) (list []domain.CostShare, mor
 	return list[:n], len(list) - n
 }
 
+// days are the times at which the days of a query begin, and the last one ends.
+func days(q domain.CostQuery) (times []time.Time) {
+	today := flow.Day(clock.Now().In(q.Zone))
+	for day := today - q.Days + 1; day <= today+1; day++ {
+		times = append(times, flow.Begins(day, q.Zone))
+	}
+	return times
+}
+
+// count adds up the calls of projects, of all without any, between times.
+func (s *Costs) count(ctx context.Context, times []time.Time, projects []string) (*costCount, error) {
+	c := &costCount{
+		shares: map[string]map[string]*domain.CostShare{}, sessions: map[domain.StoryKey]map[string]bool{},
+		report: domain.CostReport{Budgets: s.budgets.limits},
+	}
+	for _, at := range times[1:] {
+		c.report.Days = append(c.report.Days, domain.CostShare{Name: flow.DayName(flow.Day(at) - 1)})
+	}
+	return c, s.store.EachCost(ctx, times, projects, c.count)
+}
+
+// costsToday is what was last told of a day that begins at a time, and until when that holds.
+type costsToday struct {
+	begins, until time.Time
+	costs         domain.CostsToday
+}
+
+// Today returns what calls of today have cost in a zone. Pages ask for it all the time, so it takes a small share of
+// that.
+func (s *Costs) Today(ctx context.Context, zone *time.Location) (domain.CostsToday, error) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	times, began := days(domain.CostQuery{Days: 1, Zone: zone}), time.Now()
+	if last := s.today; last.begins.Equal(times[0]) && began.Before(last.until) {
+		return last.costs, nil
+	}
+	c, err := s.count(ctx, times, nil)
+	if err != nil {
+		return domain.CostsToday{}, err
+	}
+	today := domain.CostsToday{CostSum: c.report.Total, Agents: map[string]domain.CostSum{}}
+	for _, share := range c.shares["sender"] {
+		if share.AgentID != "" {
+			today.Agents[share.AgentID] = share.CostSum
+		}
+	}
+	now := time.Now()
+	s.today = costsToday{times[0], now.Add(snapshotShare * now.Sub(began)), today}
+	return today, nil
+}
+
+// Sentence says what calls of projects, of all without any, have cost between two times, "" without calls.
+func (s *Costs) Sentence(ctx context.Context, from, to time.Time, projects []string) (string, error) {
+	c, err := s.count(ctx, []time.Time{from, to}, projects)
+	if err != nil || c.report.Total.Calls == 0 {
+		return "", err
+	}
+	said := "Cost: " + c.report.Total.USD.Dollars() + " at list price"
+	dearest, _ := c.dearest("story", 1)
+	if len(dearest) == 0 || dearest[0].USD == 0 {
+		return said, nil
+	}
+	key := dearest[0].Key()
+	names, err := s.flow.store.StoryNames(ctx, []domain.StoryKey{key})
+	return said + ", " + dearest[0].USD.Dollars() + " of it for " + cmp.Or(names[key].Name, key.ID), err
+}
+
 // Report returns what calls cost. The query's values must be in their ranges. It returns NotFound for an unknown
 // project.
 func (s *Costs) Report(ctx context.Context, q domain.CostQuery) (*domain.CostReport, error) {
@@ -72,21 +140,8 @@ func (s *Costs) Report(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	if err != nil {
 		return nil, err
 	}
-	c := costCount{
-		shares: map[string]map[string]*domain.CostShare{}, sessions: map[domain.StoryKey]map[string]bool{},
-	}
-	today, times := flow.Day(clock.Now().In(q.Zone)), []time.Time{}
-	for day := today - q.Days + 1; day <= today+1; day++ {
-		times = append(times, flow.Begins(day, q.Zone))
-		if day <= today {
-			c.report.Days = append(c.report.Days, domain.CostShare{Name: flow.DayName(day)})
-		}
-	}
-	err = s.store.EachCost(ctx, times, func(sum domain.CallSum) {
-		if len(q.Projects) == 0 || slices.Contains(q.Projects, sum.Project) {
-			c.count(sum)
-		}
-	})
+	times := days(q)
+	c, err := s.count(ctx, times, q.Projects)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +157,11 @@ func (s *Costs) Report(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	if q.All {
 		most = len(c.shares["story"])
 	}
+	for _, share := range c.shares["story"] {
+		if share.Finished = finished[share.Key()]; !share.Finished.IsZero() {
+			r.Done.Plus(share.CostSum)
+		}
+	}
 	r.Stories, r.More = c.dearest("story", most)
 	r.Finished = s.finishedCost(finished, times[0], times[len(times)-1])
 	for i := range r.Agents {
@@ -109,14 +169,10 @@ func (s *Costs) Report(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 			r.Agents[i].Name = label
 		}
 	}
-	keyOf := func(share domain.CostShare) domain.StoryKey {
-		return domain.StoryKey{Project: share.Project, ID: share.StoryID}
-	}
-	names, err := s.flow.store.StoryNames(ctx, domain.Each(r.Stories, keyOf))
+	names, err := s.flow.store.StoryNames(ctx, domain.Each(r.Stories, domain.CostShare.Key))
 	for i := range r.Stories {
-		key := keyOf(r.Stories[i])
-		r.Stories[i].Name, r.Stories[i].Finished = names[key].Name, finished[key]
-		r.Stories[i].Sessions = len(c.sessions[key])
+		key := r.Stories[i].Key()
+		r.Stories[i].Name, r.Stories[i].Sessions = names[key].Name, len(c.sessions[key])
 	}
 	return r, err
 }
@@ -147,21 +203,24 @@ func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (
 }
 
 // finishedCost returns what the stories cost in all that were finished between two times and have a call.
-func (s *Costs) finishedCost(finished map[domain.StoryKey]time.Time, from, to time.Time) *domain.FinishedCost {
+func (s *Costs) finishedCost(finished map[domain.StoryKey]time.Time, from, to time.Time) (f domain.FinishedCost) {
 	var costs []int
 	var sum domain.Micros
 	for key, at := range finished {
 		if usd := s.Of(key.Project, key.ID); usd != nil && !at.Before(from) && at.Before(to) {
 			costs = append(costs, int(*usd))
 			sum += *usd
+			f.Stories = append(f.Stories, domain.CostShare{
+				Project: key.Project, StoryID: key.ID, Finished: at, CostSum: domain.CostSum{USD: *usd},
+			})
 		}
 	}
-	at, enough := flow.Percentiles(costs)
-	if !enough {
-		return nil
+	slices.SortFunc(f.Stories, func(a, b domain.CostShare) int {
+		return cmp.Or(b.Finished.Compare(a.Finished), domain.DearestShare(a, b))
+	})
+	if at, enough := flow.Percentiles(costs); enough {
+		n := domain.Micros(len(costs))
+		f.At, f.Mean = &at, (2*sum+n)/(2*n)
 	}
-	n := domain.Micros(len(costs))
-	return &domain.FinishedCost{
-		Count: len(costs), P50: domain.Micros(at[0]), P85: domain.Micros(at[2]), Mean: (2*sum + n) / (2 * n),
-	}
+	return f
 }

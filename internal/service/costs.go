@@ -18,6 +18,9 @@ type Costs struct {
 	prices    map[string]domain.Price
 	stored    *reloader
 
+	telling sync.Mutex // guards today
+	today   costsToday
+
 	change   sync.Mutex // held while store and memory are changed, so that the two agree
 	mu       sync.Mutex // taken after change, never held while waiting for the store
 	waiting  []*callBatch

@@ -171,8 +171,8 @@ func (o *Overview) Story(ctx context.Context, project, id string, recent bool) (
 	if s.ProjectSnapshot, err = o.Project(ctx, project); err != nil {
 		return s, err
 	}
-	for _, alert := range s.alerts {
-		if alert.Story != nil && alert.Story.StoryID == id {
+	for _, alert := range slices.Concat(s.alerts, o.alerts.overBudget()) {
+		if alert.Project == project && alert.Story != nil && alert.Story.StoryID == id {
 			if a, known := o.alerts.acknowledged.get(alert.Key()); known {
 				alert.Acknowledged = &a
 			}

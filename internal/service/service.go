@@ -110,7 +110,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if s.Costs, err = newCosts(ctx, o, s.Flow, claims, s.Sessions); err != nil {
 		return nil, err
 	}
-	s.Alerts.costs = s.Costs
+	s.Alerts.costs, s.Targets.costs = s.Costs, s.Costs
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: pipelines, events: events, visits: visits,
 		claims: claims, costs: s.Costs, store: o.store, servers: o.Stories,

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -88,6 +89,16 @@ func (d *deliverer) flowOf(ctx context.Context, r *running) string {
 	return "Flow: " + said
 }
 
+// costOf is the line of what calls have cost since a target's last digest, "" for none: it comes without it, too.
+func (d *deliverer) costOf(ctx context.Context, r *running, now time.Time) string {
+	span := domain.DigestRecord{At: now, DigestContent: domain.DigestContent{Rules: r.Rules}}
+	said, err := d.costs.Sentence(ctx, span.Began(r.zone), now, r.Rules.Projects)
+	if err != nil {
+		return ""
+	}
+	return said
+}
+
 // flush queues the digest of what was held back for a target, if there is anything.
 func (d *deliverer) flush(ctx context.Context, r *running, now time.Time) {
 	p, s, alerts := &r.Progress, &r.stream, r.alerts
@@ -95,7 +106,8 @@ func (d *deliverer) flush(ctx context.Context, r *running, now time.Time) {
 	var queued []domain.QueuedMessage
 	if len(s.counts)+len(alerts)+len(p.Over) > 0 {
 		told := domain.Each(alerts, func(n *noted) domain.Alert { return n.alert })
-		made, message := d.messages.digest(&r.Target, s.counts, s.upto, told, d.flowOf(ctx, r), now)
+		lines := strings.TrimSpace(d.flowOf(ctx, r) + "\n" + d.costOf(ctx, r, now))
+		made, message := d.messages.digest(&r.Target, s.counts, s.upto, told, lines, now)
 		record, queued = &made, []domain.QueuedMessage{{After: s.upto, Message: message}}
 		for _, n := range slices.Clone(alerts) {
 			r.pass(n)

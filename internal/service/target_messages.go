@@ -113,10 +113,10 @@ func (m messages) countOf(e domain.Event) string {
 // maxDigestAlerts is how many alerts a digest lists; the others are counted.
 const maxDigestAlerts = 15
 
-// digest returns a digest of the counted events up to one and of alerts, and the message about it, which ends with the
-// line flow if there is one.
+// digest returns a digest of the counted events up to one and of alerts, and the message about it, which ends with
+// other lines if there are any.
 func (m messages) digest(
-	t *domain.Target, events map[string]int, upto int64, alerts []domain.Alert, flow string, now time.Time,
+	t *domain.Target, events map[string]int, upto int64, alerts []domain.Alert, others string, now time.Time,
 ) (domain.DigestRecord, domain.Message) {
 	counts := maps.Clone(events)
 	for alike, n := range t.Progress.Over {
@@ -151,8 +151,8 @@ func (m messages) digest(
 		id = m.id(t, alertsID(upto, now))
 	}
 	text := said
-	if flow != "" {
-		text, lines = said+"\n"+flow, append(lines, flow)
+	if others != "" {
+		text, lines = said+"\n"+others, append(lines, others)
 	}
 	return r, domain.Message{
 		ID: id, Type: "digest", At: now, Data: told(text, m.link(path), path, nested(counts)), Title: said,

@@ -24,6 +24,7 @@ type Targets struct {
 	alerts    *Alerts
 	pipelines *Pipelines
 	flow      *Flow
+	costs     *Costs
 	access    *Access
 	leader    Leadership
 	messenger Messenger

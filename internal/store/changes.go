@@ -126,8 +126,8 @@ func newChangeSQL(d Dialect) *changeSQL {
 		addSessions: sql(`INSERT INTO usage_sessions (project, story_id, session) SELECT {0}, {1}, {2} FROM {rows} WHERE TRUE
 			ON CONFLICT DO NOTHING`),
 		calls: sql(`SELECT {0}::number, project, story_id, holder, MAX(by_whom), MAX(agent_id), client, session, model,
-				%s, MAX(at_ms) FROM {rows} JOIN usage_calls ON at_ms >= {0}::number AND at_ms < {1}::number
-			GROUP BY 1, project, story_id, holder, client, session, model`, callSums),
+				%s, MAX(at_ms) FROM {rows} JOIN usage_calls ON at_ms >= {0}::number AND at_ms < {1}::number`,
+			callSums),
 		reprice: sql(`UPDATE usage_calls SET cost = COALESCE((SELECT (input * {1}::number + cache_read * {2}::number +
 				cache_creation * {3}::number + output * {4}::number + 500000) / 1000000
 			FROM {rows} WHERE {0} = usage_calls.model), -1) WHERE stated < 0`),

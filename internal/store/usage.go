@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strconv"
 	"time"
 
 	"switchyard/internal/domain"
@@ -134,14 +135,25 @@ func (db usage) StoryModels(
 }
 
 // EachCost calls yield with the sums of calls by span of time, story, sender, session and model. Spans are from one of
-// the times to the next.
-func (db usage) EachCost(ctx context.Context, times []time.Time, yield func(domain.CallSum)) error {
+// the times to the next. Without projects all calls count.
+func (db usage) EachCost(
+	ctx context.Context, times []time.Time, projects []string, yield func(domain.CallSum),
+) error {
+	query, arguments := db.sql.calls, []any{nil}
+	for i, project := range projects {
+		query += []string{" WHERE project IN (", ", "}[min(i, 1)] + "$" + strconv.Itoa(i+2)
+		arguments = append(arguments, project)
+	}
+	if len(projects) > 0 {
+		query += ")"
+	}
 	var spans [][]any
 	index := map[int64]int{}
 	for i := range times[1:] {
 		index[times[i].UnixMilli()] = i
 		spans = append(spans, []any{times[i].UnixMilli(), times[i+1].UnixMilli()})
 	}
+	arguments[0] = jsonText(spans)
 	err := db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return Each(ctx, tx, func(row Row) error {
 			var c domain.CallSum
@@ -155,7 +167,7 @@ func (db usage) EachCost(ctx context.Context, times []time.Time, yield func(doma
 			c.Span = index[from]
 			yield(c)
 			return nil
-		}, db.sql.calls, jsonText(spans))
+		}, query+" GROUP BY 1, project, story_id, holder, client, session, model", arguments...)
 	})
 	return db.Translate(err)
 }

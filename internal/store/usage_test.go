@@ -17,7 +17,7 @@ func usd(m domain.Micros) *domain.Micros { return &m }
 func sums(t *testing.T, db database, times []time.Time, part func(domain.CallSum) string) map[string]domain.CostSum {
 	t.Helper()
 	all := map[string]domain.CostSum{}
-	err := db.EachCost(t.Context(), times, func(c domain.CallSum) {
+	err := db.EachCost(t.Context(), times, nil, func(c domain.CallSum) {
 		sum := all[part(c)]
 		sum.Plus(c.CostSum)
 		all[part(c)] = sum

@@ -1,0 +1,67 @@
+package console_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
+	"switchyard/internal/service"
+)
+
+// TestPagesSayWhatStoriesCost: Flow, the story's page, Agents and the overview, each at list price.
+func TestPagesSayWhatStoriesCost(t *testing.T) {
+	b := &boards{pipelines: map[string][]domain.Stage{}}
+	o := service.Options{Projects: b, Stories: b, Log: logOf(t), Budgets: domain.Budgets{Story: 12_000_000, Stop: true}}
+	s := &consoleSite{gatewaytest.NewSite(t, o, handlers.Gateway{}), b}
+	s.Get("/flow").WantText(t, "Nothing is measured yet", "switchyard hook settings")
+	s.add("webshop", board("1_backlog: 1_story_search", "2_current: 2_story_login", "5_done:"))
+	s.Answered()
+	var records []string
+	now := time.Now()
+	spend := func(id string, usd domain.Micros, model string, at time.Time) {
+		t.Helper()
+		c := domain.Call{
+			Key: fmt.Sprint(id, usd, at, model), At: at, Client: "codex", Session: "s", Model: model, Project: "webshop", StoryID: id,
+			Tokens: domain.Tokens{Input: 1000, CacheRead: 20_000}, Stated: &usd,
+		}
+		if usd == 0 {
+			c.Stated = nil
+		}
+		if _, err := s.Costs.RecordOne(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 12 {
+		id := fmt.Sprintf("%d_story_done", 100+i)
+		records = append(records, moved(id, "1_backlog", "2_current", now.Add(-3*time.Hour)), moved(id, "2_current", "5_done", now.Add(-2*time.Hour)))
+		spend(id, domain.Micros(i+1)*1_000_000, "opus", now.Add(-150*time.Minute))
+	}
+	s.Record("webshop", records...)
+	spend("2_story_login", 13_400_000, "opus", now)
+	spend("2_story_login", 0, "gpt", now)
+	spend("", 500_000, "opus", now)
+	agent := s.join("loco")
+	spent := domain.Micros(1_200_000)
+	ctx := domain.WithActor(t.Context(), &domain.Actor{Who: "loco", Account: "agent " + agent.ID, AgentID: agent.ID})
+	call := domain.Call{Key: "1", Client: "codex", Model: "opus", Stated: &spent, Project: "webshop", StoryID: "1_story_search"}
+	if _, err := s.Costs.RecordOne(ctx, call); err != nil {
+		t.Fatal(err)
+	}
+	s.Get("/agents").WantText(t, "Today", "list price", "<b>$1.20</b>, 1 call today")
+	const list = "at list price"
+	flow := s.Get("/flow")
+	for _, text := range []string{
+		list, "Half of the 12 stories finished cost $6.00 or less, ", "85 % $11.00 or less.", "All in all $93.10", "85 % cost up to",
+		">$13.40<", "over $12.00", "1 call without a price", ">$12.00<", "over 85 %", "Without a story: 1 session", "no price",
+		"Give it a price", "&#34;gpt&#34; = {input",
+	} {
+		flow.WantText(t, text)
+	}
+	s.Get("/projects/webshop/stories/2_story_login").WantText(t, "$13.40 <", list, "Over budget", "$13.40 of $12.00 for a story",
+		"Let it go on", list, ">$13.40<", "2 calls, 1 session, 42 k tokens", "1 call has no price")
+	s.Get("/").WantText(t, "Over budget in webshop · Current", "$13.40 of $12.00 for a story, at list price", "Let it go on")
+	s.Get("/projects/webshop/stories/1_story_search").WantText(t, ">$1.20<").WantNoText(t, "Over budget")
+}

@@ -1,0 +1,156 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/flow"
+)
+
+// costPicture is what pictures of costs show: the days since the first call, and the stories finished in them.
+type costPicture struct {
+	flowAxis
+	days    []domain.CostShare
+	average domain.Micros
+	stories []domain.CostShare // at most flowPoints
+	dearest int64
+}
+
+func (p FlowProps) costPicture() costPicture {
+	c := costPicture{days: p.Cost.Days, dearest: 20_000}
+	for len(c.days) > 1 && c.days[0].Calls == 0 {
+		c.days = c.days[1:]
+	}
+	c.flowAxis = flowAxis{len(c.days), p.Now}
+	c.average = p.Cost.Total.USD / domain.Micros(len(c.days))
+	c.stories = p.Cost.Finished.Stories[:min(len(p.Cost.Finished.Stories), flowPoints)]
+	for _, s := range c.stories {
+		c.dearest = max(c.dearest, int64(s.USD))
+	}
+	return c
+}
+
+// costLow is the money at the foot of the picture of finished stories: whatever cost less stands there.
+const costLow, costHeight = 10_000, 120
+
+// y is the height of money on a logarithmic scale, in pixels.
+func (c costPicture) y(usd int64) float64 {
+	share := math.Log(float64(max(costLow, usd))/costLow) / math.Log(float64(c.dearest)/costLow)
+	return costHeight - 8 - (costHeight-24)*share
+}
+
+// at is where a story stands on the axis, in percent.
+func (c costPicture) at(s domain.CostShare) float64 {
+	return max(0, min(100, 100*s.Finished.Sub(c.begin()).Hours()/24/float64(len(c.days))))
+}
+
+// ticks are round sums of money, a power of ten apart.
+func (c costPicture) ticks() (list []flowTick) {
+	for usd := int64(costLow); usd <= c.dearest; usd *= 10 {
+		list = append(list, flowTick{strings.TrimSuffix(domain.Micros(usd).Dollars(), ".00"), c.y(usd)})
+	}
+	return list
+}
+
+// bars are the days: their money in cents, or without any price their tokens, and the highest of them.
+func (c costPicture) bars() (daily []int, most int) {
+	most = 1
+	priced := slices.ContainsFunc(c.days, func(d domain.CostShare) bool { return d.USD > 0 })
+	for _, d := range c.days {
+		n := int(d.Tokens.Sum())
+		if priced {
+			n = int(d.USD)
+		}
+		daily, most = append(daily, n), max(most, n)
+	}
+	return daily, most
+}
+
+// costLead is the finding about costs, in parts of which every second one is strong.
+func (p FlowProps) costLead() (lead, strong, rest string) {
+	c, n := p.Cost, len(p.Cost.Finished.Stories)
+	within := " in " + domain.Count(len(p.costPicture().days), "day", "days")
+	switch {
+	case c.Total.Unpriced == c.Total.Calls:
+		return "", tokens(c.Total.Tokens.Sum()) + " tokens" + within + ", no price known.",
+			" Of them " + tokens(c.Total.Tokens.CacheRead) + " came from the cache."
+	case c.Finished.At == nil:
+		return "", c.Total.USD.Dollars() + within + ".", fmt.Sprintf(" %s finished; with %d it says what one usually costs.",
+			domain.Count(n, "story is", "stories are"), flow.Enough)
+	}
+	return fmt.Sprintf("Half of the %s stories finished cost %s or less, ", thousands(n), costAt(c, 0)),
+		"85 % " + costAt(c, 2) + " or less.", " All in all " + c.Total.USD.Dollars() + within + "."
+}
+
+// costAt is a percentile of what finished stories cost.
+func costAt(c *domain.CostReport, level int) string {
+	return domain.Micros(c.Finished.At[level]).Dollars()
+}
+
+// tokens are counts of tokens in words: 38.2 M.
+func tokens(n int64) string {
+	switch {
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1f M", float64(n)/1_000_000)
+	case n >= 10_000:
+		return fmt.Sprintf("%d k", n/1000)
+	}
+	return thousands(int(n))
+}
+
+// costOver says how a story's cost compares, and whether that is too much.
+func costOver(c *domain.CostReport, usd domain.Micros) (text string, over bool) {
+	switch at := c.Finished.At; {
+	case c.Budgets.Story > 0 && usd > c.Budgets.Story:
+		return "over " + c.Budgets.Story.Dollars(), true
+	case at == nil:
+		return "", false
+	case int64(usd) > int64(at[2]):
+		return "over 85 %", true
+	}
+	return "within 85 %", false
+}
+
+// callsAndSessions counts what a story's cost is made of.
+func callsAndSessions(calls int64, sessions int) string {
+	text := domain.Count(calls, "call", "calls")
+	if sessions > 0 {
+		text += ", " + domain.Count(sessions, "session", "sessions")
+	}
+	return text
+}
+
+// costPart is a part of all that was spent.
+type costPart struct {
+	class, name string
+	domain.CostSum
+}
+
+func (p FlowProps) costParts() []costPart {
+	c, open := p.Cost, p.Cost.Total
+	open.USD -= c.Done.USD + c.Without.USD
+	return []costPart{
+		{"band-0", "finished stories", c.Done},
+		{"band-2", "other stories", open},
+		{"band-3", "without a story", c.Without},
+	}
+}
+
+// share is a part of the total in percent.
+func (p FlowProps) share(usd domain.Micros) float64 {
+	return 100 * float64(usd) / math.Max(1, float64(p.Cost.Total.USD))
+}
+
+// prices is what is missing in switchyard.toml.
+func prices(models []domain.CostShare) string {
+	text := "[prices]"
+	for _, m := range models {
+		if m.Unpriced > 0 {
+			text += fmt.Sprintf("\n%q = {input = …, output = …,\n  cache_read = …, cache_creation = …}", m.Name)
+		}
+	}
+	return text
+}
