@@ -35,10 +35,12 @@ func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.S
 	if isFile && changes != nil {
 		return c.render(w, r, view{fragment: changes.FileShown()})
 	}
+	scripts := []string{"questions.js"}
+	if changes != nil {
+		scripts = append(scripts, "changes.js")
+	}
 	return c.render(w, r, view{
-		frame: views.Frame{
-			Title: p.Title(), Sheet: "work.css", Page: views.PageProjects, Scripts: []string{"questions.js", "changes.js"},
-		},
+		frame:      views.Frame{Title: p.Title(), Sheet: "work.css", Page: views.PageProjects, Scripts: scripts},
 		part:       views.StoryPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Story(form, part, changes) },
 		status:     status,

@@ -5,6 +5,6 @@ module.exports = {
   ...config,
   content: {
     ...config.content,
-    files: [...config.content.files, '!./views/{access,agents,audit,board,bot,events,gateways,join,login,mcp_clients,list,project,projects,sign_in,story,story_*}.templ', '!./static/bot-config.js'],
+    files: [...config.content.files, '!./views/{access,agents,audit,board,bot,changes,changes_*,events,gateways,join,login,mcp_clients,list,project,projects,review,sign_in,story,story_*}.templ', '!./static/bot-config.js'],
   },
 }
