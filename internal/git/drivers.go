@@ -3,6 +3,8 @@ package git
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -24,8 +26,12 @@ func (r Repository) without(ctx context.Context, keys ...string) (Repository, er
 	for _, key := range keys {
 		set(key, "")
 	}
-	const drivers = `^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$`
+	const drivers = `^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver|includeif\..*)$`
 	err := r.Records(ctx, nil, 0, func(key []byte) error {
+		if bytes.HasPrefix(key, []byte("includeif.")) {
+			r.differs = true
+			return nil
+		}
 		name := string(key[:bytes.LastIndexByte(key, '.')]) // it may have dots and = in it, which -c does not take
 		switch {
 		case strings.HasPrefix(name, "merge."):
@@ -43,4 +49,13 @@ func (r Repository) without(ctx context.Context, keys ...string) (Repository, er
 	}
 	r.env = append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(count))
 	return r, err
+}
+
+// Of returns the repository in another of its work trees, whose configuration may be another one.
+func (r Repository) Of(ctx context.Context, t Tree) (Repository, error) {
+	if _, err := os.Lstat(filepath.Join(t.Git, "config.worktree")); r.differs || !os.IsNotExist(err) {
+		return In(t.Dir).WithoutDrivers(ctx)
+	}
+	r.dir = t.Dir
+	return r, nil
 }

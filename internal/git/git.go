@@ -65,6 +65,8 @@ type Repository struct {
 	memory uint64
 	limit  time.Duration // how long one command may run
 	hooks  bool          // run, in the whole environment
+	// differs says that the configuration may be another one in another work tree.
+	differs bool
 }
 
 func In(dir string) Repository { return Repository{dir: dir, memory: maxMemory, limit: timeLimit} }

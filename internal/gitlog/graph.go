@@ -181,6 +181,7 @@ func (r repository) relateOne(ctx context.Context, base, head string) (rel relat
 type stages struct {
 	base  map[string]string
 	other map[string]map[string]string // by commit; "" for a story that is not there
+	files map[string][]changedFile     // likewise
 }
 
 func (s *stages) of(commit, story string) string {
@@ -188,6 +189,16 @@ func (s *stages) of(commit, story string) string {
 		return stage
 	}
 	return s.base[story]
+}
+
+// file returns the blob of a file that a commit has otherwise than the base, "" for none.
+func (s *stages) file(commit, path string) string {
+	for _, f := range s.files[commit] {
+		if f.path == path {
+			return f.after
+		}
+	}
+	return ""
 }
 
 // stages reads those of the stories in the base and other commits.
@@ -200,7 +211,7 @@ func (r repository) stages(ctx context.Context, base string, commits []string, k
 	if err != nil {
 		return nil, err
 	}
-	s := &stages{other: map[string]map[string]string{}}
+	s := &stages{other: map[string]map[string]string{}, files: changed}
 	err = r.Blobs(ctx, func(read func(id string) []byte) {
 		t := newTree(known, files, read)
 		s.base = t.all()

@@ -20,6 +20,7 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 		return nil
 	}
 	var places []board.Place
+	var copies []boardCopy
 	used := map[string]bool{}
 	for _, p := range f.places {
 		place := board.Place{Worktree: p.worktree, Branch: p.branch, Head: p.head, Dir: p.dir, State: p.state}
@@ -43,9 +44,20 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 				if w.temp == "" {
 					w.temp, w.remove, err = git.TempDir()
 				}
-				if err == nil {
-					w.copies[key], err = r.copyBoard(ctx, w.temp, p.head, w.log.Board.Past().Paths, p.at)
+				var files map[string]string
+				if w.board.Layout() == domain.LayoutStages { // each story is one file
+					files = map[string]string{}
+					for id := range place.Only {
+						path := f.stages.of(p.head, id) + "/" + id + ".md"
+						files[path] = f.stages.file(p.head, path)
+					}
+				} else if err == nil {
+					files, err = r.files(ctx, p.head, append(slices.Clone(w.log.Board.Past().Paths), boardConfigs...))
 				}
+				if err == nil {
+					w.copies[key], err = os.MkdirTemp(w.temp, "branch-*")
+				}
+				copies = append(copies, boardCopy{w.copies[key], files, p.at})
 				if err != nil {
 					return err
 				}
@@ -55,6 +67,9 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 				r.Contains(ctx, p.head, before.heads[p.branch])
 		}
 		places = append(places, place)
+	}
+	if err := r.copyBoards(ctx, copies); err != nil {
+		return err
 	}
 	w.pending = append(w.pending, w.board.Join(places)...)
 	for key, dir := range w.copies {
@@ -66,28 +81,35 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 	return nil
 }
 
-// copyBoard copies the board's files of a commit to a new directory in another.
-func (r repository) copyBoard(ctx context.Context, in, commit string, paths []string, at time.Time) (string, error) {
-	files, err := r.files(ctx, commit, append(slices.Clone(paths), boardConfigs...))
-	if err != nil {
-		return "", err
+// boardCopy is a directory with the board's files of a commit: blobs by their paths.
+type boardCopy struct {
+	dir   string
+	files map[string]string
+	at    time.Time
+}
+
+// copyBoards writes the files.
+func (r repository) copyBoards(ctx context.Context, copies []boardCopy) error {
+	if len(copies) == 0 {
+		return nil
 	}
-	dir, err := os.MkdirTemp(in, "branch-*")
-	if err != nil {
-		return "", err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return dir, err
-	}
-	defer root.Close()
-	return dir, r.Blobs(ctx, func(read func(id string) []byte) {
-		for name, id := range files {
-			if content := read(id); id != "" && content != nil {
-				_ = root.MkdirAll(filepath.FromSlash(filepath.Dir(name)), 0o700)
-				_ = root.WriteFile(filepath.FromSlash(name), content, 0o600)
-				_ = root.Chtimes(filepath.FromSlash(name), at, at)
+	return r.Blobs(ctx, func(read func(id string) []byte) {
+		for _, c := range copies {
+			root, err := os.OpenRoot(c.dir)
+			if err != nil {
+				continue
 			}
+			for name, id := range c.files {
+				if id == "" {
+					continue
+				}
+				if content := read(id); content != nil {
+					_ = root.MkdirAll(filepath.FromSlash(filepath.Dir(name)), 0o700)
+					_ = root.WriteFile(filepath.FromSlash(name), content, 0o600)
+					_ = root.Chtimes(filepath.FromSlash(name), c.at, c.at)
+				}
+			}
+			root.Close()
 		}
 	})
 }

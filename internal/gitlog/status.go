@@ -19,7 +19,9 @@ type status struct {
 }
 
 // readStatuses reads those of work trees that may have changed.
-func (w *Work) readStatuses(ctx context.Context) error {
+func (w *Work) readStatuses(ctx context.Context, r repository) error {
+	var shared git.Repository
+	asked := false
 	next := map[string]status{}
 	var took time.Duration
 	for _, s := range w.statuses {
@@ -37,7 +39,14 @@ func (w *Work) readStatuses(ctx context.Context) error {
 			continue
 		}
 		now := time.Now()
-		s, err := readStatus(ctx, p)
+		if !asked {
+			var err error
+			if shared, err = r.WithoutDrivers(ctx); err != nil {
+				return err
+			}
+			asked = true
+		}
+		s, err := readStatus(ctx, shared, p)
 		if err != nil {
 			return err
 		}
@@ -48,8 +57,8 @@ func (w *Work) readStatuses(ctx context.Context) error {
 	return nil
 }
 
-func readStatus(ctx context.Context, p *place) (s status, err error) {
-	r, err := git.In(p.worktree).WithoutDrivers(ctx)
+func readStatus(ctx context.Context, shared git.Repository, p *place) (s status, err error) {
+	r, err := shared.Of(ctx, p.tree)
 	if err != nil {
 		return s, err
 	}
@@ -80,4 +89,4 @@ func readStatus(ctx context.Context, p *place) (s status, err error) {
 
 // statusAge is how old a status may be, and statusFactor how many times longer than reading all of them at least: what
 // is edited in a work tree shows nowhere else.
-const statusAge, statusFactor = 4 * time.Second, 100
+const statusAge, statusFactor = 4 * time.Second, 150

@@ -23,10 +23,12 @@ const (
 	// maxTrees and maxBranches are how many work trees and branches, the newest, are read, branchDays how old one's tip is
 	// at most.
 	maxTrees, maxBranches, branchDays = 50, 200, 90
-	// workRecheck is how often what no file shows is looked at, workFactor how many times longer than reading the pause
-	// is.
-	workRecheck, workFactor = 5 * time.Second, 20
-	maxWorkPause            = 4 * time.Second
+	// workRecheck is how often what is not committed is looked at, workLook how often places that no file has shown, and
+	// workFactor how many times longer than reading the pause is.
+	workRecheck, workLook, workFactor = 5 * time.Second, 30 * time.Second, 20
+	maxWorkPause                      = 4 * time.Second
+	// pollTree is how much more rarely files are looked at for each work tree.
+	pollTree = 20 * time.Millisecond
 )
 
 // Work knows the work trees and branches of the repository that a board is in, joins the board with what stands there,
@@ -114,16 +116,23 @@ func (w *Work) Run(ctx context.Context) error {
 	defer w.close()
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
-	var seen string
+	var state, seen string
 	var view *board.View
-	var asked time.Time
+	var polled, asked, looked time.Time
 	var pause time.Duration
 	for {
-		state, now := w.state(), w.log.Board.View()
+		if time.Since(polled) >= time.Duration(len(w.now.Load().trees))*pollTree {
+			state, polled = w.state(), time.Now()
+		}
+		now := w.log.Board.View()
 		since := time.Since(asked)
 		if since >= pause && (state != seen || now != view || since >= workRecheck) {
 			began := time.Now()
-			err := w.update(ctx)
+			looks := state != seen || now != view || w.failed || time.Since(looked) >= workLook
+			err := w.update(ctx, looks)
+			if looks {
+				looked = began
+			}
 			if err != nil && !w.failed && ctx.Err() == nil {
 				w.log.Log.Warn("gitlog: cannot read work trees and branches", "error", err)
 			}
@@ -148,7 +157,7 @@ func (w *Work) Run(ctx context.Context) error {
 }
 
 // Refresh reads everything anew.
-func (w *Work) Refresh(ctx context.Context) { _ = w.update(ctx) }
+func (w *Work) Refresh(ctx context.Context) { _ = w.update(ctx, true) }
 
 func (w *Work) close() {
 	w.mu.Lock()
@@ -182,8 +191,8 @@ func (w *Work) state() string {
 	return state + tree.RefsState(dirs)
 }
 
-// update reads what has changed and publishes it.
-func (w *Work) update(ctx context.Context) error {
+// update reads what has changed and publishes it. Unless it looks for places those that are known count.
+func (w *Work) update(ctx context.Context, looks bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	tree, found := git.Find(w.log.Dir)
@@ -192,29 +201,37 @@ func (w *Work) update(ctx context.Context) error {
 		return nil
 	}
 	r := repository{git.In(w.log.Dir), tree}
-	next, err := w.look(ctx, r)
-	if err != nil || next == nil {
-		if git.IsNoRepository(err) || err == nil {
-			w.forget()
-			return nil
-		}
-		return err
-	}
-	if w.facts == nil || w.facts.signature != next.signature {
-		before := w.facts
-		if err := w.read(ctx, r, next); err != nil {
-			return err
-		}
-		w.facts = next
-		if err := w.join(ctx, r, before); err != nil {
+	if looks || w.facts == nil {
+		found, err := w.readPlaces(ctx, r)
+		if err != nil || !found {
 			return err
 		}
 	}
-	if err := w.readStatuses(ctx); err != nil {
+	if err := w.readStatuses(ctx, r); err != nil {
 		return err
 	}
 	w.publish()
 	return nil
+}
+
+func (w *Work) readPlaces(ctx context.Context, r repository) (found bool, err error) {
+	next, err := w.look(ctx, r)
+	if err != nil || next == nil {
+		if git.IsNoRepository(err) || err == nil {
+			w.forget()
+			return false, nil
+		}
+		return false, err
+	}
+	if w.facts != nil && w.facts.signature == next.signature {
+		return true, nil
+	}
+	before := w.facts
+	if err := w.read(ctx, r, next); err != nil {
+		return false, err
+	}
+	w.facts = next
+	return true, w.join(ctx, r, before)
 }
 
 func (w *Work) forget() {

@@ -20,7 +20,7 @@ var placeholder = regexp.MustCompile(`<[^>]*>|\*`)
 var refused = regexp.MustCompile(`(?:for|variable) '([^'/]+)'`)
 
 // Git runs git in dir and returns what it prints.
-func Git(t *testing.T, dir string, args ...string) string {
+func Git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{
 		"-C", dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main",
