@@ -43,6 +43,7 @@ type cost struct {
 type usageSite struct {
 	*gatewaytest.Site
 	dir     string // of its database
+	options service.Options
 	webshop *claimBoard
 }
 
@@ -52,7 +53,7 @@ func newUsageSite(t *testing.T, o service.Options) usageSite {
 	dir := storetest.Dir(t)
 	db, err := sqlite.Open(t.Context(), dir)
 	o.Projects, o.Stories, o.Store = client, client, storetest.Opened(t, db, err)
-	s := usageSite{Site: gatewaytest.NewSite(t, o, handlers.Gateway{AdminToken: gatewaytest.AdminToken}), dir: dir}
+	s := usageSite{Site: gatewaytest.NewSite(t, o, handlers.Gateway{AdminToken: gatewaytest.AdminToken}), dir: dir, options: o}
 	s.webshop = newClaimBoard(s.Site, "webshop", "12_story_pay", "13_story_cart", "TASK-1, ä=;")
 	newClaimBoard(s.Site, "web shop", "1_first")
 	s.Send("GET", "/api/gateway/pipeline", "", asAdmin...).WantStatus(t, 200)
@@ -106,9 +107,11 @@ func TestAStoryCostsWhatTheClientsOfItsAgentsSay(t *testing.T) {
 	s := newUsageSite(t, service.Options{Prices: map[string]domain.Price{
 		"gpt": {Input: 1_250_000, CacheRead: 125_000, Output: 10_000_000}, // and Gemini's model has none
 	}})
+	other := usageSite{Site: gatewaytest.NewSite(t, s.options, handlers.Gateway{AdminToken: gatewaytest.AdminToken})} // on the same database
 	for range 3 {
 		for _, file := range []string{"claude-code-1", "claude-code-2", "codex-1", "codex-2", "gemini-1"} {
 			s.export(exported(t, file)).WantStatus(t, 200).WantText(t, "{}")
+			other.export(exported(t, file)).WantStatus(t, 200).WantText(t, "{}")
 		}
 	}
 	got := s.story("webshop", "12_story_pay")

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"switchyard/internal/waittest"
+)
+
+// TestWhatClaudeCodeCostsIsWhatItSays: the sums of the calls that it reports equal its own total, and nothing of what was said is stored.
+func TestWhatClaudeCodeCostsIsWhatItSays(t *testing.T) {
+	t.Parallel()
+	c := newCodingSite(t, newSite(t), "claude", 1, `CODER -p "make a file of fruit" "$@" --output-format json`)
+	c.answer(c.asked(), "allow")
+	waittest.Until(t, "the end", func() bool { return strings.Contains(c.said(), `"total_cost_usd":`) })
+	var result struct {
+		Total float64 `json:"total_cost_usd"`
+	}
+	said := c.said()
+	if err := json.Unmarshal([]byte(said[strings.Index(said, "{"):]), &result); err != nil || result.Total <= 0 {
+		t.Fatalf("%s: %v", said, err)
+	}
+	var got struct {
+		Total struct {
+			USD      float64
+			Calls    int
+			Unpriced int
+		}
+		Clients []struct{ Client string }
+		Agents  []struct{ By string }
+	}
+	waittest.Until(t, "all calls", func() bool {
+		_, text := c.do(t, "GET", "/api/gateway/cost?project=alpha", "")
+		return json.Unmarshal([]byte(text), &got) == nil && got.Total.Calls > 0 &&
+			math.Abs(got.Total.USD-result.Total) <= 0.0000005*float64(got.Total.Calls)
+	})
+	if got.Total.Unpriced > 0 || len(got.Clients) != 1 || got.Clients[0].Client != "claude-code" || got.Agents[0].By != "builder" {
+		t.Errorf("%+v", got)
+	}
+	t.Logf("%d calls, %v USD", got.Total.Calls, got.Total.USD)
+	stored, err := os.ReadFile(filepath.Join(c.dir, "data", "switchyard.db"))
+	log, _ := os.ReadFile(filepath.Join(c.dir, "data", "switchyard.db-wal")) // if there is one
+	if text := string(stored) + string(log); err != nil || strings.Contains(text, "of fruit") || !strings.Contains(text, "claude-code") {
+		t.Errorf("the database has the prompt, or lacks the calls: %v", err)
+	}
+}
+
+// TestKillsLoseNoCall: what was acknowledged before kill -9 is there, once, however often it is sent.
+func TestKillsLoseNoCall(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, on engine) {
+		dir, address := t.TempDir(), freeAddress(t)
+		begin := func() *process {
+			return on.start(t, switchyard(t, dir, "gateway", "--listen="+address, "--data=DIR/data"))
+		}
+		p := begin()
+		var acknowledged atomic.Int64
+		const posts = 400
+		send := func(n int) bool {
+			status, _, err := p.ask("POST", "/api/gateway/usage", fmt.Sprintf(`{"id":"%d","client":"mine","model":"m","input":1,"usd":0.000001}`, n))
+			return err == nil && status/100 == 2
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for n := 0; n < posts && send(n); n++ {
+				acknowledged.Add(1)
+			}
+		}()
+		waittest.Until(t, "some are acknowledged", func() bool { return acknowledged.Load() > 100 })
+		p.killHard()
+		<-ended
+		p = begin()
+		calls := func() int {
+			var got struct{ Total struct{ Calls int } }
+			_, text := p.do(t, "GET", "/api/gateway/cost", "")
+			if err := json.Unmarshal([]byte(text), &got); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			return got.Total.Calls
+		}
+		if kept, sent := calls(), int(acknowledged.Load()); kept < sent || kept > sent+1 {
+			t.Errorf("%d calls are kept, %d were acknowledged", kept, sent)
+		}
+		for n := range posts {
+			if !send(n) {
+				t.Fatal("refused")
+			}
+		}
+		if kept := calls(); kept != posts {
+			t.Errorf("%d calls, want %d", kept, posts)
+		}
+	})
+}
