@@ -153,7 +153,7 @@ func (r repository) list(ctx context.Context, revisions []string) (commits []wir
 			commits = append(commits, wire.ChangesCommit{Hash: c.Hash, Author: c.Author, AtMS: c.AtMS, Subject: c.Subject})
 		}
 		return nil
-	}, "log", "-z", "--stdin", "--max-count=100", recordFormat)
+	}, "log", "-z", "--no-patch", "--stdin", "--max-count=100", recordFormat)
 	return commits, err
 }
 

@@ -145,6 +145,20 @@ func TestAStoryStandsWhereItHasMovedTo(t *testing.T) {
 	}
 }
 
+// A branch that has merged the base is read to its end.
+func TestABranchWithAMergeIsAsGitSays(t *testing.T) {
+	s := newShop(t, board.Options{})
+	s.in("third", "commit", "-q", "--allow-empty", "-m", "for 2_story")
+	s.write("code", "main\n")
+	s.git("commit", "-qam", "beside it")
+	s.in("third", "merge", "-q", "--no-edit", "main")
+	waittest.Until(t, "the merge", func() bool { list := s.work("2_story"); return len(list) == 1 && list[0].Ahead == 2 })
+	work := s.work("2_story")[0]
+	if at := fmt.Sprint(work.AtMS / 1000); work.Author != "Ada" || at != s.git("log", "-1", "--format=%ct", "third") || work.Link != "commit" {
+		t.Errorf("%+v", work)
+	}
+}
+
 // What is said of the work on a story is what git says.
 func TestTheWorkOnAStoryIsAsGitSays(t *testing.T) {
 	s := newShop(t, board.Options{})
