@@ -1,6 +1,8 @@
 package views
 
 import (
+	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -17,16 +19,17 @@ const (
 	ShowMine     ShowStories = "mine"
 	ShowClaimed  ShowStories = "claimed"
 	ShowInDanger ShowStories = "troubled"
+	ShowBranches ShowStories = "branches" // work on them is not merged
 )
 
 var storyChoices = []struct {
 	show ShowStories
 	word string
-}{{ShowEvery, "All"}, {ShowMine, "Mine"}, {ShowClaimed, "Claimed"}, {ShowInDanger, "Troubled"}}
+}{{ShowEvery, "All"}, {ShowMine, "Mine"}, {ShowClaimed, "Claimed"}, {ShowInDanger, "Troubled"}, {ShowBranches, "On branches"}}
 
 // StoryChoice returns the choice of this name, ShowEvery for an unknown one.
 func StoryChoice(name string) ShowStories {
-	return oneOf(ShowStories(name), ShowMine, ShowClaimed, ShowInDanger)
+	return oneOf(ShowStories(name), ShowMine, ShowClaimed, ShowInDanger, ShowBranches)
 }
 
 // boardURL returns the address of the page with the same filter, a choice of stories and a stage unfolded.
@@ -51,11 +54,37 @@ func (p ProjectProps) shows(item domain.Item) bool {
 	case ShowMine, ShowClaimed:
 		holder := p.Owners.Of(p.Project.Name, item.StoryID).Holder
 		return holder != "" && (p.Show == ShowClaimed || holder == p.Reader)
+	case ShowBranches:
+		return onBranch(item) != ""
 	case ShowInDanger:
 		_, state := storyState(item, p.Lasting)
 		return state != ""
 	}
 	return true
+}
+
+// onBranch returns the branch, or the directory of the work tree, with work on a story that is not merged, "" for none.
+func onBranch(item domain.Item) string {
+	w := item.Work
+	if w == nil || w.Unmerged == nil && w.Uncommitted == 0 {
+		return ""
+	}
+	return cmp.Or(w.Branch, path.Base(w.Worktree))
+}
+
+// shortBranch leaves out of a branch's name the id of its story.
+func shortBranch(branch, storyID string) string {
+	if before, is := strings.CutSuffix(branch, "/"+storyID); is {
+		return before + "/…"
+	}
+	return branch
+}
+
+// offers reports whether the board has stories to choose so.
+func (p ProjectProps) offers(show ShowStories) bool {
+	return show != ShowBranches || p.Show == show || slices.ContainsFunc(p.Pipeline.Stages, func(s domain.Stage) bool {
+		return slices.ContainsFunc(s.Items, func(item domain.Item) bool { return onBranch(item) != "" })
+	})
 }
 
 // countStories says how many stories the board has, and how many of them its columns show. Subtasks are counted apart:

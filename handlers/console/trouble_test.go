@@ -33,6 +33,7 @@ func TestWorkThatIsNotMergedIsTroubleOfItsStory(t *testing.T) {
 		{Clash: &domain.Clash{Place: "<b>login", Files: []string{"go.mod"}, Count: 2}}, {Unmerged: &domain.Unmerged{Place: "pay", Ahead: 1}},
 	} {
 		item := &stages[i+1].Items[0]
+		work.Branch, work.Added, work.Uncommitted = []string{"story/14_story_login", "feature/<pay>"}[i], 1234, 1
 		item.Work, item.Since = &work, time.Now().Add(-2*time.Hour)
 	}
 	s.add("shop", stages)
@@ -42,6 +43,9 @@ func TestWorkThatIsNotMergedIsTroubleOfItsStory(t *testing.T) {
 	s.Get("/projects/shop/stories/14_story_login").WantText(t, `value="conflicts/shop/14_story_login"`, "Acknowledge</button>", "Conflicts with the base", "go.mod and 1 more")
 	s.Get("/projects/shop/stories/15_story_pay").WantText(t, "Done, but not on the base", "pay is 1 commit ahead")
 	s.Get("/search?q=pay").WantText(t, "not merged")
+	s.Get("/projects/shop").WantText(t, "On branches", "on the branch", `title="story/14_story_login">story/…<`, "+1,234", "feature/&lt;pay&gt;")
+	s.Get("/").WantText(t, "on the branch story/14_story_login")
+	s.Get("/projects/shop?show=branches").WantText(t, "2 stories", "14_story_login", "15_story_pay")
 	s.Get("/projects/shop?show=troubled").WantText(t, "14_story_login", "15_story_pay")
 }
 
