@@ -25,7 +25,13 @@ const (
 var storyChoices = []struct {
 	show ShowStories
 	word string
-}{{ShowEvery, "All"}, {ShowMine, "Mine"}, {ShowClaimed, "Claimed"}, {ShowInDanger, "Troubled"}, {ShowBranches, "On branches"}}
+}{
+	{ShowEvery, "All"},
+	{ShowMine, "Mine"},
+	{ShowClaimed, "Claimed"},
+	{ShowInDanger, "Troubled"},
+	{ShowBranches, "On branches"},
+}
 
 // StoryChoice returns the choice of this name, ShowEvery for an unknown one.
 func StoryChoice(name string) ShowStories {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/store/storetest"
 	"switchyard/internal/waittest"
+	"switchyard/internal/wire"
 )
 
 // captured returns what a real client sent to its hooks, by name, in order.
@@ -250,6 +252,35 @@ func TestASessionIsLinkedToItsStory(t *testing.T) {
 	}
 	if all := list(); all[0].State != "working" || all[1].State != "working" || all[2].State != "idle" || all[0].QuestionID != nil {
 		t.Errorf("after the answers: %+v", all)
+	}
+}
+
+// TestASessionIsOfTheStoryOfItsBranch: in the project that has its work tree, or by the branch's name in a clone of it.
+func TestASessionIsOfTheStoryOfItsBranch(t *testing.T) {
+	s := newSite(t)
+	s.Add("shop", gatewaytest.ProjectServer(t, gatewaytest.Says(`{"host":"h","worktrees":["/src","/src/pay"],"stages":[{"name":"1_todo","items":[]}],`+
+		`"links":[{"branch":"story/7","worktree":"/src/pay","story_id":"7_pay"},{"worktree":"/src/8","story_id":"8_cart"}]}`)))
+	s.Answered()
+	for id, at := range map[string]string{
+		"tree": `"host":"h","worktree":"/src/pay","branch":"story/7"`, "clone": `"host":"other","worktree":"/home/src","branch":"story/7","project":"shop"`,
+		"main": `"host":"h","worktree":"/src","branch":"main"`, "elsewhere": `"host":"other","worktree":"/src/pay","branch":"story/7"`,
+	} {
+		s.Send("POST", "/api/hooks/claude-code", `{"hook_event_name":"UserPromptSubmit","session_id":"`+id+`",`+at+`}`)
+	}
+	got := map[string]string{}
+	_, list := sessionsOf(t, s)
+	for _, one := range list {
+		got[one.ID] = wire.Text(one.Project) + " " + wire.Text(one.StoryID)
+	}
+	if want := map[string]string{"tree": "shop 7_pay", "clone": "shop 7_pay", "main": "shop ", "elsewhere": " "}; !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s.Add("alpha", gatewaytest.StoryServer(t))
+	const story = "/api/gateway/projects/alpha/stories"
+	s.Send("POST", story+"/claim", `{"story_id":"7_pay"}`)
+	s.Send("POST", "/api/hooks/claude-code", `{"hook_event_name":"UserPromptSubmit","session_id":"holder","branch":"story/7","host":"h","project":"alpha"}`)
+	if a := s.Send("GET", story+"/7_pay", ""); !strings.Contains(a.Text, `"link":"session"`) {
+		t.Errorf("its place is not a session's: %s", a.Text)
 	}
 }
 

@@ -28,7 +28,8 @@ func isAllowed(mode, tool string) bool {
 const maxHookBody = 4 << 20
 
 // ClaudeCodeHook notes what a coding agent's hook says of its session. It holds a PermissionRequest until people have
-// answered, and answers in its form. Other events, and what its own mode allows, get an empty answer.
+// answered, and answers in its form. A Stop is answered with the note with which the session's story was sent back.
+// Other events, and what its own mode allows, get an empty answer.
 func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	b := web.DecodeJSON(w, r, maxHookBody)
 	event := b.Text("hook_event_name")
@@ -40,7 +41,12 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	}
 	var heard domain.HookEvent
 	if json.Unmarshal(b.Data, &heard) == nil { // else it says nothing of a session that could be told
-		a.service.Sessions.Heard(r.Context(), heard)
+		before := a.service.Sessions.Heard(r.Context(), heard)
+		if before != nil && heard.Name == "Stop" {
+			if note := a.service.Reviews.NoteAtStop(r.Context(), *before); note != "" {
+				return answer(w, http.StatusOK, map[string]string{"decision": "block", "reason": note}, nil)
+			}
+		}
 	}
 	if event != domain.PermissionRequest {
 		w.WriteHeader(http.StatusOK)

@@ -42,6 +42,35 @@ func TestAStoryIsSentBackAndItsAgentGetsTheNote(t *testing.T) {
 	}
 }
 
+// TestASessionThatStopsGetsTheNote with which its story was sent back since it stopped last, once.
+func TestASessionThatStopsGetsTheNote(t *testing.T) {
+	s, _, agent, review := reviewBoard(t)
+	stop := func(event string) string {
+		return s.as(agent, "POST", "/api/hooks/claude-code", `{"hook_event_name":"`+event+`","session_id":"s"}`)
+	}
+	sentBack := func(note string) {
+		s.want(review(`{"verdict":"sent_back","head":"aaaa1111","note":"`+note+`"}`), `200 `)
+	}
+	for _, event := range []string{"UserPromptSubmit", "Stop", "SubagentStop"} {
+		if got := stop(event); got != "200 " {
+			t.Errorf("%s: %s", event, got)
+		}
+	}
+	sentBack(`say \"which\" currency`)
+	if got := stop("PostToolUse"); got != "200 " {
+		t.Error(got)
+	}
+	s.want(stop("Stop"), `200 {"decision":"block","reason":"say \"which\" currency"}`)
+	s.want(s.as(agent, "GET", gammaStories+"/1_a", ""), `"taken_at_ms":1`)
+	if got := stop("Stop"); got != "200 " {
+		t.Errorf("a second time: %s", got)
+	}
+	s.want(review(`{"verdict":"approved","head":"aaaa1111","stage":"3_qa"}`), `200 `)
+	if got := stop("Stop"); got != "200 " {
+		t.Errorf("approved: %s", got)
+	}
+}
+
 func TestAVerdictMovesAStoryWhereItIsDue(t *testing.T) {
 	s, b, agent, review := reviewBoard(t)
 	s.want(review(`{"verdict":"approved","head":"bbbb2222"}`), `200 `, `"stage":"5_done"`, `"verdict":"approved"`, `"note":null`)

@@ -138,6 +138,7 @@ type AgentSession struct {
 	Noticed   time.Time `json:",omitzero"` // since when it waits for a person by its own word
 	WentOn    time.Time `json:",omitzero"` // when it last went on: what it asked before has been answered
 	Started   time.Time
+	Stopped   time.Time `json:",omitzero"` // when it last stopped
 	Last      time.Time // when it was last heard; increasing
 
 	StoryID    string `json:"-"` // that it works on; what it is linked to is known when it is read
@@ -159,6 +160,9 @@ func (s AgentSession) After(e HookEvent, at time.Time) AgentSession {
 		return s // it comes late
 	case s.Started.IsZero(), s.State == SessionOver:
 		s.Started, s.State, s.Since = at, SessionIdle, at
+	}
+	if says == hookStops {
+		s.Stopped = at
 	}
 	if !at.After(s.Last) { // events of one millisecond are in an order, too
 		at = s.Last.Add(time.Millisecond)

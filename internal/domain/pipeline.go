@@ -83,6 +83,7 @@ type BoardPlace struct {
 	// Host is the project server's machine, and Worktrees are the repository's there.
 	Host      string
 	Worktrees []string
+	Links     []PlaceLink // of those and of branches, each to its only story
 }
 
 // Reading is how many of the commits that touch a board have been read, zero unless they are being read.

@@ -22,6 +22,17 @@ type Place struct {
 	Carries                []string // commits whose review counts for the head
 }
 
+// LinkSession is the link of a place that a coding agent's session works in.
+const LinkSession = "session"
+
+// PlaceLink says which story a work tree or a branch is for: the only one that has moved there, or that it is named
+// after.
+type PlaceLink struct {
+	Branch   string `json:"branch,omitempty"`
+	Worktree string `json:"worktree,omitempty"`
+	StoryID  string `json:"story_id"`
+}
+
 // PlaceWith returns the first place at a commit, or with nothing but moves of ours after it, nil for none.
 func PlaceWith(places []Place, head string) *Place {
 	for i := range places {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/files"
 	"switchyard/internal/git"
 	"switchyard/internal/wire"
@@ -63,6 +64,19 @@ func (p *place) isMerged(baseTree string, linked bool) bool {
 		return (linked || len(p.own) > 0) && p.mergeBase == p.head
 	}
 	return p.merge != nil && len(p.merge.Conflicts) == 0 && p.merge.Tree == baseTree
+}
+
+// links returns the place's only story, by its links but for commits; none if there are several.
+func (p *place) links(links map[string]string) (list []domain.PlaceLink) {
+	for id, link := range links {
+		if link != "commit" {
+			list = append(list, domain.PlaceLink{Branch: p.branch, Worktree: p.worktree, StoryID: id})
+		}
+	}
+	if len(list) != 1 {
+		return nil
+	}
+	return list
 }
 
 func (p *place) work(s status) wire.Work {

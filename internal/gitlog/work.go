@@ -69,6 +69,7 @@ type Joiner interface {
 type works struct {
 	base    *wire.Base
 	trees   []string
+	links   []domain.PlaceLink
 	stories map[string][]wire.Work
 	commits map[string][]*domain.Commit
 	version string
@@ -92,6 +93,9 @@ func NewWork(log *Log, b Joiner, withTrees bool) *Work {
 func (w *Work) Base() *wire.Base { return w.now.Load().base }
 
 func (w *Work) Trees() []string { return append([]string{}, w.now.Load().trees...) }
+
+// Links are the places that are one story's only.
+func (w *Work) Links() []domain.PlaceLink { return w.now.Load().links }
 
 // Version differs when what is known does.
 func (w *Work) Version() string { return w.now.Load().version }
@@ -269,6 +273,7 @@ func (w *Work) publish() {
 				links[id] = cmp.Or(links[id], link)
 			}
 		}
+		next.links = append(next.links, p.links(links)...)
 		for id, link := range links {
 			work := p.work(w.statuses[p.worktree])
 			work.Link, work.Merged = link, p.isMerged(f.baseTree, w.linked[key] != nil)

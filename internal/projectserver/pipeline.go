@@ -79,6 +79,7 @@ func (p *pipelines) encode(view *board.View, most int) wire.Pipeline {
 	}
 	if p.Work != nil {
 		encoded.Base, encoded.Worktrees = p.Work.Base(), p.Work.Trees()
+		encoded.Links = p.Work.Links()
 	}
 	if len(encoded.Worktrees) > 0 {
 		encoded.Host = p.Host

@@ -66,6 +66,7 @@ type Work interface {
 	Base() *wire.Base
 	// Trees returns the paths of the repository's work trees.
 	Trees() []string
+	Links() []domain.PlaceLink
 	// Of returns the first places of a story, and how many there are; nil without git.
 	Of(story string) (list []wire.Work, count int)
 	// Changes returns what a place of a story has beyond the base.

@@ -18,6 +18,7 @@ type Reviews struct {
 	store   *database
 	stories *Stories
 	claims  *Claims
+	working *Sessions
 	merges  singleflight.Group
 
 	mu      sync.Mutex
@@ -125,7 +126,7 @@ func (s *Reviews) move(
 func (s *Reviews) TakeNote(ctx context.Context, project, id string, since time.Time) (note string, err error) {
 	r, err := s.store.Review(ctx, project, id)
 	if domain.CodeOf(err) == domain.NotFound ||
-		err == nil && (r.Verdict != domain.SentBack || !r.TakenAt.IsZero() || !r.At.After(since)) {
+		err == nil && (r.Verdict != domain.SentBack || !r.TakenAt.IsZero() || r.At.Before(since)) {
 		return "", nil
 	}
 	if err == nil {
@@ -135,6 +136,21 @@ func (s *Reviews) TakeNote(ctx context.Context, project, id string, since time.T
 		return "", nil
 	}
 	return r.Note, err
+}
+
+// NoteAtStop returns the note with which the story of a session that stops was sent back since it stopped before, once,
+// and "" for none. before is the session as it was.
+func (s *Reviews) NoteAtStop(ctx context.Context, before domain.AgentSession) string {
+	project, id := s.working.storyOf(before.Asker, before.ID, s.working.links)
+	if id == "" {
+		return ""
+	}
+	note, err := s.TakeNote(ctx, project, id, cmp.Or(before.Stopped, before.Started))
+	if err != nil {
+		s.stories.audit.log.ErrorContext(ctx, "cannot read whether a session's story was sent back", "error", err)
+		return ""
+	}
+	return note
 }
 
 // addReview adds the last verdict on a story.

@@ -113,13 +113,13 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s.Alerts.costs, s.Targets.costs = s.Costs, s.Costs
 	s.Stories = &Stories{
 		audit: audit, projects: projects, pipelines: pipelines, events: events, visits: visits,
-		claims: claims, costs: s.Costs, store: o.store, servers: o.Stories,
+		claims: claims, costs: s.Costs, sessions: s.Sessions, store: o.store, servers: o.Stories,
 	}
 	s.Claims = &Claims{
 		table: claims, stories: s.Stories, pipelines: pipelines, costs: s.Costs, alerts: s.Alerts,
 		leader: o.Leadership,
 	}
-	s.Reviews = &Reviews{store: o.store, stories: s.Stories, claims: s.Claims}
+	s.Reviews = &Reviews{store: o.store, stories: s.Stories, claims: s.Claims, working: s.Sessions}
 	s.Overview = &Overview{
 		projects: projects, pipelines: pipelines, alerts: s.Alerts, claims: s.Claims, stories: s.Stories, agents: s.Agents,
 		events: events, flow: s.Flow,

@@ -42,12 +42,12 @@ func newSessions(o Options, claims *claimTable, pipelines *Pipelines, asks *Ques
 	return s
 }
 
-// Heard takes an event that the actor of ctx has sent, in memory only. It returns false for one that says nothing of a
-// session.
-func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) bool {
+// Heard takes an event that the actor of ctx has sent, in memory only. It returns the session as it was before, nil for
+// one that was not known, and for an event that says nothing of a session.
+func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) (before *domain.AgentSession) {
 	e, says := e.Identify()
 	if !says {
-		return false
+		return nil
 	}
 	actor := domain.ActorOf(ctx)
 	if actor.Project != "" {
@@ -58,13 +58,15 @@ func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one, known := s.table.get(key)
-	if !known {
+	if known {
+		before = new(one)
+	} else {
 		one = domain.AgentSession{ID: key.ID, Asker: key.Asker}
 		s.makeRoom(key.Asker)
 	}
 	one.By, one.AgentID = by, actor.AgentID
 	s.keep(one.After(e, now))
-	return true
+	return before
 }
 
 // keep puts a session into memory and notes that it has to be stored. The caller holds mu.
@@ -217,58 +219,4 @@ func (s *Sessions) at(
 	}
 	one.Project, one.StoryID = s.link(one, links)
 	return one
-}
-
-// sessionLinks are what sessions are linked by: the claims of each asker, the last one first, and the projects of work
-// trees, "" for one that several have.
-type sessionLinks struct {
-	claims map[string][]domain.Claim
-	trees  func() map[hostTree]string
-}
-
-type hostTree struct{ host, worktree string }
-
-func (s *Sessions) links() sessionLinks {
-	return sessionLinks{s.claims.latest(), sync.OnceValue(func() map[hostTree]string {
-		trees := map[hostTree]string{}
-		for _, p := range s.projects.Registry().Projects {
-			answer := s.pipelines.known(p.Name).answer
-			if answer == nil {
-				continue
-			}
-			for _, worktree := range answer.Board.Worktrees {
-				at := hostTree{answer.Board.Host, worktree}
-				if _, another := trees[at]; another {
-					trees[at] = ""
-				} else {
-					trees[at] = p.Name
-				}
-			}
-		}
-		return trees
-	})}
-}
-
-// link returns the project and the story of a session.
-func (s *Sessions) link(one domain.AgentSession, links sessionLinks) (project, storyID string) {
-	if _, registered := s.projects.Registry().Find(one.Project); registered {
-		project = one.Project
-	} else if one.Worktree != "" {
-		project = links.trees()[hostTree{one.Host, one.Worktree}]
-	}
-	for _, c := range links.claims[one.Asker] {
-		if project == "" || c.Project == project {
-			return c.Project, c.StoryID
-		}
-	}
-	return project, ""
-}
-
-// storyOf returns the project and the story that a session of an asker works on, "" where that is not known.
-func (s *Sessions) storyOf(asker, id string, links func() sessionLinks) (project, storyID string) {
-	one, known := s.table.get(domain.AgentSessionKey{Asker: asker, ID: id})
-	if !known {
-		return "", ""
-	}
-	return s.link(one, links())
 }

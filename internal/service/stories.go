@@ -44,6 +44,7 @@ type Stories struct {
 	visits    *Visits
 	claims    *claimTable
 	costs     *Costs
+	sessions  *Sessions
 	store     *database
 	servers   StoryServers
 	recent    singleflight.Group
@@ -73,6 +74,7 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 		}
 	}
 	story.Project, story.ID, story.URL = project, id, p.URL
+	s.sessions.mark(&story)
 	if err := s.addPast(ctx, &story); err != nil {
 		return domain.Story{}, err
 	}

@@ -13,8 +13,9 @@ import (
 	"switchyard/internal/wire"
 )
 
-// maxWorktrees is of how many work trees a pipeline names its project's.
-const maxWorktrees = 50
+// maxWorktrees is of how many work trees a pipeline names its project's, maxLinks of how many places it says whose they
+// are.
+const maxWorktrees, maxLinks = 50, 250
 
 // maxRecords is the most records in a feed.
 const maxRecords = 200_000
@@ -55,6 +56,12 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	place := outer.BoardPlace
 	for _, text := range []*string{&place.Layout, &place.Path, &place.Branch, &place.Host} {
 		*text = domain.CutText(*text)
+	}
+	place.Links = place.Links[:min(len(place.Links), maxLinks)]
+	for i := range place.Links {
+		for _, text := range []*string{&place.Links[i].Branch, &place.Links[i].Worktree, &place.Links[i].StoryID} {
+			*text = domain.CutText(*text)
+		}
 	}
 	place.Worktrees = place.Worktrees[:min(len(place.Worktrees), maxWorktrees)]
 	return &domain.PipelineAnswer{

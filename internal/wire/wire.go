@@ -56,6 +56,8 @@ type Pipeline struct {
 	Base      *Base    `json:"base"`
 	Host      string   `json:"host,omitempty"`
 	Worktrees []string `json:"worktrees"`
+	// Links are the only stories of places.
+	Links []domain.PlaceLink `json:"links,omitempty"`
 	// CheckedOut are the stories that are where they are, or are missing, because another commit was checked out.
 	CheckedOut []string `json:"checked_out,omitempty"`
 }
