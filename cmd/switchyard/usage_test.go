@@ -15,9 +15,22 @@ import (
 
 // TestWhatClaudeCodeCostsIsWhatItSays: the sums of the calls that it reports equal its own total, and nothing of what was said is stored.
 func TestWhatClaudeCodeCostsIsWhatItSays(t *testing.T) {
+	const line = `CODER -p "make a file of fruit" --output-format json `
+	own := "unset CLAUDE_CODE_ENABLE_TELEMETRY $(env | grep -o '^OTEL_[A-Z_]*')\n" + line + `--settings "$('` + switchyard(t, t.TempDir()).Path + `' hook settings)"`
+	for what, run := range map[string]struct {
+		line  string
+		tries int
+	}{"below an agent": {line + `"$@"`, 1}, "as somebody's own": {own, 0}} {
+		t.Run(what, func(t *testing.T) { costsWhatItSays(t, run.line, run.tries) })
+	}
+}
+
+func costsWhatItSays(t *testing.T, line string, tries int) {
 	t.Parallel()
-	c := newCodingSite(t, newSite(t), "claude", 1, `CODER -p "make a file of fruit" "$@" --output-format json`)
-	c.answer(c.asked(), "allow")
+	c := newCodingSite(t, newSite(t), "claude", tries, line)
+	for range tries {
+		c.answer(c.asked(), "allow")
+	}
 	waittest.Until(t, "the end", func() bool { return strings.Contains(c.said(), `"total_cost_usd":`) })
 	var result struct {
 		Total float64 `json:"total_cost_usd"`

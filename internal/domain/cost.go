@@ -209,12 +209,6 @@ type Cost struct {
 	Models      []ModelCost // the dearest first
 }
 
-// StoryCost is what a story costs.
-type StoryCost struct {
-	StoryKey
-	CostSum
-}
-
 // CallSum is what the calls cost that a sender made in a session by a model for a story, in a span of time.
 type CallSum struct {
 	StoryKey

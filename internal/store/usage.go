@@ -11,15 +11,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-const (
-	// costSums are the sums of rows with the columns of usage_sums, callSums those of usage_calls.
-	costSums = `CAST(SUM(usd) AS BIGINT), CAST(SUM(input) AS BIGINT), CAST(SUM(cache_read) AS BIGINT),
-		CAST(SUM(cache_creation) AS BIGINT), CAST(SUM(output) AS BIGINT), CAST(SUM(calls) AS BIGINT),
-		CAST(SUM(unpriced) AS BIGINT)`
-	callSums = `CAST(SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) AS BIGINT), CAST(SUM(input) AS BIGINT),
+// callSums are the sums of rows of usage_calls.
+const callSums = `CAST(SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) AS BIGINT), CAST(SUM(input) AS BIGINT),
 		CAST(SUM(cache_read) AS BIGINT), CAST(SUM(cache_creation) AS BIGINT), CAST(SUM(output) AS BIGINT), COUNT(*),
 		CAST(SUM(CASE WHEN cost < 0 THEN 1 ELSE 0 END) AS BIGINT)`
-)
 
 // sumsOf returns where a row of sums is scanned to.
 func sumsOf(c *domain.CostSum) []any {
@@ -110,10 +105,9 @@ func (db usage) addToSums(calls []domain.Call) Step {
 }
 
 // StoryCosts returns what every story costs, those of no story of a project together.
-func (db usage) StoryCosts(ctx context.Context) ([]domain.StoryCost, error) {
-	return selectAll(ctx, db.conn, func(row Row) (c domain.StoryCost, err error) {
-		return c, row.Scan(append([]any{&c.Project, &c.ID}, sumsOf(&c.CostSum)...)...)
-	}, "SELECT project, story_id, "+costSums+" FROM usage_sums GROUP BY project, story_id")
+func (db usage) StoryCosts(ctx context.Context) ([]domain.Spent, error) {
+	return selectAll(ctx, db.conn, scanSpent,
+		"SELECT project, story_id, CAST(SUM(usd) AS BIGINT), 0 FROM usage_sums GROUP BY project, story_id")
 }
 
 // StoryModels returns what a story costs by model, and in how many sessions it was worked on.
