@@ -42,6 +42,7 @@ func TestScreenshots(t *testing.T) {
 	yard := newYard(t, work, *projects)
 	yard.history()
 	yard.operators()
+	yard.work()
 	yard.url = start(t, work, yard.dirs())
 	yard.live()
 	yard.chat()
@@ -59,7 +60,7 @@ func TestScreenshots(t *testing.T) {
 		{"project", "/projects/" + yard.projects[0].name, 1280, 1330, "light", "Time in stage"},
 		{"events", "/events", 1280, 800, "light", "Today"},
 		{"agents", "/agents", 1280, 560, "light", "builder-1"},
-		{"story", yard.story(), 1280, 850, "light", "refunds:read"},
+		{"story", yard.story(), 1280, 1500, "light", "Refunds say who has made them"},
 		{"join", "/agents", 1280, 480, "light", "Waiting for the agent"},
 		{"bot", "/bot-config", 1280, 560, "light", "2 rooms"},
 		{"question", "/questions", 360, 780, "light", "asks to run a command"}, // the last: other pages would show it

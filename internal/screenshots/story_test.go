@@ -3,9 +3,13 @@ package screenshots_test
 import (
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
+	"switchyard/internal/gittest"
 	"switchyard/internal/waittest"
 )
 
@@ -34,6 +38,30 @@ func (s *storySample) addHistory(now time.Time) {
 	s.text = storyText
 	s.moves = []time.Time{now.Add(-104 * time.Hour), now.Add(-28 * time.Hour)}
 	s.came, s.blocked = s.moves[1], now.Add(-2*time.Hour)
+}
+
+// work makes a repository of the story's project, with a branch that has work on the story.
+func (y *yardSample) work() {
+	y.Helper()
+	p := y.projects[0]
+	dir, tree, id := filepath.Join(y.dir, "src", p.name), filepath.Join(y.dir, "trees", "audit"), p.stories[1].id()
+	put := func(dir, text string) {
+		name := filepath.Join(dir, "audit", "refunds.go")
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			y.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			y.Fatal(err)
+		}
+	}
+	put(dir, "package audit\n\n// Refund is a refund as the audit tells it.\ntype Refund struct {\n\tOrder string\n\tAmount int64\n}\n")
+	gittest.Git(y.TB.(*testing.T), dir, "init", "-q")
+	gittest.Git(y.TB.(*testing.T), dir, "add", "audit")
+	gittest.Git(y.TB.(*testing.T), dir, "commit", "-qm", "Refunds in the audit")
+	gittest.Git(y.TB.(*testing.T), dir, "worktree", "add", "-q", "-b", "story/"+id, tree)
+	put(tree, "package audit\n\n// Refund is a refund as the audit tells it.\ntype Refund struct {\n\tOrder string\n\tAmount money.Amount\n\t// By is who has made it.\n\tBy string\n}\n")
+	gittest.Git(y.TB.(*testing.T), tree, "commit", "-qam", "Refunds say who has made them")
+	gittest.Git(y.TB.(*testing.T), dir, "worktree", "remove", tree) // whose path is not for pictures
 }
 
 // story returns the address of that story's page.
