@@ -37,7 +37,7 @@ const Console = "console.js"
 
 var consoleScripts = []string{
 	"vendor/htmx-2.0.11.min.js", "vendor/idiomorph-0.8.0.min.js", "forms.js",
-	"acknowledge.js", "live.js", "times.js", "keys.js", "copy.js", "palette.js", "grid.js", "inbox.js",
+	"acknowledge.js", "live.js", "times.js", "keys.js", "copy.js", "palette.js",
 }
 
 var types = map[string]string{

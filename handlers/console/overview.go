@@ -35,7 +35,10 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // 0 for what is not a number: the first page
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: p.Title(), Page: views.PageOverview, Scripts: []string{"questions.js"}},
+		frame: views.Frame{
+			Title: p.Title(), Page: views.PageOverview, Sheet: "overview.css",
+			Scripts: []string{"questions.js", "grid.js", "inbox.js"},
+		},
 		part:       views.OverviewPart(p),
 		pageAround: views.Overview,
 	})
