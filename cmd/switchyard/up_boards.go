@@ -102,6 +102,9 @@ func boardsOf(dirs []string, create, apart bool, warnings io.Writer) ([]workBoar
 // locate returns the boards of dir, at least one, with a layout only that. It is an error if there is none: with create
 // only if one cannot be made, and among several errNoBoard.
 func locate(dir, layout string, create, several bool) (found []board.Found, err error) {
+	if tree, is := git.OfBare(dir); is {
+		dir = tree.Dir
+	}
 	found, err = board.Find(dir, layout)
 	if len(found) > 0 || err != nil {
 		return found, err

@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"switchyard/internal/board"
+	"switchyard/internal/feed"
 	"switchyard/internal/gittest"
 	"switchyard/internal/waittest"
 )
@@ -260,5 +262,52 @@ func TestWithoutItsFlagNothingIsMerged(t *testing.T) {
 	head := s.git("rev-parse", "HEAD")
 	if status, answer := s.merge("1_story", "main", head, ""); status != 403 || !strings.Contains(answer, "--allow-merges") {
 		t.Errorf("%d %s", status, answer)
+	}
+}
+
+// Boards of other tools have the stage written as their tool does, or not at all where it follows from boxes.
+func TestAMergeOnBoardsOfOtherTools(t *testing.T) {
+	for _, test := range []struct {
+		layout, id, stage string
+		files             map[string]string
+		own, uncommitted  string
+		status            int
+		wants             string
+	}{
+		{
+			"backlog.md", "task-1", "", map[string]string{
+				"backlog/config.yml":              "project_name: x\nstatuses: [\"To Do\", \"In Progress\", \"Done\"]\n",
+				"backlog/tasks/task-1 - Login.md": "---\nid: task-1\ntitle: Login\nstatus: To Do\n---\n\nText\n",
+			}, "backlog/tasks/task-1 - Login.md", "---\nid: task-1\ntitle: Login\nstatus: In Progress\n---\n\nText, and more\n", 200, "status: Done",
+		},
+		{"spec-kit", "001-login", "", map[string]string{"specs/001-login/spec.md": "# Login\n", "specs/001-login/tasks.md": "- [ ] a\n"}, "", "", 200, ""},
+		{"spec-kit", "001-login", `,"stage":"4_done"`, map[string]string{"specs/001-login/spec.md": "# Login\n", "specs/001-login/tasks.md": "- [ ] a\n"}, "", "", 400, ""},
+	} {
+		t.Run(test.layout+test.stage, func(t *testing.T) {
+			s := shop{&stories{t: t, dir: t.TempDir(), feed: feed.New(time.Now), trees: true}, t.TempDir()}
+			for name, text := range test.files {
+				s.write(name, text)
+			}
+			s.git("init", "-q", "-b", "main")
+			s.git("add", ".")
+			s.git("commit", "-qm", "board")
+			s.in("work", "status")
+			s.put("work", "code", "x\n")
+			s.in("work", "add", ".")
+			s.in("work", "commit", "-qm", "work")
+			if test.own != "" {
+				s.write(test.own, test.uncommitted)
+			}
+			s.openBoard(board.Options{Dir: s.dir, Layout: test.layout, AllowWrites: true, AllowMerges: true})
+			status, answer := s.merge(test.id, "work", s.in("work", "rev-parse", "HEAD"), test.stage)
+			if status != test.status || s.git("status", "--porcelain") != "" {
+				t.Fatalf("%d %s, DIR has %s", status, answer, s.git("status", "--porcelain"))
+			}
+			if test.own != "" {
+				if text := s.git("show", "HEAD:"+test.own); !strings.Contains(text, test.wants) || !strings.Contains(text, "and more") {
+					t.Errorf("%s", text)
+				}
+			}
+		})
 	}
 }
