@@ -16,10 +16,23 @@
 # time, up to half an hour: a tool that cannot run would block every story of the board. The agent's detail says so.
 #
 # Without CMD each story just moves through its stages.
+#
+# With switchyard agent --worktrees DIR each story is worked on in a work tree of its own, DIR/ID with the branch story/ID: CMD
+# runs there and commits what it makes. A story that is done stays where it is, for a review, and anybody may claim it once it
+# is sent back. Work trees that are merged and clean are removed. That needs the project's repository on this machine.
 set -u
 : "${SWITCHYARD_GATEWAY_URL:?run this as the command of switchyard agent}" "${SWITCHYARD_API_TOKEN:?}"
 : "${SWITCHYARD_PROJECT:?}" "${SWITCHYARD_AGENT_ID:?}"
 [ $# -eq 0 ] || command -v "$1" >/dev/null || { echo "There is no command $1." >&2 && exit 1; } # or each story would be blocked
+case ${1-} in
+/*) ;;
+*/*) # it runs elsewhere
+	command=$(cd "${1%/*}" && pwd)/${1##*/}
+	shift
+	set -- "$command" "$@"
+	;;
+esac
+worktrees=${SWITCHYARD_WORKTREES-} tree=
 newline='
 '
 failures=0 pause=60
@@ -57,7 +70,8 @@ change() {
 	while [ $tries -gt 0 ]; do
 		api GET "$stories/$story"
 		api PATCH "$stories/$story" \
-			"$(jq --null-input --arg version "$(field .version)" --arg value "$2" "{version: \$version, $1: \$value}")"
+			"$(jq --null-input --arg version "$(field .version)" --arg value "$2" --arg tree "$tree" \
+				"{version: \$version, $1: \$value} + if \$tree == \"\" then {} else {worktree: \$tree} end")"
 		case $status$answer in
 		200* | *'already there'*) return 0 ;;
 		409*' is claimed by '*) break ;; # somebody has taken it over
@@ -73,8 +87,12 @@ change() {
 # block blocks the story with a reason. If that is refused the story stays claimed as it is.
 block() { change blocked "$1" || left=$left$id$newline; }
 
-# finish moves the story to the done stage, or says why it cannot.
+# finish moves the story to the done stage, or says why it cannot. In a work tree it is left for the review.
 finish() {
+	if [ -n "$worktrees" ]; then
+		api DELETE "$stories/$story/claim"
+		return
+	fi
 	change stage "$last" || block "it is done, but cannot be moved to ${last:-a done stage}: $answer"
 }
 
@@ -120,6 +138,40 @@ walk() {
 	done
 }
 
+# settle makes the work tree of the story, or takes the one that is there, and begins the work on the story in it.
+settle() {
+	answer=$(curl --silent --max-time 60 "$SWITCHYARD_PROJECT_URL/api/pipeline")
+	repository=$(field '.worktrees[0] // ""') base=$(field '.base.commit // ""')
+	if [ -z "$base" ] || ! [ -d "$repository" ]; then
+		said="there is no repository of $SWITCHYARD_PROJECT on this machine"
+		return 1
+	fi
+	name=$(printf '%s' "$id" | LC_ALL=C tr -- '\000-\040~^:?*[\\/@{\177' '-')
+	tree=$worktrees/$name
+	if ! [ -e "$tree/.git" ]; then
+		said=$(git -C "$repository" worktree add --quiet -b "story/$name" "$tree" "$base" 2>&1 ||
+			git -C "$repository" worktree add --quiet "$tree" "story/$name" 2>&1) || return
+	fi
+	api GET "$stories/$story"
+	if [ "$(field 'if .review.verdict? == "sent_back" then .claim.since_ms > .review.at_ms else true end')" = true ] && [ "$1" = new ]; then
+		next=$(printf '%s' "$names" | jq --raw-output --arg stage "$(field .stage)" '.[(index($stage) // -1) + 1] // ""')
+		change stage "$next" || { said=$answer && return 1; }
+	fi
+}
+
+# tidy removes the work trees that are merged and clean, and their branches.
+tidy() {
+	for tree in "$worktrees"/*; do
+		branch=$(git -C "$tree" symbolic-ref --quiet --short HEAD 2>&1) && [ "$branch" = "story/${tree##*/}" ] || continue
+		[ -z "$(git -C "$tree" status --porcelain)" ] || continue
+		api GET "$stories/$(uri "${tree##*/}")"
+		[ "$(printf '%s' "$answer" | jq --arg branch "$branch" 'any(.work[]?; .branch == $branch and .merged)')" = true ] || continue
+		repository=$(git -C "$tree" rev-parse --path-format=absolute --git-common-dir) &&
+			git -C "$repository" worktree remove "$tree" && git -C "$repository" branch --quiet -D "$branch"
+	done
+	tree=
+}
+
 # ask asks a question and prints the answer. It fails without one.
 ask() {
 	api POST /questions "$(jq --null-input --arg project "$SWITCHYARD_PROJECT" --arg id "$id" --arg prompt "$1" \
@@ -142,6 +194,7 @@ work() {
 		began=$(date +%s)
 		note=$(field 'if .review.verdict? == "sent_back" then .review.note else "" end')
 		field '.body // ""' | {
+			[ -z "$tree" ] || cd "$tree" || exit
 			# What it uses is counted for the story.
 			SWITCHYARD_STORY_ID=$id SWITCHYARD_NOTE=$note \
 				OTEL_RESOURCE_ATTRIBUTES=${OTEL_RESOURCE_ATTRIBUTES:+$OTEL_RESOURCE_ATTRIBUTES,}switchyard.story_id=$(uri "$id") \
@@ -183,8 +236,9 @@ work() {
 
 stories=/projects/$(uri "$SWITCHYARD_PROJECT")/stories
 while :; do
+	[ -z "$worktrees" ] || tidy
 	board
-	id=$(mine)
+	id=$(mine) new=
 	if [ -n "$id" ]; then
 		api POST "$stories/claim" "$(jq --null-input --arg id "$id" '{story_id: $id}')"
 		if [ "$status" != 200 ]; then # somebody has just taken it over
@@ -201,13 +255,13 @@ while :; do
 			continue
 		fi
 	else
-		api POST "$stories/claim" '{"wait": "10s", "resume": false}'
+		api POST "$stories/claim" "{\"wait\": \"10s\", \"resume\": false${worktrees:+, \"to\": \"\"}}"
 		[ "$status" = 204 ] && continue
 		if [ "$status" != 200 ]; then
 			echo "cannot claim a story: $answer" >&2
 			exit 1
 		fi
-		id=$(field .story_id)
+		id=$(field .story_id) new=new
 	fi
 	story=$(uri "$id") claim="$(field .claim.since_ms) $id"
 	if grep -Fqx -e "$claim" "$ended"; then
@@ -215,6 +269,12 @@ while :; do
 		continue
 	fi
 	echo "working on $id"
+	if [ -n "$worktrees" ] && ! settle "$new"; then
+		tree=
+		block "it has no work tree: $said"
+		rest "$id has no work tree: $said"
+		continue
+	fi
 	if [ $# -gt 0 ]; then
 		work "$@"
 	else

@@ -22,7 +22,7 @@ import (
 )
 
 func agentCommand() *cobra.Command {
-	var gateway, label, state string
+	var gateway, label, state, worktrees string
 	var token joinToken
 	var leave, noTelemetry, whenWaiting bool
 	cmd := &cobra.Command{
@@ -61,13 +61,19 @@ func agentCommand() *cobra.Command {
 			if args, err = askingCommand(args, filepath.Dir(state)); err != nil {
 				return err
 			}
+			if worktrees != "" {
+				if worktrees, err = filepath.Abs(worktrees); err != nil {
+					return err
+				}
+			}
 			log := newLogger(cmd.ErrOrStderr(), "text", "info")
 			options := agentrun.Options{
 				Gateway: address, Label: label, StateFile: state, Version: version(),
 				Token:   func(ctx context.Context) (domain.Secret, error) { return token.get(ctx, cmd, log) },
 				Rejoin:  token.given(),
-				Command: args, WhenWaiting: whenWaiting, NoTelemetry: noTelemetry, Environment: os.Environ(),
-				Output: cmd.OutOrStdout(), Log: log,
+				Command: args, WhenWaiting: whenWaiting, NoTelemetry: noTelemetry, Worktrees: worktrees,
+				Environment: os.Environ(),
+				Output:      cmd.OutOrStdout(), Log: log,
 			}
 			if leave {
 				return agentrun.Leave(cmd.Context(), options)
@@ -85,6 +91,8 @@ func agentCommand() *cobra.Command {
 		"\"$XDG_STATE_HOME/switchyard/agent-LABEL.json\")")
 	flags.BoolVar(&whenWaiting, "when-waiting", false, "start CMD only when there is a story that it could claim "+
 		"(default for claude and codex)")
+	flags.StringVar(&worktrees, "worktrees", "", "tell CMD, in $SWITCHYARD_WORKTREES, to work in a work tree of its own "+
+		"for each story, below `DIR`")
 	flags.BoolVar(&noTelemetry, "no-telemetry", false, "do not make CMD's client report to the gateway what it uses")
 	flags.BoolVar(&leave, "leave", false, "remove the agent from the gateway, delete its identity, and exit")
 	return cmd

@@ -44,9 +44,8 @@ func TestAMergeThatIsCutOffLeavesNothing(t *testing.T) {
 			"--merge-check", "cat login.go && if [ -e DIR/go ]; then exit 0; fi; echo $$ > DIR/pid~; mv DIR/pid~ DIR/pid; exec sleep 300", "DIR/alpha")
 		cmd.Env = append(cmd.Env, "TMPDIR="+temporary)
 		p = start(t, cmd)
-		server := *p
 		_, urls := p.registry(t)
-		server.url = urls["alpha"]
+		server := &process{url: urls["alpha"]}
 		return p, func() (int, string) {
 			status, text, err := server.ask("POST", "/api/stories/1_story_login/merge", fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head))
 			if err != nil {

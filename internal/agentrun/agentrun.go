@@ -32,6 +32,8 @@ type Options struct {
 	WhenWaiting bool
 	// NoTelemetry leaves the command without what makes clients report their calls of models.
 	NoTelemetry bool
+	// Worktrees is where the command makes a work tree for each story, "" for none.
+	Worktrees   string
 	Environment []string  // of the command, besides the variables for its assignment
 	Output      io.Writer // receives the command's output
 	Log         *slog.Logger

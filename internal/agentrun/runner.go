@@ -178,6 +178,9 @@ func (r *runner) runAt(ctx context.Context, at assignment, reassigned <-chan str
 	r.mu.Unlock()
 	env := append(slices.DeleteFunc(slices.Clone(r.Environment), isOurs),
 		"SWITCHYARD_PROJECT="+at.project, "SWITCHYARD_PROJECT_URL="+at.url, agentIDVariable+"="+r.file.get().ID)
+	if r.Worktrees != "" {
+		env = append(env, "SWITCHYARD_WORKTREES="+r.Worktrees)
+	}
 	env, command := append(env, r.access(ctx, at.project)...), r.Command
 	if !r.NoTelemetry {
 		env, command = telemetry(env, command, r.client.gateway, r.token, at.project)

@@ -34,7 +34,7 @@ for tools in browsertest:ci receivers:ci boardtools:install codingagents:install
   if ! cmp -s "$tools/package-lock.json" "$tools/node_modules/installed"; then
     npm "$how" --prefix "$tools" --no-save --loglevel=error --no-audit --no-fund >&2
     # OpenSpec's tool and Gemini CLI need a newer Node than Debian's.
-    if [[ $tools = boardtools || $tools = codingagents ]] && ! node -e 'process.exit(process.versions.node.localeCompare("20.19", "en", {numeric: true}) < 0)'; then
+    if [[ $tools = boardtools || $tools = codingagents ]] && ! node -e 'process.exit(process.versions.node.localeCompare("20.19", "en", {numeric: true}) < 0 ? 1 : 0)'; then
       system=$(node -p '`${process.platform}-${process.arch}`')
       npm install --prefix "$tools" --no-save --no-package-lock --loglevel=error --no-audit --no-fund "node-$system@22.23.5" >&2
       ln -sf "../node-$system/bin/node" "$tools/node_modules/.bin/node"
