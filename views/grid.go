@@ -68,7 +68,7 @@ func newGrid(p OverviewProps) grid {
 	page, room := g.cut(g.choose(p))
 	tracks := make([]*track, len(page))
 	for i, t := range page {
-		tracks[i] = t.filled(p.Owners, p.Alerts.Asking, maxWagons)
+		tracks[i] = t.filled(p.Owners, p.Alerts.Asking, p.Sessions, maxWagons)
 		tracks[i].active = t.Project == p.Active
 	}
 	g.compact, g.wordy = len(page) > compactOver, len(page) <= wordyUpTo

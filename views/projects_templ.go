@@ -213,7 +213,7 @@ func projects(p ProjectsProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			for _, t := range p.Rows {
-				templ_7745c5c3_Err = projectRow(t.filled(nil, nil, maxWagons), p.Active, p.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = projectRow(t.filled(nil, nil, nil, maxWagons), p.Active, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -103,8 +103,11 @@ func (t *track) worst() Signal {
 }
 
 // filled returns a copy of the track with its stations, which show at most so many stories. owners are those of
-// stories, asking those whose agents wait for a person.
-func (t track) filled(owners *domain.Owners, asking map[domain.StoryKey]domain.AlertKind, most int) *track {
+// stories, asking those whose agents wait for a person, sessions those that work on them.
+func (t track) filled(
+	owners *domain.Owners, asking map[domain.StoryKey]domain.AlertKind, sessions map[domain.StoryKey]domain.AgentSession,
+	most int,
+) *track {
 	for _, stage := range t.Stages[t.from:t.to] {
 		s := station{name: stage.Name, title: stageWord(&stage)}
 		for _, item := range stage.Items {
@@ -113,8 +116,11 @@ func (t track) filled(owners *domain.Owners, asking map[domain.StoryKey]domain.A
 			says, _ := lastLine(owner.Output)
 			w := wagon{Item: item, signal: signal, state: state, agent: owner.Name, says: domain.Cut(says, 200)}
 			w.lasting = t.lasting.Of(item.StoryID)
-			if kind, waits := asking[domain.StoryKey{Project: t.Project, ID: item.StoryID}]; waits {
+			key := domain.StoryKey{Project: t.Project, ID: item.StoryID}
+			if kind, waits := asking[key]; waits {
 				w.asks, w.signal = kind.Word(), SignalAsks
+			} else if one, works := sessions[key]; works {
+				w.session = &one
 			}
 			s.add(w, most)
 		}

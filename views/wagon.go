@@ -11,11 +11,12 @@ import (
 type wagon struct {
 	domain.Item
 	signal  Signal
-	state   string           // in words, "" for no trouble
-	lasting domain.AlertKind // the trouble that only time makes, "" for none
-	asks    string           // "asks" or "waits" if the agent that works on it waits for a person
-	agent   string           // the label of the agent that works on it
-	says    string           // the last line of its output
+	state   string               // in words, "" for no trouble
+	lasting domain.AlertKind     // the trouble that only time makes, "" for none
+	asks    string               // "asks" or "waits" if the agent that works on it waits for a person
+	agent   string               // the label of the agent that works on it
+	says    string               // the last line of its output
+	session *domain.AgentSession // that works on it, nil for none, or where asks says it
 }
 
 // order returns the wagon's rank: what waits for a person and trouble first, then stories that agents work on.

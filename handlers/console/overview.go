@@ -30,8 +30,9 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := views.OverviewProps{
 		Active: s.Registry.Active, Order: trackOrder(s), Alerts: s.Alerts, Asked: c.asked(r, s.Alerts), Events: latest,
-		Together: s.Together, Agents: s.Agents, Owners: s.Owners, FirstSteps: c.firstSteps(s), Filter: filter,
-		Show: show(r), Needs: views.NeedsOf(r.URL.Query().Get("needs")), Now: now(),
+		Together: s.Together, Agents: s.Agents, Owners: s.Owners, Sessions: s.Sessions,
+		FirstSteps: c.firstSteps(s), Filter: filter, Show: show(r),
+		Needs: views.NeedsOf(r.URL.Query().Get("needs")), Now: now(),
 	}
 	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // 0 for what is not a number: the first page
 	return c.render(w, r, view{

@@ -8,6 +8,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
+	"switchyard/internal/waittest"
 )
 
 // TestPagesShowWhatSessionsDo: those that wait first; without any, Agents says how one comes here.
@@ -28,4 +29,19 @@ func TestPagesShowWhatSessionsDo(t *testing.T) {
 	if strings.Index(page, "waits</span>") > strings.Index(page, "working</span>") || strings.Contains(page, "hook settings") {
 		t.Errorf("the page: %s", page)
 	}
+}
+
+// TestAWagonAndACardShowTheSessionOfTheirStory: what it does, and since when.
+func TestAWagonAndACardShowTheSessionOfTheirStory(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"2_current/2_story_audit.md": "# Audit\n"})
+	zoe := domain.WithActor(t.Context(), &domain.Actor{Who: "zoe", Account: "token z", Role: domain.RoleOperator, Channel: domain.ChannelHook})
+	if _, _, err := s.Claims.Claim(zoe, "webshop", service.ClaimRequest{StoryID: "2_story_audit"}); err != nil {
+		t.Fatal(err)
+	}
+	s.Sessions.Heard(zoe, domain.HookEvent{Name: "PreToolUse", Session: "works", Tool: "Bash", Project: "webshop"})
+	waittest.Until(t, "the wagon", func() bool {
+		page := s.Get("/").Text
+		return strings.Contains(page, `title="session: working"`) && strings.Contains(page, "session working, ")
+	})
+	s.Get("/projects/webshop").WantText(t, "working, ")
 }

@@ -122,7 +122,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s.Reviews = &Reviews{store: o.store, stories: s.Stories, claims: s.Claims, working: s.Sessions}
 	s.Overview = &Overview{
 		projects: projects, pipelines: pipelines, alerts: s.Alerts, claims: s.Claims, stories: s.Stories, agents: s.Agents,
-		events: events, flow: s.Flow,
+		sessions: s.Sessions, events: events, flow: s.Flow,
 	}
 	s.Retention = &Retention{
 		store: o.store, events: events, questions: s.Questions, costs: s.Costs, log: o.Log, keep: o.KeepEvents,

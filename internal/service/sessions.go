@@ -191,6 +191,17 @@ func (s *Sessions) On(project string) map[string][]domain.AgentSession {
 	return on
 }
 
+// AtWork returns the session that works on each story, the one that waits first; none that has ended.
+func (s *Sessions) AtWork() map[domain.StoryKey]domain.AgentSession {
+	at := map[domain.StoryKey]domain.AgentSession{}
+	for _, one := range slices.Backward(s.List()) {
+		if one.StoryID != "" && one.State != domain.SessionOver {
+			at[domain.StoryKey{Project: one.Project, ID: one.StoryID}] = one
+		}
+	}
+	return at
+}
+
 // asks returns the open questions of each session.
 func (s *Sessions) asks() map[domain.AgentSessionKey][]domain.Question {
 	asks, askers := map[domain.AgentSessionKey][]domain.Question{}, s.byAsker()
