@@ -30,7 +30,7 @@ func TestAgentsAskWithOptions(t *testing.T) {
 			mcp <- s.Send("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"permission","arguments":{"tool_name":"AskUserQuestion","input":`+input+`,"tool_use_id":"t1"}}}`,
 				"Accept", "application/json, text/event-stream").Text
 		}()
-		waittest.Until(t, "both are held", func() bool { return strings.Contains(s.Get("/metrics").Text, "switchyard_http_requests_in_flight 3\n") })
+		s.AwaitHeld(2)
 		var list struct{ Questions []map[string]json.RawMessage }
 		s.Get("/api/gateway/questions").Decode(t, &list)
 		if len(list.Questions) != 1 {

@@ -213,9 +213,7 @@ func TestAPermissionHookIsHeldUntilSomebodyAnswers(t *testing.T) {
 	if len(open.Questions) != 1 || q.Kind != "permission" || q.Tool == nil || q.Tool.Name != "Bash" || string(q.Tool.Input) != `{"command":"rm -r x"}` || *q.Tool.CWD != "/w" {
 		t.Fatalf("asked: %+v", open.Questions)
 	}
-	waittest.Until(t, "both are held", func() bool {
-		return strings.Contains(s.Get("/metrics", "Authorization", "Bearer "+gatewaytest.AdminToken).Text, "switchyard_http_requests_in_flight 3\n")
-	})
+	s.AwaitHeld(2)
 	if a, _ := operator("POST", "/api/gateway/questions/"+q.ID+"/answer", `{"value":"deny","text":"not that"}`); a.StatusCode != 200 {
 		t.Fatalf("%d %s", a.StatusCode, a.Text)
 	}

@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,9 +46,7 @@ func TestPermissionAnswersAsClaudeCodeReadsIt(t *testing.T) {
 	input := map[string]any{"command": "touch x", "n": json.Number("12345678901234567890")}
 	done := call("permission", map[string]any{"tool_name": "Bash", "input": input, "tool_use_id": "t1"})
 	again := call("permission", map[string]any{"tool_name": "Bash", "input": input, "tool_use_id": "t1"})
-	waittest.Until(t, "both are held", func() bool {
-		return strings.Contains(s.Get("/metrics").Text, "switchyard_http_requests_in_flight 3\n")
-	})
+	s.AwaitHeld(2)
 	answer(open(), "allow", "")
 	for _, done := range []<-chan string{done, again} {
 		if got := <-done; !strings.Contains(got, `"behavior":"allow"`) || !strings.Contains(got, `"command":"touch x"`) || !strings.Contains(got, "12345678901234567890") {
@@ -90,10 +87,7 @@ func TestAnIDIsThatOfOneQuestion(t *testing.T) {
 		t.Errorf("another tool: %s", got)
 	}
 	again := call("Bash", "rm -r /")
-	waittest.Until(t, "both are held", func() bool {
-		stacks := make([]byte, 1<<20)
-		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "service.(*Questions).Wait(") == 2
-	})
+	s.AwaitHeld(2)
 	asked := s.Questions.Recent()
 	if len(asked) != 1 {
 		t.Fatalf("asked: %+v", asked)

@@ -9,12 +9,14 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"switchyard/handlers"
 	"switchyard/internal/service"
+	"switchyard/internal/waittest"
 )
 
 // AdminToken is the admin token of gateways that have one.
@@ -108,6 +110,15 @@ func (s *Site) do(
 		s.Fatal(err)
 	}
 	return Answer{response, string(text)}
+}
+
+// AwaitHeld waits until so many calls of this process wait for answers of people.
+func (s *Site) AwaitHeld(calls int) {
+	s.Helper()
+	waittest.Until(s, "calls to be held", func() bool {
+		stacks := make([]byte, 4<<20)
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "service.(*Questions).Wait(") == calls
+	})
 }
 
 // Dial connects to the gateway, for requests that a test writes itself.
