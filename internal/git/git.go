@@ -42,10 +42,10 @@ var settings = append(strings.Fields(`
 
 const noHooks = "core.hooksPath=/dev/null"
 
-// options go behind the name of a command.
+// options go behind the name of a command. Where log is asked for diffs, it shows of a merge what that has beyond its
+// first parent (-m, by log.diffMerges); --diff-merges would show that unasked.
 var options = map[string][]string{
-	"log": append(diffOptions, "--no-show-signature", "--no-mailmap", "--encoding=UTF-8",
-		"--diff-merges=first-parent"),
+	"log":    append(diffOptions, "--no-show-signature", "--no-mailmap", "--encoding=UTF-8", "-m"),
 	"diff":   diffOptions,
 	"status": {"--ignore-submodules=all"},
 }

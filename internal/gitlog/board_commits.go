@@ -97,7 +97,7 @@ func (r repository) boardCommits(
 func (r repository) since(
 	ctx context.Context, head string, since time.Time, shallow map[string]bool,
 ) (hashes []string, from time.Time, err error) {
-	newest, err := r.Output(ctx, "log", "-1", "--no-patch", "--format=%ct", head)
+	newest, err := r.Output(ctx, "log", "-1", "--format=%ct", head)
 	if err != nil {
 		return nil, since, err
 	}

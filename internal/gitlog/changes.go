@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -153,7 +154,7 @@ func (r repository) list(ctx context.Context, revisions []string) (commits []wir
 			commits = append(commits, wire.ChangesCommit{Hash: c.Hash, Author: c.Author, AtMS: c.AtMS, Subject: c.Subject})
 		}
 		return nil
-	}, "log", "-z", "--no-patch", "--stdin", "--max-count=100", recordFormat)
+	}, "log", "-z", "--stdin", "--max-count="+strconv.Itoa(maxListed), recordFormat)
 	return commits, err
 }
 

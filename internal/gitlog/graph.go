@@ -57,8 +57,7 @@ func (r repository) graph(ctx context.Context, base string, heads []string, name
 			}
 		}
 		return nil
-	}, "log", "-z", "--no-patch", "--stdin", "--max-count="+strconv.Itoa(maxGraph),
-		"--format=%H %P%x09%ce%n%an%n%ct%n%s%n%B")
+	}, "log", "-z", "--stdin", "--max-count="+strconv.Itoa(maxGraph), "--format=%H %P%x09%ce%n%an%n%ct%n%s%n%B")
 	g.cut = len(g.parents) >= maxGraph
 	return g, err
 }

@@ -28,7 +28,7 @@ func (r repository) history(ctx context.Context, ids *words, revisions ...string
 ) {
 	found = map[string][]*domain.Commit{}
 	args := append([]string{
-		"log", "-z", "--no-patch", "--max-count=" + strconv.Itoa(maxCommits), recordFormat,
+		"log", "-z", "--max-count=" + strconv.Itoa(maxCommits), recordFormat,
 	}, revisions...)
 	err = r.Records(ctx, nil, 0, func(record []byte) error {
 		commit, message := parseRecord(record)

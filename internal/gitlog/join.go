@@ -40,27 +40,11 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 			}
 			key := p.branch + " " + p.head
 			if w.copies[key] == "" {
-				var err error
-				if w.temp == "" {
-					w.temp, w.remove, err = git.TempDir()
-				}
-				var files map[string]string
-				if w.board.Layout() == domain.LayoutStages { // each story is one file
-					files = map[string]string{}
-					for id := range place.Only {
-						path := f.stages.of(p.head, id) + "/" + id + ".md"
-						files[path] = f.stages.file(p.head, path)
-					}
-				} else if err == nil {
-					files, err = r.files(ctx, p.head, append(slices.Clone(w.log.Board.Past().Paths), boardConfigs...))
-				}
-				if err == nil {
-					w.copies[key], err = os.MkdirTemp(w.temp, "branch-*")
-				}
-				copies = append(copies, boardCopy{w.copies[key], files, p.at})
+				c, err := w.newCopy(ctx, r, p, place.Only)
 				if err != nil {
 					return err
 				}
+				w.copies[key], copies = c.dir, append(copies, c)
 			}
 			place.Dir, used[key] = w.copies[key], true
 			place.Advanced = before != nil && before.heads[p.branch] != "" && before.heads[p.branch] != p.head &&
@@ -86,6 +70,30 @@ type boardCopy struct {
 	dir   string
 	files map[string]string
 	at    time.Time
+}
+
+// newCopy makes the directory of a branch, and says what stories of it need.
+func (w *Work) newCopy(ctx context.Context, r repository, p *place, stories map[string]bool) (c boardCopy, err error) {
+	c.at = p.at
+	if w.board.Layout() == domain.LayoutStages { // each story is one file
+		c.files = map[string]string{}
+		for id := range stories {
+			path := w.facts.stages.of(p.head, id) + "/" + id + ".md"
+			c.files[path] = w.facts.stages.file(p.head, path)
+		}
+	} else {
+		paths := append(slices.Clone(w.log.Board.Past().Paths), boardConfigs...)
+		if c.files, err = r.files(ctx, p.head, paths); err != nil {
+			return c, err
+		}
+	}
+	if w.temp == "" {
+		if w.temp, w.remove, err = git.TempDir(); err != nil {
+			return c, err
+		}
+	}
+	c.dir, err = os.MkdirTemp(w.temp, "branch-*")
+	return c, err
 }
 
 // copyBoards writes the files.

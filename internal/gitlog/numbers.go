@@ -36,7 +36,7 @@ func (w *Work) readTips(ctx context.Context, r repository, f *facts) error {
 			}
 		}
 		return nil
-	}, "log", "-z", "--no-patch", "--stdin", "--no-walk=unsorted", "--format=%H%n%ct%n%an")
+	}, "log", "-z", "--stdin", "--no-walk=unsorted", "--format=%H%n%ct%n%an")
 }
 
 // readNumbers counts what heads differ by from the merge bases.

@@ -2,6 +2,7 @@ package gitlog
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"switchyard/internal/git"
@@ -20,8 +21,7 @@ type status struct {
 
 // readStatuses reads those of work trees that may have changed.
 func (w *Work) readStatuses(ctx context.Context, r repository) error {
-	var shared git.Repository
-	asked := false
+	shared := sync.OnceValues(func() (git.Repository, error) { return r.WithoutDrivers(ctx) })
 	next := map[string]status{}
 	var took time.Duration
 	for _, s := range w.statuses {
@@ -39,14 +39,11 @@ func (w *Work) readStatuses(ctx context.Context, r repository) error {
 			continue
 		}
 		now := time.Now()
-		if !asked {
-			var err error
-			if shared, err = r.WithoutDrivers(ctx); err != nil {
-				return err
-			}
-			asked = true
+		safe, err := shared()
+		if err != nil {
+			return err
 		}
-		s, err := readStatus(ctx, shared, p)
+		s, err := readStatus(ctx, safe, p)
 		if err != nil {
 			return err
 		}
