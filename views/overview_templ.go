@@ -18,14 +18,14 @@ type OverviewProps struct {
 	Active     string
 	Order      *TrackOrder
 	Alerts     domain.Alerts
-	Asked      map[int64]QuestionProps                 // the first questions among them, whole
-	Events     []domain.Event                          // the latest, newest first
-	Together   domain.Charts                           // of all projects; empty while they are not drawn
-	Agents     []domain.Agent                          // alive ones
-	Owners     *domain.Owners                          // of stories
-	Sessions   map[domain.StoryKey]domain.AgentSession // that work on stories
-	FirstSteps *FirstSteps                             // nil for none
-	Filter     string                                  // part of a project's name
+	Asked      map[int64]QuestionProps                   // the first questions among them, whole
+	Events     []domain.Event                            // the latest, newest first
+	Together   domain.Charts                             // of all projects; empty while they are not drawn
+	Agents     []domain.Agent                            // alive ones
+	Owners     *domain.Owners                            // of stories
+	Sessions   map[domain.StoryKey][]domain.AgentSession // that work on stories
+	FirstSteps *FirstSteps                               // nil for none
+	Filter     string                                    // part of a project's name
 	Show       Show
 	Needs      string // the lever of the inbox that is pulled, "" for the first
 	Page       int    // of the grid; 0 is the first

@@ -105,7 +105,7 @@ func (t *track) worst() Signal {
 // filled returns a copy of the track with its stations, which show at most so many stories. owners are those of
 // stories, asking those whose agents wait for a person, sessions those that work on them.
 func (t track) filled(
-	owners *domain.Owners, asking map[domain.StoryKey]domain.AlertKind, sessions map[domain.StoryKey]domain.AgentSession,
+	owners *domain.Owners, asking map[domain.StoryKey]domain.AlertKind, sessions map[domain.StoryKey][]domain.AgentSession,
 	most int,
 ) *track {
 	for _, stage := range t.Stages[t.from:t.to] {
@@ -119,8 +119,8 @@ func (t track) filled(
 			key := domain.StoryKey{Project: t.Project, ID: item.StoryID}
 			if kind, waits := asking[key]; waits {
 				w.asks, w.signal = kind.Word(), SignalAsks
-			} else if one, works := sessions[key]; works {
-				w.session = &one
+			} else if list := sessions[key]; len(list) > 0 {
+				w.session = &list[0]
 			}
 			s.add(w, most)
 		}

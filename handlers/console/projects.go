@@ -177,8 +177,10 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		Show: views.StoryChoice(query.Get("show")), Open: query.Get("open"), Filter: query.Get("q"),
 		Reader: domain.ActorOf(r.Context()).Holder(), Sessions: map[string]domain.AgentSession{},
 	}
-	for story, sessions := range c.service.Sessions.On(name) {
-		p.Sessions[story] = sessions[0]
+	for story, sessions := range c.service.Sessions.ByStory() {
+		if story.Project == name {
+			p.Sessions[story.ID] = sessions[0]
+		}
 	}
 	form := views.ProjectForm{URL: p.Project.URL}
 	if forms.settings != nil {

@@ -63,7 +63,8 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 		Story: found.Story, Alerts: found.Alerts, Usual: found.Charts.Stages, Now: now(),
 		Agents: slices.DeleteFunc(slices.Clone(found.Agents), idle), Owner: owner,
 		Reader:   domain.ActorOf(r.Context()).Holder(),
-		Sessions: c.service.Sessions.On(name)[id], Chat: views.NewChat(c.service.Bot.Status()),
+		Sessions: c.service.Sessions.ByStory()[domain.StoryKey{Project: name, ID: id}],
+		Chat:     views.NewChat(c.service.Bot.Status()),
 	}
 	about := func(q domain.Question) bool { return q.Project == name && q.StoryID == id }
 	if p.Asks, _, err = c.recentQuestions(r, about, storyQuestions, views.StoryURL(name, id)); err != nil {

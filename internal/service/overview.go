@@ -48,7 +48,7 @@ type Snapshot struct {
 	Agents []domain.Agent // alive ones
 	Owners *domain.Owners
 	// Sessions are those of coding agents that work on stories.
-	Sessions map[domain.StoryKey]domain.AgentSession
+	Sessions map[domain.StoryKey][]domain.AgentSession
 }
 
 // Snapshot returns a snapshot of the current registry, at most snapshotAge old, or maxSnapshotAge with thousands of
@@ -77,7 +77,7 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	began := time.Now()
 	alerts := domain.NewAlerts(o.alerts.all(boards))
 	o.last = &Snapshot{Boards: boards, Alerts: alerts, Agents: o.agents.Alive()}
-	o.last.Owners, o.last.Sessions = o.claims.Owners(o.last.Agents), o.sessions.AtWork()
+	o.last.Owners, o.last.Sessions = o.claims.Owners(o.last.Agents), o.sessions.ByStory()
 	o.takenAt, o.lastEvent, o.acknowledged = takenAt, lastEvent, acknowledged
 	o.age = min(max(snapshotAge, snapshotShare*(boards.took+time.Since(began))), maxSnapshotAge)
 	o.open.Store(&alerts)

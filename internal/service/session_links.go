@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 
@@ -78,27 +77,25 @@ func (s *Sessions) storyOf(asker, id string, links func() sessionLinks) (project
 
 // mark links the places of a story that sessions work in, before all others.
 func (s *Sessions) mark(story *domain.Story) {
-	if story.File == nil || len(story.File.Work) == 0 {
+	if story.File == nil {
 		return
 	}
-	working := s.On(story.Project)[story.ID]
+	isIn := func(p domain.Place, sessions []domain.AgentSession) bool {
+		return slices.ContainsFunc(sessions, func(one domain.AgentSession) bool {
+			return p.Worktree != "" && p.Worktree == one.Worktree || p.Branch != "" && p.Branch == one.Branch
+		})
+	}
+	known := s.table.list()
+	if !slices.ContainsFunc(story.File.Work, func(p domain.Place) bool { return isIn(p, known) }) {
+		return // every reading of a story comes here: what sessions work on is found out only if it may matter
+	}
+	working := s.ByStory()[domain.StoryKey{Project: story.Project, ID: story.ID}]
 	places := slices.Clone(story.File.Work)
 	for i, p := range places {
-		if slices.ContainsFunc(working, func(one domain.AgentSession) bool {
-			return p.Worktree != "" && p.Worktree == one.Worktree || p.Branch != "" && p.Branch == one.Branch
-		}) {
+		if isIn(p, working) {
 			places[i].Link = domain.LinkSession
 		}
 	}
-	slices.SortStableFunc(places, func(a, b domain.Place) int {
-		return cmp.Compare(linkRank(a), linkRank(b))
-	})
+	domain.SortFirst(places, func(p domain.Place) bool { return p.Link == domain.LinkSession })
 	story.File.Work = places
-}
-
-func linkRank(p domain.Place) int {
-	if p.Link == domain.LinkSession {
-		return 0
-	}
-	return 1
 }

@@ -105,12 +105,12 @@ func (s *Sessions) drop(one domain.AgentSession) {
 func (s *Sessions) asked(questions []domain.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	askers := s.byAsker()
+	askers := sync.OnceValue(s.byAsker)
 	for _, q := range questions {
 		if q.State == domain.QuestionOpen {
 			continue
 		}
-		if one, known := s.of(q, askers); known {
+		if one, known := s.of(q, askers()); known {
 			if next := one.Answered(q); !next.Last.Equal(one.Last) {
 				s.keep(next)
 			}
@@ -180,26 +180,16 @@ func (s *Sessions) List() []domain.AgentSession {
 	return list
 }
 
-// On returns the sessions that work on a project's stories, by story, in the order of List, without those that ended.
-func (s *Sessions) On(project string) map[string][]domain.AgentSession {
-	on := map[string][]domain.AgentSession{}
+// ByStory returns the sessions that work on stories, in the order of List, without those that ended.
+func (s *Sessions) ByStory() map[domain.StoryKey][]domain.AgentSession {
+	byStory := map[domain.StoryKey][]domain.AgentSession{}
 	for _, one := range s.List() {
-		if one.Project == project && one.StoryID != "" && one.State != domain.SessionOver {
-			on[one.StoryID] = append(on[one.StoryID], one)
-		}
-	}
-	return on
-}
-
-// AtWork returns the session that works on each story, the one that waits first; none that has ended.
-func (s *Sessions) AtWork() map[domain.StoryKey]domain.AgentSession {
-	at := map[domain.StoryKey]domain.AgentSession{}
-	for _, one := range slices.Backward(s.List()) {
 		if one.StoryID != "" && one.State != domain.SessionOver {
-			at[domain.StoryKey{Project: one.Project, ID: one.StoryID}] = one
+			key := domain.StoryKey{Project: one.Project, ID: one.StoryID}
+			byStory[key] = append(byStory[key], one)
 		}
 	}
-	return at
+	return byStory
 }
 
 // asks returns the open questions of each session.
