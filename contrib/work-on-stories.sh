@@ -152,8 +152,8 @@ settle() {
 		said=$(git -C "$repository" worktree add --quiet -b "story/$name" "$tree" "$base" 2>&1 ||
 			git -C "$repository" worktree add --quiet "$tree" "story/$name" 2>&1) || return
 	fi
-	api GET "$stories/$story"
-	if [ "$(field 'if .review.verdict? == "sent_back" then .claim.since_ms > .review.at_ms else true end')" = true ] && [ "$1" = new ]; then
+	if [ "$1" = new ]; then
+		api GET "$stories/$story"
 		next=$(printf '%s' "$names" | jq --raw-output --arg stage "$(field .stage)" '.[(index($stage) // -1) + 1] // ""')
 		change stage "$next" || { said=$answer && return 1; }
 	fi
@@ -261,7 +261,9 @@ while :; do
 			echo "cannot claim a story: $answer" >&2
 			exit 1
 		fi
-		id=$(field .story_id) new=new
+		id=$(field .story_id)
+		# One that was sent back while it was claimed is in work already.
+		new=$(field 'if .review.verdict? == "sent_back" and .claim.since_ms <= .review.at_ms then "" else "new" end')
 	fi
 	story=$(uri "$id") claim="$(field .claim.since_ms) $id"
 	if grep -Fqx -e "$claim" "$ended"; then
