@@ -169,25 +169,18 @@ func changed(files []changedFile) (added, removed int) {
 
 // changeLengths are the lengths of a file's bars, together at most 52; lines share a square-root scale.
 func changeLengths(f changedFile, files []changedFile) (added, removed int) {
-	root := func(n *int) float64 { return math.Sqrt(float64(number0(n))) }
+	root := func(n *int) float64 { return math.Sqrt(float64(wire.Number(n))) }
 	most := 1.0
 	for _, other := range files {
 		most = max(most, root(other.Added)+root(other.Removed))
 	}
 	length := func(n *int) int {
-		if number0(n) == 0 {
+		if wire.Number(n) == 0 {
 			return 0
 		}
 		return max(2, int(root(n)/most*50))
 	}
 	return length(f.Added), length(f.Removed)
-}
-
-func number0(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // unshown says why a file has no lines to show, "" if it has.

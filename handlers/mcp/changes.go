@@ -79,7 +79,7 @@ func (s *Server) getChanges(ctx context.Context, in struct {
 	texts := wire.DiffTexts(c.Files, c.Diff)
 	for i, f := range c.Files {
 		files.add(changedJSON{
-			short(f.Path), short(wire.Text(f.From)), short(f.Status), number(f.Added), number(f.Removed), f.Binary,
+			short(f.Path), short(wire.Text(f.From)), short(f.Status), wire.Number(f.Added), wire.Number(f.Removed), f.Binary,
 		})
 		switch part := texts[i]; {
 		case part != "" && len(shown.Diff)+len(part) <= maxDiff:
@@ -93,11 +93,4 @@ func (s *Server) getChanges(ctx context.Context, in struct {
 	shown.Conflicts, shown.More = conflicts.shown(), more.shown()
 	shown.Files, shown.MoreFiles = files.shown(), files.more+max(0, c.More)
 	return shown, nil
-}
-
-func number(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }

@@ -55,8 +55,8 @@ func usd(to *domain.Micros) setter {
 }
 
 func parseZone(text string) (*time.Location, error) {
-	zone, err := time.LoadLocation(text)
-	if err != nil || text == "" || text == "Local" {
+	zone, known := domain.ParseZone(text)
+	if !known {
 		return nil, fmt.Errorf("%q is not a time zone, such as Europe/Vienna", text)
 	}
 	return zone, nil

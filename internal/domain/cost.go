@@ -31,12 +31,11 @@ func (m Micros) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
 // Dollars returns money for people, to the cent: $1,234.50.
 func (m Micros) Dollars() string {
-	switch cents := (m + 5000) / 10_000; {
-	case cents == 0 && m > 0:
+	cents := (m + 5000) / 10_000
+	if cents == 0 && m > 0 {
 		return "under $0.01"
-	default:
-		return fmt.Sprintf("$%s.%02d", Thousands(int64(cents/100)), cents%100)
 	}
+	return fmt.Sprintf("$%s.%02d", Thousands(int64(cents/100)), cents%100)
 }
 
 // ParseMicros reads a decimal number of dollars and rounds it half up to a millionth, exactly. ok is false for anything

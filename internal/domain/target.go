@@ -90,10 +90,16 @@ func (r *TargetRules) Check() error {
 	if _, ok := clockMinutes(r.DigestAt); !ok {
 		return Errorf(Invalid, "digest_at: must be a time such as 08:00")
 	}
-	if _, err := time.LoadLocation(r.TimeZone); err != nil || r.TimeZone == "" || r.TimeZone == "Local" {
+	if _, known := ParseZone(r.TimeZone); !known {
 		return Errorf(Invalid, "time_zone: must be the name of a time zone, such as Europe/Vienna")
 	}
 	return r.Quiet.check()
+}
+
+// ParseZone returns the time zone of a name such as Europe/Vienna. That of the machine has none.
+func ParseZone(name string) (zone *time.Location, known bool) {
+	zone, err := time.LoadLocation(name)
+	return zone, err == nil && name != "" && name != "Local"
 }
 
 func (q *Quiet) check() error {

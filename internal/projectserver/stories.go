@@ -13,7 +13,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// storyID returns the id in a story's path, "" for another path. Ids may contain slashes.
 // storyID returns the story that a request is for, "" for none, and which part of it, "" for all. Slashes of an id are
 // escaped.
 func storyID(r *http.Request) (id, part string) {
@@ -94,7 +93,7 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, http.StatusOK, details, err)
 }
 
-// madeBy returns the context of a change, whose author's name the gateway says: nothing else is decided by it.
+// changes answers with what a place of a story has beyond the base.
 func (s *server) changes(w http.ResponseWriter, r *http.Request) error {
 	id, _ := storyID(r)
 	if s.Work == nil {
@@ -111,6 +110,7 @@ func (s *server) changes(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// merge merges a branch of a story, and answers with the commit once that is over.
 func (s *server) merge(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Board.MayMerge(); err != nil {
 		return err
@@ -132,6 +132,7 @@ func (s *server) merge(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// madeBy returns the context of a change, whose author's name the gateway says: nothing else is decided by it.
 func madeBy(r *http.Request) context.Context {
 	name, err := url.PathUnescape(r.Header.Get(domain.ByHeader))
 	if err != nil || name == "" {

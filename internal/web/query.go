@@ -46,8 +46,8 @@ func (q *Query) Zone(absent *time.Location) *time.Location {
 	if name == "" {
 		return absent
 	}
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" {
+	zone, known := domain.ParseZone(name)
+	if !known {
 		q.fail("tz: must be the name of a time zone, such as Europe/Vienna")
 		return absent
 	}

@@ -42,6 +42,14 @@ func Text(text *string) string {
 	return *text
 }
 
+// Number returns what n points to, 0 for nil.
+func Number(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
 // Pipeline is a project server's response at /api/pipeline.
 type Pipeline struct {
 	Project string          `json:"project"`
