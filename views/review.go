@@ -110,7 +110,7 @@ func dueReview(p StoryProps) *domain.Place {
 	runs := func(a domain.KnownAgent) bool { return a.State == domain.AgentRunning }
 	works := slices.ContainsFunc(p.Sessions, isAtWork) || slices.ContainsFunc(p.Agents, runs)
 	r := p.Story.Review
-	if first.Ahead == 0 || first.Merged || works || r != nil && r.Head == first.Head {
+	if first.Ahead == 0 || first.Merged || works || r != nil && domain.PlaceWith(p.Story.File.Work[:1], r.Head) != nil {
 		return nil
 	}
 	return first

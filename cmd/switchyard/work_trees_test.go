@@ -74,7 +74,7 @@ func TestFiveAgentsWorkInWorkTrees(t *testing.T) {
 			want(p, "GET", storiesURL+"/"+s.ID, "", &s)
 			want(p, "PATCH", storiesURL+"/"+s.ID, fmt.Sprintf(`{"version":%q,"stage":"3_qa"}`, s.Version), &s)
 			gittest.Git(t, tree(s.ID), "add", "-A")
-			gittest.Git(t, tree(s.ID), "commit", "-qm", s.ID+": for review")
+			gittest.Git(t, tree(s.ID), "commit", "-qm", "for review")
 		}
 		agents := make([]*process, 5)
 		got := make([]story, 5)
@@ -133,6 +133,15 @@ func TestFiveAgentsWorkInWorkTrees(t *testing.T) {
 			}
 			if _, text := g.do(t, "GET", "/api/gateway/events?limit=500", ""); strings.Count(text, `"to_stage":"5_done"`) != 5 || strings.Count(text, `"type":"story_reviewed"`) != 6 {
 				t.Errorf("gateway %d: %s", i, text)
+			}
+		}
+		for _, s := range got { // that the base has what was looked at is all that is left of it
+			gittest.Git(t, repository, "worktree", "remove", "--force", tree(s.ID))
+			gittest.Git(t, repository, "branch", "-d", "story/"+s.ID)
+		}
+		for _, g := range c.gateways {
+			for _, s := range got {
+				g.eventually(t, storiesURL+"/"+s.ID, `"work":[]`, `"verdict":"approved"`, `"outdated":false`)
 			}
 		}
 		if text, _ := os.ReadFile(filepath.Join(repository, back+".txt")); string(text) != "second" {

@@ -31,7 +31,7 @@ type Review struct {
 	Via              Channel
 	At               time.Time
 	TakenAt          time.Time // when an agent got it; zero before
-	Outdated         bool      // there is other work now; not stored
+	Outdated         bool      // no place is at the head, and the base does not contain it; not stored
 }
 
 // MaxNote is how long the note of a verdict may be, in characters.
@@ -52,15 +52,9 @@ func (r Review) Check() error {
 	return nil
 }
 
-// IsOutdated reports whether there is other work on the story now: no place is at the head that was looked at, and the
-// base does not have it, as far as the story's commits say.
-func (r Review) IsOutdated(f *StoryFile) bool {
-	if f == nil || f.Work == nil || PlaceWith(f.Work, r.Head) != nil {
-		return false
-	}
-	open := slices.ContainsFunc(f.Work, func(p Place) bool { return !p.Merged })
-	known := slices.ContainsFunc(f.Commits, func(c Commit) bool { return c.Hash == r.Head })
-	return open || len(f.Work) == 0 && !known
+// HasPlace reports whether a place of the story is at the head that was looked at, as far as is known.
+func (r Review) HasPlace(f *StoryFile) bool {
+	return f == nil || f.Work == nil || PlaceWith(f.Work, r.Head) != nil
 }
 
 // Record returns the record of the merged stream that tells of the review.

@@ -75,4 +75,6 @@ type ChangesQuery struct {
 	Branch, Worktree string // the place: by default the first
 	Path             string // only this file
 	Since            string // only what came after this commit
+	// Head is a commit that no place of the story has any more, but the base may.
+	Head string
 }

@@ -46,12 +46,18 @@ func (w *Work) Changes(ctx context.Context, story string, q domain.ChangesQuery)
 }
 
 func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery) (*wire.Changes, error) {
-	place, r, head, err := w.find(ctx, story, q.Branch, q.Worktree)
+	own := git.In(w.log.Dir)
+	base, err := own.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	own := git.In(w.log.Dir)
-	base, err := own.Head(ctx)
+	if q.Head != "" {
+		if !hashForm.MatchString(q.Head) || !own.Contains(ctx, base, q.Head) {
+			return nil, errNoPlace
+		}
+		return wire.NewChanges(base, q.Head, q.Head), nil
+	}
+	place, r, head, err := w.find(ctx, story, q.Branch, q.Worktree)
 	if err != nil {
 		return nil, err
 	}
@@ -59,12 +65,9 @@ func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery)
 	if err != nil {
 		return nil, err
 	}
-	c := &wire.Changes{
-		Branch: place.Branch, Worktree: place.Worktree, Base: base, Head: head, MergeBase: rel.mergeBase,
-		Ahead: rel.ahead, Behind: rel.behind, Conflicts: place.Conflicts, Commits: []wire.ChangesCommit{},
-		Files: []wire.ChangedFile{}, Untracked: []string{},
-	}
-	c.Uncommitted.Files = c.Files
+	c := wire.NewChanges(base, head, rel.mergeBase)
+	c.Branch, c.Worktree, c.Conflicts = place.Branch, place.Worktree, place.Conflicts
+	c.Ahead, c.Behind = rel.ahead, rel.behind
 	if now := w.Base(); head != place.Head || now == nil || now.Commit != base {
 		c.Conflicts = nil
 		if merges, err := own.Merges(ctx, r.tree, base, []string{head}); err == nil && len(merges) > 0 {

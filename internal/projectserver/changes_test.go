@@ -148,12 +148,18 @@ func TestChangesAreWhatGitSays(t *testing.T) {
 		{"since", "main"},
 		{"branch", "main"},
 		{"branch", "--upload-pack=x"},
+		{"head", head},
+		{"head", "--output=/tmp/x"},
+		{"head", "main"},
 		{"worktree", s.dir},
 		{"worktree", "/"},
 	} {
 		if _, status := s.changes("1_story", query...); status != 404 {
 			t.Errorf("%q: %d", query, status)
 		}
+	}
+	if of, status := s.changes("1_story", "head", mergeBase); status != 200 || of.Head != mergeBase || of.MergeBase != mergeBase || of.Base != base || len(of.Files) > 0 {
+		t.Errorf("of what the base has: %d %+v", status, of)
 	}
 	if _, status := s.changes("0_story"); status != 404 {
 		t.Errorf("a story without a place: %d", status)

@@ -102,6 +102,7 @@ func (s *server) changes(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	changes, err := s.Work.Changes(r.Context(), id, domain.ChangesQuery{
 		Branch: q.Get("branch"), Worktree: q.Get("worktree"), Path: q.Get("path"), Since: q.Get("since"),
+		Head: q.Get("head"),
 	})
 	if err != nil {
 		return err

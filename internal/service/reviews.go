@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 // Reviews are what people think of the work on stories.
@@ -159,9 +161,21 @@ func (s *Stories) addReview(ctx context.Context, story *domain.Story) error {
 	if domain.CodeOf(err) == domain.NotFound {
 		return nil
 	}
-	r.Outdated = r.IsOutdated(story.File)
+	r.Outdated = err == nil && !r.HasPlace(story.File) && !s.isInBase(ctx, r)
 	story.Review = &r
 	return err
+}
+
+// isInBase reports whether the commits that the project has checked out contain the head of a verdict, as far as its
+// server says.
+func (s *Stories) isInBase(ctx context.Context, r domain.Review) bool {
+	p, found := s.projects.Registry().Find(r.Project)
+	if !found {
+		return false
+	}
+	var c wire.Changes
+	status, body, err := s.servers.Changes(ctx, p, r.StoryID, domain.ChangesQuery{Head: r.Head})
+	return err == nil && status == 200 && json.Unmarshal(body, &c) == nil && c.Head == r.Head && c.MergeBase == r.Head
 }
 
 // took records that whoever has just claimed a story has its verdict.

@@ -177,6 +177,7 @@ func (c *Client) Changes(
 	query := url.Values{}
 	for name, value := range map[string]string{
 		"branch": q.Branch, "worktree": q.Worktree, "path": q.Path, "since": q.Since,
+		"head": q.Head,
 	} {
 		if value != "" {
 			query.Set(name, value)

@@ -113,6 +113,14 @@ type Changes struct {
 	Cut         bool            `json:"cut"`
 }
 
+// NewChanges returns none.
+func NewChanges(base, head, mergeBase string) *Changes {
+	return &Changes{
+		Base: base, Head: head, MergeBase: mergeBase, Commits: []ChangesCommit{}, Files: []ChangedFile{},
+		Uncommitted: Uncommitted{Files: []ChangedFile{}}, Untracked: []string{},
+	}
+}
+
 type ChangesCommit struct {
 	Hash    string `json:"hash"`
 	Author  string `json:"author"`
