@@ -41,11 +41,10 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	}
 	var heard domain.HookEvent
 	if json.Unmarshal(b.Data, &heard) == nil { // else it says nothing of a session that could be told
-		before := a.service.Sessions.Heard(r.Context(), heard)
-		if before != nil && heard.Name == "Stop" {
-			if note := a.service.Reviews.NoteAtStop(r.Context(), *before); note != "" {
-				return answer(w, http.StatusOK, map[string]string{"decision": "block", "reason": note}, nil)
-			}
+		note, heard := a.service.Reviews.AtStop(r.Context(), heard)
+		a.service.Sessions.Heard(r.Context(), heard)
+		if note != "" {
+			return answer(w, http.StatusOK, map[string]string{"decision": "block", "reason": note}, nil)
 		}
 	}
 	if event != domain.PermissionRequest {

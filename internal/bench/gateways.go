@@ -25,7 +25,9 @@ func measureGateways(binary string) (table []row, err error) {
 		return nil, nil
 	}
 	defer postgres.Close()
-	for _, measure := range []func(string, *pgtest.Server) ([]row, error){measureAcross, measureTakeOver, measureClaims} {
+	for _, measure := range []func(string, *pgtest.Server) ([]row, error){
+		measureAcross, measureTakeOver, measureClaims, measureSharedHooks,
+	} {
 		rows, err := measure(binary, postgres)
 		if err != nil {
 			return nil, err

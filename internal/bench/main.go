@@ -64,6 +64,7 @@ func run(binary, write, only string, most limits) error {
 		{"pipeline", measurePipeline},
 		{"delivery", measureDelivery},
 		{"footprint", measureFootprint},
+		{"hooks", measureHooks},
 		{"several", measureGateways},
 		{"packages", measurePackages},
 	}

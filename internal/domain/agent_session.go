@@ -38,8 +38,12 @@ const (
 	Codex      = "codex"
 )
 
-// PermissionRequest is the hook's event that asks people.
-const PermissionRequest = "PermissionRequest"
+// Events of hooks that are answered, and what a stop is that could not be.
+const (
+	PermissionRequest = "PermissionRequest" // asks people
+	HookStop          = "Stop"              // gets the note with which its story was sent back
+	HookStopFailure   = "StopFailure"
+)
 
 // HookEvent is what is read of an event that a coding agent's hook sends: no prompt, no answer, nothing of a tool but
 // its name. Its texts are a stranger's.
@@ -76,7 +80,7 @@ const (
 var hookEvents = map[string]string{
 	"SessionStart": hookStarts, "UserPromptSubmit": hookWorks, "PreToolUse": hookWorks, "PostToolUse": hookWorks,
 	"PostToolUseFailure": hookWorks, PermissionRequest: hookWorks, "Notification": hookOnly, "SubagentStop": hookOnly,
-	"Stop": hookStops, "StopFailure": hookStops, "Interrupt": hookStops, "SessionEnd": hookEnds,
+	HookStop: hookStops, HookStopFailure: hookStops, "Interrupt": hookStops, "SessionEnd": hookEnds,
 }
 
 // SessionHooks returns the names of the events that say something of a session, sorted.
@@ -138,7 +142,7 @@ type AgentSession struct {
 	Noticed   time.Time `json:",omitzero"` // since when it waits for a person by its own word
 	WentOn    time.Time `json:",omitzero"` // when it last went on: what it asked before has been answered
 	Started   time.Time
-	Stopped   time.Time `json:",omitzero"` // when it last stopped
+	Stopped   time.Time `json:",omitzero"` // when a stop of it was last answered
 	Last      time.Time // when it was last heard; increasing
 
 	StoryID    string `json:"-"` // that it works on; what it is linked to is known when it is read
@@ -161,7 +165,7 @@ func (s AgentSession) After(e HookEvent, at time.Time) AgentSession {
 	case s.Started.IsZero(), s.State == SessionOver:
 		s.Started, s.State, s.Since = at, SessionIdle, at
 	}
-	if says == hookStops {
+	if e.Name == HookStop {
 		s.Stopped = at
 	}
 	if !at.After(s.Last) { // events of one millisecond are in an order, too

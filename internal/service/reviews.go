@@ -123,36 +123,38 @@ func (s *Reviews) move(
 	return stage, done, err
 }
 
-// TakeNote returns the note of a verdict that sent a story back after since, to an agent that works on it: once, and ""
-// where there is none, or an agent has it already.
-func (s *Reviews) TakeNote(ctx context.Context, project, id string, since time.Time) (note string, err error) {
-	r, err := s.store.Review(ctx, project, id)
-	if domain.CodeOf(err) == domain.NotFound ||
-		err == nil && (r.Verdict != domain.SentBack || !r.TakenAt.IsZero() || r.At.Before(since)) {
-		return "", nil
-	}
-	if err == nil {
-		err = s.store.TakeReview(ctx, r, clock.Now())
-	}
-	if domain.CodeOf(err) == domain.NotFound {
-		return "", nil
-	}
-	return r.Note, err
-}
+// noteLimit is how long a note is looked for: a client waits 50 ms at most for an answer to its hook.
+const noteLimit = 40 * time.Millisecond
 
-// NoteAtStop returns the note with which the story of a session that stops was sent back since it stopped before, once,
-// and "" for none. before is the session as it was.
-func (s *Reviews) NoteAtStop(ctx context.Context, before domain.AgentSession) string {
-	project, id := s.working.storyOf(before.Asker, before.ID, s.working.links)
+// AtStop returns the note with which the story of a session that stops was sent back since it stopped before, once, and
+// "" for none. It returns the event as what the session is to hear of: one whose note could not be looked for counts as
+// a stop that nobody could answer, so that the next one gets it.
+func (s *Reviews) AtStop(ctx context.Context, e domain.HookEvent) (note string, heard domain.HookEvent) {
+	heard, _ = e.Identify()
+	session, known := s.working.table.get(domain.AgentSessionKey{Asker: domain.ActorOf(ctx).Holder(), ID: heard.Session})
+	if heard.Name != domain.HookStop || !known {
+		return "", heard
+	}
+	project, id := s.working.link(session, s.working.links())
 	if id == "" {
-		return ""
+		return "", heard
 	}
-	note, err := s.TakeNote(ctx, project, id, cmp.Or(before.Stopped, before.Started))
-	if err != nil {
-		s.stories.audit.log.ErrorContext(ctx, "cannot read whether a session's story was sent back", "error", err)
-		return ""
+	ctx, cancel := context.WithTimeout(ctx, noteLimit)
+	defer cancel()
+	r, err := s.store.Review(ctx, project, id)
+	switch {
+	case domain.CodeOf(err) == domain.NotFound:
+		return "", heard
+	case err != nil:
+		heard.Name = domain.HookStopFailure
+		return "", heard
+	case r.Verdict != domain.SentBack, !r.TakenAt.IsZero(), r.At.Before(cmp.Or(session.Stopped, session.Started)):
+		return "", heard
 	}
-	return note
+	if err = s.store.TakeReview(ctx, r, clock.Now()); domain.CodeOf(err) == domain.NotFound {
+		return "", heard // another session has got it
+	}
+	return r.Note, heard
 }
 
 // addReview adds the last verdict on a story.

@@ -42,12 +42,11 @@ func newSessions(o Options, claims *claimTable, pipelines *Pipelines, asks *Ques
 	return s
 }
 
-// Heard takes an event that the actor of ctx has sent, in memory only. It returns the session as it was before, nil for
-// one that was not known, and for an event that says nothing of a session.
-func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) (before *domain.AgentSession) {
+// Heard takes an event that the actor of ctx has sent, in memory only.
+func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) {
 	e, says := e.Identify()
 	if !says {
-		return nil
+		return
 	}
 	actor := domain.ActorOf(ctx)
 	if actor.Project != "" {
@@ -58,15 +57,12 @@ func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) (before *domai
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one, known := s.table.get(key)
-	if known {
-		before = new(one)
-	} else {
+	if !known {
 		one = domain.AgentSession{ID: key.ID, Asker: key.Asker}
 		s.makeRoom(key.Asker)
 	}
 	one.By, one.AgentID = by, actor.AgentID
 	s.keep(one.After(e, now))
-	return before
 }
 
 // keep puts a session into memory and notes that it has to be stored. The caller holds mu.
