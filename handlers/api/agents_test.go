@@ -160,6 +160,15 @@ func TestAgentAnswers(t *testing.T) {
 			t.Errorf("%s %s %s: %d %s, want %d %s", c.method, c.path, c.body, status, text, c.status, c.want)
 		}
 	}
+	c, cSecret := g.join("c")
+	request, err := http.NewRequest("POST", g.URL+"/gateway/agents/"+c+"/heartbeat", strings.NewReader(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Basic "+cSecret)
+	if status, text := g.send(request); status != 401 {
+		t.Errorf("a secret of another scheme: %d %s", status, text)
+	}
 	if log := g.log.String(); !strings.Contains(log, "agent not assigned") || strings.Contains(log, "swj_") || strings.Contains(log, "sws_") {
 		t.Errorf("the log must name the cause of a failed assignment, and no secret:\n%s", log)
 	}

@@ -210,10 +210,13 @@ func ParseFeedQuery(r *http.Request) (FeedQuery, error) {
 	return q, query.Err()
 }
 
-// BearerToken returns the token of the Authorization header. ok is false when the scheme is not Bearer.
+// BearerToken returns the token of the Authorization header, none when the scheme is not Bearer.
 func BearerToken(r *http.Request) (token domain.Secret, ok bool) {
 	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return domain.Secret(strings.TrimSpace(text)), strings.EqualFold(scheme, "Bearer")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	return domain.Secret(strings.TrimSpace(text)), true
 }
 
 // MatchesToken compares a token with the secret in constant time.
