@@ -11,12 +11,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Finished is a choice beside the types of events: the moves that finished a story.
-const Finished domain.EventType = "finished"
-
 // eventChoices are the types to choose from, plain moves last.
 func eventChoices() []domain.EventKind {
-	choices := []domain.EventKind{{Type: Finished, Choice: "finished", Signal: domain.SignalClear}}
+	choices := []domain.EventKind{{Type: domain.Finished, Choice: "finished", Signal: domain.SignalClear}}
 	for _, isQuiet := range []bool{false, true} {
 		for _, kind := range domain.EventKinds {
 			if kind.Choice != "" && (kind.Signal == domain.SignalNone) == isQuiet {
@@ -30,14 +27,14 @@ func eventChoices() []domain.EventKind {
 // EventFilter selects events; an empty field selects all.
 type EventFilter struct {
 	Project  string
-	Type     domain.EventType // or Finished
+	Type     domain.EventType // or domain.Finished
 	Text     string
 	From, To int64 // Unix milliseconds, To exclusive; 0 for no limit
 }
 
 func (f EventFilter) Query() domain.EventQuery {
 	q := domain.EventQuery{ByTime: true, Project: f.Project, Type: f.Type, Text: f.Text, From: f.From, To: f.To}
-	if f.Type == Finished {
+	if f.Type == domain.Finished {
 		q.Type, q.Finished = domain.StageTransition, true
 	}
 	return q

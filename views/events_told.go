@@ -85,7 +85,7 @@ func (t *EventsTold) CountWindow(events []domain.Event, more bool, finishes func
 			p.worst = worse(p.worst, s)
 		case finishes(e):
 			p.finished++
-			kinds[Finished]++
+			kinds[domain.Finished]++
 		case e.Type == domain.StageTransition:
 			p.moves++
 		}

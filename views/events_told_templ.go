@@ -532,7 +532,7 @@ func windowTold(p EventsProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var32 = []any{"signal", string(signal(k.Signal)), templ.KV("finished", k.Type == Finished)}
+			var templ_7745c5c3_Var32 = []any{"signal", string(signal(k.Signal)), templ.KV("finished", k.Type == domain.Finished)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var32...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

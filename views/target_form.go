@@ -97,7 +97,8 @@ func (f TargetForm) projectChoices(projects []string) []string {
 }
 
 // eventTypes are the types that the form offers, and those that are chosen already.
-func (f TargetForm) eventTypes() (list []domain.EventType) {
+func (f TargetForm) eventTypes() []domain.EventType {
+	list := []domain.EventType{domain.Finished}
 	for _, kind := range domain.EventKinds {
 		if kind.Choice != "" {
 			list = append(list, kind.Type)

@@ -17,7 +17,7 @@ type roomRules map[string]domain.TargetRules
 
 func (r roomRules) wants(room string, e domain.Event) bool {
 	rules, limited := r[room]
-	return !limited || len(rules.Events) == 0 && rules.WantsProject(e.Project) || rules.WantsEvent(e.Project, e.Type)
+	return !limited || rules.WantsProject(e.Project) && (len(rules.Events) == 0 || slices.Contains(rules.Events, e.Type))
 }
 
 // wantsProject reports whether a room gets questions about a project, "" for none.

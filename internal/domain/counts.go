@@ -11,9 +11,9 @@ import (
 type Counts map[string]int
 
 const (
-	FinishedCount = "finished" // moves that finish a story
-	MovedCount    = "moved"    // other moves
-	AlertCount    = "alert."   // and a kind of alerts
+	FinishedCount = string(Finished)
+	MovedCount    = "moved"  // other moves
+	AlertCount    = "alert." // and a kind of alerts
 )
 
 // Says says what was counted: "12 finished, 2 blocked, 1 question".

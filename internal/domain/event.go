@@ -25,6 +25,9 @@ const (
 	ForeignStoryReviewed EventType = "foreign_story_reviewed"
 )
 
+// Finished stands beside the types of events for the moves that finish a story.
+const Finished EventType = "finished"
+
 // MaxClockSkew is how far a timestamp may be ahead of the gateway's clock. Later ones do not move reading positions.
 const MaxClockSkew = 24 * time.Hour
 

@@ -204,8 +204,10 @@ func (r *TargetRules) TellsAt(t time.Time) time.Time {
 	return end
 }
 
-func (r *TargetRules) WantsEvent(project string, kind EventType) bool {
-	return slices.Contains(r.Events, kind) && r.WantsProject(project)
+// WantsEvent reports whether an event concerns the target; finishes reports whether one has finished its story.
+func (r *TargetRules) WantsEvent(e Event, finishes func(Event) bool) bool {
+	return r.WantsProject(e.Project) &&
+		(slices.Contains(r.Events, e.Type) || slices.Contains(r.Events, Finished) && finishes(e))
 }
 
 // Wants reports whether an alert concerns the target t. One that is about no project concerns it whatever its projects

@@ -54,7 +54,7 @@ func (s Deliveries) Waiting(ctx context.Context, targets []domain.Target) (
 			return nil, nil, err
 		}
 		for _, e := range page.Events {
-			if t.Rules.WantsEvent(e.Project, e.Type) {
+			if t.Rules.WantsEvent(e, s.targets.pipelines.Finishes) {
 				waiting[t.ID]++
 			}
 		}
@@ -76,7 +76,7 @@ func (s Deliveries) Digest(ctx context.Context, id string, limit int) (
 		if err != nil {
 			return g, nil, err
 		}
-		if g.Rules.WantsEvent(e.Project, e.Type) {
+		if g.Rules.WantsEvent(e, s.targets.pipelines.Finishes) {
 			events = append(events, e)
 		}
 		if len(events) >= limit {
@@ -110,14 +110,15 @@ func (s Deliveries) ToldDigest(ctx context.Context, g domain.DigestRecord) (*dom
 // Usual returns how many stories were finished by the median of the last digests before one that were made by the same
 // rules, and how many of them there are, 0 if they are too few.
 func (s Deliveries) Usual(ctx context.Context, g domain.DigestRecord) (finished, digests int, err error) {
-	if !slices.Contains(g.Rules.Events, domain.StageTransition) {
+	isMove := func(t domain.EventType) bool { return t == domain.StageTransition || t == domain.Finished }
+	if !slices.ContainsFunc(g.Rules.Events, isMove) {
 		return 0, 0, nil
 	}
 	before, err := s.targets.store.Digests(ctx, g.Target, g.At, usualDigests)
 	var counts []int
 	for _, other := range before {
 		if other.Span == g.Span && slices.Equal(other.Rules.Projects, g.Rules.Projects) &&
-			slices.Contains(other.Rules.Events, domain.StageTransition) {
+			slices.ContainsFunc(other.Rules.Events, isMove) {
 			counts = append(counts, other.Counts[domain.FinishedCount])
 		}
 	}

@@ -104,7 +104,7 @@ func (s Deliveries) addEvents(ctx context.Context, w *week) (more bool, err erro
 		}
 		for _, e := range page.Events {
 			kinds := 0
-			if w.target.Rules.WantsEvent(e.Project, e.Type) {
+			if w.target.Rules.WantsEvent(e, m.pipelines.Finishes) {
 				kinds++
 			}
 			if a := e.Type.Kind().Alert; a != "" && w.target.Wants(domain.Alert{Kind: a, Project: e.Project, Target: "-"}) {

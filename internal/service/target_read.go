@@ -46,7 +46,7 @@ func (d *deliverer) scan(ctx context.Context) error {
 		counted := map[int64]string{}
 		for _, r := range d.targets {
 			s := &r.stream
-			wants := func(e domain.Event) bool { return r.Rules.WantsEvent(e.Project, e.Type) }
+			wants := func(e domain.Event) bool { return r.Rules.WantsEvent(e, d.pipelines.Finishes) }
 			switch {
 			case s.more:
 			case s.counts != nil:
@@ -121,6 +121,6 @@ func (d *deliverer) page(ctx context.Context, r *running) ([]domain.Event, error
 		d.saves = append(d.saves, save)
 	}
 	s.upto = page.Events[len(page.Events)-1].ID
-	others := func(e domain.Event) bool { return !r.Rules.WantsEvent(e.Project, e.Type) }
+	others := func(e domain.Event) bool { return !r.Rules.WantsEvent(e, d.pipelines.Finishes) }
 	return slices.DeleteFunc(page.Events, others), nil
 }

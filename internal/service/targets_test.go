@@ -50,6 +50,25 @@ func TestEventsAreToldOneByOneFromTheTimeOfTheTarget(t *testing.T) {
 	})
 }
 
+func TestATargetMayBeToldOfFinishedStoriesOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTold(t)
+		g.add("finished", domain.TargetRules{Events: []domain.EventType{domain.Finished}})
+		g.add("both", domain.TargetRules{Events: []domain.EventType{domain.Finished, domain.StageTransition}})
+		g.add("digest", domain.TargetRules{Events: []domain.EventType{domain.Finished}, Digest: domain.HourlyDigest})
+		time.Sleep(time.Second)
+		g.to = "3_qa"
+		g.happens("alpha", domain.StageTransition, 1)
+		g.to = "5_done"
+		g.happens("alpha", domain.StageTransition, 1)
+		g.happens("alpha", domain.StoryBlocked, 1)
+		time.Sleep(time.Hour + time.Minute)
+		want(t, "finished", g.take("finished"), "alpha: Current → Done")
+		want(t, "both", g.take("both"), "alpha: Current → QA", "alpha: Current → Done")
+		want(t, "digest", g.take("digest"), "The hour: 1 finished")
+	})
+}
+
 // TestAFailingTargetIsTriedAgainByTheTable, in order, and others are told of that.
 func TestAFailingTargetIsTriedAgainByTheTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

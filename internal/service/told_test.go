@@ -125,6 +125,7 @@ type told struct {
 	budgets domain.Budgets
 	stop    func()
 	n       int
+	to      string // where stories are moved, 5_done if it is empty
 }
 
 func newTold(t *testing.T) *told {
@@ -198,8 +199,8 @@ func (g *told) happens(project string, kind domain.EventType, n int) (titles []s
 	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project, URL: "http://" + project}, ReceivedAt: time.Now()}
 	for range n {
 		g.n++
-		r, err := domain.ParseRecord(fmt.Appendf(nil, `{"type":%q,"story_id":"%d","story_name":"S","from_stage":"2_current","to_stage":"5_done","reason":"r","timestamp_ms":%d}`,
-			kind, g.n, time.Now().UnixMilli()+int64(g.n)))
+		r, err := domain.ParseRecord(fmt.Appendf(nil, `{"type":%q,"story_id":"%d","story_name":"S","from_stage":"2_current","to_stage":%q,"reason":"r","timestamp_ms":%d}`,
+			kind, g.n, cmp.Or(g.to, "5_done"), time.Now().UnixMilli()+int64(g.n)))
 		if err != nil {
 			g.t.Fatal(err)
 		}
