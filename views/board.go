@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -165,6 +166,22 @@ func (p ProjectProps) columns() []boardColumn {
 		columns[i] = c
 	}
 	return columns
+}
+
+// emptySince returns when the last story left a stage that is empty. It is zero if the latest events do not have it.
+func (p ProjectProps) emptySince(c boardColumn) time.Time {
+	if len(c.Items) > 0 || p.Filter != "" || p.Show != ShowEvery {
+		return time.Time{}
+	}
+	for _, e := range p.Events {
+		switch d := e.Details(); c.Name {
+		case d.FromStage:
+			return eventTime(e.Event)
+		case d.ToStage:
+			return time.Time{}
+		}
+	}
+	return time.Time{}
 }
 
 const unknownStatus = "This status is not in the board's configuration."

@@ -41,7 +41,7 @@ const (
 func TestAProjectsPageSpeaksTheWordsOfItsBoard(t *testing.T) {
 	s := newLayoutSite(t, "backlog.md", backlogFiles())
 	page := s.Get("/projects/webshop").WantStatus(t, http.StatusOK)
-	page.WantText(t, ">Backlog.md<", ">backlog/<", ">In Progress<", "BACK-1", ">1/2<", "This board", "<code>updated_date</code>", "drafts")
+	page.WantText(t, ">In Progress<", "BACK-1", ">1/2<", "This board", ">Backlog.md<", ">backlog/<", "<code>updated_date</code>", "drafts")
 	page.WantText(t, "1 story, folded; drafts are promoted, and tasks completed and archived, by backlog itself")
 	page.WantText(t, "Won&#39;t Do", "this status is not in the board&#39;s configuration")
 	s.Get("/").WantText(t, ">To Do</th>", ">In Progress</th>", ">Done</th>")
