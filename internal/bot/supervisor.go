@@ -26,19 +26,11 @@ type Options struct {
 	PublicURL  string   // the console's address, for links; "" for no links
 	// Leadership says which of several gateways runs the bot: the leader. It is nil for a single gateway. On the others
 	// the bot only answers requests of a chat server.
-	Leadership Leadership
+	Leadership domain.Leadership
 	// LeaderState returns the State of a bot that runs under the leader's fencing token; nil for a single gateway.
 	LeaderState func(token int64) State
 	// Observe, if not nil, is called after each message about events that a room accepted or refused.
 	Observe func(refused bool)
-}
-
-// Leadership says whether this gateway leads.
-type Leadership interface {
-	// Token returns the leader's fencing token, false if this gateway does not lead.
-	Token() (token int64, leads bool)
-	// Changed returns a channel that is closed when this gateway begins or ceases to lead.
-	Changed() <-chan struct{}
 }
 
 // Supervisor runs one bot at a time, with the stored configuration. Its methods are safe for concurrent use.
@@ -55,6 +47,9 @@ type Supervisor struct {
 func New(o Options) *Supervisor {
 	if o.Observe == nil {
 		o.Observe = func(bool) {}
+	}
+	if o.Leadership == nil {
+		o.Leadership = domain.Alone{}
 	}
 	s := &Supervisor{options: o, restarts: make(chan chan<- struct{})}
 	s.status = domain.BotStatus{Transport: domain.BotNetworks[0].Transport, State: domain.BotOff, Since: clock.Now()}
@@ -99,9 +94,6 @@ type turn struct {
 
 // turn returns the current turn and a channel that is closed when it may have ended.
 func (s *Supervisor) turn() (now turn, moved <-chan struct{}) {
-	if s.options.Leadership == nil {
-		return turn{leads: true}, nil
-	}
 	moved = s.options.Leadership.Changed()
 	now.token, now.leads = s.options.Leadership.Token()
 	return now, moved

@@ -168,3 +168,23 @@ type LiveGateway struct {
 
 // ErrNotLeader is returned for a write that was refused because another gateway has taken over the lead.
 var ErrNotLeader = Errorf(Unavailable, "another gateway has taken over")
+
+// Leadership says whether this gateway leads. If several gateways share the store, one of them does at a time: it
+// follows the feeds, keeps the visits, and runs the bot and retention.
+type Leadership interface {
+	Leads() bool
+	// Token returns the fencing token for the leader's writes, which the store refuses once another gateway has taken
+	// over; false if this gateway does not lead.
+	Token() (token int64, leads bool)
+	// Changed returns a channel that is closed when this gateway begins or ceases to lead. Call it before Leads or Token.
+	Changed() <-chan struct{}
+}
+
+// Alone is the leadership of a gateway that shares its store with no other. No write is refused under token 0.
+type Alone struct{}
+
+func (Alone) Leads() bool { return true }
+
+func (Alone) Token() (int64, bool) { return 0, true }
+
+func (Alone) Changed() <-chan struct{} { return nil }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/poll"
 )
 
 // leadership is that of one of several gateways.
@@ -19,12 +18,14 @@ type leadership struct {
 
 func newLeadership() *leadership { return &leadership{changed: make(chan struct{})} }
 
-func (y *site) leadershipOrNone() poll.Leadership {
+func (y *site) leadershipOrNone() domain.Leadership {
 	if y.leadership == nil {
 		return nil
 	}
 	return y.leadership
 }
+
+func (d *leadership) Leads() bool { _, leads := d.Token(); return leads }
 
 func (d *leadership) Token() (int64, bool) {
 	d.mu.Lock()

@@ -47,22 +47,14 @@ type Pipelines interface {
 	RefetchIfChanged(project domain.Project, r domain.FeedResult)
 }
 
-// Leadership says whether this gateway leads: only the leader follows feeds.
-type Leadership interface {
-	// Token returns the leader's fencing token, false if this gateway does not lead.
-	Token() (token int64, leads bool)
-	// Changed returns a channel that is closed when this gateway begins or ceases to lead.
-	Changed() <-chan struct{}
-}
-
 type Options struct {
 	Projects  Projects
 	Events    Events
 	Feeds     Feeds
 	Pipelines Pipelines
 	Histories Histories // nil if none are read
-	// Leadership is nil for a gateway that always leads.
-	Leadership Leadership
+	// Leadership is nil for a gateway that always leads: only the leader follows feeds.
+	Leadership domain.Leadership
 	// Interval is the time between two reads of a server that cannot hold its answer; it must be positive.
 	Interval time.Duration
 	Log      *slog.Logger
@@ -77,15 +69,9 @@ type Poller struct {
 	followers map[string]running
 }
 
-// alone is the leadership of a gateway that shares its store with no other.
-type alone struct{}
-
-func (alone) Token() (int64, bool)     { return 0, true }
-func (alone) Changed() <-chan struct{} { return nil }
-
 func New(o Options) *Poller {
 	if o.Leadership == nil {
-		o.Leadership = alone{}
+		o.Leadership = domain.Alone{}
 	}
 	return &Poller{o: o, slots: make(slots, readSlots), reads: make(slots, historySlots), followers: map[string]running{}}
 }

@@ -25,7 +25,7 @@ type Alerts struct {
 	questions    *Questions
 	sessions     *Sessions
 	targets      *Targets
-	leader       Leadership
+	leader       domain.Leadership
 	pipelines    *Pipelines
 	acknowledged *acknowledgements
 }

@@ -54,8 +54,8 @@ type BotStore interface {
 
 type SharedBot struct {
 	Store   BotStore
-	Leader  Leadership // the leader runs the bot
-	Gateway string     // the name of this gateway
+	Leader  domain.Leadership // the leader runs the bot
+	Gateway string            // the name of this gateway
 }
 
 const (

@@ -18,7 +18,7 @@ type Claims struct {
 	pipelines *Pipelines
 	costs     *Costs
 	alerts    *Alerts
-	leader    Leadership
+	leader    domain.Leadership
 
 	mu     sync.Mutex
 	texts  map[string]claimedBoard    // by project

@@ -11,28 +11,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Leadership says whether this gateway leads. If several gateways share the store, one of them does at a time: it
-// follows the feeds, keeps the visits, and runs the bot and retention.
-type Leadership interface {
-	Leads() bool
-	// Token returns the fencing token for the leader's writes, which the store refuses once another gateway has taken
-	// over; false if this gateway does not lead.
-	Token() (token int64, leads bool)
-	// Changed returns a channel that is closed when this gateway begins or ceases to lead. Call it before Leads or Token.
-	Changed() <-chan struct{}
-}
-
-// alone is the leadership of a gateway that shares its store with no other. No write is refused under token 0.
-type alone struct{}
-
-func (alone) Leads() bool { return true }
-
-func (alone) Token() (int64, bool) { return 0, true }
-
-func (alone) Changed() <-chan struct{} { return nil }
-
 // tokenOr returns the fencing token, another number if this gateway does not lead.
-func tokenOr(l Leadership, other int64) int64 {
+func tokenOr(l domain.Leadership, other int64) int64 {
 	if token, leads := l.Token(); leads {
 		return token
 	}
@@ -65,7 +45,7 @@ type trouble struct {
 // leaderNews keeps what the leader tells. A gateway that is alone or leads knows it by itself.
 type leaderNews struct {
 	store       *database
-	leader      Leadership
+	leader      domain.Leadership
 	unreachable func() map[string]trouble
 
 	mu     sync.Mutex
@@ -100,7 +80,7 @@ func (n *leaderNews) now() toldNews {
 
 // share stores the news if this gateway leads, and reads them otherwise.
 func (n *leaderNews) share(ctx context.Context) error {
-	if n.leader == (alone{}) {
+	if n.leader == (domain.Alone{}) {
 		return nil
 	}
 	if token, leads := n.leader.Token(); leads {

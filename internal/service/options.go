@@ -38,9 +38,9 @@ type database struct {
 // Options are what a Service is built from. Durations must be positive.
 type Options struct {
 	Store        Store
-	Changes      Changes     // by other gateways on the same database, nil if there are none
-	Leadership   Leadership  // nil if this gateway is alone
-	Gateways     GatewayList // nil if this gateway is alone
+	Changes      Changes           // by other gateways on the same database, nil if there are none
+	Leadership   domain.Leadership // nil if this gateway is alone
+	Gateways     GatewayList       // nil if this gateway is alone
 	Log          *slog.Logger
 	AgentTimeout time.Duration // how long an agent may be silent before it is removed from the list
 	KeepEvents   time.Duration // 0: for ever

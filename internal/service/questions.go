@@ -18,7 +18,7 @@ type Questions struct {
 	projects *Projects
 	agents   *agentTable
 	claims   *claimTable
-	leader   Leadership
+	leader   domain.Leadership
 	sessions *Sessions // of coding agents, who ask
 	// permissionRole is who may answer permissions.
 	permissionRole domain.Role

@@ -29,7 +29,7 @@ type Retention struct {
 	bot       BotRunner
 	log       *slog.Logger
 	keep      time.Duration // 0: forever
-	leader    Leadership
+	leader    domain.Leadership
 }
 
 // Run works until ctx ends. It returns an error when the store failed; nothing is lost if it is run again.

@@ -54,7 +54,7 @@ type Service struct {
 // New returns a Service with these options. It loads what is kept in memory, and the end of the stream.
 func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Leadership == nil {
-		o.Leadership = alone{}
+		o.Leadership = domain.Alone{}
 	}
 	o.Budgets.Zone = cmp.Or(o.Budgets.Zone, time.UTC)
 	o.store = &database{o.Store.All(), o.Store}

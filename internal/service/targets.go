@@ -26,7 +26,7 @@ type Targets struct {
 	flow      *Flow
 	costs     *Costs
 	access    *Access
-	leader    Leadership
+	leader    domain.Leadership
 	messenger Messenger
 	publicURL string        // "" for messages without links
 	keep      time.Duration // of digests, 0: forever

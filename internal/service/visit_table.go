@@ -29,7 +29,7 @@ const (
 type visitTable struct {
 	store    *database
 	changes  Changes // nil if no other gateway shares the store
-	leader   Leadership
+	leader   domain.Leadership
 	projects *Projects
 	log      *slog.Logger
 
