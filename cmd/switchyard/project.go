@@ -118,11 +118,7 @@ func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error
 	loops.Go("board", p.board.Run)
 	loops.Go("commits", p.commits.Run)
 	loops.Go("work trees", p.work.Run)
-	select { // so that no answer shows stories of work trees where DIR has them
-	case <-p.work.Known():
-	case <-time.After(maxFirstRead):
-	case <-ctx.Done():
-	}
+	supervise.Await(ctx, p.work.Known(), maxFirstRead) // so that no answer shows stories of work trees where DIR has them
 	err := serve(ctx, p.log, listeners, p.handler)
 	cancel()
 	await(p.log, loops)

@@ -161,11 +161,7 @@ func (r *runner) run(ctx context.Context) {
 		pause := backoff.Next()
 		r.Log.WarnContext(ctx, "the command ended", "project", at.project, "ending", ending, "retry_in", pause)
 		r.set(state, ending)
-		select {
-		case <-time.After(pause):
-		case <-reassigned:
-		case <-ctx.Done():
-		}
+		supervise.Await(ctx, reassigned, pause)
 	}
 }
 

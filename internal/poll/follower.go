@@ -82,11 +82,7 @@ func (f *follower) run(ctx context.Context) error {
 		if domain.CodeOf(err) == domain.Unavailable {
 			next = min(next, storeRetry)
 		}
-		select {
-		case <-time.After(next):
-		case <-f.wake:
-		case <-ctx.Done():
-		}
+		supervise.Await(ctx, f.wake, next)
 	}
 }
 

@@ -162,12 +162,7 @@ func (s *sharedRunner) await(ctx context.Context, done func() (bool, error), lat
 		case ok || err != nil:
 			return err
 		}
-		select {
-		case <-changed:
-		case <-time.After(botAnswerInterval):
-		case <-ctx.Done():
-			return late
-		}
+		supervise.Await(ctx, changed, botAnswerInterval)
 	}
 }
 

@@ -54,7 +54,7 @@ const endAfter = time.Minute
 // Run ends the claims of stories that are moved to the done stage, by whatever means, and of those that have been gone
 // for long, until ctx ends. The leader does that.
 func (s *Claims) Run(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		changed := s.table.free.Changed("")
 		if s.leader.Leads() {
 			if err := s.endFinished(ctx); err != nil && domain.CodeOf(err) != domain.Unavailable {
@@ -62,13 +62,9 @@ func (s *Claims) Run(ctx context.Context) error {
 			}
 		}
 		supervise.Sleep(ctx, endPause)
-		select {
-		case <-changed:
-		case <-time.After(endCheck):
-		case <-ctx.Done():
-			return nil
-		}
+		supervise.Await(ctx, changed, endCheck)
 	}
+	return nil
 }
 
 func (s *Claims) endFinished(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 	"switchyard/internal/wire"
 )
 
@@ -135,11 +136,7 @@ func (s *Claims) Claim(
 		if err != nil || late.Err() != nil {
 			return story, false, err
 		}
-		select {
-		case <-changed:
-		case <-time.After(claimCheck):
-		case <-late.Done():
-		}
+		supervise.Await(late, changed, claimCheck)
 	}
 	return story, false, nil
 }

@@ -93,18 +93,14 @@ func (s *Events) Follow(ctx context.Context, changed func(domain.Topic) <-chan s
 		}
 		return nil
 	})
-	for {
+	for ctx.Err() == nil {
 		news := changed(domain.TopicEvents)
 		s.tail.publishing.Lock()
 		_ = s.readOn(ctx) // a failure is retried a second later, and the store logs it
 		s.tail.publishing.Unlock()
-		select {
-		case <-news:
-		case <-time.After(followInterval): // since the last read: a read at a fixed pace would hold up news at times
-		case <-ctx.Done():
-			return nil
-		}
+		supervise.Await(ctx, news, followInterval) // since the last read: a fixed pace would hold up news at times
 	}
+	return nil
 }
 
 // forgetOld makes the tail start over if it begins with an event that was received before before: another gateway may

@@ -117,11 +117,7 @@ func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (dom
 				return q, err
 			}
 		}
-		select {
-		case <-changed:
-		case <-time.After(questionCheck):
-		case <-late.Done():
-		}
+		supervise.Await(late, changed, questionCheck)
 	}
 }
 

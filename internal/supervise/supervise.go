@@ -128,3 +128,12 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
+
+// Await waits until changed has something to receive or is closed, but for at most d, or until ctx ends.
+func Await(ctx context.Context, changed <-chan struct{}, d time.Duration) {
+	select {
+	case <-changed:
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
