@@ -71,9 +71,10 @@ func (s *Claims) ByProject() map[string]map[string]domain.Claim {
 }
 
 type claimedBoard struct {
-	plain, text json.RawMessage
-	claims      map[string]domain.Claim
-	costs       uint64 // their version
+	board  [2]uint64 // its version
+	claims map[string]domain.Claim
+	costs  uint64 // their version
+	text   json.RawMessage
 }
 
 // Texts returns the texts of pipelines with the claims and the costs of their stories. It keeps the last ones: to make
@@ -94,9 +95,9 @@ func (s *Claims) Texts(pipelines []domain.ProjectPipeline) []json.RawMessage {
 			continue
 		}
 		board, known := last[p.Project]
-		if !known || &board.plain[0] != &texts[i][0] || board.costs != costs || !maps.Equal(board.claims, mine) {
+		if !known || board.board != p.Version || board.costs != costs || !maps.Equal(board.claims, mine) {
 			cost := func(id string) *domain.Micros { return s.costs.Of(p.Project, id) }
-			board = claimedBoard{texts[i], wire.WithClaims(texts[i], p.Stages, mine, cost), mine, costs}
+			board = claimedBoard{p.Version, mine, costs, wire.WithClaims(texts[i], p.Stages, mine, cost)}
 		}
 		next[p.Project], texts[i] = board, board.text
 	}
