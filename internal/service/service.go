@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"reflect"
 	"runtime"
 	"strings"
 	"time"
@@ -134,7 +135,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.reloaders = []*reloader{
 		table.stored, claims.stored, access.stored, projects.stored, s.Questions.table.stored, s.Sessions.table.stored,
-		s.Targets.stored, s.Alerts.acknowledged.stored, s.Costs.stored,
+		s.Targets.table.stored, s.Alerts.acknowledged.stored, s.Costs.stored,
 	}
 	for _, r := range s.reloaders {
 		if err := r.read(ctx); err != nil {
@@ -206,8 +207,12 @@ func newTargets(o Options, audit *Audit, events *Events, pipelines *Pipelines, f
 		store: o.store, audit: audit, log: o.Log, events: events, pipelines: pipelines, flow: flow, leader: o.Leadership,
 		messenger: o.Messenger, publicURL: strings.TrimRight(o.PublicURL, "/"), keep: o.KeepEvents,
 	}
-	s.read = o.store.Targets
-	s.stored = newReloader(o.Changes, domain.TopicTargets, s.load)
+	s.table.read, s.table.key = o.store.Targets, func(t domain.Target) string { return t.ID }
+	s.table.compare = func(a, b domain.Target) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	}
+	s.table.same = func(a, b domain.Target) bool { return reflect.DeepEqual(a, b) }
+	s.table.stored = newReloader(o.Changes, domain.TopicTargets, s.table.load)
 	return s
 }
 

@@ -58,13 +58,13 @@ func deliver(ctx context.Context, s *Targets, token int64) error {
 		messages: messages{s, identity}, token: token, ctx: sending, targets: map[string]*running{},
 		results: make(chan sentMessage, domain.MaxTargets), scanned: s.events.LastID(), settledAt: clock.Now(),
 	}
-	if err := s.load(ctx); err != nil { // what another leader has stored
+	if err := s.table.load(ctx); err != nil { // what another leader has stored
 		return err
 	}
 	tick := time.NewTicker(targetTick)
 	defer tick.Stop()
 	for {
-		changed, happened := s.news.Changed(""), s.events.Changed()
+		changed, happened := s.table.changedAny(), s.events.Changed()
 		next, err := d.step(ctx)
 		if ctx.Err() != nil {
 			return d.finish()
@@ -209,7 +209,7 @@ func (d *deliverer) save(ctx context.Context) error {
 	}
 	d.saves = nil
 	if news {
-		return d.load(ctx)
+		return d.table.load(ctx)
 	}
 	return nil
 }

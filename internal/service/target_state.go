@@ -69,7 +69,7 @@ func (r *running) manner(now time.Time) manner {
 
 // follow takes over what people have changed.
 func (d *deliverer) follow(now time.Time) {
-	all := *d.current.Load()
+	all := d.table.list()
 	present := make(map[string]bool, len(all))
 	for _, t := range all {
 		present[t.ID] = true

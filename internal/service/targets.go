@@ -30,9 +30,7 @@ type Targets struct {
 	messenger Messenger
 	publicURL string        // "" for messages without links
 	keep      time.Duration // of digests, 0: forever
-	stored    *reloader
-
-	readList[domain.Target]
+	table     table[string, domain.Target]
 }
 
 // List returns the administrators' targets, ordered by name.
@@ -90,7 +88,7 @@ func (s *Targets) reload(ctx context.Context, err error) error {
 	case err != nil:
 		return err
 	}
-	return s.load(context.WithoutCancel(ctx))
+	return s.table.load(context.WithoutCancel(ctx))
 }
 
 func newTargetID() string { return strings.ToLower(rand.Text()[:12]) }
@@ -222,7 +220,7 @@ func (s *Targets) link(paths ...string) string {
 
 func (s *Targets) failing() (found []domain.Alert) {
 	now := clock.Now()
-	for _, t := range *s.current.Load() {
+	for _, t := range s.table.list() {
 		p := t.Progress
 		a := domain.Alert{Kind: domain.AlertTarget, Target: t.ID, Agent: t.Name, Since: p.FailingAt}
 		switch {
