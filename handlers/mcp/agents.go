@@ -51,15 +51,7 @@ func (s *Server) addAgents() {
 		Project *string `json:"project"`
 	},
 	) (any, error) {
-		project := ""
-		if in.Project != nil {
-			p, err := s.findProject(*in.Project)
-			if err != nil {
-				return nil, err
-			}
-			project = p.Name
-		}
-		agent, err := s.service.Agents.Assign(ctx, in.AgentID, project)
+		agent, err := s.service.Agents.Assign(ctx, in.AgentID, wire.Text(in.Project))
 		if err != nil {
 			return nil, hint(err, domain.NotFound, "list_agents has the ids, and search finds agents by their labels")
 		}

@@ -13,8 +13,17 @@ import (
 
 // understand returns the arguments of a call as its tool takes them: without nulls, which models write for what is left
 // out, but for those that differ from leaving them out; with the project of an agent that names none; and with the
-// names of the stages and the story that are meant.
+// names of the stages and the story that are meant. It returns Forbidden for a tool that the caller may not call,
+// NotFound for a project that does not exist, and Invalid without one that is needed.
 func (s *Server) understand(r *http.Request, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	t, known := s.tools[name]
+	if !known {
+		return arguments, nil // the SDK refuses it
+	}
+	actor := domain.ActorOf(r.Context())
+	if err := t.allow(actor); err != nil {
+		return nil, err
+	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(arguments, &members) != nil || members == nil {
 		members = map[string]json.RawMessage{}
@@ -23,17 +32,20 @@ func (s *Server) understand(r *http.Request, name string, arguments json.RawMess
 		}
 	}
 	for member, value := range members {
-		if string(value) == "null" && !slices.Contains(s.nullable[name], member) {
+		if string(value) == "null" && !slices.Contains(t.nullable, member) {
 			delete(members, member)
 		}
 	}
-	actor := domain.ActorOf(r.Context())
-	if _, named := members["project"]; !named && s.scoped[name] && actor.AgentID != "" && actor.Project != "" {
-		members["project"] = domain.EncodeJSON(actor.Project)
+	_, named := members["project"]
+	if !named && scopedTool(t) && actor.AgentID != "" && actor.Project != "" {
+		members["project"], named = domain.EncodeJSON(actor.Project), true
 	}
 	var project string
-	if json.Unmarshal(members["project"], &project) != nil {
-		return domain.EncodeJSON(members), nil
+	isText := json.Unmarshal(members["project"], &project) == nil && string(members["project"]) != "null"
+	if isText || t.ofProject && !named {
+		if err := s.checkProject(project); err != nil {
+			return nil, err
+		}
 	}
 	stages := s.service.Pipelines.Stages(project)
 	for member, find := range map[string]func([]domain.Stage, string) (string, error){

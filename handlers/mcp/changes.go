@@ -13,7 +13,7 @@ const maxDiff = 16 << 10
 
 func (s *Server) addChanges() {
 	add(s, tool{
-		name: "get_changes", needs: domain.RoleViewer, required: []string{"story_id"},
+		name: "get_changes", needs: domain.RoleViewer, required: []string{"story_id"}, ofProject: true,
 		description: "What was made for a story on a branch or in a work tree, by default its first: files and diff. more " +
 			"names files to ask for by path.",
 		arguments: storyArguments + `,"branch":{"type":"string"},"worktree":{"type":"string"},"path":{"type":"string"}`,
@@ -52,9 +52,6 @@ func (s *Server) getChanges(ctx context.Context, in struct {
 	Path     string `json:"path"`
 },
 ) (any, error) {
-	if _, err := s.findProject(in.Project); err != nil {
-		return nil, err
-	}
 	status, answer, err := s.service.Stories.Changes(ctx, in.Project, in.StoryID,
 		domain.ChangesQuery{Branch: in.Branch, Worktree: in.Worktree, Path: in.Path})
 	if err != nil {

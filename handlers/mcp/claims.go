@@ -12,7 +12,7 @@ import (
 
 func (s *Server) addClaims() {
 	add(s, tool{
-		name: "claim_story", needs: domain.RoleOperator, agents: true, essential: true,
+		name: "claim_story", needs: domain.RoleOperator, agents: true, essential: true, ofProject: true,
 		description: "Claim the next free story of a stage, or the one with story_id, so that nobody else works on it, " +
 			"and move it to the stage to. An agent first gets what it has claimed before and goes on with. story is null if " +
 			"none is free, or with the reason why you get none.",
@@ -25,13 +25,10 @@ func (s *Server) addClaims() {
 			`"worktree":{"type":"string","description":"where your changes are written"}`,
 	}, s.claimStory)
 	add(s, tool{
-		name: "release_story", needs: domain.RoleOperator, agents: true, required: []string{"story_id"},
+		name: "release_story", needs: domain.RoleOperator, agents: true, required: []string{"story_id"}, ofProject: true,
 		description: "Give up the claim of a story, so that others can take it. It ends by itself when the story is done.",
 		arguments:   storyArguments,
 	}, func(ctx context.Context, in storyKey) (any, error) {
-		if _, err := s.findProject(in.Project); err != nil {
-			return nil, err
-		}
 		return map[string]bool{"ok": true}, s.service.Claims.Release(ctx, in.Project, in.StoryID)
 	})
 }
@@ -46,9 +43,6 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 	Worktree string  `json:"worktree"`
 },
 ) (any, error) {
-	if _, err := s.findProject(in.Project); err != nil {
-		return nil, err
-	}
 	wait, err := parseWait(in.Wait, "30s")
 	if err != nil {
 		return nil, err

@@ -80,6 +80,7 @@ func (s *Server) waitIn(r *http.Request, body []byte) (in eventFilter, ok bool) 
 	if call.Name != waitForEvents {
 		return in, false
 	}
+	s.http() // by then the tools are known
 	understood, err := s.understand(r, call.Name, call.Arguments)
 	if err != nil {
 		return in, false
@@ -103,10 +104,11 @@ func (s *Server) waitBefore(r *http.Request, body []byte) context.Context {
 }
 
 func (s *Server) waitForEvents(r *http.Request, in eventFilter) (eventsJSON, error) {
-	w, wait, err := s.newWaiter(in)
+	wait, err := parseWait(in.Wait, "30s")
 	if err != nil {
 		return eventsJSON{}, err
 	}
+	w := s.newWaiter(in, wait)
 	var release func()
 	if w.ctx, release, err = s.held.HoldFor(r, wait); err != nil {
 		return eventsJSON{}, err
@@ -118,20 +120,13 @@ func (s *Server) waitForEvents(r *http.Request, in eventFilter) (eventsJSON, err
 	return w.wait()
 }
 
-func (s *Server) newWaiter(in eventFilter) (w *waiter, wait time.Duration, err error) {
-	if wait, err = parseWait(in.Wait, "30s"); err != nil {
-		return nil, 0, err
-	}
-	w = &waiter{Server: s, filter: in, ends: time.Now().Add(min(wait, maxWait))}
-	w.query = domain.EventQuery{Limit: scanPage, After: s.service.Events.LastID()}
+func (s *Server) newWaiter(in eventFilter, wait time.Duration) *waiter {
+	w := &waiter{Server: s, filter: in, ends: time.Now().Add(min(wait, maxWait))}
+	w.query = domain.EventQuery{Limit: scanPage, After: s.service.Events.LastID(), Project: wire.Text(in.Project)}
 	if in.After != nil {
 		w.query.After = *in.After
 	}
-	if in.Project != nil {
-		w.query.Project = *in.Project
-		_, err = s.findProject(*in.Project)
-	}
-	return w, wait, err
+	return w
 }
 
 type waiter struct {

@@ -46,10 +46,7 @@ type Server struct {
 	held    *web.HeldCalls
 	turns   *keyed.Semaphore // by caller
 	mcp     *sdk.Server
-	// nullable are, by tool, the arguments for which null differs from leaving them out.
-	nullable map[string][]string
-	// scoped are the tools that work on a project that an agent need not name: its own.
-	scoped map[string]bool
+	tools   map[string]tool // by name
 	// http is made by the first request: the tools' schemas take a megabyte and a millisecond, which most processes never
 	// need.
 	http func() (plain, streams http.Handler)
@@ -58,7 +55,7 @@ type Server struct {
 func New(s *service.Service, log *slog.Logger, version string, held *web.HeldCalls) *Server {
 	server := &Server{
 		Errors: web.Errors{Log: log}, service: s, held: held, turns: keyed.NewSemaphore(maxTurns),
-		nullable: map[string][]string{}, scoped: map[string]bool{},
+		tools: map[string]tool{},
 	}
 	server.http = sync.OnceValues(func() (plain, streams http.Handler) { return server.handlers(version) })
 	return server

@@ -19,9 +19,6 @@ func (s *Server) addProjects() {
 		Project string `json:"project"`
 	},
 	) (any, error) {
-		if _, err := s.findProject(in.Project); err != nil {
-			return nil, err
-		}
 		if err := s.service.Projects.Switch(ctx, in.Project); err != nil {
 			return nil, err
 		}
@@ -138,11 +135,7 @@ func (s *Server) explainTools(project string, err error) error {
 	if domain.CodeOf(err) != domain.NotFound {
 		return err
 	}
-	if project != "" {
-		if _, err := s.findProject(project); err != nil {
-			return err
-		}
-	} else if s.service.Projects.Registry().Active == "" {
+	if project == "" && s.service.Projects.Registry().Active == "" {
 		return hint(err, domain.NotFound, "Name one in project: overview shows them")
 	}
 	return hint(err, domain.NotFound, "Its stories can still be read and changed with get_story and update_story")

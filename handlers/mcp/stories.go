@@ -60,14 +60,14 @@ func (s *Server) addStories() {
 			`"trouble":{"type":"boolean","description":"only those that are blocked, stuck, or cannot be or are not merged"}`,
 	}, s.listStories)
 	add(s, tool{
-		name: "get_story", needs: domain.RoleViewer, required: []string{"story_id"},
+		name: "get_story", needs: domain.RoleViewer, required: []string{"story_id"}, ofProject: true,
 		description: "Everything about a story: its text, state, version, commits, newest events, and how long it stayed " +
 			"in each stage.",
 		arguments: storyArguments,
 	}, s.getStory)
 	add(s, tool{
-		name: "update_story", needs: domain.RoleOperator, agents: true, essential: true, required: []string{"story_id"},
-		nullable: []string{"blocked"},
+		name: "update_story", needs: domain.RoleOperator, agents: true, essential: true, ofProject: true,
+		required: []string{"story_id"}, nullable: []string{"blocked"},
 		description: "Move a story to another stage, block it with a reason, unblock it (blocked: null), tick one of its " +
 			"boxes, or clear its merge failure. Returns its new state.",
 		arguments: storyArguments + `,"stage":{"type":"string"},` +
@@ -89,11 +89,6 @@ type storyKey struct {
 }
 
 func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, error) {
-	if in.Project != nil {
-		if _, err := s.findProject(*in.Project); err != nil {
-			return storiesJSON{}, err
-		}
-	}
 	_, pipelines := s.service.Pipelines.All(ctx, 0) // the caller may have just moved a story
 	snapshot, claims := s.service.Overview.Snapshot(ctx), s.service.Claims.ByProject()
 	var stories list[itemJSON]

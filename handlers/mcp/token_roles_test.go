@@ -92,3 +92,30 @@ func TestWhatATokenMayDoByMCP(t *testing.T) {
 		t.Errorf("the audit: %+v", e)
 	}
 }
+
+// TestAnAgentsFirstCallIsAboutItsProject, although the gateway makes its tools only then.
+func TestAnAgentsFirstCallIsAboutItsProject(t *testing.T) {
+	s := gatewaytest.NewWholeSite(t, service.Options{}, gatewaytest.AdminToken)
+	for _, project := range []string{"alpha", "beta"} {
+		s.Add(project, "http://127.0.0.1:1")
+		s.Record(project, `{"type":"story_blocked","story_id":"7_`+project+`","timestamp_ms":1,"reason":"none"}`)
+	}
+	join, _, err := s.Agents.CreateJoinToken(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, secret, err := s.Agents.Join(t.Context(), join, nil, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Agents.Assign(t.Context(), agent.ID, "beta"); err != nil {
+		t.Fatal(err)
+	}
+	var issued struct{ Token string }
+	s.Send("POST", "/gateway/agents/"+agent.ID+"/token", "", "Authorization", "Bearer "+secret.Reveal()).Decode(t, &issued)
+	got := s.Send("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait_for_events","arguments":{"after":0,"wait":"30s"}}}`,
+		"Authorization", "Bearer "+issued.Token, "Accept", "application/json, text/event-stream")
+	if !strings.Contains(got.Text, "7_beta") || strings.Contains(got.Text, "7_alpha") {
+		t.Errorf("the agent of beta gets %s", got.Text)
+	}
+}

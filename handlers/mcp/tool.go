@@ -25,6 +25,7 @@ type tool struct {
 	agents            bool // the tokens of agents suffice, in their projects
 	foreign           bool // it does what somebody else's server decides
 	essential         bool // clients that load tools when they need them load it at once
+	ofProject         bool // it needs a project, which an agent need not name
 }
 
 // add adds a tool. run gets the context of the HTTP request; its result is encoded as one JSON object, unless it is
@@ -44,17 +45,11 @@ func add[In, Out any](s *Server, t tool, run func(ctx context.Context, in In) (O
 	if t.essential {
 		described.Meta = sdk.Meta{"anthropic/alwaysLoad": true}
 	}
-	s.nullable[t.name], s.scoped[t.name] = t.nullable, scopedTool(t)
+	s.tools[t.name] = t
 	sdk.AddTool(s.mcp, described, func(
 		ctx context.Context, call *sdk.CallToolRequest, in In,
 	) (*sdk.CallToolResult, any, error) {
 		r := requestOf(ctx)
-		actor := domain.ActorOf(r.Context())
-		if role := actor.Role; !role.Allows(t.needs) && !(t.agents && actor.AgentID != "") {
-			text := fmt.Sprintf("%s needs the role %s, and your token has the role %s. Do without it, or ask an "+
-				"administrator of this gateway for another token", t.name, t.needs, role)
-			return nil, nil, errors.New(text + ".")
-		}
 		with := context.WithValue(r.Context(), progressKey{}, progress(ctx, call))
 		out, err := run(context.WithValue(with, argumentsKey{}, call.Params.Arguments), in)
 		if err != nil {
@@ -68,6 +63,15 @@ func add[In, Out any](s *Server, t tool, run func(ctx context.Context, in In) (O
 			Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text),
 		}, nil, nil
 	})
+}
+
+// allow returns Forbidden unless the caller may call the tool.
+func (t tool) allow(actor domain.Actor) error {
+	if actor.Role.Allows(t.needs) || t.agents && actor.AgentID != "" {
+		return nil
+	}
+	return domain.Errorf(domain.Forbidden, "%s needs the role %s, and your token has the role %s. Do without it, or ask "+
+		"an administrator of this gateway for another token", t.name, t.needs, actor.Role)
 }
 
 type progressKey struct{}
@@ -137,19 +141,18 @@ func hint(err error, code domain.Code, next string) error {
 	return domain.WrapError(code, err, text+". "+next)
 }
 
-// findProject returns a project, or NotFound with the names of the projects that exist.
-func (s *Server) findProject(name string) (domain.Project, error) {
+// checkProject returns NotFound for an unknown project, with the names of those that exist.
+func (s *Server) checkProject(name string) error {
 	registry := s.service.Projects.Registry()
-	p, found := registry.Find(name)
-	if found {
-		return p, nil
+	if _, found := registry.Find(name); found {
+		return nil
 	}
 	names := list[string]{most: maxChoices}
 	for _, p := range registry.Projects {
 		names.add(p.Name)
 	}
 	if name == "" {
-		return p, domain.Errorf(domain.Invalid, "project: which one? overview shows them")
+		return domain.Errorf(domain.Invalid, "project: which one? overview shows them")
 	}
 	text := "There are no projects yet"
 	if len(names.items) > 0 {
@@ -158,7 +161,7 @@ func (s *Server) findProject(name string) (domain.Project, error) {
 	if names.more > 0 {
 		text += fmt.Sprintf(", and %d more, which search finds", names.more)
 	}
-	return p, domain.Errorf(domain.NotFound, "project '%s' does not exist. %s", domain.CutText(name), text)
+	return domain.Errorf(domain.NotFound, "project '%s' does not exist. %s", domain.CutText(name), text)
 }
 
 // storyIDs lists the stories of a project for a call that names another one, those in the first stages first.
