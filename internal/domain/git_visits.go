@@ -209,7 +209,7 @@ func (m *merger) show(visits []Visit) {
 		case known && v.From.IsZero():
 			m.end(v.To, "")
 		case known:
-			v.From = later(v.From, last.From)
+			v.From = Later(v.From, last.From)
 			m.end(v.From, v.Stage)
 		}
 		m.visits = append(m.visits, v)

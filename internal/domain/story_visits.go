@@ -49,7 +49,7 @@ func (s *storyVisits) add(e Event) {
 	if open == nil {
 		return
 	}
-	open.EventAt = later(open.EventAt, e.ReceivedAt)
+	open.EventAt = Later(open.EventAt, e.ReceivedAt)
 	switch {
 	case e.Type == StoryBlocked && open.BlockedSince.IsZero():
 		open.BlockedSince = at

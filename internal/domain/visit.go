@@ -46,7 +46,7 @@ func (v Visit) BlockedFor(now time.Time) time.Duration {
 	if v.BlockedSince.IsZero() || !v.To.IsZero() {
 		return v.Blocked
 	}
-	return v.Blocked + max(0, now.Sub(later(v.From, v.BlockedSince)))
+	return v.Blocked + max(0, now.Sub(Later(v.From, v.BlockedSince)))
 }
 
 // IsSince reports whether nothing is known of the visit's beginning but what its project server says.
@@ -59,7 +59,7 @@ func (v *Visit) leave(at time.Time, next string) {
 	}
 	v.To, v.Next = at, next
 	if !v.BlockedSince.IsZero() {
-		v.Blocked += max(0, at.Sub(later(v.From, v.BlockedSince)))
+		v.Blocked += max(0, at.Sub(Later(v.From, v.BlockedSince)))
 	}
 	v.BlockedSince, v.MergeFailedSince = time.Time{}, time.Time{}
 	if next != "" {
@@ -70,12 +70,13 @@ func (v *Visit) leave(at time.Time, next string) {
 // reopen undoes leave, for a story that has been blocked since since, or not if that is zero.
 func (v *Visit) reopen(since time.Time) {
 	if !since.IsZero() {
-		v.Blocked = max(0, v.Blocked-max(0, v.To.Sub(later(v.From, since))))
+		v.Blocked = max(0, v.Blocked-max(0, v.To.Sub(Later(v.From, since))))
 	}
 	v.To, v.Next, v.BlockedSince = time.Time{}, "", since
 }
 
-func later(a, b time.Time) time.Time {
+// Later returns the later one of two times.
+func Later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

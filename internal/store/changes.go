@@ -36,6 +36,9 @@ type changeSQL struct {
 	addSessions    string // of coding agents, by story
 	calls          string // sums up those of the spans of time from {0} to {1}
 	reprice        string
+	ofProjects     string // ends calls for those of the projects in another array
+	saveAlerts     string
+	dropAlerts     string
 }
 
 const lastID = "SELECT last_id FROM stream"
@@ -131,6 +134,11 @@ func newChangeSQL(d Dialect) *changeSQL {
 		reprice: sql(`UPDATE usage_calls SET cost = COALESCE((SELECT (input * {1}::number + cache_read * {2}::number +
 				cache_creation * {3}::number + output * {4}::number + 500000) / 1000000
 			FROM {rows} WHERE {0} = usage_calls.model), -1) WHERE stated < 0`),
+		ofProjects: " WHERE project IN (SELECT each.value ->> 0 FROM " + d.Rows(2) + ")",
+		saveAlerts: sql(`INSERT INTO noted_alerts (key, kind, project, since_ms, seq)
+			SELECT {0}, {1}, {2}, {3}::number, {4}::number FROM {rows} WHERE TRUE
+			ON CONFLICT (key) DO UPDATE SET since_ms = excluded.since_ms, seq = excluded.seq`),
+		dropAlerts: sql("DELETE FROM noted_alerts WHERE key IN (SELECT {0} FROM {rows})"),
 		pasts: sql(`SELECT project, id, since_ms, live_ms, latest FROM histories
 			WHERE project IN (SELECT {0} FROM {rows})`),
 		savePast: `INSERT INTO histories (project, id, since_ms, live_ms, latest) VALUES ($1, $2, $3, $4, $5)

@@ -119,7 +119,7 @@ func askedAlready(ctx context.Context, tx *sql.Tx, q domain.Question, way string
 	}
 	same.Again = true
 	if same.State == domain.QuestionOpen {
-		same.Lasting, same.HeldUntil = same.Lasting || q.Lasting, later(same.HeldUntil, q.HeldUntil)
+		same.Lasting, same.HeldUntil = same.Lasting || q.Lasting, domain.Later(same.HeldUntil, q.HeldUntil)
 		return same, Exec(ctx, tx, `UPDATE questions SET lasting = $2, held_until_ms = $3,
 			session = CASE WHEN session = '' THEN $4 ELSE session END,
 			use_id = CASE WHEN use_id = '' THEN $5 ELSE use_id END WHERE id = $1`,
@@ -131,13 +131,6 @@ func askedAlready(ctx context.Context, tx *sql.Tx, q domain.Question, way string
 		return same, sql.ErrNoRows
 	}
 	return same, Exec(ctx, tx, reachStatement, same.ID, way+" ")
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // mayAsk returns RateLimited when the asker, or all together, have asked too much.

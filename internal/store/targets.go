@@ -5,9 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -238,33 +235,11 @@ func (db targets) NotedAlerts(ctx context.Context) ([]domain.NotedAlert, error) 
 // SaveAlerts adds alerts to the list, in place of those with the same key, and removes others by their keys, under the
 // leader's fencing token.
 func (db targets) SaveAlerts(ctx context.Context, token int64, noted []domain.NotedAlert, over []string) error {
-	var steps []Step
-	for part := range slices.Chunk(over, rowsAtOnce) {
-		args := domain.Each(part, func(key string) any { return Text(key) })
-		steps = append(steps, Do("DELETE FROM noted_alerts WHERE key IN "+values(1, len(part)), args...))
-	}
-	for part := range slices.Chunk(noted, rowsAtOnce) {
-		var args []any
-		for _, a := range part {
-			args = append(args, Text(a.Key), a.Kind, a.Project, a.SinceMS, a.Seq)
-		}
-		steps = append(steps, Do("INSERT INTO noted_alerts (key, kind, project, since_ms, seq) VALUES "+values(len(part), 5)+
-			" ON CONFLICT (key) DO UPDATE SET since_ms = excluded.since_ms, seq = excluded.seq", args...))
-	}
-	return db.LeaderTx(ctx, token, nil, steps...)
-}
-
-// rowsAtOnce is how many rows a statement writes.
-const rowsAtOnce = 500
-
-// values returns the parameters of so many rows: ($1, $2), ($3, $4).
-func values(rows, columns int) string {
-	var b strings.Builder
-	for i := range rows * columns {
-		b.WriteString([]string{", ", "), ("}[number(i%columns == 0)])
-		b.WriteString("$" + strconv.Itoa(i+1))
-	}
-	return strings.TrimPrefix(b.String(), "), ") + ")"
+	keys := domain.Each(over, func(key string) []any { return []any{key} })
+	rows := domain.Each(noted, func(a domain.NotedAlert) []any {
+		return []any{a.Key, string(a.Kind), a.Project, a.SinceMS, a.Seq}
+	})
+	return db.LeaderTx(ctx, token, nil, Do(db.sql.dropAlerts, jsonText(keys)), Do(db.sql.saveAlerts, jsonText(rows)))
 }
 
 // AddDelivery stores an attempt that was made out of order. Other gateways are not told.

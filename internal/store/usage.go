@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"strconv"
 	"time"
 
 	"switchyard/internal/domain"
@@ -133,21 +132,17 @@ func (db usage) StoryModels(
 func (db usage) EachCost(
 	ctx context.Context, times []time.Time, projects []string, yield func(domain.CallSum),
 ) error {
-	query, arguments := db.sql.calls, []any{nil}
-	for i, project := range projects {
-		query += []string{" WHERE project IN (", ", "}[min(i, 1)] + "$" + strconv.Itoa(i+2)
-		arguments = append(arguments, project)
-	}
-	if len(projects) > 0 {
-		query += ")"
-	}
 	var spans [][]any
 	index := map[int64]int{}
 	for i := range times[1:] {
 		index[times[i].UnixMilli()] = i
 		spans = append(spans, []any{times[i].UnixMilli(), times[i+1].UnixMilli()})
 	}
-	arguments[0] = jsonText(spans)
+	query, arguments := db.sql.calls, []any{jsonText(spans)}
+	if len(projects) > 0 {
+		names := domain.Each(projects, func(name string) []any { return []any{name} })
+		query, arguments = query+db.sql.ofProjects, append(arguments, jsonText(names))
+	}
 	err := db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return Each(ctx, tx, func(row Row) error {
 			var c domain.CallSum
