@@ -111,7 +111,7 @@ func (c changing) move(ctx context.Context, ref domain.StoryRef, rest []word) Me
 			stages = p.Stages
 		}
 	}
-	to := matchStages(stages, join(rest))
+	to := domain.MeantStages(stages, join(rest))
 	if len(to) != 1 {
 		m := say("%s has no stage %s.", Bold(ref.Project), Code(join(rest)))
 		if len(to) > 1 {
@@ -138,21 +138,6 @@ func (c changing) unblock(ctx context.Context, ref domain.StoryRef, _ []word) Me
 		idle:   say("%s is not blocked.", id),
 		isIdle: func(s domain.Story) bool { return s.Blocked == "" },
 	})
-}
-
-// matchStages returns the stage of this name, or else those of this title, ignoring case.
-func matchStages(stages []domain.Stage, text string) []domain.Stage {
-	var titled []domain.Stage
-	for _, s := range stages {
-		if s.Name == text {
-			return []domain.Stage{s}
-		}
-		named := func(word string) bool { return strings.EqualFold(word, text) }
-		if named(s.Name) || named(s.Title()) || named(domain.StageTitle(s.Name)) {
-			titled = append(titled, s)
-		}
-	}
-	return titled
 }
 
 // storyChange is a change of a story, with what is said about it.

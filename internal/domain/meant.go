@@ -6,27 +6,29 @@ import (
 	"unicode"
 )
 
-// FindStage returns the name of the stage that a text means: its name, its word or its label, whatever their case,
-// blanks and dashes. A whole name that none has is returned as it is, since the board may be newer. It returns Invalid,
-// with the stages that there are, unless exactly one fits.
-func FindStage(stages []Stage, text string) (name string, err error) {
-	var fit []string
+// MeantStages returns the stages that a text may mean: that of this name, or else all that IsMeant says.
+func MeantStages(stages []Stage, text string) (fit []Stage) {
 	for i := range stages {
-		stage := &stages[i]
-		if stage.Name == text {
-			return text, nil
+		if stages[i].Name == text {
+			return stages[i : i+1]
 		}
-		if stage.IsMeant(text) {
-			fit = append(fit, stage.Name)
+		if stages[i].IsMeant(text) {
+			fit = append(fit, stages[i])
 		}
 	}
-	switch {
+	return fit
+}
+
+// FindStage returns the name of the stage that a text means. A whole name that none has is returned as it is, since the
+// board may be newer. It returns Invalid, with the stages that there are, unless exactly one fits.
+func FindStage(stages []Stage, text string) (name string, err error) {
+	fit := MeantStages(stages, text)
+	switch _, whole := StageNumber(text); {
 	case len(fit) == 1:
-		return fit[0], nil
+		return fit[0].Name, nil
 	case len(fit) > 1:
-		return "", Errorf(Invalid, "'%s' may be each of the stages %s", CutText(text), strings.Join(fit, ", "))
-	}
-	if _, whole := StageNumber(text); whole || len(stages) == 0 {
+		return "", Errorf(Invalid, "'%s' may be each of the stages %s", CutText(text), stageNames(fit))
+	case whole || len(stages) == 0:
 		return text, nil
 	}
 	return "", NoStage(stages, text)
@@ -34,15 +36,14 @@ func FindStage(stages []Stage, text string) (name string, err error) {
 
 // NoStage is the error for a stage that does not exist. It lists those that do.
 func NoStage(stages []Stage, name string) error {
-	var names []string
-	for _, s := range stages {
-		names = append(names, s.Name)
-	}
-	return Errorf(Invalid, "there is no stage '%s'. The stages are: %s", CutText(name),
-		CutText(strings.Join(names, ", ")))
+	return Errorf(Invalid, "there is no stage '%s'. The stages are: %s", CutText(name), CutText(stageNames(stages)))
 }
 
-// IsMeant reports whether a text is the stage's name, its word or its label.
+func stageNames(stages []Stage) string {
+	return strings.Join(Each(stages, func(s Stage) string { return s.Name }), ", ")
+}
+
+// IsMeant reports whether a text is the stage's name, its word or its label, whatever their case, blanks and dashes.
 func (s *Stage) IsMeant(text string) bool {
 	its := []string{lettersOf(s.Name), lettersOf(stageWord(s.Name)), lettersOf(s.Title())}
 	return slices.Contains(its, lettersOf(text))
