@@ -159,21 +159,13 @@ func (c *Client) Picture(ctx context.Context, p domain.Project, id, path string)
 func (c *Client) PatchStory(
 	ctx context.Context, p domain.Project, id string, change []byte,
 ) (status int, body []byte, err error) {
-	path, ok := storyPath(id)
-	if !ok {
-		return http.StatusNotFound, []byte("story not found\n"), nil
-	}
-	return c.pass(ctx, p, call{method: http.MethodPatch, path: path, body: change, limit: c.timeout + writeTime})
+	return c.passStory(ctx, p, id, call{method: http.MethodPatch, body: change, limit: c.timeout + writeTime})
 }
 
 // Changes requests what a place of a story has beyond the base, at most 8 MiB. Its results are those of PatchStory.
 func (c *Client) Changes(
 	ctx context.Context, p domain.Project, id string, q domain.ChangesQuery,
 ) (status int, body []byte, err error) {
-	path, ok := storyPath(id)
-	if !ok {
-		return http.StatusNotFound, []byte("story not found\n"), nil
-	}
 	query := url.Values{}
 	for name, value := range map[string]string{
 		"branch": q.Branch, "worktree": q.Worktree, "path": q.Path, "since": q.Since,
@@ -183,7 +175,7 @@ func (c *Client) Changes(
 			query.Set(name, value)
 		}
 	}
-	return c.pass(ctx, p, call{path: path + "/changes", query: query.Encode(), limit: c.timeout + changesTime})
+	return c.passStory(ctx, p, id, call{path: "/changes", query: query.Encode(), limit: c.timeout + changesTime})
 }
 
 // Merge asks for a merge of a story's branch by a wire.Merge, and waits until it is over. Its results are those of
@@ -191,11 +183,7 @@ func (c *Client) Changes(
 func (c *Client) Merge(
 	ctx context.Context, p domain.Project, id string, merge []byte,
 ) (status int, body []byte, err error) {
-	path, ok := storyPath(id)
-	if !ok {
-		return http.StatusNotFound, []byte("story not found\n"), nil
-	}
-	return c.pass(ctx, p, call{method: http.MethodPost, path: path + "/merge", body: merge, limit: mergeTime})
+	return c.passStory(ctx, p, id, call{method: http.MethodPost, path: "/merge", body: merge, limit: mergeTime})
 }
 
 // CreateStory sends a new story unchanged. Its results are those of PatchStory.
@@ -209,6 +197,18 @@ func storyPath(id string) (string, bool) {
 		return "", false
 	}
 	return storiesPath + "/" + url.PathEscape(id), true
+}
+
+// passStory is pass for a call about a story, whose path is below the story's.
+func (c *Client) passStory(
+	ctx context.Context, p domain.Project, id string, call call,
+) (status int, body []byte, err error) {
+	path, ok := storyPath(id)
+	if !ok {
+		return http.StatusNotFound, []byte("story not found\n"), nil
+	}
+	call.path = path + call.path
+	return c.pass(ctx, p, call)
 }
 
 func (c *Client) pass(ctx context.Context, p domain.Project, call call) (status int, body []byte, err error) {
