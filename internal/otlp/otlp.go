@@ -1,6 +1,6 @@
 // Package otlp takes the calls of models out of OpenTelemetry's log records, as coding agents send them. Nothing else
-// leaves it: prompts, commands and outputs stay in the body, which is never decoded as a whole. It must know neither
-// HTTP nor the store.
+// leaves it: prompts, commands and outputs stay in the body, which is never decoded as a whole: empty messages of a few
+// bytes would be objects of hundreds. It must know neither HTTP nor the store.
 package otlp
 
 import (
@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/jsonscan"
 )
 
 // MaxRecords is how many records a body may have. They are counted before anything is decoded.
 const MaxRecords = 10_000
 
 var (
-	ErrMany      = errors.New("the body has over 10,000 log records")
+	ErrMany      = errors.New("the body has over 10,000 log records, or 1,000,000 values")
 	ErrMalformed = errors.New("the body is no valid export of logs")
 )
 
@@ -92,22 +93,6 @@ var wanted = func() map[string]bool {
 	return names
 }()
 
-// maxText is how much of a value is read, in bytes: more than any value may have that is used.
-const maxText = 8 << 10
-
-// tooLong stands for a longer one, and is one that no attribute may have.
-var tooLong = strings.Repeat("?", 300)
-
-// attributes are the values of the attributes that are wanted, as texts.
-type attributes map[string]string
-
-func (a *attributes) set(name, value string) {
-	if *a == nil { // most messages have nothing that is wanted
-		*a = attributes{}
-	}
-	(*a)[name] = value
-}
-
 // record is a log record, as far as it is read.
 type record struct {
 	attributes
@@ -122,68 +107,75 @@ func (r *record) get(name string) string {
 	return r.resource[name]
 }
 
-// result is what has been read of a body.
-type result struct {
-	calls   []domain.Call
-	dropped int
-}
-
 // Decode returns the calls in a request for the export of logs, and how many records were dropped since what they say
 // of a call cannot be. At of a call is its time as sent, Project and StoryID are as the record names them. It returns
 // ErrMalformed and ErrMany, which say nothing of the body.
 func Decode(body []byte, isJSON bool) (calls []domain.Call, dropped int, err error) {
-	var found result
-	walk := walkProtobuf
+	sent, records := message{body, isJSON}, 0
 	if isJSON {
-		walk = walkJSON
+		err = jsonscan.Check(body)
 	}
-	records := 0
-	err = walk(body, func() error {
-		if records++; records > MaxRecords {
-			return ErrMany
-		}
-		return nil
-	}, nil)
 	if err == nil {
-		err = walk(body, nil, found.add)
+		err = sent.records(func(attributes, message) error {
+			if records++; records > MaxRecords {
+				return ErrMany
+			}
+			return nil
+		})
 	}
-	switch {
-	case errors.Is(err, ErrMany):
+	if err == nil {
+		err = sent.records(func(resource attributes, sent message) error {
+			r := record{resource: resource}
+			call, valid, err := r.read(sent)
+			if !valid {
+				dropped++
+			} else if call != nil {
+				calls = append(calls, *call)
+			}
+			return err
+		})
+	}
+	switch err {
+	case nil:
+		return calls, dropped, nil
+	case ErrMany, jsonscan.ErrMany:
 		return nil, 0, ErrMany
-	case err != nil:
-		return nil, 0, ErrMalformed
 	}
-	return found.calls, found.dropped, nil
+	return nil, 0, ErrMalformed
 }
 
-// add adds the call that a record tells of, if any.
-func (f *result) add(r *record) {
+// read returns the call that a record tells of, nil for none. It is not valid if what the record says of it cannot be.
+func (r *record) read(sent message) (call *domain.Call, valid bool, err error) {
+	err = sent.each(
+		field{"timeUnixNano", 1, func(at message) error { r.time = at.number(); return nil }},
+		field{"observedTimeUnixNano", 11, func(at message) error { r.observed = at.number(); return nil }},
+		field{"attributes", 6, r.attributes.add},
+	)
 	of, known := clients[strings.TrimPrefix(r.attributes[event], "claude_code.")]
-	if !known || of.name == domain.Codex && (r.attributes[kind] != "response.completed" || !of.isCounted(r)) {
-		return
+	if err != nil || !known || of.name == domain.Codex && (r.attributes[kind] != "response.completed" || !of.isCounted(r)) {
+		return nil, true, err
 	}
-	c := domain.Call{
+	c := &domain.Call{
 		Client: of.name, Session: r.get(of.session), Model: r.attributes[model],
 		Project: r.get(project), StoryID: r.get(story),
 	}
 	var counted, priced bool
 	c.Tokens, counted = of.tokens(r)
-	c.Stated, priced = stated(r)
+	c.Stated, priced = r.stated()
 	if !counted || !priced || !c.Valid() {
-		f.dropped++
-		return
+		return nil, false, nil
 	}
-	var sent string
-	c.At, sent = r.when()
+	var sentAt string
+	c.At, sentAt = r.when()
 	switch {
 	case c.Session != "" && r.attributes[request] != "":
 		c.Key = domain.CallKey("request", c.Session, r.attributes[request])
 	case c.Session != "" && r.attributes[sequence] != "":
-		c.Key = domain.CallKey("sequence", c.Session, r.attributes[sequence], sent)
+		c.Key = domain.CallKey("sequence", c.Session, r.attributes[sequence], sentAt)
 	default:
-		c.Key = domain.CallKey("call", c.Client, c.Session, sent, c.Model, fmt.Sprint(c.Tokens))
+		c.Key = domain.CallKey("call", c.Client, c.Session, sentAt, c.Model, fmt.Sprint(c.Tokens))
 	}
-	f.calls = append(f.calls, c)
+	return c, true, nil
 }
 
 // isCounted reports whether the record has counts of tokens: Codex sends the end of each call twice, once without them.
@@ -194,37 +186,34 @@ func (of client) isCounted(r *record) bool {
 // tokens adds up the tokens of a call. ok is false for what is no count.
 func (of client) tokens(r *record) (t domain.Tokens, ok bool) {
 	for _, n := range of.counts {
-		text, given := r.attributes[n.attribute]
-		if !given {
-			continue
+		if text, given := r.attributes[n.attribute]; given {
+			tokens, ok := whole(text, domain.MaxTokens)
+			if !ok {
+				return t, false
+			}
+			t = t.Plus(n.of.Times(tokens))
 		}
-		tokens, err := strconv.ParseFloat(text, 64) // exact for every count that may be
-		if err != nil || tokens != math.Trunc(tokens) || tokens < 0 || tokens > domain.MaxTokens {
-			return t, false
-		}
-		t = t.Plus(n.of.Times(int64(tokens)))
 	}
 	return t, true
 }
 
+// whole reads a whole number from 0 to most, in any form that encodings give it.
+func whole(text string, most float64) (n int64, ok bool) {
+	number, err := strconv.ParseFloat(text, 64) // exact for every number that may be
+	return int64(number), err == nil && number == math.Trunc(number) && number >= 0 && number <= most
+}
+
 // stated returns what the record says that its call costs, nil if it says nothing. ok is false for what is no price.
-func stated(r *record) (*domain.Micros, bool) {
-	var cost *domain.Micros
+func (r *record) stated() (cost *domain.Micros, ok bool) {
+	if text, given := r.attributes[usdMicros]; given {
+		micros, ok := whole(text, float64(domain.MaxUSD))
+		return new(domain.Micros(micros)), ok
+	}
 	if text, given := r.attributes[usd]; given {
 		exact, ok := domain.ParseMicros(text, domain.MaxUSD)
-		if !ok {
-			return nil, false
-		}
-		cost = &exact
+		return &exact, ok
 	}
-	if text, given := r.attributes[usdMicros]; given {
-		exact, err := strconv.ParseUint(text, 10, 62)
-		if err != nil {
-			return nil, false
-		}
-		cost = new(domain.Micros(exact))
-	}
-	return cost, true
+	return nil, true
 }
 
 // when returns the time of a call, zero if it is unknown, and as it was sent.
