@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -24,6 +25,7 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/store/storetest"
+	"switchyard/internal/waittest"
 )
 
 // cost is what the API says of a story's cost.
@@ -306,6 +308,26 @@ func TestOtherProgramsReportCallsOnce(t *testing.T) {
 	post(`{"id":"2","client":"mine"}`, 400)
 	post(`{"id":"2","client":"mine","model":"m","project":"nowhere"}`, 404)
 	s.Send("POST", "/api/gateway/usage", `{}`, append(asAdmin, "Content-Type", "text/plain")...).WantStatus(t, http.StatusUnsupportedMediaType)
+}
+
+func TestACallCountsOnceThoughItIsNoLongerKept(t *testing.T) {
+	s := newUsageSite(t, service.Options{KeepEvents: time.Millisecond})
+	sent := export(claudeCall("s", "1", "switchyard.project", "webshop", "switchyard.story_id", "12_story_pay"))
+	s.export(sent).WantStatus(t, 200)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.Service.Retention.Run(ctx) }()
+	waittest.Until(t, "the removal of the call", func() bool {
+		return strings.Contains(s.Send("GET", "/api/gateway/cost", "", asAdmin...).Text, `"calls":0,"unpriced":0},"days"`)
+	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	s.export(sent).WantStatus(t, 200).WantText(t, "{}")
+	if got := s.story("webshop", "12_story_pay"); got == nil || got.Calls != 1 || got.USD != "0.5" {
+		t.Errorf("it costs %+v", got)
+	}
 }
 
 func TestSumsOfCostsAreExact(t *testing.T) {

@@ -62,29 +62,36 @@ func Strings(text []byte) (found []string) {
 	return found
 }
 
-var checkers = sync.Pool{New: func() any { return &Reader{decoder: &jsontext.Decoder{}} }}
+var readers = sync.Pool{New: func() any { return &Reader{decoder: &jsontext.Decoder{}} }}
 
-// Check returns an error unless text is one value, not too deep and of not too many.
-func Check(text []byte) error {
-	r := checkers.Get().(*Reader)
+// Use calls do with a reader of a text, which is gone afterwards: a new one takes more than reading a short text.
+func Use(text []byte, do func(*Reader) error) error {
+	r := readers.Get().(*Reader)
 	r.reset(text)
 	defer func() {
 		r.reset(nil)
-		checkers.Put(r)
+		readers.Put(r)
 	}()
-	for values := 1; ; values++ {
-		_, r.err = r.decoder.ReadToken()
-		switch depth := r.decoder.StackDepth(); {
-		case r.err != nil:
-			return r.err
-		case depth > MaxDepth:
-			return ErrDeep
-		case values > MaxValues:
-			return ErrMany
-		case depth == 0:
-			return r.End()
+	return do(r)
+}
+
+// Check returns an error unless text is one value, not too deep and of not too many.
+func Check(text []byte) error {
+	return Use(text, func(r *Reader) error {
+		for values := 1; ; values++ {
+			_, r.err = r.decoder.ReadToken()
+			switch depth := r.decoder.StackDepth(); {
+			case r.err != nil:
+				return r.err
+			case depth > MaxDepth:
+				return ErrDeep
+			case values > MaxValues:
+				return ErrMany
+			case depth == 0:
+				return r.End()
+			}
 		}
-	}
+	})
 }
 
 // Name is the name of a member, which shares the text's memory; nil for an element of a list.

@@ -55,28 +55,29 @@ func (m message) each(fields ...field) error {
 	return nil
 }
 
-func (m message) eachJSON(fields []field) (err error) {
-	r := jsonscan.NewReader(m.sent)
-	switch r.Kind() {
-	case '{':
-	case 'n':
-		return nil
-	default:
-		return ErrMalformed
-	}
-	for name := range r.Parts() {
-		i := slices.IndexFunc(fields, func(f field) bool { return name.Is(f.name) })
-		switch {
-		case i < 0 || err != nil:
-		case r.Kind() != '[':
-			err = fields[i].read(message{r.Value(), true})
+func (m message) eachJSON(fields []field) error {
+	return jsonscan.Use(m.sent, func(r *jsonscan.Reader) (err error) {
+		switch r.Kind() {
+		case '{':
+		case 'n':
+			return nil
 		default:
-			for range r.Parts() {
-				err = cmp.Or(err, fields[i].read(message{r.Value(), true}))
+			return ErrMalformed
+		}
+		for name := range r.Parts() {
+			i := slices.IndexFunc(fields, func(f field) bool { return name.Is(f.name) })
+			switch {
+			case i < 0 || err != nil:
+			case r.Kind() != '[':
+				err = fields[i].read(message{r.Value(), true})
+			default:
+				for range r.Parts() {
+					err = cmp.Or(err, fields[i].read(message{r.Value(), true}))
+				}
 			}
 		}
-	}
-	return cmp.Or(err, r.End())
+		return cmp.Or(err, r.End())
+	})
 }
 
 // records calls add with all log records in an export, and the attributes of what sent them.
@@ -93,11 +94,15 @@ func (m message) records(add func(resource attributes, record message) error) er
 }
 
 // text returns what a string says.
-func (m message) text() string {
-	if m.json {
-		return jsonscan.NewReader(m.sent).Text()
+func (m message) text() (text string) {
+	if !m.json {
+		return string(m.sent)
 	}
-	return string(m.sent)
+	_ = jsonscan.Use(m.sent, func(r *jsonscan.Reader) error { // what is no string says nothing
+		text = r.Text()
+		return nil
+	})
+	return text
 }
 
 // number reads a number of 64 bits, which OTLP's JSON writes as a string; 0 for anything else.

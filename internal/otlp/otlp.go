@@ -4,6 +4,7 @@
 package otlp
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -146,6 +147,9 @@ func Decode(body []byte, isJSON bool) (calls []domain.Call, dropped int, err err
 
 // read returns the call that a record tells of, nil for none. It is not valid if what the record says of it cannot be.
 func (r *record) read(sent message) (call *domain.Call, valid bool, err error) {
+	if !tellsOfCall(sent) {
+		return nil, true, nil
+	}
 	err = sent.each(
 		field{"timeUnixNano", 1, func(at message) error { r.time = at.number(); return nil }},
 		field{"observedTimeUnixNano", 11, func(at message) error { r.observed = at.number(); return nil }},
@@ -176,6 +180,16 @@ func (r *record) read(sent message) (call *domain.Call, valid bool, err error) {
 		c.Key = domain.CallKey("call", c.Client, c.Session, sentAt, c.Model, fmt.Sprint(c.Tokens))
 	}
 	return c, true, nil
+}
+
+// tellsOfCall reports whether a record may be of a call. Of what agents send, few are.
+func tellsOfCall(record message) bool {
+	for name := range clients {
+		if bytes.Contains(record.sent, []byte(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // isCounted reports whether the record has counts of tokens: Codex sends the end of each call twice, once without them.

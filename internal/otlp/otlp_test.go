@@ -321,3 +321,15 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkDecode(b *testing.B) {
+	asJSON, asProtobuf := captured(b, "claude-code-1")
+	for name, body := range map[string][]byte{"JSON": asJSON, "protobuf": asProtobuf} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				decode(b, body, name == "JSON")
+			}
+		})
+	}
+}

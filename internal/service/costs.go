@@ -23,7 +23,6 @@ type Costs struct {
 
 	change   sync.Mutex // held while store and memory are changed, so that the two agree
 	mu       sync.Mutex // taken after change, never held while waiting for the store
-	waiting  []*callBatch
 	budgets  budgets
 	stories  map[string]map[string]domain.Micros // of stories with calls, by project
 	versions map[string]uint64                   // of stories, by project
@@ -114,17 +113,17 @@ func (s *Costs) Story(ctx context.Context, project, id string) (*domain.Cost, er
 // Record stores the calls that the actor of ctx has made, each once, and says for which story each was. Their projects
 // and stories are those that their records name.
 func (s *Costs) Record(ctx context.Context, calls []domain.Call) error {
-	p, err := s.newPlacing(ctx)
-	if err != nil || len(calls) == 0 {
-		return err
+	if len(calls) == 0 {
+		return nil
 	}
+	p := s.newPlacing(ctx)
 	for i := range calls {
 		calls[i].At = calls[i].Received(p.now)
 		if err := p.named(ctx, &calls[i]); err != nil {
 			return err
 		}
 	}
-	_, err = s.add(ctx, p, calls)
+	_, err := s.add(ctx, p, calls)
 	return err
 }
 
@@ -132,10 +131,7 @@ func (s *Costs) Record(ctx context.Context, calls []domain.Call) error {
 // already. It returns NotFound for an unknown project, Forbidden for another one than the actor's, and Invalid for a
 // story without a project and what cannot be.
 func (s *Costs) RecordOne(ctx context.Context, c domain.Call) (added bool, err error) {
-	p, err := s.newPlacing(ctx)
-	if err != nil {
-		return false, err
-	}
+	p := s.newPlacing(ctx)
 	_, registered := s.pipelines.projects.Registry().Find(c.Project)
 	switch {
 	case !c.Valid():
@@ -159,69 +155,35 @@ func (s *Costs) RecordOne(ctx context.Context, c domain.Call) (added bool, err e
 func (s *Costs) add(ctx context.Context, p *placing, calls []domain.Call) (int, error) {
 	for i := range calls {
 		c := &calls[i]
-		p.held(c)
+		if err := p.held(c); err != nil {
+			return 0, err
+		}
 		c.Holder, c.By, c.AgentID, c.Cost = p.actor.Holder(), p.by, p.actor.AgentID, c.Stated
 		if price, known := s.prices[c.Model]; known && c.Stated == nil {
 			c.Cost = new(price.Of(c.Tokens))
 		}
 	}
-	return s.write(ctx, calls)
-}
-
-// callBatch are calls that wait to be stored.
-type callBatch struct {
-	calls []domain.Call
-	added map[string]bool // by key; nil until they are stored
-	err   error
-}
-
-// write stores calls with all others that wait for that, in one transaction, and returns how many were not stored
-// already.
-func (s *Costs) write(ctx context.Context, calls []domain.Call) (n int, err error) {
-	mine := &callBatch{calls: calls}
-	s.mu.Lock()
-	s.waiting = append(s.waiting, mine)
-	s.mu.Unlock()
 	s.change.Lock()
 	defer s.change.Unlock()
-	if mine.added == nil { // otherwise whoever had change before has stored them
-		s.mu.Lock()
-		batches := s.waiting
-		s.waiting = nil
-		s.mu.Unlock()
-		if s.writeAll(context.WithoutCancel(ctx), batches) {
-			_ = s.readBudgets(context.WithoutCancel(ctx)) // otherwise the next call finds it passed
-		}
+	ctx = context.WithoutCancel(ctx) // so that what is stored is counted
+	added, err := s.store.AddCalls(ctx, calls)
+	if err == nil && s.spend(added) {
+		_ = s.readBudgets(ctx) // otherwise the next call finds it passed
 	}
-	for _, c := range calls {
-		if mine.added[c.Key] {
-			n++
-		}
-	}
-	return n, mine.err
+	return len(added), err
 }
 
-// writeAll is write for all that wait, and reports whether a budget seems to have been passed. The caller holds change.
-func (s *Costs) writeAll(ctx context.Context, batches []*callBatch) (passed bool) {
-	var calls []domain.Call
-	for _, b := range batches {
-		calls = append(calls, b.calls...)
-	}
-	stored, err := s.store.AddCalls(ctx, calls)
-	added := map[string]bool{}
+// spend counts new calls in memory, and reports whether a budget seems to have been passed. The caller holds change.
+func (s *Costs) spend(added []domain.Call) (passed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range stored {
-		added[c.Key] = true
+	for _, c := range added {
 		usd := s.stories[c.Project][c.StoryID]
 		if c.Cost != nil {
 			usd += *c.Cost
 		}
 		s.put(domain.StoryKey{Project: c.Project, ID: c.StoryID}, usd)
 		passed = s.budgets.spend(c, usd) || passed
-	}
-	for _, b := range batches {
-		b.added, b.err = added, err
 	}
 	return passed
 }

@@ -16,18 +16,18 @@ type placing struct {
 	actor  domain.Actor
 	by     string
 	now    time.Time
-	claims []domain.HeldClaim
-	links  func() sessionLinks // made once, if a call needs them
+	claims func() ([]domain.HeldClaim, error) // read once, if a call needs them, like the next
+	links  func() sessionLinks
 	known  map[domain.StoryKey]bool
 }
 
-func (s *Costs) newPlacing(ctx context.Context) (*placing, error) {
+func (s *Costs) newPlacing(ctx context.Context) *placing {
 	actor := domain.ActorOf(ctx)
-	held, err := s.claims.store.HeldClaims(ctx, actor.Holder())
 	return &placing{
-		Costs: s, actor: actor, by: s.claims.agents.nameOf(actor), now: clock.Now(), claims: held,
-		links: sync.OnceValue(s.sessions.links), known: map[domain.StoryKey]bool{},
-	}, err
+		Costs: s, actor: actor, by: s.claims.agents.nameOf(actor), now: clock.Now(),
+		claims: sync.OnceValues(func() ([]domain.HeldClaim, error) { return s.store.HeldClaims(ctx, actor.Holder()) }),
+		links:  sync.OnceValue(s.sessions.links), known: map[domain.StoryKey]bool{},
+	}
 }
 
 // nowhere is the story of a call that an agent has made for another project than its own.
@@ -99,19 +99,20 @@ const gaveUp = 2 * time.Minute
 
 // held gives a call without a story the one that the actor held at its time, or had given up just before, else the one
 // that its session works on.
-func (p *placing) held(c *domain.Call) {
+func (p *placing) held(c *domain.Call) error {
 	if c.StoryID == nowhere {
 		c.StoryID = ""
-		return
+		return nil
 	}
 	if c.Project == "" {
 		c.Project = p.actor.Project
 	}
 	if c.StoryID != "" {
-		return
+		return nil
 	}
+	claims, err := p.claims()
 	var best domain.HeldClaim
-	for _, claim := range p.claims {
+	for _, claim := range claims {
 		if c.Project != "" && claim.Project != c.Project || claim.Since.After(c.At) {
 			continue
 		}
@@ -129,6 +130,7 @@ func (p *placing) held(c *domain.Call) {
 	if project != "" && (c.Project == "" || c.Project == project) {
 		c.Project, c.StoryID = project, id
 	}
+	return err
 }
 
 // later reports whether a claim counts before another one at a time: one that lasted then before one that had ended,

@@ -31,7 +31,8 @@ type changeSQL struct {
 	saveBeats      string // null is what stays as it is
 	saveSessions   string // of coding agents, unless a later state is stored
 	dropSessions   string
-	addCalls       string // selects the keys of those that were not stored yet
+	freshDigests   string // adds those that are not stored yet, and selects them
+	addCalls       string
 	addSums        string
 	addSessions    string // of coding agents, by story
 	calls          string // sums up those of the spans of time from {0} to {1}
@@ -86,6 +87,8 @@ func newChangeSQL(d Dialect) *changeSQL {
 				COALESCE((SELECT id FROM stories WHERE project = {1} AND story_id = {5}), 0),
 				(SELECT id FROM texts WHERE digest = {6}::number), {7} FROM {rows}`),
 		addDigests: sql("INSERT INTO event_digests (digest) SELECT {0}::number FROM {rows}"),
+		freshDigests: sql(`INSERT INTO event_digests (digest) SELECT {0}::number FROM {rows} WHERE TRUE
+			ON CONFLICT (digest) DO NOTHING RETURNING digest`),
 		moveCursors: sql(`INSERT INTO feed_cursors (project, url, since, instance, sequence)
 			SELECT {0}, {1}, {2}::number, {3}, {4}::number FROM {rows} WHERE TRUE ON CONFLICT (project, %s) DO UPDATE
 			SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`, d.CursorURL),
@@ -118,7 +121,7 @@ func newChangeSQL(d Dialect) *changeSQL {
 		addCalls: sql(`INSERT INTO usage_calls (key, at_ms, project, story_id, holder, by_whom, agent_id, client, session,
 				model, input, cache_read, cache_creation, output, stated, cost)
 			SELECT {0}, {1}::number, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}::number, {11}::number, {12}::number,
-				{13}::number, {14}::number, {15}::number FROM {rows} WHERE TRUE ON CONFLICT (key) DO NOTHING RETURNING key`),
+				{13}::number, {14}::number, {15}::number FROM {rows}`),
 		addSums: sql(`INSERT INTO usage_sums (project, story_id, model, usd, input, cache_read, cache_creation, output, calls,
 				unpriced, first_ms, last_ms)
 			SELECT {0}, {1}, {2}, {3}::number, {4}::number, {5}::number, {6}::number, {7}::number, {8}::number, {9}::number,

@@ -36,31 +36,33 @@ type modelOfStory struct {
 	model string
 }
 
-// AddCalls stores those calls that are not stored yet, each once, and returns them.
+// AddCalls stores those calls that have never been stored, each once, and returns them. Their digests outlive them.
 func (db usage) AddCalls(ctx context.Context, calls []domain.Call) (added []domain.Call, err error) {
-	byKey, rows := map[string]domain.Call{}, make([][]any, 0, len(calls))
+	byDigest, digests := map[int64]domain.Call{}, [][]any(nil)
 	for _, c := range calls {
-		c.StoryID, c.Model, c.Session = Key(c.StoryID), Text(c.Model), Text(c.Session)
-		if _, twice := byKey[c.Key]; twice {
+		digest := digestOf(c.Key)
+		if _, twice := byDigest[digest]; twice {
 			continue
 		}
-		byKey[c.Key] = c
-		rows = append(rows, []any{
-			c.Key, c.At.UnixMilli(), c.Project, c.StoryID, c.Holder, c.By, c.AgentID, c.Client, c.Session, c.Model,
-			c.Tokens.Input, c.Tokens.CacheRead, c.Tokens.CacheCreation, c.Tokens.Output, orNone(c.Stated), orNone(c.Cost),
-		})
+		c.StoryID, c.Model, c.Session = Key(c.StoryID), Text(c.Model), Text(c.Session)
+		byDigest[digest], digests = c, append(digests, []any{digest})
 	}
 	// In one order, so that no two gateways wait for each other.
-	slices.SortFunc(rows, func(a, b []any) int { return cmp.Compare(a[0].(string), b[0].(string)) })
+	slices.SortFunc(digests, func(a, b []any) int { return cmp.Compare(a[0].(int64), b[0].(int64)) })
 	err = db.Tx(ctx, topics{domain.TopicUsage}, func(ctx context.Context, tx *sql.Tx) error {
-		keys, err := AllRows(ctx, tx, ScanOne[string], db.sql.addCalls, jsonText(rows))
-		if err != nil || len(keys) == 0 {
+		fresh, err := AllRows(ctx, tx, ScanOne[int64], db.sql.freshDigests, jsonText(digests))
+		if err != nil || len(fresh) == 0 {
 			return err
 		}
-		for _, key := range keys {
-			added = append(added, byKey[key])
+		var rows [][]any
+		for _, digest := range fresh {
+			c := byDigest[digest]
+			added, rows = append(added, c), append(rows, []any{
+				c.Key, c.At.UnixMilli(), c.Project, c.StoryID, c.Holder, c.By, c.AgentID, c.Client, c.Session, c.Model,
+				c.Tokens.Input, c.Tokens.CacheRead, c.Tokens.CacheCreation, c.Tokens.Output, orNone(c.Stated), orNone(c.Cost),
+			})
 		}
-		return db.addToSums(added)(ctx, tx)
+		return All(Do(db.sql.addCalls, jsonText(rows)), db.addToSums(added))(ctx, tx)
 	})
 	if err != nil {
 		return nil, err
