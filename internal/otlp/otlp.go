@@ -156,7 +156,7 @@ func (r *record) read(sent message) (call *domain.Call, valid bool, err error) {
 		field{"attributes", 6, r.attributes.add},
 	)
 	of, known := clients[strings.TrimPrefix(r.attributes[event], "claude_code.")]
-	if err != nil || !known || of.name == domain.Codex && (r.attributes[kind] != "response.completed" || !of.isCounted(r)) {
+	if err != nil || !known || of.name == domain.Codex && !of.isCounted(r) {
 		return nil, true, err
 	}
 	c := &domain.Call{
@@ -192,9 +192,11 @@ func tellsOfCall(record message) bool {
 	return false
 }
 
-// isCounted reports whether the record has counts of tokens: Codex sends the end of each call twice, once without them.
+// isCounted reports whether the record is Codex's of the end of a call, and has its counts of tokens: it comes twice,
+// once without them.
 func (of client) isCounted(r *record) bool {
-	return slices.ContainsFunc(of.counts, func(n count) bool { return r.attributes[n.attribute] != "" })
+	given := func(n count) bool { return r.attributes[n.attribute] != "" }
+	return r.attributes[kind] == "response.completed" && slices.ContainsFunc(of.counts, given)
 }
 
 // tokens adds up the tokens of a call. ok is false for what is no count.
