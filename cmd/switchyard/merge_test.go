@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -104,5 +105,86 @@ func TestAMergeThatIsCutOffLeavesNothing(t *testing.T) {
 	status, text := p.do(t, "POST", "/api/gateway/projects/alpha/stories/1_story_login/merge", fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head))
 	if got := gittest.Git(t, repository, "ls-files"); status != 200 || got != "5_done/.keep\n5_done/1_story_login.md\nlogin.go" {
 		t.Errorf("%d %s, DIR has %s", status, text, got)
+	}
+}
+
+// TestAMergeThatIsKilledPutsFilesBack that were out of git's way: the next start has DIR as it was, to the byte, and merges.
+func TestAMergeThatIsKilledPutsFilesBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	repository, tree, temporary, bin := filepath.Join(dir, "alpha"), filepath.Join(dir, "login"), filepath.Join(dir, "tmp"), filepath.Join(dir, "bin")
+	stages(t, repository, "1_story_login")
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{filepath.Join(repository, "5_done", ".keep"), filepath.Join(repository, "1_backlog", ".keep"), filepath.Join(temporary, ".keep")} {
+		write(name, "")
+	}
+	gittest.Git(t, repository, "init", "-q")
+	gittest.Git(t, repository, "add", ".")
+	gittest.Git(t, repository, "commit", "-qm", "board")
+	gittest.Git(t, repository, "worktree", "add", "-q", "-b", "story/1_story_login", tree)
+	write(filepath.Join(tree, "login.go"), "package login\n")
+	gittest.Git(t, tree, "add", ".")
+	gittest.Git(t, tree, "commit", "-qm", "work")
+	head := gittest.Git(t, tree, "rev-parse", "HEAD")
+	const own = "1_backlog/1_story_login.md"
+	gittest.Git(t, repository, "mv", "2_current/1_story_login.md", "1_backlog/") // back, and changed: nobody has committed that
+	write(filepath.Join(repository, own), "---\nname: Log in\n---\n\nmine\n")
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := func() string {
+		text, err := os.ReadFile(filepath.Join(repository, own))
+		return gittest.Git(t, repository, "status", "--porcelain=v2", "--branch", "--untracked-files=all") +
+			gittest.Git(t, repository, "ls-files", "-s") + string(text) + fmt.Sprint(err)
+	}
+	begin := func(hangs string) (p *process, merge func() (int, string)) {
+		write(filepath.Join(bin, "git"), "#!/bin/sh\ncase \"$*\" in *'"+hangs+"'*) echo $$ > "+dir+"/pid~; mv "+dir+"/pid~ "+dir+"/pid; exec sleep 300;; esac\nexec "+git+" \"$@\"\n")
+		cmd := switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "--allow-merges", "DIR/alpha")
+		p = start(t, withEnv(cmd, "TMPDIR="+temporary, "PATH="+bin+":"+os.Getenv("PATH")))
+		p.eventually(t, "/api/gateway/projects/alpha/stories/1_story_login", `"head":"`+head+`"`)
+		return p, func() (int, string) {
+			status, text, _ := p.ask("POST", "/api/gateway/projects/alpha/stories/1_story_login/merge", fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head))
+			return status, text
+		}
+	}
+	before := state()
+	for _, hangs := range []string{"reset --quiet -- ", "--ff-only"} {
+		p, merge := begin(hangs)
+		go merge()
+		waittest.Until(t, "git "+hangs, func() bool { _, err := os.Stat(filepath.Join(dir, "pid")); return err == nil })
+		text, _ := os.ReadFile(filepath.Join(dir, "pid"))
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.stop(t, syscall.SIGKILL)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		waittest.Until(t, "the end of git", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+		if state() == before {
+			t.Fatalf("at %s nothing is out of the way", hangs)
+		}
+		if err := os.Remove(filepath.Join(dir, "pid")); err != nil {
+			t.Fatal(err)
+		}
+		p, _ = begin("no such command")
+		if after := state(); after != before {
+			t.Errorf("killed at %s:\n%s\nwas\n%s", hangs, after, before)
+		}
+		p.stop(t, syscall.SIGTERM)
+	}
+	_, merge := begin("no such command")
+	if status, text := merge(); status != 200 || gittest.Git(t, repository, "ls-files") != "1_backlog/.keep\n5_done/.keep\n5_done/1_story_login.md\nlogin.go" {
+		t.Errorf("%d %s: %s", status, text, gittest.Git(t, repository, "ls-files"))
+	}
+	if text, err := os.ReadFile(filepath.Join(repository, "5_done/1_story_login.md")); !strings.Contains(string(text), "mine\n") {
+		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -144,23 +144,35 @@ func (b *Board) merge(
 			return "", nil, err
 		}
 	}
-	if commit, err = m.Commit(ctx); err == nil && b.options.MergeCheck != "" {
+	if commit, err = m.Commit(ctx); err == nil {
+		err = inTheWay(m.Try(ctx, commit, b.ownOf(written)...))
+	}
+	if err == nil && b.options.MergeCheck != "" {
 		err = m.Run(ctx, b.options.MergeCheck, checkLimit)
 	}
 	return commit, written, err
 }
 
+// ownOf returns those of a merged story's files that are its alone.
+func (b *Board) ownOf(written []string) []string {
+	if b.Layout() == domain.LayoutStages {
+		return written
+	}
+	return written[:max(0, len(written)-1)] // the last is where it was written
+}
+
+// inTheWay returns Conflict for what only the work tree refuses.
+func inTheWay(err error) error {
+	if refused, is := errors.AsType[*git.Refused](err); is {
+		return domain.Errorf(domain.Conflict, "%s", refused.Words)
+	}
+	return err
+}
+
 // advance makes the project's work tree go on to a merge.
 func (b *Board) advance(ctx context.Context, m *git.Merge, id, stage, commit string, paths []string) error {
 	b.mu.Lock()
-	own := paths
-	if b.Layout() != domain.LayoutStages { // the last is where it was written, which others may share
-		own = paths[:max(0, len(paths)-1)]
-	}
-	err := m.Advance(ctx, commit, own...)
-	if refused, is := errors.AsType[*git.Refused](err); is {
-		err = domain.Errorf(domain.Conflict, "%s", refused.Words)
-	}
+	err := inTheWay(m.Advance(ctx, commit, b.ownOf(paths)...))
 	if err == nil {
 		b.keepFailure(id, "")
 	}

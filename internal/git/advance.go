@@ -43,6 +43,74 @@ func (m *Merge) Advance(ctx context.Context, commit string, paths ...string) err
 	return away.drop()
 }
 
+// Try returns Refused where git would overwrite something that is not committed, but for files at paths, as Advance
+// would. It changes nothing.
+func (m *Merge) Try(ctx context.Context, commit string, paths ...string) error {
+	r, err := In(m.into.Dir).WithoutDrivers(ctx)
+	if err != nil {
+		return err
+	}
+	dir, remove, err := TempDir()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	index := filepath.Join(dir, "index")
+	text, err := os.ReadFile(filepath.Join(m.into.Git, "index"))
+	if err == nil {
+		err = os.WriteFile(index, text, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	other := m.repository
+	other.env = append(slices.Clip(other.env), "GIT_INDEX_FILE="+index+"-other")
+	r.env = append(r.env, "GIT_INDEX_FILE="+index)
+	asBase := append([]string{"reset", "--quiet", m.Base, "--"}, paths...) // git leaves alone what does not differ
+	if _, err := other.Output(ctx, "read-tree", commit); err != nil {
+		return err
+	}
+	if len(paths) > 0 {
+		_, failed := other.Output(ctx, asBase...)
+		if _, err := r.Output(ctx, asBase...); err != nil || failed != nil {
+			return errors.Join(err, failed)
+		}
+	}
+	tree, err := other.Output(ctx, "write-tree")
+	if err != nil {
+		return err
+	}
+	if _, err := r.Output(ctx, "update-index", "-q", "--refresh"); err != nil && Exit(err) != 1 { // 1: something differs
+		return err
+	}
+	cmd := r.command(ctx, []string{"read-tree", "--dry-run", "-m", "-u", m.Base, tree})
+	var end said
+	cmd.Stdout, cmd.Stderr = &end, &end
+	if err := cmd.Run(); err != nil {
+		return refusal(ctx, "What is not committed would be overwritten by merge.\n"+end.String(), err)
+	}
+	return m.tryIgnored(ctx, r, tree)
+}
+
+// tryIgnored returns Refused for an ignored file where a tree has another one: read-tree would overwrite it.
+func (m *Merge) tryIgnored(ctx context.Context, r Repository, tree string) error {
+	ask := []string{"ls-files", "--others", "--"}
+	err := r.Records(ctx, nil, 0, func(path []byte) error {
+		if _, err := os.Lstat(filepath.Join(m.into.Dir, string(path))); err == nil && len(ask) < 1000 {
+			ask = append(ask, string(path))
+		}
+		return nil
+	}, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=A", m.Base, tree, "--")
+	if err != nil || len(ask) == 3 {
+		return err
+	}
+	found, err := r.Output(ctx, ask...)
+	if err == nil && found != "" {
+		err = &Refused{"The following untracked files would be overwritten by merge:\n" + printable(found)}
+	}
+	return err
+}
+
 // away are files of a work tree that are out of the way of git. What was done is known after a kill, too.
 type away struct {
 	tree         Tree
