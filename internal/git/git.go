@@ -81,7 +81,8 @@ func IsInstalled() bool {
 func environment() []string {
 	env := []string{
 		"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ATTR_NOSYSTEM=1",
-		"GIT_LITERAL_PATHSPECS=1", "GIT_ALLOW_PROTOCOL=", // none, whatever the repository's configuration allows
+		"GIT_LITERAL_PATHSPECS=1", "GIT_GRAFT_FILE=/dev/null/none",
+		"GIT_ALLOW_PROTOCOL=", // none, whatever the repository's configuration allows
 	}
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME"} {
 		if value, ok := os.LookupEnv(name); ok {

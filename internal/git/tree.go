@@ -64,7 +64,30 @@ func (t *Tree) open() bool {
 	if text, err := files.Read(filepath.Join(t.Git, "commondir"), files.Small); err == nil {
 		t.Common = within(t.Git, string(text))
 	}
-	return true
+	return !t.isStrange()
+}
+
+// plain are files that git reads as a whole, and maxPlain how large they are at most.
+var plain = strings.Fields(`HEAD index config config.worktree packed-refs shallow info/attributes info/exclude
+	info/grafts info/sparse-checkout objects/info/alternates objects/info/commit-graph`)
+
+const maxPlain = 256 << 20
+
+// isStrange reports whether something else is in the place of a file that git reads: it would wait for a pipe, and for
+// the end of a device.
+func (t *Tree) isStrange() bool {
+	return slices.ContainsFunc(plain, func(name string) bool {
+		for _, dir := range []string{t.Git, t.Common} {
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err == nil && (!info.Mode().IsRegular() || info.Size() > maxPlain) {
+				return true
+			}
+			if t.Git == t.Common {
+				break
+			}
+		}
+		return false
+	})
 }
 
 // isBare reports whether a directory is a repository without a work tree, beyond which git does not look either.
@@ -115,6 +138,15 @@ func (t Tree) Branch() string {
 		return ""
 	}
 	return strings.TrimSpace(branch)
+}
+
+// detached returns the commit that is checked out without a branch, "" for none.
+func (t Tree) detached() string {
+	text, _ := files.Read(filepath.Join(t.Git, "HEAD"), files.Small)
+	if hash := strings.TrimSpace(string(text)); len(hash) >= 40 && strings.Trim(hash, "0123456789abcdef") == "" {
+		return hash
+	}
+	return ""
 }
 
 // HEAD changes with the branch, its reflog with the commit.

@@ -39,7 +39,7 @@ func TestAStrangeGitIsNoWorkTree(t *testing.T) {
 			}
 		})
 	}
-	for _, part := range []string{"HEAD", "logs/HEAD", "shallow", "commondir"} {
+	for _, part := range []string{"HEAD", "logs/HEAD", "shallow", "commondir", "packed-refs", "objects/info/alternates", "info/grafts"} {
 		dir := t.TempDir()
 		gittest.Git(t, dir, "init", "-q")
 		path := filepath.Join(dir, ".git", part)
@@ -47,12 +47,10 @@ func TestAStrangeGitIsNoWorkTree(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.Symlink("/dev/zero", path)); err != nil {
 			t.Fatal(err)
 		}
-		tree, _ := git.Find(dir)
+		tree, found := git.Find(dir)
 		var log git.Reflog
-		log.Checkout(tree)
-		commits, err := tree.Shallow()
-		if (part == "HEAD") != (tree.Branch() == "") || log.Checkout(tree) || len(commits) > 0 || (part == "shallow") != (err != nil) {
-			t.Errorf("%s: branch %q, shallow %v, %v", part, tree.Branch(), commits, err)
+		if found != (part == "logs/HEAD" || part == "commondir") || log.Checkout(tree) || log.Checkout(tree) {
+			t.Errorf("%s: %v %+v", part, found, tree)
 		}
 	}
 }

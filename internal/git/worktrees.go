@@ -9,35 +9,57 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"switchyard/internal/files"
 )
 
-// Worktree is a work tree as the repository lists it.
+// Worktree is a work tree with what is checked out there.
 type Worktree struct {
-	Path, Head, Branch string // no branch: ""
-	Bare               bool
+	Tree
+	Path   string // as the repository has it
+	Branch string // "" for none
+	Head   string // "" while only its branch is known
 }
 
-// Worktrees returns the repository's work trees, its own one first, without those of merges.
-func (r Repository) Worktrees(ctx context.Context) (trees []Worktree, err error) {
-	err = r.Records(ctx, nil, 0, func(record []byte) error {
-		key, value, _ := strings.Cut(string(record), " ")
-		if key == "worktree" {
-			trees = append(trees, Worktree{Path: value})
+// maxWorktrees is how many work trees are looked at to find the newest.
+const maxWorktrees = 10_000
+
+// Others returns the newest other work trees of the repository, at most most, without those of merges, the branches of
+// the rest, and paths at which there is none. It reads files only: git would wait for a pipe, and read a device.
+func (t Tree) Others(most int) (trees []Worktree, rest, missing []string) {
+	var names []string
+	if dir, err := os.Open(filepath.Join(t.Common, "worktrees")); err == nil {
+		names, _ = dir.Readdirnames(maxWorktrees)
+		dir.Close()
+	}
+	linked := []Tree{{Dir: filepath.Dir(t.Common), Git: t.Common}} // the first of the repository, unless that is bare
+	newest := map[string]time.Time{t.Common: linked[0].Newest()}
+	for _, name := range names {
+		own := Tree{Git: filepath.Join(t.Common, "worktrees", name)}
+		info, err := os.Lstat(own.Git)
+		text, _ := files.Read(filepath.Join(own.Git, "gitdir"), files.Small)
+		path := within(own.Git, string(text))
+		if err != nil || !info.IsDir() || len(text) == 0 || isTemporary(filepath.Dir(path)) {
+			continue
 		}
-		if len(trees) == 0 {
-			return nil
+		own.Dir = filepath.Dir(path)
+		linked, newest[own.Git] = append(linked, own), own.Newest()
+	}
+	slices.SortStableFunc(linked, func(a, b Tree) int { return newest[b.Git].Compare(newest[a.Git]) })
+	for _, own := range linked {
+		if len(trees) == most {
+			rest = append(rest, own.Branch())
+			continue
 		}
-		switch t := &trees[len(trees)-1]; key {
-		case "HEAD":
-			t.Head = value
-		case "branch":
-			t.Branch = strings.TrimPrefix(value, "refs/heads/")
-		case "bare":
-			t.Bare = true
+		tree, is := t.IsLinked(own.Dir)
+		switch {
+		case is && tree.Dir != t.Dir:
+			trees = append(trees, Worktree{Tree: tree, Path: own.Dir, Branch: tree.Branch(), Head: tree.detached()})
+		case !is && own.Git != t.Common:
+			missing = append(missing, own.Dir)
 		}
-		return nil
-	}, "worktree", "list", "--porcelain", "-z")
-	return slices.DeleteFunc(trees, func(t Worktree) bool { return isTemporary(t.Path) }), err
+	}
+	return trees, rest, missing
 }
 
 // IsLinked reports whether a path is that of a work tree of the repository, whatever the repository says: it must lead
@@ -78,8 +100,14 @@ func (t Tree) RefsState(dirs []string) string {
 // Branch is a local branch.
 type Branch struct{ Name, Head string }
 
-// Branches returns the local branches with tips since a time, the newest first, at most most.
-func (r Repository) Branches(ctx context.Context, since time.Time, most int) (branches []Branch, err error) {
+// Branches returns the local branches with tips since a time, the newest first, at most most; of those that match
+// patterns of their whole names, where there are any.
+func (r Repository) Branches(
+	ctx context.Context, since time.Time, most int, patterns ...string,
+) (branches []Branch, err error) {
+	if len(patterns) == 0 {
+		patterns = []string{"refs/heads"}
+	}
 	err = r.Records(ctx, nil, '\n', func(line []byte) error {
 		fields := strings.SplitN(string(line), " ", 3)
 		if len(fields) < 3 {
@@ -90,8 +118,10 @@ func (r Repository) Branches(ctx context.Context, since time.Time, most int) (br
 			branches = append(branches, Branch{name, fields[0]})
 		}
 		return nil
-	}, "for-each-ref", "--sort=-committerdate", "--count="+strconv.Itoa(most),
-		"--format=%(objectname) %(committerdate:unix) %(refname)", "refs/heads")
+	}, append([]string{
+		"for-each-ref", "--sort=-committerdate", "--count=" + strconv.Itoa(most),
+		"--format=%(objectname) %(committerdate:unix) %(refname)",
+	}, patterns...)...)
 	return branches, err
 }
 

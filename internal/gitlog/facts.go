@@ -1,6 +1,7 @@
 package gitlog
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -18,7 +19,8 @@ import (
 // facts are what git says of a repository's places.
 type facts struct {
 	signature string
-	base      git.Worktree
+	base      string // the branch that is checked out, "" for none
+	head      string // its commit
 	baseAt    time.Time
 	baseTree  string
 	paths     []string // of the work trees
@@ -101,43 +103,12 @@ func (p *place) work(s status) wire.Work {
 // look finds the places, and says by a signature whether anything is to be read anew. It returns nil where HEAD has no
 // commit.
 func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
-	all, err := r.Worktrees(ctx)
-	if err != nil {
-		return nil, err
-	}
-	f := &facts{heads: map[string]string{}, paths: []string{}}
-	taken := map[string]bool{}
-	var trees []*place
+	f := &facts{heads: map[string]string{}, base: r.tree.Branch()}
 	below, err := filepath.Rel(r.tree.Dir, files.Resolved(w.log.Dir))
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range all {
-		taken[t.Branch] = true
-		linked, is := r.tree.IsLinked(t.Path)
-		switch {
-		case t.Bare:
-		case !is:
-			if !w.missing[t.Path] {
-				w.missing[t.Path] = true
-				w.log.Log.Warn("gitlog: a work tree is missing", "path", t.Path)
-			}
-		case linked.Dir == r.tree.Dir:
-			f.base = t
-			f.paths = append(f.paths, t.Path)
-		case w.withTrees && t.Head != "" && strings.Trim(t.Head, "0") != "":
-			trees = append(trees, &place{
-				worktree: t.Path, branch: t.Branch, head: t.Head, tree: linked, dir: filepath.Join(linked.Dir, below),
-				state: linked.HeadState(), own: linked.OwnCommits(),
-			})
-		}
-	}
-	slices.SortStableFunc(trees, func(a, b *place) int { return b.tree.Newest().Compare(a.tree.Newest()) })
-	f.places = trees[:min(len(trees), maxTrees)]
-	for _, p := range f.places {
-		f.paths = append(f.paths, p.worktree)
-	}
-	if f.base.Head, err = r.Head(ctx); err != nil || f.base.Head == "" {
+	if f.head, err = r.Head(ctx); err != nil || f.head == "" {
 		return nil, err
 	}
 	branches, err := r.Branches(ctx, time.Now().AddDate(0, 0, -branchDays), maxBranches)
@@ -146,7 +117,17 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 	}
 	for _, b := range branches {
 		f.heads[b.Name] = b.Head
-		if !taken[b.Name] || !w.withTrees && b.Name != f.base.Branch {
+	}
+	taken := map[string]bool{f.base: true}
+	if f.places, err = w.lookTrees(ctx, r, f.heads, taken, below); err != nil {
+		return nil, err
+	}
+	f.paths = []string{r.tree.Dir}
+	for _, p := range f.places {
+		f.paths = append(f.paths, p.worktree)
+	}
+	for _, b := range branches {
+		if !taken[b.Name] {
 			f.places = append(f.places, &place{branch: b.Name, head: b.Head})
 		}
 	}
@@ -154,10 +135,54 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 	return f, nil
 }
 
+// lookTrees finds the work trees that have a commit, with heads, to which those of older branches are added. What
+// is checked out somewhere is taken.
+func (w *Work) lookTrees(
+	ctx context.Context, r repository, heads map[string]string, taken map[string]bool, below string,
+) (places []*place, err error) {
+	if !w.withTrees {
+		return nil, nil
+	}
+	trees, rest, missing := r.tree.Others(maxTrees)
+	for _, branch := range rest {
+		taken[branch] = true
+	}
+	for _, path := range missing[:min(len(missing), maxTrees)] {
+		if !w.missing[path] && len(w.missing) < maxMissing {
+			w.missing[path] = true
+			w.log.Log.Warn("gitlog: a work tree is missing", "path", path)
+		}
+	}
+	var older []string
+	for _, t := range trees {
+		if taken[t.Branch] = true; t.Branch != "" && heads[t.Branch] == "" {
+			older = append(older, "refs/heads/"+t.Branch)
+		}
+	}
+	if len(older) > 0 {
+		branches, err := r.Branches(ctx, time.Time{}, maxTrees, older...)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range branches {
+			heads[b.Name] = b.Head
+		}
+	}
+	for _, t := range trees {
+		if head := cmp.Or(t.Head, heads[t.Branch]); head != "" {
+			places = append(places, &place{
+				worktree: t.Path, branch: t.Branch, head: head, tree: t.Tree, dir: filepath.Join(t.Dir, below),
+				state: t.HeadState(), own: t.OwnCommits(),
+			})
+		}
+	}
+	return places, nil
+}
+
 // sign sets the signature of what git and the board say, and the stories of the board.
 func (w *Work) sign(f *facts) {
 	var signature strings.Builder
-	signature.WriteString(f.base.Head + f.base.Branch + w.log.Board.Past().Config + w.log.Moves().ID)
+	signature.WriteString(f.head + f.base + w.log.Board.Past().Config + w.log.Moves().ID)
 	for _, p := range f.places {
 		signature.WriteString("\x00" + p.worktree + "\x00" + p.branch + "\x00" + p.head + p.state)
 	}
@@ -181,7 +206,7 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 	heads = slices.Compact(heads)
 	names := newNamer(f.ids)
 	var err error
-	if f.graph, err = r.graph(ctx, f.base.Head, heads, names); err != nil {
+	if f.graph, err = r.graph(ctx, f.head, heads, names); err != nil {
 		return err
 	}
 	relations, err := r.relate(ctx, f.graph, heads)
@@ -214,12 +239,12 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 			p.commits = append(p.commits, f.graph.named[commit]...)
 		}
 		for _, commit := range []string{p.mergeBase, p.head} {
-			if commit != "" && commit != f.base.Head {
+			if commit != "" && commit != f.head {
 				commits[commit] = true
 			}
 		}
 	}
-	if f.stages, err = r.stages(ctx, f.base.Head, slices.Sorted(maps.Keys(commits)), w.log.Board.Past()); err != nil {
+	if f.stages, err = r.stages(ctx, f.head, slices.Sorted(maps.Keys(commits)), w.log.Board.Past()); err != nil {
 		return err
 	}
 	w.readHad(f)

@@ -17,7 +17,7 @@ func (w *Work) readTips(ctx context.Context, r repository, f *facts) error {
 	if len(f.places) == 0 {
 		return nil
 	}
-	base := &place{head: f.base.Head}
+	base := &place{head: f.head}
 	defer func() { f.baseAt = base.at }()
 	heads := map[string][]*place{base.head: {base}}
 	for _, p := range f.places {
@@ -89,11 +89,11 @@ func (w *Work) readMerges(ctx context.Context, r repository, f *facts) error {
 	next := map[string]git.Merged{}
 	var ask []string
 	var err error
-	if f.baseTree, err = r.Output(ctx, "rev-parse", f.base.Head+"^{tree}"); err != nil {
+	if f.baseTree, err = r.Output(ctx, "rev-parse", f.head+"^{tree}"); err != nil {
 		return err
 	}
 	for _, p := range f.places {
-		key := f.base.Head + " " + p.head
+		key := f.head + " " + p.head
 		if known, is := w.merges[key]; is {
 			next[key] = known
 		} else if p.mergeBase != "" && p.mergeBase != p.head && !slices.Contains(ask, p.head) {
@@ -101,16 +101,16 @@ func (w *Work) readMerges(ctx context.Context, r repository, f *facts) error {
 		}
 	}
 	if len(ask) > 0 {
-		merges, err := r.Merges(ctx, r.tree, f.base.Head, ask)
+		merges, err := r.Merges(ctx, r.tree, f.head, ask)
 		if err != nil {
 			w.log.Log.Debug("gitlog: git cannot say what conflicts", "error", err)
 		}
 		for i, m := range merges[:min(len(merges), len(ask))] {
-			next[f.base.Head+" "+ask[i]] = m
+			next[f.head+" "+ask[i]] = m
 		}
 	}
 	for _, p := range f.places {
-		if m, is := next[f.base.Head+" "+p.head]; is {
+		if m, is := next[f.head+" "+p.head]; is {
 			p.merge = &m
 		} else if p.mergeBase == p.head && p.head != "" {
 			p.merge = &git.Merged{Conflicts: []string{}, Tree: f.baseTree}

@@ -84,6 +84,18 @@ func readStatus(ctx context.Context, shared git.Repository, p *place) (s status,
 	return s, err
 }
 
+// workFactor is how many times longer than reading the pause after it is, as far as that is no longer than
+// maxWorkPause: after what takes longer it is slowFactor times as long.
+const workFactor, slowFactor, maxWorkPause = 20, 4, 4 * time.Second
+
+// rest returns the pause after a reading: longer each time where git fails, as it may always do.
+func (w *Work) rest(took time.Duration) time.Duration {
+	if w.failures > 0 {
+		return min(max(workFactor*took, maxWorkPause<<min(w.failures, 10)), maxPause)
+	}
+	return min(workFactor*took, max(maxWorkPause, slowFactor*took))
+}
+
 // statusAge is how old a status may be, and statusFactor how many times longer than reading all of them at least: what
 // is edited in a work tree shows nowhere else.
 const statusAge, statusFactor = 4 * time.Second, 150

@@ -23,10 +23,10 @@ const (
 	// maxTrees and maxBranches are how many work trees and branches, the newest, are read, branchDays how old one's tip is
 	// at most.
 	maxTrees, maxBranches, branchDays = 50, 200, 90
-	// workRecheck is how often what is not committed is looked at, workLook how often places that no file has shown, and
-	// workFactor how many times longer than reading the pause is.
-	workRecheck, workLook, workFactor = 5 * time.Second, 30 * time.Second, 20
-	maxWorkPause                      = 4 * time.Second
+	// workRecheck is how often what is not committed is looked at, workLook how often places that no file has shown.
+	workRecheck, workLook = 5 * time.Second, 30 * time.Second
+	// maxMissing is how many missing work trees are named in the log.
+	maxMissing = 1000
 	// pollTree is how much more rarely files are looked at for each work tree.
 	pollTree = 20 * time.Millisecond
 )
@@ -54,7 +54,7 @@ type Work struct {
 	remove   func() error      // temp
 	missing  map[string]bool
 	pending  []*board.Board
-	failed   bool
+	failures int // in a row
 }
 
 // Joiner is a board that stories of other places can be on.
@@ -132,18 +132,20 @@ func (w *Work) Run(ctx context.Context) error {
 		since := time.Since(asked)
 		if since >= pause && (state != seen || now != view || since >= workRecheck) {
 			began := time.Now()
-			looks := state != seen || now != view || w.failed || time.Since(looked) >= workLook
+			looks := state != seen || now != view || w.failures > 0 || time.Since(looked) >= workLook
 			err := w.update(ctx, looks)
 			if looks {
 				looked = began
 			}
-			if err != nil && !w.failed && ctx.Err() == nil {
+			if err != nil && w.failures == 0 && ctx.Err() == nil {
 				w.log.Log.Warn("gitlog: cannot read work trees and branches", "error", err)
 			}
-			w.failed = err != nil
+			if w.failures++; err == nil {
+				w.failures = 0
+			}
 			w.first.Do(func() { close(w.known) })
 			asked, seen, view = time.Now(), state, now
-			pause = min(workFactor*asked.Sub(began), maxWorkPause)
+			pause = w.rest(asked.Sub(began))
 		}
 		w.mu.Lock()
 		opened := w.pending
@@ -250,7 +252,7 @@ func (w *Work) forget() {
 func (w *Work) publish() {
 	f := w.facts
 	next := &works{
-		base:    &wire.Base{Branch: wire.OrNull(f.base.Branch), Commit: f.base.Head},
+		base:    &wire.Base{Branch: wire.OrNull(f.base), Commit: f.head},
 		stories: map[string][]wire.Work{}, commits: f.graph.commits, trees: f.paths,
 	}
 	moved := w.board.HasMoved()
