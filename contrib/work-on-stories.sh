@@ -176,7 +176,10 @@ tidy() {
 ask() {
 	api POST /questions "$(jq --null-input --arg project "$SWITCHYARD_PROJECT" --arg id "$id" --arg prompt "$1" \
 		'{project: $project, story_id: $id, kind: "text", prompt: $prompt[:4000]}')"
-	[ "$status" = 201 ] || return
+	case $status in
+	200 | 201) ;; # 200: it has asked before, and was killed
+	*) return 1 ;;
+	esac
 	question=$(field .id)
 	while [ "$(field .state)" = open ]; do
 		api GET "/questions/$question?wait=50s"

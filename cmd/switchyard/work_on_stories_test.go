@@ -126,8 +126,8 @@ func (c *claimed) answer(story, prompt, answer string) {
 	}
 }
 
-// TestAKilledAgentGoesOnWithItsStory: kill -9 leaves the claim, and the agent finds it by its identity, on another gateway, too. Nobody
-// else gets the story meanwhile.
+// TestAKilledAgentGoesOnWithItsStory: kill -9 leaves the claim and the question, and the agent finds both by its identity, on another
+// gateway, too. Nobody else gets the story meanwhile.
 func TestAKilledAgentGoesOnWithItsStory(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
 		c := newClaimed(t, on, 2)
@@ -137,14 +137,14 @@ func TestAKilledAgentGoesOnWithItsStory(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		const hangsOnce = `echo "$SWITCHYARD_STORY_ID $SWITCHYARD_AGENT_ID" >> "$0/worked"; mkdir "$0/once" 2>/dev/null && sleep 1000; echo done`
+		const asks = `echo "$SWITCHYARD_STORY_ID ${SWITCHYARD_ANSWER-asks}" >> "$0/worked"; [ -n "${SWITCHYARD_ANSWER-}" ] && exit; echo "which one?"; exit 3`
 		var join struct{ Token string }
 		if _, text := c.gateways[0].do(t, "POST", "/gateway/tokens", ""); json.Unmarshal([]byte(text), &join) != nil {
 			t.Fatal(text)
 		}
 		begin := func(g *process, more ...string) *process {
 			args := append([]string{"agent", "--gateway", g.url, "--label", "builder-1", "--state", "DIR/state"}, more...)
-			return launch(t, switchyard(t, dir, append(args, "--", "sh", script, "sh", "-c", hangsOnce, dir)...))
+			return launch(t, switchyard(t, dir, append(args, "--", "sh", script, "sh", "-c", asks, dir)...))
 		}
 		worked := func() []string {
 			text, _ := os.ReadFile(filepath.Join(dir, "worked"))
@@ -158,7 +158,10 @@ func TestAKilledAgentGoesOnWithItsStory(t *testing.T) {
 		})
 		id := agents[0].ID
 		c.gateways[0].do(t, "POST", "/gateway/agents/"+id+"/assign", `{"project":"alpha"}`)
-		waittest.Until(t, "it works", func() bool { return len(worked()) == 2 })
+		waittest.Until(t, "it asks", func() bool {
+			_, text := c.gateways[0].do(t, "GET", "/api/gateway/questions", "")
+			return strings.Contains(text, "which one?")
+		})
 		killed.killHard()
 		other := c.as(1, "zoe", "operator")
 		if next := c.claim(other, ""); next == nil || next.StoryID != "1_story" {
@@ -167,11 +170,13 @@ func TestAKilledAgentGoesOnWithItsStory(t *testing.T) {
 		c.wantStatus(other, "POST", "/claim", `{"story_id":"0_story"}`, 409, "builder-1")
 		agent := begin(c.gateways[len(c.gateways)-1])
 		agent.endWithCommand(t)
+		waittest.Until(t, "it works again", func() bool { return len(worked()) == 4 })
+		c.answer("0_story", "which one?", "blue")
 		waittest.Until(t, "it has done its story", func() bool {
 			_, err := os.Stat(c.path("5_done", 0))
 			return err == nil
 		})
-		if got := strings.Join(worked(), " "); got != strings.Join([]string{"0_story", id, "0_story", id}, " ") {
+		if got := strings.Join(worked(), " "); got != "0_story asks 0_story asks 0_story blue" {
 			t.Errorf("worked on %s", got)
 		}
 	})
