@@ -72,9 +72,7 @@ func newAlertList(stored []domain.NotedAlert) *alertList {
 func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool, after int64, now time.Time) (
 	news []domain.NotedAlert, over []string,
 ) {
-	slices.SortFunc(all, func(a, b domain.Alert) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key(), b.Key()))
-	})
+	var fresh []*noted
 	stands := make(map[string]bool, len(all))
 	undated := map[string]time.Time{}
 	for _, a := range all {
@@ -93,13 +91,20 @@ func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool
 		again := n != nil && (a.Kind == domain.AlertBlocked || a.Kind == domain.AlertMerge) &&
 			a.Since.UnixMilli() > n.SinceMS
 		if n == nil || again {
-			l.last = max(l.last+1, now.UnixMicro())
 			n = &noted{after: after, NotedAlert: domain.NotedAlert{
-				Key: key, Kind: a.Kind, Project: a.Project, SinceMS: a.Since.UnixMilli(), Seq: l.last,
+				Key: key, Kind: a.Kind, Project: a.Project, SinceMS: a.Since.UnixMilli(),
 			}}
-			l.byKey[key], l.list, news = n, append(l.list, n), append(news, n.NotedAlert)
+			l.byKey[key], fresh = n, append(fresh, n)
 		}
 		n.alert, n.gone = a, time.Time{}
+	}
+	slices.SortFunc(fresh, func(a, b *noted) int {
+		return cmp.Or(cmp.Compare(a.SinceMS, b.SinceMS), cmp.Compare(a.Key, b.Key))
+	})
+	for _, n := range fresh {
+		l.last = max(l.last+1, now.UnixMicro())
+		n.Seq = l.last
+		l.list, news = append(l.list, n), append(news, n.NotedAlert)
 	}
 	for key, n := range l.byKey {
 		n.stands = stands[key]

@@ -43,7 +43,7 @@ func (d *deliverer) gather(ctx context.Context, r *running, now time.Time) error
 }
 
 // isTooMuch reports whether what waits to be told one by one comes as one digest: there is much of it, or for long.
-// A message that has been tried is told as it is, first. Alerts that were left over from a minute come at its end.
+// A message that has been tried is told as it is, first.
 func (d *deliverer) isTooMuch(r *running, now time.Time) bool {
 	p := &r.Progress
 	if p.Message != "" || now.Before(r.heapedAt.Add(heapPause)) {
@@ -54,7 +54,20 @@ func (d *deliverer) isTooMuch(r *running, now time.Time) bool {
 	}
 	events := r.stream.events
 	old := len(events) > 0 && now.Sub(events[0].ReceivedAt) >= maxWait || slices.ContainsFunc(r.alerts, isOld)
-	return old || r.waiting() > maxHeap || len(p.Over) > 0 && !now.Truncate(time.Minute).Equal(p.OverAt)
+	return old || r.waiting() > maxHeap
+}
+
+// flushOver queues the digest of what a minute left over, once it has ended. What else waits is told as it is.
+func (d *deliverer) flushOver(r *running, now time.Time) {
+	p := &r.Progress
+	if len(p.Over) == 0 || p.Message != "" || now.Truncate(time.Minute).Equal(p.OverAt) {
+		return
+	}
+	made, message := d.messages.digest(&r.Target, map[string]int{}, p.Position, nil, "", now)
+	p.Over, p.DigestEvent = nil, p.Position
+	save := d.saveOf(r)
+	save.Digest, save.Queued = &made, []domain.QueuedMessage{{After: p.Position, Message: message}}
+	d.saves = append(d.saves, save)
 }
 
 // waiting returns how many messages wait for a target. Of alerts that are alike only some are: one project's do not

@@ -42,6 +42,8 @@ func (d *deliverer) send(ctx context.Context, r *running, now time.Time) (next t
 		if d.isTooMuch(r, now) {
 			r.Progress.HeldAt, r.heapedAt = now, now
 			d.saves = append(d.saves, d.saveOf(r))
+		} else {
+			d.flushOver(r, now)
 		}
 		if len(d.saves) > 0 { // of that, or of a gap
 			return 0, nil
