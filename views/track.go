@@ -35,12 +35,22 @@ func (s *station) add(w wagon, most int) {
 // hide shows only the first n stories and counts the others.
 func (s *station) hide(n int) {
 	if len(s.wagons) > n {
-		if hidden := s.wagons[n].signal; s.worst == "" || hidden.order() < s.worst.order() {
-			s.worst = hidden
-		}
-		s.more += len(s.wagons) - n
+		s.count(s.wagons[n].signal, len(s.wagons)-n)
 		s.wagons = s.wagons[:n]
 	}
+}
+
+// count counts stories that are not shown, the worst of which has a signal.
+func (s *station) count(worst Signal, n int) {
+	if s.worst == "" || worst.order() < s.worst.order() {
+		s.worst = worst
+	}
+	s.more += n
+}
+
+// isFull reports whether a story of a rank, or a worse one, will not be among the most that are shown.
+func (s *station) isFull(rank, most int) bool {
+	return most > 0 && len(s.wagons) == most && rank >= s.wagons[most-1].order()
 }
 
 // track is a project's stages of work, with the backlog before and the finished stories after them.
@@ -111,13 +121,19 @@ func (t track) filled(
 	for _, stage := range t.Stages[t.from:t.to] {
 		s := station{name: stage.Name, title: stageWord(&stage)}
 		for _, item := range stage.Items {
-			signal, state := storyState(item, t.lasting)
+			key := domain.StoryKey{Project: t.Project, ID: item.StoryID}
+			kind, waits := asking[key]
+			signal, _ := stateWord(item, t.lasting)
+			if !waits && s.isFull(signal.order(), most) { // there may be 20,000
+				s.count(signal, 1)
+				continue
+			}
+			_, state := storyState(item, t.lasting)
 			owner := owners.Of(t.Project, item.StoryID)
 			says, _ := lastLine(owner.Output)
 			w := wagon{Item: item, signal: signal, state: state, agent: owner.Name, says: domain.Cut(says, 200)}
 			w.lasting = t.lasting.Of(item.StoryID)
-			key := domain.StoryKey{Project: t.Project, ID: item.StoryID}
-			if kind, waits := asking[key]; waits {
+			if waits {
 				w.asks, w.signal = kind.Word(), SignalAsks
 			} else if list := sessions[key]; len(list) > 0 {
 				w.session = &list[0]
