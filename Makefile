@@ -58,9 +58,9 @@ race: ## test-fast of the packages whose goroutines share memory, with the race 
 fuzz: ## some seconds of each fuzz target
 	internal/tools/fuzz.sh 3s
 
-stress: ## up to an hour of kill -9, disturbed connections, lying projects and strangers: nothing may be lost, doubled or shut out
+stress: ## up to an hour (SOAK=40m: 40 minutes more) of kill -9, disturbed connections, lying projects and strangers: nothing may be lost, doubled or shut out
 	internal/tools/test-deps.sh
-	go test -tags stress -count 1 -v -timeout 60m ./internal/cluster ./internal/stress
+	go test -tags stress -count 1 -v -timeout 2h ./internal/cluster ./internal/stress
 
 bench: build ## the benchmarks, and the table of docs/performance.md
 	go test -run '^$$' -bench . -benchmem ./...

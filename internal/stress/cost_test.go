@@ -67,14 +67,15 @@ func (s *server) memory(key string) float64 {
 	return kib / 1024
 }
 
-// roomy starts a gateway that has an admin token and all the descriptors it wants.
-func roomy(t *testing.T) *server {
+// roomy starts a gateway that has an admin token and all the descriptors it wants, with additional variables.
+func roomy(t *testing.T, more ...string) *server {
 	program, dir := build(t), t.TempDir()
 	tokenFile := filepath.Join(dir, "token")
 	if err := os.WriteFile(tokenFile, []byte(rightToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g := newServer(t, "gateway", loopback(t, 1), program, "gateway", "--data", filepath.Join(dir, "data"), "--admin-token-file", tokenFile)
+	g.more = more
 	g.start()
 	return g
 }
