@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -15,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/internal/agentrun"
 	"switchyard/internal/domain"
 	"switchyard/internal/files"
 	"switchyard/internal/git"
-	"switchyard/internal/neterr"
 )
 
 // hookPatience is how long a gateway may take to hear of an event that asks nobody: the client waits meanwhile.
@@ -80,30 +78,14 @@ func tellHook(ctx context.Context, gateway string, event domain.HookEvent) []byt
 }
 
 // askHook passes a hook's event on and returns the answer, which may take as long as people do.
-func askHook(ctx context.Context, gateway string, event []byte) ([]byte, error) {
-	address := strings.TrimRight(gateway, "/") + "/api/hooks/claude-code"
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(event))
-	if err != nil {
-		return nil, err
+func askHook(ctx context.Context, gateway string, event json.RawMessage) (answer []byte, err error) {
+	token := domain.Secret(os.Getenv("SWITCHYARD_API_TOKEN"))
+	if !token.FitsHeader() {
+		token = ""
 	}
-	r.Header.Set("Content-Type", "application/json")
-	if token := domain.Secret(os.Getenv("SWITCHYARD_API_TOKEN")); token != "" && token.FitsHeader() {
-		r.Header.Set("Authorization", "Bearer "+token.Reveal())
-	}
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := client.Do(r)
-	if err != nil {
-		return nil, fmt.Errorf("the gateway does not answer: %s", neterr.Describe(err, 0))
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxMCPMessage))
-	if err != nil {
-		return nil, fmt.Errorf("the gateway does not answer: %s", neterr.Describe(err, 0))
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the gateway refused: %s", domain.CutText(strings.TrimSpace(string(body))))
-	}
-	return body, nil
+	client := agentrun.NewClient(gateway)
+	err = client.Call(ctx, 0, http.MethodPost, "/api/hooks/claude-code", token.Reveal(), event, &answer)
+	return answer, err
 }
 
 // askingCommand adds to the command of Claude Code what makes it ask at the gateway: an MCP server for permissions

@@ -156,6 +156,18 @@ func TestAHookSendsWhatIsNamed(t *testing.T) {
 	}
 }
 
+// TestAHookSaysNothingWhereNobodyIsAsked: the client goes on by its own rules.
+func TestAHookSaysNothingWhereNobodyIsAsked(t *testing.T) {
+	t.Parallel()
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	defer gateway.Close()
+	cmd := withEnv(switchyard(t, t.TempDir(), "hook"), "SWITCHYARD_GATEWAY_URL="+gateway.URL)
+	cmd.Stdin = strings.NewReader(`{"hook_event_name":"PermissionRequest","permission_mode":"acceptEdits","tool_name":"Edit"}`)
+	if out, err := cmd.Output(); err != nil || len(out) > 0 {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
 // TestHookSettings name every event that the client has, this program and the gateway, and no token.
 func TestHookSettings(t *testing.T) {
 	t.Parallel()

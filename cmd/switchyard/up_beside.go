@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,16 +13,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
+	"switchyard/internal/agentrun"
 	"switchyard/internal/config"
 	"switchyard/internal/domain"
 	"switchyard/internal/files"
-	"switchyard/internal/neterr"
 	"switchyard/internal/supervise"
 )
 
@@ -46,7 +41,7 @@ var besideFlags = []string{
 
 // beside serves boards beside a gateway that runs on the data directory already.
 type beside struct {
-	gateway string // its address
+	gateway *agentrun.Client
 	token   string // for its API
 	server  domain.Secret
 	git     config.Git
@@ -73,7 +68,8 @@ func serveBeside(
 	case err != nil:
 		return fmt.Errorf("%w, and it does not say where", inUse)
 	}
-	b := beside{strings.TrimSpace(string(address)), os.Getenv("SWITCHYARD_API_TOKEN"), u.token, u.git, log}
+	gateway := strings.TrimSpace(string(address))
+	b := beside{agentrun.NewClient(gateway), os.Getenv("SWITCHYARD_API_TOKEN"), u.token, u.git, log}
 	var registry struct {
 		Active   *string
 		Projects []struct{ Name, URL string }
@@ -95,7 +91,7 @@ func serveBeside(
 			return fmt.Errorf("project %s: %w", boards[i].name, err)
 		}
 		if i == 0 {
-			fmt.Fprintf(out, "A gateway runs on %s already, at %s: serving beside it\n", inUse.dir, b.gateway)
+			fmt.Fprintf(out, "A gateway runs on %s already, at %s: serving beside it\n", inUse.dir, gateway)
 		}
 		fmt.Fprintf(out, servedAt, boards[i].name, address, boards[i].Dir, boards[i].Layout)
 	}
@@ -153,40 +149,11 @@ func (b *beside) add(
 	return address, err
 }
 
-// besideLimit is the time limit of a call of the gateway.
-const besideLimit = 15 * time.Second
-
 func (b *beside) call(ctx context.Context, method, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, besideLimit)
-	defer cancel()
-	var body io.Reader
-	if in != nil {
-		body = bytes.NewReader(domain.EncodeJSON(in))
+	err := b.gateway.Call(ctx, agentrun.CallLimit, method, path, b.token, in, out)
+	refusal, refused := errors.AsType[*agentrun.Refusal](err)
+	if refused && (refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden) {
+		return fmt.Errorf("it wants an administrator's token in SWITCHYARD_API_TOKEN (%d)", refusal.Status)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, b.gateway+path, body)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if b.token != "" {
-		request.Header.Set("Authorization", "Bearer "+b.token)
-	}
-	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
-	if err != nil {
-		return fmt.Errorf("it does not answer at %s: %s", b.gateway, neterr.Describe(err, besideLimit))
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 8<<20))
-	switch {
-	case err != nil:
-		return err
-	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("it wants an administrator's token in SWITCHYARD_API_TOKEN (%s)", response.Status)
-	case response.StatusCode/100 != 2:
-		line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-		return fmt.Errorf("the gateway answers %s", cmp.Or(domain.CutText(line), strconv.Itoa(response.StatusCode)))
-	case out == nil:
-		return nil
-	}
-	return json.Unmarshal(text, out)
+	return err
 }

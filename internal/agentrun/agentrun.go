@@ -59,7 +59,7 @@ const (
 
 type agent struct {
 	Options
-	client *client
+	client *Client
 	file   *stateFile
 	runner *runner
 	known  bool // the gateway has accepted the identity in this run
@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer unlock()
-	c := newClient(o.Gateway)
+	c := NewClient(o.Gateway)
 	a := &agent{Options: o, client: c, file: file, runner: newRunner(o, c, file)}
 	if file.ID == "" {
 		if err := a.join(ctx); err != nil {
@@ -115,7 +115,7 @@ func Leave(ctx context.Context, o Options) error {
 	if file.ID == "" {
 		return fmt.Errorf("%s holds no identity: there is nothing to leave", file.path)
 	}
-	c := newClient(o.Gateway)
+	c := NewClient(o.Gateway)
 	newRunner(o, c, file).stopLeftover(ctx)
 	err = c.leave(ctx, file.identity)
 	if err != nil && !isRefusal(err, http.StatusUnauthorized) && !isRefusal(err, http.StatusNotFound) {
@@ -129,8 +129,8 @@ func Leave(ctx context.Context, o Options) error {
 }
 
 func isRefusal(err error, status int) bool {
-	r, ok := errors.AsType[*refusal](err)
-	return ok && r.status == status
+	r, ok := errors.AsType[*Refusal](err)
+	return ok && r.Status == status
 }
 
 // join redeems a token and stores the identity it gets. It retries until the gateway can be reached.
@@ -145,8 +145,8 @@ func (a *agent) join(ctx context.Context) error {
 		if who, err = a.redeem(ctx, token); err == nil {
 			break
 		}
-		r, refused := errors.AsType[*refusal](err)
-		final := refused && r.status < 500 && r.status != http.StatusTooManyRequests
+		r, refused := errors.AsType[*Refusal](err)
+		final := refused && r.Status < 500 && r.Status != http.StatusTooManyRequests
 		if final || ctx.Err() != nil {
 			return fmt.Errorf("could not join: %w", err)
 		}

@@ -16,35 +16,36 @@ import (
 )
 
 const (
-	// callLimit is the time limit of a call, in addition to the time for which the gateway is asked to hold it.
-	callLimit = 15 * time.Second
+	// CallLimit is the time limit of a call, in addition to the time for which the gateway is asked to hold it.
+	CallLimit = 15 * time.Second
 	// maxBeat is the longest heartbeat that a gateway accepts, in bytes.
 	maxBeat = 4 << 10
 	// maxAnswer is the size limit of responses, in bytes.
-	maxAnswer = 1 << 20
+	maxAnswer = 8 << 20
 )
 
-type client struct {
+// Client calls a gateway.
+type Client struct {
 	gateway string
 	http    *http.Client
 }
 
-func newClient(gateway string) *client {
-	return &client{strings.TrimRight(gateway, "/"), &http.Client{
+func NewClient(gateway string) *Client {
+	return &Client{strings.TrimRight(gateway, "/"), &http.Client{
 		Transport: http.DefaultTransport.(*http.Transport).Clone(),
 		// A redirect would send the secret elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// refusal is a response other than 2xx.
-type refusal struct {
-	status int
-	text   string
+// Refusal is a response other than 2xx.
+type Refusal struct {
+	Status int
+	Text   string // its first line
 }
 
-func (r *refusal) Error() string {
-	return fmt.Sprintf("the gateway answered %d: %s", r.status, r.text)
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("the gateway answered %d: %s", r.Status, r.Text)
 }
 
 type agentAnswer struct {
@@ -54,23 +55,23 @@ type agentAnswer struct {
 	ProjectURL      string `json:"project_url"`
 }
 
-func (c *client) join(ctx context.Context, token domain.Secret, label, version string) (identity, error) {
+func (c *Client) join(ctx context.Context, token domain.Secret, label, version string) (identity, error) {
 	var answer struct {
 		Agent  agentAnswer `json:"agent"`
 		Secret string      `json:"secret"`
 	}
-	err := c.call(ctx, callLimit, http.MethodPost, "/gateway/agents", "", map[string]string{
+	err := c.Call(ctx, CallLimit, http.MethodPost, "/gateway/agents", "", map[string]string{
 		"token": token.Reveal(), "label": label, "version": version,
 	}, &answer)
 	if err == nil && (answer.Agent.ID == "" || answer.Secret == "") {
-		err = &refusal{http.StatusCreated, "but without id and secret; is this a gateway?"}
+		err = &Refusal{http.StatusCreated, "but without id and secret; is this a gateway?"}
 	}
 	return identity{Gateway: c.gateway, ID: answer.Agent.ID, Label: answer.Agent.Label, Secret: answer.Secret}, err
 }
 
 // heartbeat reports the agent's state and returns its assignment. The gateway holds the response for at most wait, as
 // long as the agent is assigned to the project assigned.
-func (c *client) heartbeat(ctx context.Context, who identity, state domain.AgentState, detail, assigned string,
+func (c *Client) heartbeat(ctx context.Context, who identity, state domain.AgentState, detail, assigned string,
 	wait time.Duration,
 ) (assignment, error) {
 	query := url.Values{"assigned": {assigned}, "wait": {wait.String()}}
@@ -78,7 +79,7 @@ func (c *client) heartbeat(ctx context.Context, who identity, state domain.Agent
 		query = url.Values{}
 	}
 	var answer agentAnswer
-	err := c.call(ctx, wait+callLimit, http.MethodPost,
+	err := c.Call(ctx, wait+CallLimit, http.MethodPost,
 		who.path()+"/heartbeat?"+query.Encode(), who.Secret, beatBody(state, detail),
 		&answer)
 	return assignment{project: answer.AssignedProject, url: answer.ProjectURL}, err
@@ -97,15 +98,18 @@ func beatBody(state domain.AgentState, detail string) map[string]string {
 	}
 }
 
-func (c *client) leave(ctx context.Context, who identity) error {
-	return c.call(ctx, callLimit, http.MethodDelete, who.path(), who.Secret, nil, nil)
+func (c *Client) leave(ctx context.Context, who identity) error {
+	return c.Call(ctx, CallLimit, http.MethodDelete, who.path(), who.Secret, nil, nil)
 }
 
-// call sends one request and decodes the response into out, unless that is nil. It returns a *refusal for any status
-// other than 2xx.
-func (c *client) call(ctx context.Context, limit time.Duration, method, path, secret string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+// Call sends one request and decodes the response into out, unless that is nil, or for its text. It takes as long as it
+// may if limit is 0. It returns a *Refusal for any status other than 2xx.
+func (c *Client) Call(ctx context.Context, limit time.Duration, method, path, secret string, in, out any) error {
+	if limit > 0 {
+		limited, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		ctx = limited
+	}
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -134,9 +138,13 @@ func (c *client) call(ctx context.Context, limit time.Duration, method, path, se
 		return c.away(err, limit)
 	}
 	if response.StatusCode >= 300 || response.StatusCode < 200 {
-		return &refusal{response.StatusCode, firstLine(data)}
+		return &Refusal{response.StatusCode, firstLine(data)}
 	}
 	if out == nil || response.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if text, asItIs := out.(*[]byte); asItIs {
+		*text = data
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
@@ -145,7 +153,7 @@ func (c *client) call(ctx context.Context, limit time.Duration, method, path, se
 	return nil
 }
 
-func (c *client) away(err error, limit time.Duration) error {
+func (c *Client) away(err error, limit time.Duration) error {
 	return fmt.Errorf("the gateway at %s does not answer: %s", c.gateway, neterr.Describe(err, limit))
 }
 

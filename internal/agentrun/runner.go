@@ -30,7 +30,7 @@ type assignment struct{ project, url string }
 
 type runner struct {
 	Options
-	client *client
+	client *Client
 	file   *stateFile
 
 	// Only run uses these: the last token for the command, and its project.
@@ -45,7 +45,7 @@ type runner struct {
 	tail       *tail  // the end of the command's output
 }
 
-func newRunner(o Options, c *client, file *stateFile) *runner {
+func newRunner(o Options, c *Client, file *stateFile) *runner {
 	return &runner{
 		Options: o, client: c, file: file, reassigned: make(chan struct{}), state: domain.AgentIdle, changed: func() {},
 		tail: &tail{},
@@ -68,14 +68,14 @@ func (r *runner) access(ctx context.Context, project string) []string {
 		r.tokenProject, r.token = project, ""
 	}
 	if r.token == "" || isRefusal(
-		r.client.call(ctx, tokenLimit, http.MethodGet, "/gateway/mode", r.token, nil, nil), http.StatusUnauthorized,
+		r.client.Call(ctx, tokenLimit, http.MethodGet, "/gateway/mode", r.token, nil, nil), http.StatusUnauthorized,
 	) {
 		var issued struct {
 			Token   string `json:"token"`
 			Project string `json:"project"`
 		}
 		who := r.file.get().identity
-		err := r.client.call(ctx, tokenLimit, http.MethodPost, who.path()+"/token", who.Secret, nil, &issued)
+		err := r.client.Call(ctx, tokenLimit, http.MethodPost, who.path()+"/token", who.Secret, nil, &issued)
 		if err != nil {
 			r.Log.WarnContext(ctx, "cannot get a token for the command", "error", err)
 		}

@@ -35,7 +35,7 @@ func (r *runner) awaitStory(ctx context.Context, project string, reassigned <-ch
 			supervise.Sleep(ctx, backoff.Next())
 			continue
 		}
-		err := r.client.call(ctx, storyWait+callLimit, http.MethodPost,
+		err := r.client.Call(ctx, storyWait+CallLimit, http.MethodPost,
 			"/api/gateway/projects/"+url.PathEscape(project)+"/stories/claim", r.token,
 			map[string]any{"look": true, "wait": storyWait.String()}, &found)
 		switch {
