@@ -6,7 +6,8 @@
   const bodies = (root) => [...root.querySelectorAll('.grid-table > tbody')]
   const order = (body) => [...body.rows].map((row) => row.id)
   const address = (part) => part?.dataset.hxGet?.replace(/[?&]v=[^&]*/, '')
-  const trouble = (row) => ['.signal-stop', ':is(.signal-caution, .signal-asks)', ''].findIndex((signal) => !signal || row.querySelector('.troubles > ' + signal))
+  const signals = ['.signal-stop', ':is(.signal-caution, .signal-asks)']
+  const trouble = (row) => row.className === 'band' ? 2 : [...signals, 0, ''].findIndex((signal) => signal === '' || signal && row.querySelector('.troubles > ' + signal))
   const button = (root) => root.querySelector('[data-order]')
 
   let wanted = null // the new order of each group by its id, while the old one is kept

@@ -49,11 +49,10 @@ func (g *gridGroup) head() *track {
 }
 
 const (
-	// foldOver is the number of projects above which quiet ones are folded.
-	foldOver = 30
 	// maxTracks is the most tracks on a single page; if there are more, each page has pageTracks.
 	maxTracks, pageTracks = 30, 24
-	// compactOver is the number of tracks on a page above which each has one line, wordyUpTo the most with second lines.
+	// compactOver is the number of tracks on a page above which each has one line, and of projects above which quiet ones
+	// are folded; wordyUpTo is the most tracks with second lines.
 	compactOver, wordyUpTo = 12, 6
 	// maxQuiet is the most folded projects that are named.
 	maxQuiet = 20
@@ -80,7 +79,7 @@ func newGrid(p OverviewProps) grid {
 // choose returns the projects that have tracks, and counts the others.
 func (g *grid) choose(p OverviewProps) (shown []*track) {
 	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
-	folds := wanted == "" && len(p.Order.tracks) > foldOver
+	folds := wanted == "" && len(p.Order.tracks) > compactOver
 	for _, t := range p.Order.tracks {
 		switch {
 		case wanted != "" && !strings.Contains(strings.ToLower(t.Project), wanted), !t.isShown(p.Show):

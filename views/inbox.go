@@ -173,6 +173,8 @@ func alertWhy(a domain.Alert) string {
 		return visible(domain.Cut(a.Reason, 400))
 	case a.Kind == domain.AlertUnreachable && a.Reason != "":
 		return WhyAway(a.Reason)
+	case a.Kind == domain.AlertStuck:
+		return "in this stage usually up to " + age(a.Since.Sub(a.Story.Since))
 	}
 	return a.Reason
 }

@@ -154,7 +154,11 @@ func TestManyProjectsHaveALineEach(t *testing.T) {
 	for i := range 12 {
 		s.add(fmt.Sprintf("project-%02d", i), list)
 	}
+	s.add("clear", board("1_backlog:", "2_current: 9_story_z", "3_merge:", "4_done:"))
 	tab.Goto(s.URL + "/")
+	if got := browsertest.Eval[string](tab, `document.querySelector('.band').innerText + ', ' + document.querySelector('.band + tr').id`); got != "Moving, nothing wrong 1 project, project-clear" {
+		t.Errorf("the projects without trouble: %q", got)
+	}
 	if got := browsertest.Eval[float64](tab, height); got > 37 {
 		t.Errorf("of many projects one is %v px high", got)
 	}
