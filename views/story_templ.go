@@ -158,7 +158,7 @@ func storyNow(p StoryProps) templ.Component {
 			}
 		}
 		if steps := journey(p); len(steps) > 0 {
-			templ_7745c5c3_Err = storyJourney(steps, p.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = journeyTrack("Journey", steps, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -63,6 +63,6 @@ func TestTheBotsPageSaysWhoMayCommandIt(t *testing.T) {
 		"@mara:example.org": "<bdi>@mara:example.org</bdi>",
 	} {
 		s := gatewaytest.NewSite(t, service.Options{Bot: &gatewaytest.Bot{}, BotOperators: strings.Fields(operators)}, handlers.Gateway{})
-		s.Get("/bot-config").WantText(t, "Who may command it", want, "without encryption", "/invite @switchyard", "docs/bot.md")
+		s.Get("/bot-config").WantText(t, ">Saved<", ">Connected<", ">May be commanded<", ">In rooms<", "Who may command it", want, "without encryption", "/invite @switchyard", "docs/bot.md")
 	}
 }
