@@ -22,8 +22,11 @@ type model struct {
 	tool  string        // of Claude Code, "" to run the command
 	input string        // of that
 	again chan struct{} // closed when it may try for the second time
+	// atOnce makes it use the tool once in each conversation, after so many have begun.
+	atOnce int
 
 	mu      sync.Mutex
+	begun   int // conversations
 	tried   int
 	results []string // of the tool, as the agent reported them
 }
@@ -43,6 +46,9 @@ func newModel(t *testing.T, tries int) *model {
 
 // next returns what the model does next, given what it was told of its tool: whether it uses that, and how often then.
 func (m *model) next(results []string) (uses bool, try int) {
+	if m.atOnce > 0 {
+		return m.begin(results), 1
+	}
 	m.mu.Lock()
 	m.results = results
 	m.tried++
@@ -52,6 +58,20 @@ func (m *model) next(results []string) (uses bool, try int) {
 		<-m.again
 	}
 	return try <= m.tries, try
+}
+
+// begin reports whether a conversation begins, once enough have.
+func (m *model) begin(results []string) bool {
+	if len(results) > 0 {
+		return false
+	}
+	m.mu.Lock()
+	if m.begun++; m.begun == m.atOnce {
+		close(m.again)
+	}
+	m.mu.Unlock()
+	<-m.again
+	return true
 }
 
 // streamed writes events as both APIs do.

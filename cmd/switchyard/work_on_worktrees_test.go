@@ -2,19 +2,45 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/gittest"
 	"switchyard/internal/waittest"
 )
 
-// TestAnAgentWorksInWorkTrees: each story has one of its own, waits for its review there, is done again when it is sent
-// back, and once it is merged its tree and branch go. The project's work tree is clean throughout.
+const (
+	// makesAFile is what is done for a story in its work tree.
+	makesAFile = `echo "$SWITCHYARD_NOTE" >>"made-$SWITCHYARD_STORY_ID"; git add . && git -c user.name=builder -c user.email=b@example.org commit -qm work`
+	// sentBack is the story that is not good enough at first.
+	sentBack = "1_story"
+)
+
 func TestAnAgentWorksInWorkTrees(t *testing.T) {
 	t.Parallel()
+	worksInWorkTrees(t, 1, 2, nil, "sh", "-c", makesAFile)
+}
+
+// TestFiveClaudesWorkInWorkTrees at a time, whose model has each of them commit by its tool.
+func TestFiveClaudesWorkInWorkTrees(t *testing.T) {
+	t.Parallel()
+	claude := codingAgent(t, "claude")
+	const agents = 5
+	m := newModel(t, 1)
+	m.tool, m.input, m.atOnce = "Bash", string(domain.EncodeJSON(map[string]string{"command": makesAFile, "description": "Make a file"})), agents
+	worksInWorkTrees(t, agents, agents, []string{"ANTHROPIC_BASE_URL=" + m.URL, "ANTHROPIC_API_KEY=sk-ant-nobody", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"},
+		"sh", "-c", `exec "$0" -p "Work on $SWITCHYARD_STORY_ID" --allowedTools Bash`, claude)
+	if m.begun != agents+1 {
+		t.Errorf("%d conversations for %d stories, of which one was sent back", m.begun, agents)
+	}
+}
+
+// worksInWorkTrees has agents work on stories by a command: each story has a work tree of its own, waits for its review there, is done
+// again when it is sent back, and once it is merged its tree and branch go. The project's work tree is clean throughout.
+func worksInWorkTrees(t *testing.T, agents, stories int, env []string, command ...string) {
 	waittest.Program(t, "jq")
 	script, err := filepath.Abs("../../contrib/work-on-stories.sh")
 	if err != nil {
@@ -22,7 +48,7 @@ func TestAnAgentWorksInWorkTrees(t *testing.T) {
 	}
 	dir := t.TempDir()
 	shop := filepath.Join(dir, "shop")
-	newStories(t, filepath.Join(shop, "work"), 2)
+	newStories(t, filepath.Join(shop, "work"), stories)
 	for _, stage := range []string{"2_current", "3_qa", "5_done"} {
 		if err := os.MkdirAll(filepath.Join(shop, "work", stage), 0o755); err != nil {
 			t.Fatal(err)
@@ -36,25 +62,25 @@ func TestAnAgentWorksInWorkTrees(t *testing.T) {
 	gittest.Git(t, shop, "commit", "-qm", "board")
 	g := start(t, switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "--allow-merges", "--commit-moves", "DIR/shop"))
 	g.eventually(t, "/api/gateway/pipeline", `"0_story"`)
-	const command = `echo "$SWITCHYARD_STORY_ID $SWITCHYARD_NOTE" >>"$0/worked"
-echo "$SWITCHYARD_NOTE" >>"made-$SWITCHYARD_STORY_ID"
-git add . && git -c user.name=builder -c user.email=b@example.org commit -qm work`
-	var join struct{ Token string }
-	if _, text := g.do(t, "POST", "/gateway/tokens", ""); json.Unmarshal([]byte(text), &join) != nil {
-		t.Fatal(text)
-	}
-	agent := launch(t, switchyard(t, dir, "agent", "--gateway", g.url, "--label", "builder-1", "--state", "DIR/state", "--token", join.Token,
-		"--worktrees", "DIR/trees", "--", "sh", script, "sh", "-c", command, dir))
-	agent.endWithCommand(t)
-	waittest.Until(t, "the agent", func() bool {
-		var agents []struct{ ID string }
-		if _, text := g.do(t, "GET", "/gateway/agents", ""); json.Unmarshal([]byte(text), &agents) != nil {
+	for n := range agents {
+		var join struct{ Token string }
+		if _, text := g.do(t, "POST", "/gateway/tokens", ""); json.Unmarshal([]byte(text), &join) != nil {
 			t.Fatal(text)
 		}
-		for _, a := range agents {
+		agent := switchyard(t, dir, "agent", "--gateway", g.url, "--label", fmt.Sprint("builder-", n), "--state", fmt.Sprint("DIR/state-", n), "--token", join.Token,
+			"--worktrees", "DIR/trees", "--", "sh", script)
+		agent.Args = append(agent.Args, command...)
+		launch(t, withEnv(agent, append(env, fmt.Sprint("XDG_STATE_HOME=", dir, "/own-", n))...)).endWithCommand(t)
+	}
+	waittest.Until(t, "the agents", func() bool {
+		var joined []struct{ ID string }
+		if _, text := g.do(t, "GET", "/gateway/agents", ""); json.Unmarshal([]byte(text), &joined) != nil {
+			t.Fatal(text)
+		}
+		for _, a := range joined {
 			g.do(t, "POST", "/gateway/agents/"+a.ID+"/assign", `{"project":"shop"}`)
 		}
-		return len(agents) == 1
+		return len(joined) == agents
 	})
 	type made struct {
 		Stage    string
@@ -90,22 +116,27 @@ git add . && git -c user.name=builder -c user.email=b@example.org commit -qm wor
 			t.Fatalf("%s %s: %d %s", id, what, status, text)
 		}
 	}
-	post("1_story", "review", `{"verdict":"sent_back","note":"in red","head":"`+awaits("1_story", "2_current", 2)+`"}`)
-	for id, ahead := range map[string]int{"0_story": 2, "1_story": 5} { // moved, made; moved back, moved, made
+	post(sentBack, "review", `{"verdict":"sent_back","note":"in red","head":"`+awaits(sentBack, "2_current", 2)+`"}`)
+	for n := range stories {
+		id, ahead := fmt.Sprint(n, "_story"), 2 // moved, made
+		if id == sentBack {
+			ahead = 5 // and moved back, moved, made
+		}
 		head := awaits(id, "2_current", ahead)
+		post(id, "review", `{"verdict":"approved","stage":"2_current","head":"`+head+`"}`)
 		post(id, "merge", `{"branch":"story/`+id+`","head":"`+head+`"}`)
+		want := "\n"
+		if id == sentBack {
+			want = "\nin red\n"
+		}
+		if text, err := os.ReadFile(filepath.Join(shop, "made-"+id)); string(text) != want {
+			t.Errorf("%s has %q, %v", id, text, err)
+		}
 	}
 	waittest.Until(t, "no work trees", func() bool {
 		left, err := os.ReadDir(filepath.Join(dir, "trees"))
 		return err == nil && len(left) == 0 && gittest.Git(t, shop, "branch", "--list", "story/*") == ""
 	})
-	worked, err := os.ReadFile(filepath.Join(dir, "worked"))
-	if got := strings.Join(strings.Fields(string(worked)), " "); got != "0_story 1_story 1_story in red" {
-		t.Errorf("worked on %s, %v", got, err)
-	}
-	if text, err := os.ReadFile(filepath.Join(shop, "made-1_story")); string(text) != "\nin red\n" {
-		t.Errorf("made %q, %v", text, err)
-	}
 	if status := gittest.Git(t, shop, "status", "--porcelain"); status != "" {
 		t.Errorf("the project's work tree has %s", status)
 	}
