@@ -49,6 +49,9 @@ func (r repository) history(ctx context.Context, ids *words, revisions ...string
 // memory of the record; the commit does not.
 func parseRecord(record []byte) (commit *domain.Commit, message []byte) {
 	fields := bytes.SplitN(record, []byte("\n"), 5)
+	if len(fields) == 4 { // its subject has no end
+		fields = append(fields, fields[3])
+	}
 	if len(fields) < 5 {
 		return nil, nil
 	}

@@ -26,6 +26,15 @@ type shop struct {
 
 func newShop(t *testing.T, o board.Options) shop {
 	t.Helper()
+	s := newRepository(t)
+	o.Dir, o.AllowWrites = s.dir, true
+	s.openBoard(o)
+	return s
+}
+
+// newRepository returns one that no server reads yet.
+func newRepository(t *testing.T) shop {
+	t.Helper()
 	s := shop{&stories{t: t, dir: t.TempDir(), feed: feed.New(time.Now), trees: true}, t.TempDir()}
 	for _, stage := range []string{"1_backlog", "2_current", "3_qa", "4_done"} {
 		s.write(stage+"/.keep", "")
@@ -37,8 +46,6 @@ func newShop(t *testing.T, o board.Options) shop {
 	s.git("init", "-q", "-b", "main")
 	s.git("add", ".")
 	s.git("commit", "-qm", "board")
-	o.Dir, o.AllowWrites = s.dir, true
-	s.openBoard(o)
 	return s
 }
 
