@@ -20,14 +20,13 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	header := w.Header()
 	header.Set("Feed-Instance", s.Feed.Instance())
+	header.Set("Feed-Sequence", snapshot.SequenceText)
+	header.Set("Pipeline-Version", s.version(s.Board.View()))
 	if err != nil {
-		header.Set("Feed-Sequence", snapshot.SequenceText)
 		return err
 	}
 	head, tail := snapshot.After(q.Since)
 	header.Set("Content-Length", strconv.Itoa(len(head)+len(tail)))
-	header.Set("Feed-Sequence", snapshot.SequenceText)
-	header.Set("Pipeline-Version", s.version(s.Board.View()))
 	header["Content-Type"], header["Cache-Control"] = web.JSONType, web.NoStore
 	_, _ = w.Write(head) // the client may be gone
 	_, _ = w.Write(tail)

@@ -149,7 +149,7 @@ func TestAMalformedQueryOfTheFeedIsRefused(t *testing.T) {
 		if w.Code != 400 || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") || !strings.Contains(w.Body.String(), names) {
 			t.Errorf("%s: %d %s %q", query, w.Code, w.Header().Get("Content-Type"), w.Body)
 		}
-		if w.Header().Get("Feed-Instance") == "" || w.Header().Get("Feed-Sequence") != "1" {
+		if w.Header().Get("Feed-Instance") == "" || w.Header().Get("Feed-Sequence") != "1" || w.Header().Get(version) == "" {
 			t.Errorf("%s: headers %v", query, w.Header())
 		}
 	}
