@@ -18,15 +18,18 @@ type patch struct {
 	body      []byte // for its project server
 	fields    map[string]json.RawMessage
 	takeOver  bool
-	versioned bool // whether it has a version, without which the project server refuses it
-	placed    bool // whether it says in which work tree it is written
+	wrong     error // take_over is neither true nor false
+	versioned bool  // whether it has a version, without which the project server refuses it
+	placed    bool  // whether it says in which work tree it is written
 }
 
 func parsePatch(change []byte) patch {
 	p := patch{body: change}
 	_ = json.Unmarshal(change, &p.fields) // the project server refuses what is no object
 	if ours, given := p.fields["take_over"]; given {
-		_ = json.Unmarshal(ours, &p.takeOver)
+		if json.Unmarshal(ours, &p.takeOver) != nil {
+			p.wrong = domain.Errorf(domain.Invalid, "take_over: must be true or false")
+		}
 		delete(p.fields, "take_over")
 		p.body = domain.EncodeJSON(p.fields)
 	}
@@ -99,6 +102,9 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 		return 0, nil, err
 	}
 	asked := parsePatch(change)
+	if asked.wrong != nil {
+		return 0, nil, asked.wrong
+	}
 	claim, err := s.claims.now(ctx, project, id)
 	if err == nil && (asked.takeOver || asked.moves() || !domain.ActorOf(ctx).Role.Allows(domain.RoleOperator)) {
 		err = mayTakeOver(ctx, claim, asked.takeOver)
