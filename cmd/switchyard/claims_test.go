@@ -198,6 +198,7 @@ func TestWhoMayDoWhatWithAClaim(t *testing.T) {
 		c.wantStatus(other, "DELETE", "/0_story/claim", "", 403, "claimed by builder-1")
 		c.wantStatus(builder, "PATCH", "/0_story", move("2_current", first.Version, ""), 409, "already there")
 		c.wantStatus(builder, "PATCH", "/0_story", `{"stage":"2_current"}`, 400, "version")
+		c.wantStatus(zoe, "PATCH", "/0_story", move("3_qa", first.Version, `,"take_over":"yes"`), 400, "take_over")
 		c.wantStatus(zoe, "PATCH", "/0_story", move("3_qa", first.Version, ""), 409, "claimed by builder-1")
 		c.wantStatus(zoe, "POST", "/claim", `{"story_id":"0_story"}`, 409, "claimed by builder-1")
 		taken := c.claim(zoe, `{"story_id":"0_story","take_over":true,"to":"3_qa"}`)
@@ -210,6 +211,10 @@ func TestWhoMayDoWhatWithAClaim(t *testing.T) {
 		c.wantStatus(builder, "DELETE", "/0_story/claim", "", 204, "") // there is none
 		if story := c.story(c.gateways[0], "0_story"); story.Claim != nil {
 			t.Errorf("released: %+v", story.Claim)
+		}
+		c.wantStatus(zoe, "POST", "/claim", `{"worktree":"/nowhere"}`, 400, "worktree")
+		if story := c.story(c.gateways[0], "1_story"); story.Claim != nil {
+			t.Errorf("claimed for a work tree that is none: %+v", story.Claim)
 		}
 		named := c.claim(builder, `{"story_id":"3_story"}`)
 		if named.Stage != "1_backlog" {
@@ -258,7 +263,7 @@ func (c *claimed) wantHistory() {
 	}
 }
 
-// TestAClaimEnds in the done stage, by file and through the gateway, and with the agent's identity.
+// TestAClaimEnds in the done stage, by file and through the gateway, and with the agent's identity or the named token.
 func TestAClaimEnds(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
 		c := newClaimed(t, on, 4)
@@ -315,6 +320,12 @@ func TestAClaimEnds(t *testing.T) {
 		}
 		ended("an agent that is removed", "2_story")
 		ended("an agent that is removed", "3_story")
+		c.claim(c.as(0, "script", "operator"), `{"story_id":"2_story"}`)
+		_, tokens := c.gateways[0].do(t, "GET", "/api/gateway/tokens", "")
+		_, id, _ = strings.Cut(tokens, `"id":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		c.gateways[0].do(t, "DELETE", "/api/gateway/tokens/"+id, "")
+		ended("a token that is revoked", "2_story")
 	})
 }
 

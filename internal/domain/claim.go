@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 )
 
+// TokenHolder begins the account of a named token; its id follows.
+const TokenHolder = "token "
+
 // Claim says who works on a story. A story has at most one.
 type Claim struct {
 	Project, StoryID string

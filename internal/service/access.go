@@ -26,6 +26,7 @@ const (
 type Access struct {
 	store  *database
 	audit  *Audit
+	claims *claimTable // those of a token end with it
 	stored *reloader
 
 	// change is held while store and memory are changed, so that the two agree. It is taken before mu.

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"switchyard/internal/clock"
@@ -70,7 +71,7 @@ func (a *Access) Run(ctx context.Context) error {
 	return a.saveUses(last)
 }
 
-// dropEnded ends expired sessions, and requests authorized by expired tokens. The tokens themselves are removed after
+// dropEnded ends expired sessions, and requests and claims of expired tokens. The tokens themselves are removed after
 // expiredTokenLife.
 func (a *Access) dropEnded(ctx context.Context) error {
 	now := clock.Now()
@@ -84,15 +85,22 @@ func (a *Access) dropEnded(ctx context.Context) error {
 			ended = true
 		}
 	}
+	over := map[string]bool{}
 	for _, t := range a.tokens {
 		if t.Expired(now) {
 			t.end()
+			over[domain.TokenHolder+t.ID] = true
 		}
 	}
 	a.mu.Unlock()
 	var err error
+	if isOver := func(c domain.Claim) bool { return over[c.Holder] }; slices.ContainsFunc(a.claims.list(), isOver) {
+		if err = a.store.EndClaimsOfExpired(ctx, now); err == nil {
+			a.claims.drop(isOver)
+		}
+	}
 	if ended {
-		err = a.store.RemoveSessionsBefore(ctx, now.Add(-SessionTime))
+		err = errors.Join(err, a.store.RemoveSessionsBefore(ctx, now.Add(-SessionTime)))
 	}
 	if expired {
 		err = errors.Join(err, a.store.RemoveTokensExpiredBefore(ctx, forgotten))

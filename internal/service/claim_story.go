@@ -181,10 +181,11 @@ func (s *Claims) move(
 	if to != "" && to != before.Stage && (asked || before.File != nil) {
 		defer s.stories.events.making.begin(s.stories.changesOf(ctx, before, nil, to, began))()
 		moved, err := s.patch(ctx, p, before, to, c.Worktree)
+		isUnknown := strings.HasPrefix(domain.MessageOf(err), "worktree:")
 		switch code := domain.CodeOf(err); {
 		case err == nil:
 			stage = moved
-		case asked || code != domain.Forbidden && code != domain.Invalid:
+		case asked || isUnknown || code != domain.Forbidden && code != domain.Invalid:
 			return err
 		}
 	}

@@ -88,7 +88,8 @@ func (a *Access) AnyToken(ctx context.Context, secret domain.Secret) *Identity {
 
 func actorOfToken(t domain.NamedToken) domain.Actor {
 	actor := domain.Actor{
-		Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project, Account: "token " + t.ID, AgentID: t.AgentID,
+		Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project, Account: domain.TokenHolder + t.ID,
+		AgentID: t.AgentID,
 	}
 	if t.AgentID != "" {
 		actor.Who, actor.Account = "agent "+t.Name, "agent "+t.AgentID
@@ -140,8 +141,8 @@ func (a *Access) Tokens() []domain.NamedToken {
 	return tokens
 }
 
-// RevokeToken revokes a named token and ends the sessions that were made with it. It returns NotFound for an unknown
-// token.
+// RevokeToken revokes a named token and ends its claims and the sessions that were made with it. It returns NotFound
+// for an unknown token.
 func (a *Access) RevokeToken(ctx context.Context, id string) error {
 	_, err := retry(ctx, func() (any, error) {
 		a.change.Lock()
@@ -154,11 +155,15 @@ func (a *Access) RevokeToken(ctx context.Context, id string) error {
 		}
 		change := domain.Change{Action: domain.TokenRevoked, Subject: t.Name, Detail: tokenDetail(t.NamedToken)}
 		ctx := context.WithoutCancel(ctx)
-		return nil, a.end(ctx, change, func(e *domain.AuditEntry) error { return a.store.RemoveNamedToken(ctx, e, id) },
+		err := a.end(ctx, change, func(e *domain.AuditEntry) error { return a.store.RemoveNamedToken(ctx, e, id) },
 			func() {
 				a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id })
 				delete(a.endedTokens, t.Hash)
 			})
+		if err == nil {
+			a.claims.drop(func(c domain.Claim) bool { return c.Holder == domain.TokenHolder+id })
+		}
+		return nil, err
 	}, a.stored)
 	return err
 }

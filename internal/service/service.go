@@ -60,7 +60,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	o.Budgets.Zone = cmp.Or(o.Budgets.Zone, time.UTC)
 	o.store = &database{o.Store.All(), o.Store}
 	audit, news, table := &Audit{store: o.store, log: o.Log}, &keyed.Waiters{}, newAgentTable(o)
-	claims, access := newClaimTable(o, table, news), newAccess(o, audit)
+	claims := newClaimTable(o, table, news)
+	access := newAccess(o, audit, claims)
 	projects := newProjects(o, audit, table, access, claims)
 	visits := newVisits(o, projects, news)
 	pipelines := newPipelines(o, projects, visits, news)
@@ -152,9 +153,9 @@ func newAgentTable(o Options) *agentTable {
 	return t
 }
 
-func newAccess(o Options, audit *Audit) *Access {
+func newAccess(o Options, audit *Audit, claims *claimTable) *Access {
 	a := &Access{
-		store: o.store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{},
+		store: o.store, audit: audit, claims: claims, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{},
 		byHash: map[string]*tokenEntry{},
 	}
 	a.stored = newReloader(o.Changes, domain.TopicAccess, a.load)

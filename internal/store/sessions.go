@@ -74,11 +74,24 @@ func (db access) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
 		FROM named_tokens`)
 }
 
-// RemoveNamedToken removes a named token and the sessions made with it. It returns NotFound when there is no such
-// token.
+// RemoveNamedToken removes a named token, the sessions made with it, and its claims. It returns NotFound when there is
+// no such token.
 func (db access) RemoveNamedToken(ctx context.Context, e *domain.AuditEntry, id string) error {
-	return db.change(ctx, e, topics{domain.TopicAccess}, Must("DELETE FROM named_tokens WHERE id = $1", id),
-		Do("DELETE FROM sessions WHERE token_id = $1", id))
+	return db.change(ctx, e, topics{domain.TopicAccess, domain.TopicClaims}, endClaimsOfTokens("id = $1", id),
+		Must("DELETE FROM named_tokens WHERE id = $1", id), Do("DELETE FROM sessions WHERE token_id = $1", id))
+}
+
+// EndClaimsOfExpired ends the claims of tokens that have expired at now.
+func (db access) EndClaimsOfExpired(ctx context.Context, now time.Time) error {
+	ended := endClaimsOfTokens("expires_at_ms > 0 AND expires_at_ms <= $1", now.UnixMilli())
+	return db.change(ctx, nil, topics{domain.TopicClaims}, ended)
+}
+
+// endClaimsOfTokens ends the claims of the named tokens that match a condition. An agent keeps its claims when the
+// token of its command ends.
+func endClaimsOfTokens(condition string, args ...any) Step {
+	held := "holder IN (SELECT '" + domain.TokenHolder + "' || id FROM named_tokens WHERE " + condition + ")"
+	return All(keepEnded(held, args...), Do("DELETE FROM claims WHERE "+held, args...))
 }
 
 func (db access) RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error {
