@@ -312,20 +312,24 @@ func TestOtherProgramsReportCallsOnce(t *testing.T) {
 
 func TestACallCountsOnceThoughItIsNoLongerKept(t *testing.T) {
 	s := newUsageSite(t, service.Options{KeepEvents: time.Millisecond})
-	sent := export(claudeCall("s", "1", "switchyard.project", "webshop", "switchyard.story_id", "12_story_pay"))
+	sent := export(claudeCall("s", "1", "switchyard.project", "webshop", "switchyard.story_id", "12_story_pay",
+		"event.timestamp", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339Nano)))
 	s.export(sent).WantStatus(t, 200)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- s.Service.Retention.Run(ctx) }()
-	waittest.Until(t, "the removal of the call", func() bool {
-		return strings.Contains(s.Send("GET", "/api/gateway/cost", "", asAdmin...).Text, `"calls":0,"unpriced":0},"days"`)
-	})
+	calls := func() (n int) {
+		var got struct{ Total struct{ Calls int } }
+		s.Send("GET", "/api/gateway/cost", "", asAdmin...).WantStatus(t, 200).Decode(t, &got)
+		return got.Total.Calls
+	}
+	waittest.Until(t, "the removal of the call", func() bool { return calls() == 0 })
 	stop()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
 	s.export(sent).WantStatus(t, 200).WantText(t, "{}")
-	if got := s.story("webshop", "12_story_pay"); got == nil || got.Calls != 1 || got.USD != "0.5" {
+	if got := s.story("webshop", "12_story_pay"); got == nil || got.Calls != 1 || got.USD != "0.5" || calls() != 0 {
 		t.Errorf("it costs %+v", got)
 	}
 }

@@ -33,7 +33,7 @@ func (c *Console) Flow(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.Names = c.projectNames()
 	q := domain.CostQuery{Projects: p.Query.Projects, Days: p.Query.Days, Zone: p.Query.Zone}
-	if p.Cost, err = c.service.Costs.Report(r.Context(), q); err != nil {
+	if p.Cost, err = c.service.Costs.Recent(r.Context(), q); err != nil {
 		return err
 	}
 	return c.render(w, r, view{

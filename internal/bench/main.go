@@ -65,6 +65,7 @@ func run(binary, write, only string, most limits) error {
 		{"delivery", measureDelivery},
 		{"footprint", measureFootprint},
 		{"hooks", measureHooks},
+		{"usage", measureUsage},
 		{"several", measureGateways},
 		{"packages", measurePackages},
 	}

@@ -3,7 +3,9 @@ package service
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"switchyard/internal/clock"
@@ -87,34 +89,58 @@ func (s *Costs) count(ctx context.Context, times []time.Time, projects []string)
 	return c, s.store.EachCost(ctx, times, projects, c.count)
 }
 
-// costsToday is what was last told of a day that begins at a time, and until when that holds.
-type costsToday struct {
-	begins, until time.Time
-	costs         domain.CostsToday
+// recent is what was last told of costs, by what about. Pages ask all the time, so an answer holds for some times as
+// long as it took, unless it was quick.
+type recent[T any] struct {
+	quick time.Duration
+	mu    sync.Mutex // held while an answer is made
+	known map[string]recentAnswer[T]
 }
 
-// Today returns what calls of today have cost in a zone. Pages ask for it all the time, so it takes a small share of
-// that.
+type recentAnswer[T any] struct {
+	answer T
+	until  time.Time
+}
+
+func (r *recent[T]) tell(about string, answer func() (T, error)) (T, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	began := time.Now()
+	if last := r.known[about]; began.Before(last.until) {
+		return last.answer, nil
+	}
+	if len(r.known) >= maxReports || r.known == nil {
+		r.known = map[string]recentAnswer[T]{}
+	}
+	made, err := answer()
+	if now := time.Now(); err == nil {
+		r.known[about] = recentAnswer[T]{made, now.Add(snapshotShare * (now.Sub(began) - r.quick))}
+	}
+	return made, err
+}
+
+// Today returns what calls of today have cost in a zone, as it was a moment ago.
 func (s *Costs) Today(ctx context.Context, zone *time.Location) (domain.CostsToday, error) {
-	s.telling.Lock()
-	defer s.telling.Unlock()
-	times, began := days(domain.CostQuery{Days: 1, Zone: zone}), time.Now()
-	if last := s.today; last.begins.Equal(times[0]) && began.Before(last.until) {
-		return last.costs, nil
-	}
-	c, err := s.count(ctx, times, nil)
-	if err != nil {
-		return domain.CostsToday{}, err
-	}
-	today := domain.CostsToday{CostSum: c.report.Total, Agents: map[string]domain.CostSum{}}
-	for _, share := range c.shares["sender"] {
-		if share.AgentID != "" {
-			today.Agents[share.AgentID] = share.CostSum
+	times := days(domain.CostQuery{Days: 1, Zone: zone})
+	return s.today.tell(times[0].String(), func() (today domain.CostsToday, err error) {
+		c, err := s.count(ctx, times, nil)
+		if err != nil {
+			return today, err
 		}
-	}
-	now := time.Now()
-	s.today = costsToday{times[0], now.Add(snapshotShare * now.Sub(began)), today}
-	return today, nil
+		today.CostSum, today.Agents = c.report.Total, map[string]domain.CostSum{}
+		for _, share := range c.shares["sender"] {
+			if share.AgentID != "" {
+				today.Agents[share.AgentID] = share.CostSum
+			}
+		}
+		return today, nil
+	})
+}
+
+// Recent is Report as it was a moment ago. What it returns is shared and must not be changed.
+func (s *Costs) Recent(ctx context.Context, q domain.CostQuery) (*domain.CostReport, error) {
+	about := fmt.Sprint(q.Projects, q.Days, q.Zone, flow.Day(clock.Now().In(q.Zone)))
+	return s.reports.tell(about, func() (*domain.CostReport, error) { return s.Report(ctx, q) })
 }
 
 // Sentence says what calls of projects, of all without any, have cost between two times, "" without calls.
@@ -177,7 +203,7 @@ func (s *Costs) Report(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	return r, err
 }
 
-// finished returns when the stories of boards were finished that are.
+// finished returns when the stories of boards were finished that are and have a call.
 func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (map[domain.StoryKey]time.Time, error) {
 	names := domain.Each(boards, func(p domain.ProjectPipeline) string { return p.Project })
 	if err := s.flow.visits.LoadWhole(ctx, flowPatience, names...); err != nil {
@@ -194,7 +220,7 @@ func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (
 			continue
 		}
 		for story := range visits.Follow(domain.NewCourse(boards[i].Board.Layout, stages), 0) {
-			if story.Finished > 0 {
+			if story.Finished > 0 && s.Of(names[i], story.StoryID) != nil {
 				finished[domain.StoryKey{Project: names[i], ID: story.StoryID}] = time.UnixMilli(story.Finished)
 			}
 		}
@@ -207,7 +233,7 @@ func (s *Costs) finishedCost(finished map[domain.StoryKey]time.Time, from, to ti
 	var costs []int
 	var sum domain.Micros
 	for key, at := range finished {
-		if usd := s.Of(key.Project, key.ID); usd != nil && !at.Before(from) && at.Before(to) {
+		if usd := s.Of(key.Project, key.ID); usd != nil && !at.Before(from) && at.Before(to) { // it may just be forgotten
 			costs = append(costs, int(*usd))
 			sum += *usd
 			f.Stories = append(f.Stories, domain.CostShare{

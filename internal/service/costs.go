@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -18,8 +19,8 @@ type Costs struct {
 	prices    map[string]domain.Price
 	stored    *reloader
 
-	telling sync.Mutex // guards today
-	today   costsToday
+	today   recent[domain.CostsToday]
+	reports recent[*domain.CostReport]
 
 	change   sync.Mutex // held while store and memory are changed, so that the two agree
 	mu       sync.Mutex // taken after change, never held while waiting for the store
@@ -31,6 +32,7 @@ type Costs struct {
 func newCosts(ctx context.Context, o Options, flow *Flow, claims *claimTable, sessions *Sessions) (*Costs, error) {
 	s := &Costs{
 		store: o.store, flow: flow, pipelines: flow.pipelines, claims: claims, sessions: sessions, prices: o.Prices,
+		reports: recent[*domain.CostReport]{quick: 100 * time.Millisecond},
 		budgets: budgets{limits: o.Budgets}, versions: map[string]uint64{},
 	}
 	s.stored = newReloader(o.Changes, domain.TopicUsage, s.load)

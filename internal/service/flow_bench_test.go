@@ -60,6 +60,19 @@ func BenchmarkFlow(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	for p := range projects {
+		var calls []domain.Call
+		for n := range 4 * stories {
+			story := n / 4
+			calls = append(calls, domain.Call{
+				Key: fmt.Sprint(p, " ", n), At: now.Add(-time.Duration(story%88) * 24 * time.Hour), Client: "codex", Session: fmt.Sprint(story),
+				Model: fmt.Sprint(n % 2), Cost: new(domain.Micros(n)), Project: fmt.Sprintf("project-%03d", p), StoryID: fmt.Sprintf("%d_story", story),
+			})
+		}
+		if _, err := o.AddCalls(b.Context(), calls); err != nil {
+			b.Fatal(err)
+		}
+	}
 	q := domain.FlowQuery{Days: 90, Ahead: 14, Zone: time.UTC}
 	b.Run("start", func(b *testing.B) {
 		for b.Loop() {
@@ -92,6 +105,16 @@ func BenchmarkFlow(b *testing.B) {
 	b.Run("next", func(b *testing.B) {
 		for b.Loop() {
 			look(b, q)
+		}
+	})
+	b.Run("costs", func(b *testing.B) {
+		fresh := open()
+		fresh.Pipelines.Boards(b.Context(), 0)
+		for b.Loop() {
+			r, err := fresh.Costs.Report(b.Context(), domain.CostQuery{Days: 90, Zone: time.UTC})
+			if err != nil || r.Total.Calls != 4*projects*stories || len(r.Finished.Stories) != projects*stories {
+				b.Fatal(r, err)
+			}
 		}
 	})
 }

@@ -34,6 +34,7 @@ type changeSQL struct {
 	freshDigests   string // adds those that are not stored yet, and selects them
 	addCalls       string
 	addSums        string
+	addSpans       string
 	addSessions    string // of coding agents, by story
 	calls          string // sums up those of the spans of time from {0} to {1}
 	reprice        string
@@ -59,9 +60,13 @@ func newChangeSQL(d Dialect) *changeSQL {
 		" merge_failed_since_ms, event_ms", ", ") {
 		updates = append(updates, column+" = excluded."+column)
 	}
-	var added []string
-	for _, column := range strings.Split("usd, input, cache_read, cache_creation, output, calls, unpriced", ", ") {
-		added = append(added, fmt.Sprintf("%[1]s = usage_sums.%[1]s + excluded.%[1]s", column))
+	added := func(table string) string {
+		var sums []string
+		for _, column := range strings.Split("usd, input, cache_read, cache_creation, output, calls, unpriced", ", ") {
+			sums = append(sums, fmt.Sprintf("%[1]s = %[2]s.%[1]s + excluded.%[1]s", column, table))
+		}
+		return strings.Join(sums, ", ") + fmt.Sprintf(
+			", last_ms = CASE WHEN excluded.last_ms > %[1]s.last_ms THEN excluded.last_ms ELSE %[1]s.last_ms END", table)
 	}
 	newest := func(n int) string {
 		return sql(`SELECT %s FROM (
@@ -123,17 +128,24 @@ func newChangeSQL(d Dialect) *changeSQL {
 			SELECT {0}, {1}::number, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}::number, {11}::number, {12}::number,
 				{13}::number, {14}::number, {15}::number FROM {rows}`),
 		addSums: sql(`INSERT INTO usage_sums (project, story_id, model, usd, input, cache_read, cache_creation, output, calls,
-				unpriced, first_ms, last_ms)
+				unpriced, last_ms, first_ms)
 			SELECT {0}, {1}, {2}, {3}::number, {4}::number, {5}::number, {6}::number, {7}::number, {8}::number, {9}::number,
 				{10}::number, {11}::number FROM {rows} WHERE TRUE ON CONFLICT (project, story_id, model) DO UPDATE SET %s,
-				first_ms = CASE WHEN excluded.first_ms < usage_sums.first_ms THEN excluded.first_ms ELSE usage_sums.first_ms END,
-				last_ms = CASE WHEN excluded.last_ms > usage_sums.last_ms THEN excluded.last_ms ELSE usage_sums.last_ms END`+
-			d.VisitChanged, strings.Join(added, ", ")),
+				first_ms = CASE WHEN excluded.first_ms < usage_sums.first_ms THEN excluded.first_ms ELSE usage_sums.first_ms END`+
+			d.VisitChanged, added("usage_sums")),
+		addSpans: sql(`INSERT INTO usage_spans (project, story_id, model, usd, input, cache_read, cache_creation, output,
+				calls, unpriced, last_ms, span, holder, client, session, by_whom, agent_id)
+			SELECT {0}, {1}, {2}, {3}::number, {4}::number, {5}::number, {6}::number, {7}::number, {8}::number, {9}::number,
+				{10}::number, {11}::number, {12}, {13}, {14}, {15}, {16} FROM {rows} WHERE TRUE
+			ON CONFLICT (span, project, story_id, holder, client, session, model) DO UPDATE SET %s`, added("usage_spans")),
 		addSessions: sql(`INSERT INTO usage_sessions (project, story_id, session) SELECT {0}, {1}, {2} FROM {rows} WHERE TRUE
 			ON CONFLICT DO NOTHING`),
-		calls: sql(`SELECT {0}::number, project, story_id, holder, MAX(by_whom), MAX(agent_id), client, session, model,
-				%s, MAX(at_ms) FROM {rows} JOIN usage_calls ON at_ms >= {0}::number AND at_ms < {1}::number`,
-			callSums),
+		calls: sql(`WITH days AS MATERIALIZED (SELECT {0}::number AS at, {0}::number / %[1]d AS first,
+				{1}::number / %[1]d AS after FROM {rows})
+			SELECT at, project, story_id, holder, MAX(by_whom), MAX(agent_id), client, session, model, CAST(SUM(usd) AS BIGINT),
+				CAST(SUM(input) AS BIGINT), CAST(SUM(cache_read) AS BIGINT), CAST(SUM(cache_creation) AS BIGINT),
+				CAST(SUM(output) AS BIGINT), CAST(SUM(calls) AS BIGINT), CAST(SUM(unpriced) AS BIGINT), MAX(last_ms)
+			FROM days JOIN usage_spans ON span >= first AND span < after`, spanMilli),
 		reprice: sql(`UPDATE usage_calls SET cost = COALESCE((SELECT (input * {1}::number + cache_read * {2}::number +
 				cache_creation * {3}::number + output * {4}::number + 500000) / 1000000
 			FROM {rows} WHERE {0} = usage_calls.model), -1) WHERE stated < 0`),

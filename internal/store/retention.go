@@ -78,7 +78,7 @@ func (db events) RemovePast(ctx context.Context, token int64, project string) er
 	var steps []Step
 	for _, table := range []string{
 		"stage_visits", "visit_counts", "feed_cursors", "histories", "story_changes", "reviews", "questions",
-		"acknowledgements", "usage_calls", "usage_sums", "usage_sessions",
+		"acknowledgements", "usage_calls", "usage_spans", "usage_sums", "usage_sessions",
 	} {
 		steps = append(steps, Do("DELETE FROM "+table+" WHERE project = $1", project))
 	}

@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"switchyard/internal/domain"
 )
 
-// callSums are the sums of rows of usage_calls.
-const callSums = `CAST(SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) AS BIGINT), CAST(SUM(input) AS BIGINT),
-		CAST(SUM(cache_read) AS BIGINT), CAST(SUM(cache_creation) AS BIGINT), CAST(SUM(output) AS BIGINT), COUNT(*),
-		CAST(SUM(CASE WHEN cost < 0 THEN 1 ELSE 0 END) AS BIGINT)`
+// spanMilli is the length of the spans of usage_spans, in milliseconds.
+const spanMilli = 15 * 60 * 1000
 
 // sumsOf returns where a row of sums is scanned to.
 func sumsOf(c *domain.CostSum) []any {
@@ -28,12 +28,6 @@ func orNone(m *domain.Micros) int64 {
 		return -1
 	}
 	return int64(*m)
-}
-
-// modelOfStory is the key of usage_sums.
-type modelOfStory struct {
-	domain.StoryKey
-	model string
 }
 
 // AddCalls stores those calls that have never been stored, each once, and returns them. Their digests outlive them.
@@ -70,39 +64,65 @@ func (db usage) AddCalls(ctx context.Context, calls []domain.Call) (added []doma
 	return added, nil
 }
 
-func (db usage) addToSums(calls []domain.Call) Step {
-	sums, sessions := map[modelOfStory]*domain.ModelCost{}, map[[3]string]bool{}
-	for _, c := range calls {
-		key := modelOfStory{domain.StoryKey{Project: c.Project, ID: c.StoryID}, c.Model}
-		if sums[key] == nil {
-			sums[key] = &domain.ModelCost{First: c.At, Last: c.At}
-		}
-		sums[key].Add(c)
-		if c.StoryID != "" && c.Session != "" {
-			sessions[[3]string{c.Project, c.StoryID, c.Session}] = true
-		}
+// sumKey is the key of usage_spans, or without more than story and model that of usage_sums.
+type sumKey struct {
+	domain.StoryKey
+	session, model, holder, client string
+	span                           int64
+}
+
+// compare brings all keys in one order, so that no two gateways wait for each other.
+func (k sumKey) compare(other sumKey) int {
+	return cmp.Or(cmp.Compare(k.Project, other.Project), cmp.Compare(k.ID, other.ID),
+		cmp.Compare(k.session, other.session), cmp.Compare(k.model, other.model),
+		cmp.Compare(k.holder, other.holder), cmp.Compare(k.client, other.client), cmp.Compare(k.span, other.span))
+}
+
+// sumsOfCalls are sums of calls by key.
+type sumsOfCalls map[sumKey]*domain.ModelCost
+
+func (s sumsOfCalls) add(key sumKey, c domain.Call) {
+	if s[key] == nil {
+		s[key] = &domain.ModelCost{First: c.At, Last: c.At}
 	}
-	var sumRows, sessionRows [][]any
-	for k, m := range sums {
-		sumRows = append(sumRows, []any{
+	s[key].Add(c)
+}
+
+// rows are in the order of their keys. Each begins with what both tables have, and goes on with more.
+func (s sumsOfCalls) rows(more func(sumKey, *domain.ModelCost) []any) (rows [][]any) {
+	for _, k := range slices.SortedFunc(maps.Keys(s), sumKey.compare) {
+		m := s[k]
+		rows = append(rows, append([]any{
 			k.Project, k.ID, k.model, int64(m.USD), m.Tokens.Input, m.Tokens.CacheRead, m.Tokens.CacheCreation,
-			m.Tokens.Output, m.Calls, m.Unpriced, m.First.UnixMilli(), m.Last.UnixMilli(),
-		})
+			m.Tokens.Output, m.Calls, m.Unpriced, m.Last.UnixMilli(),
+		}, more(k, m)...))
 	}
-	for s := range sessions {
-		sessionRows = append(sessionRows, []any{s[0], s[1], s[2]})
+	return rows
+}
+
+func (db usage) addToSums(calls []domain.Call) Step {
+	stories, spans, senders := sumsOfCalls{}, sumsOfCalls{}, map[string]domain.Call{}
+	for _, c := range calls {
+		key := sumKey{StoryKey: domain.StoryKey{Project: c.Project, ID: c.StoryID}, model: c.Model}
+		stories.add(key, c)
+		key.session, key.holder, key.client, key.span = c.Session, c.Holder, c.Client, c.At.UnixMilli()/spanMilli
+		spans.add(key, c)
+		senders[c.Holder] = c
 	}
-	inOrder := func(a, b []any) int {
-		return cmp.Or(cmp.Compare(a[0].(string), b[0].(string)), cmp.Compare(a[1].(string), b[1].(string)),
-			cmp.Compare(a[2].(string), b[2].(string)))
-	}
-	slices.SortFunc(sumRows, inOrder)
-	slices.SortFunc(sessionRows, inOrder)
-	steps := []Step{Do(db.sql.addSums, jsonText(sumRows))}
-	if len(sessionRows) > 0 {
-		steps = append(steps, Do(db.sql.addSessions, jsonText(sessionRows)))
-	}
-	return All(steps...)
+	var sessions [][]any
+	spanRows := spans.rows(func(k sumKey, _ *domain.ModelCost) []any {
+		if k.ID != "" && k.session != "" {
+			sessions = append(sessions, []any{k.Project, k.ID, k.session})
+		}
+		return []any{k.span, k.holder, k.client, k.session, senders[k.holder].By, senders[k.holder].AgentID}
+	})
+	return All(
+		Do(db.sql.addSums, jsonText(stories.rows(func(_ sumKey, m *domain.ModelCost) []any {
+			return []any{m.First.UnixMilli()}
+		}))),
+		Do(db.sql.addSpans, jsonText(spanRows)),
+		Do(db.sql.addSessions, jsonText(sessions)),
+	)
 }
 
 // StoryCosts returns what every story costs, those of no story of a project together.
@@ -187,20 +207,26 @@ func scanSpent(row Row) (s domain.Spent, err error) {
 	return s, row.Scan(&s.Project, &s.ID, &s.USD, (*Milli)(&s.Passed))
 }
 
-// RemoveCalls removes calls made before a time, at most limit, under the leader's fencing token, and returns how many.
-// The sums of stories keep them, as they are priced now.
+// RemoveCalls removes calls made before the span that a time is in, at most limit, under the leader's fencing token,
+// and returns how many. The sums of stories keep them, as they are priced now.
 func (db usage) RemoveCalls(ctx context.Context, token int64, before time.Time, limit int) (removed int, err error) {
 	err = db.LeaderTx(ctx, token, nil, func(ctx context.Context, tx *sql.Tx) error {
+		span := before.UnixMilli() / spanMilli
 		result, err := tx.ExecContext(ctx, `DELETE FROM usage_calls WHERE key IN
-			(SELECT key FROM usage_calls WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)`, before.UnixMilli(), limit)
-		if err == nil {
-			n, _ := result.RowsAffected() // both engines know
-			removed = int(n)
+			(SELECT key FROM usage_calls WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)`, span*spanMilli, limit)
+		if err != nil {
+			return err
 		}
-		return err
+		n, _ := result.RowsAffected() // both engines know
+		removed = int(n)
+		return Exec(ctx, tx, "DELETE FROM usage_spans WHERE span < $1", span)
 	})
 	return removed, err
 }
+
+// moneyOfCalls are what rows of usage_calls cost, and how many of them have no price.
+const moneyOfCalls = `CAST(SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) AS BIGINT) AS usd,
+				CAST(SUM(CASE WHEN cost < 0 THEN 1 ELSE 0 END) AS BIGINT) AS unpriced`
 
 // pricesKey has the prices by which what is stored was computed.
 const pricesKey = "prices"
@@ -221,12 +247,16 @@ func (db usage) Reprice(ctx context.Context, prices map[string]domain.Price) err
 	add := func(sign string) Step {
 		return Do(`UPDATE usage_sums SET usd = usage_sums.usd ` + sign + ` kept.usd,
 			unpriced = usage_sums.unpriced ` + sign + ` kept.unpriced FROM (SELECT project, story_id, model,
-				CAST(SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) AS BIGINT) AS usd,
-				CAST(SUM(CASE WHEN cost < 0 THEN 1 ELSE 0 END) AS BIGINT) AS unpriced
-				FROM usage_calls WHERE stated < 0 GROUP BY project, story_id, model) AS kept
+				` + moneyOfCalls + ` FROM usage_calls WHERE stated < 0 GROUP BY project, story_id, model) AS kept
 			WHERE kept.project = usage_sums.project AND kept.story_id = usage_sums.story_id AND kept.model = usage_sums.model`)
 	}
 	// The row of the prices is changed first: it lets one gateway do that at a time.
 	return db.Tx(ctx, topics{domain.TopicUsage},
-		Do(PutState, pricesKey, text), add("-"), Do(db.sql.reprice, text), add("+"))
+		Do(PutState, pricesKey, text), add("-"), Do(db.sql.reprice, text), add("+"),
+		Do(`UPDATE usage_spans SET usd = kept.usd, unpriced = kept.unpriced FROM (
+				SELECT at_ms / `+strconv.Itoa(spanMilli)+` AS span, project, story_id, holder, client, session, model,
+				`+moneyOfCalls+` FROM usage_calls GROUP BY 1, project, story_id, holder, client, session, model) AS kept
+			WHERE (kept.span, kept.project, kept.story_id, kept.holder, kept.client, kept.session, kept.model) =
+				(usage_spans.span, usage_spans.project, usage_spans.story_id, usage_spans.holder, usage_spans.client,
+				usage_spans.session, usage_spans.model)`))
 }

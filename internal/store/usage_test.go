@@ -131,6 +131,10 @@ func TestPricesCountForWhatIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		want("the others without one", 2004, 4)
+		kept := sums(t, db, []time.Time{at, at.Add(10 * time.Hour)}, func(domain.CallSum) string { return "all" })["all"]
+		if kept.USD != 1000 || kept.Unpriced != 4 || kept.Calls != 5 {
+			t.Errorf("what is kept costs %+v", kept)
+		}
 	})
 }
 

@@ -56,7 +56,7 @@ var names = []string{
 	"removals", "acknowledgements", "questions", "claims", "story_changes", "reviews", "texts", "stories",
 	"events", "event_digests", "stage_visits", "visit_counts", "histories", "targets", "noted_alerts",
 	"target_messages", "deliveries", "delivery_hours", "digests", "agent_sessions",
-	"usage_calls", "usage_sums", "usage_sessions", "ended_claims",
+	"usage_calls", "usage_spans", "usage_sums", "usage_sessions", "ended_claims",
 }
 
 // reportEvery is how often the progress of a large table is reported.
