@@ -216,6 +216,7 @@ func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
 	plant(t, filepath.Join(dir, "mono repo"), map[string]string{
 		"packages/bread/openspec/changes/add-bread/tasks.md": "- [ ] a", "cakes/openspec/config.yaml": "",
 		"node_modules/x/openspec/config.yaml": "", ".x/openspec/config.yaml": "", "deep/a/b/c/d/openspec/config.yaml": "",
+		"prisma/migrations/20250102030405_init/migration.sql": "",
 	})
 	out, err = switchyard(t, dir, "layouts", "DIR/mono repo").Output()
 	if got := strings.ReplaceAll(string(out), dir, "DIR"); err != nil || strings.Count(got, "\n") != 2 ||

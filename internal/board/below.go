@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"switchyard/internal/domain"
 )
 
 // maxBelow is how many levels below a directory boards are searched for.
@@ -29,7 +31,7 @@ func Below(dir string) (found []Found) {
 				return
 			}
 			child := filepath.Join(dir, name)
-			switch boards := find(child); {
+			switch boards := slices.DeleteFunc(find(child), isOther); {
 			case len(boards) > 0:
 				found = append(found, boards...)
 			case levels > 1:
@@ -39,4 +41,15 @@ func Below(dir string) (found []Found) {
 	}
 	search(dir, maxBelow)
 	return found
+}
+
+// isOther reports whether directories that are named like stages hold files, none of which is a story: a database's
+// migrations are kept so.
+func isOther(found Found) bool {
+	if found.Layout != domain.LayoutStages {
+		return false
+	}
+	files, err := filepath.Glob(filepath.Join(found.Dir, "[0-9]*_*", "[^.]*"))
+	isStory := func(path string) bool { return filepath.Ext(path) == ".md" }
+	return err == nil && len(files) > 0 && !slices.ContainsFunc(files, isStory)
 }
