@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 	"switchyard/internal/wire"
 )
 
@@ -93,10 +94,16 @@ func (s *Server) waitIn(r *http.Request, body []byte) (in eventFilter, ok bool) 
 
 // waitBefore waits before the SDK gets the request, and returns the context that has the result, the request's own if
 // there is nothing to wait for. Meanwhile a wait costs its connection, while the SDK's four goroutines would cost
-// 60 KiB.
+// 60 KiB. Decoding has a stack of its own, since the connection's would stay as large for as long as it waits.
 func (s *Server) waitBefore(r *http.Request, body []byte) context.Context {
 	ctx := r.Context()
-	if in, ok := s.waitIn(r, body); ok {
+	var in eventFilter
+	waits, decoded := false, make(chan struct{})
+	supervise.Go(s.Log, "arguments of a wait", func() {
+		defer close(decoded)
+		in, waits = s.waitIn(r, body)
+	})
+	if <-decoded; waits {
 		answer, err := s.waitForEvents(r, in)
 		ctx = context.WithValue(ctx, waitedKey{}, waited{answer, err})
 	}

@@ -126,9 +126,44 @@ func kept(t *testing.T, g *server) float64 {
 	return found[2] / (1 << 20)
 }
 
+type heldCall struct{ method, path, body string }
+
+// tokensFor returns as many tokens of a role as hold as many calls as there may be.
+func tokensFor(t *testing.T, g *server, role string) (tokens []string) {
+	t.Helper()
+	for i := range heldCalls / heldByOne {
+		var made struct{ Token string }
+		body := map[string]string{"name": fmt.Sprint(role, "-", i), "role": role}
+		if _, err := call(t.Context(), "POST", g.url+"/api/gateway/tokens", rightToken, body, &made); err != nil {
+			t.Fatal(err)
+		}
+		tokens = append(tokens, made.Token)
+	}
+	return tokens
+}
+
+// hold makes as many calls as a gateway holds, and counts those that it has held for 15 s.
+func hold(t *testing.T, g *server, tokens []string, request heldCall, held *atomic.Int64) *sync.WaitGroup {
+	var all sync.WaitGroup
+	for i := range heldCalls {
+		conn := connect(t, g)
+		all.Go(func() {
+			_, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nAccept: application/json, text/event-stream\r\n"+
+				"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				request.method, request.path, tokens[i/heldByOne], len(request.body), request.body)
+			_ = conn.SetReadDeadline(time.Now().Add(15 * time.Second))
+			answer, _ := io.ReadAll(conn)
+			if err == nil && (len(answer) == 0 || strings.HasPrefix(string(answer), "HTTP/1.1 200 ")) {
+				held.Add(1)
+			}
+		})
+	}
+	return &all
+}
+
 // TestEachHeldCallCostsLittle: as many callers as needed hold as many calls as there may be, of each kind.
 func TestEachHeldCallCostsLittle(t *testing.T) {
-	for name, request := range map[string]struct{ method, path, body string }{
+	for name, request := range map[string]heldCall{
 		"wait of the API": {"GET", "/api/gateway/events?after=0&wait=50s", ""},
 		"wait of MCP": {"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call",` +
 			`"params":{"name":"wait_for_events","arguments":{"wait":"50s"}}}`},
@@ -136,34 +171,13 @@ func TestEachHeldCallCostsLittle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := roomy(t)
-			var tokens []string
-			for i := range heldCalls / heldByOne {
-				var viewer struct{ Token string }
-				body := map[string]string{"name": fmt.Sprint("viewer-", i), "role": "viewer"}
-				if _, err := call(t.Context(), "POST", g.url+"/api/gateway/tokens", rightToken, body, &viewer); err != nil {
-					t.Fatal(err)
-				}
-				tokens = append(tokens, viewer.Token)
-			}
+			tokens := tokensFor(t, g, "viewer")
 			var held atomic.Int64
 			var before, alone float64
 			besides(t, g, func(context.Context) { before = kept(t, g) }) // what pages take anyway
 			grown := besides(t, g, func(ctx context.Context) {
-				var all sync.WaitGroup
+				all := hold(t, g, tokens, request, &held)
 				defer all.Wait()
-				for i := range heldCalls {
-					conn := connect(t, g)
-					all.Go(func() {
-						_, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nAccept: application/json, text/event-stream\r\n"+
-							"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-							request.method, request.path, tokens[i/heldByOne], len(request.body), request.body)
-						_ = conn.SetReadDeadline(time.Now().Add(15 * time.Second))
-						answer, _ := io.ReadAll(conn)
-						if err == nil && (len(answer) == 0 || strings.HasPrefix(string(answer), "HTTP/1.1 200 ")) {
-							held.Add(1)
-						}
-					})
-				}
 				pause(ctx, time.Second) // until all are held
 				alone = kept(t, g) - before
 			})

@@ -165,3 +165,23 @@ func TestManyDevicesAndBlocksCostLittle(t *testing.T) {
 		t.Errorf("%d pushes; the database grew by %.1f MiB", pushed.Load(), grew)
 	}
 }
+
+// TestHeldClaimsCostLittle: as many claims as there may be wait for a board of 20,000 stories that changes meanwhile.
+func TestHeldClaimsCostLittle(t *testing.T) {
+	board := httptest.NewServer(newBlocks())
+	t.Cleanup(board.Close)
+	g := roomy(t)
+	project := map[string]string{"name": "blocks", "url": board.URL}
+	if status, err := call(t.Context(), "POST", g.url+"/api/gateway/projects", rightToken, project, nil); err != nil || status != http.StatusOK {
+		t.Fatalf("%d, %v", status, err)
+	}
+	tokens := tokensFor(t, g, "operator")
+	alone := besides(t, g, func(ctx context.Context) { <-ctx.Done() })
+	var held atomic.Int64
+	grown := besides(t, g, func(context.Context) {
+		hold(t, g, tokens, heldCall{"POST", "/api/gateway/projects/blocks/stories/claim", `{"wait":"50s"}`}, &held).Wait()
+	})
+	if held.Load() != heldCalls || grown > alone+dearestCaller {
+		t.Errorf("%d claims were held for %.0f MiB", held.Load(), grown)
+	}
+}
