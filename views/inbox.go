@@ -28,6 +28,7 @@ type inbox struct {
 // lever gathers the alerts of some kinds once there are too many for a list.
 type lever struct {
 	id, word string
+	todo     string // what they ask for
 	signal   Signal
 	kinds    []domain.AlertKind // none: those that are in no other lever
 	count    int
@@ -37,17 +38,26 @@ type lever struct {
 
 var levers = []lever{
 	{
-		id: "questions", word: "Questions", signal: SignalAsks,
+		id: "questions", word: "Questions", todo: "To answer", signal: SignalAsks,
 		kinds: []domain.AlertKind{domain.AlertQuestion, domain.AlertWaiting},
 	},
-	{id: "blocked", word: "Blocked", signal: SignalStop, kinds: []domain.AlertKind{domain.AlertBlocked}},
 	{
-		id: "merges", word: "Merges failed", signal: SignalCaution,
+		id: "blocked", word: "Blocked", todo: "To unblock", signal: SignalStop,
+		kinds: []domain.AlertKind{domain.AlertBlocked},
+	},
+	{
+		id: "merges", word: "Merges failed", todo: "To merge", signal: SignalCaution,
 		kinds: []domain.AlertKind{domain.AlertMerge, domain.AlertConflicts, domain.AlertUnmerged},
 	},
-	{id: "working", word: "Not working", signal: SignalStop},
-	{id: "budget", word: "Over budget", signal: SignalCaution, kinds: []domain.AlertKind{domain.AlertBudget}},
-	{id: leverStuck, word: "Stuck", signal: SignalCaution, kinds: []domain.AlertKind{domain.AlertStuck}},
+	{id: "working", word: "Not working", todo: "To mend", signal: SignalStop},
+	{
+		id: "budget", word: "Over budget", todo: "To decide", signal: SignalCaution,
+		kinds: []domain.AlertKind{domain.AlertBudget},
+	},
+	{
+		id: leverStuck, word: "Stuck", todo: "To look at", signal: SignalCaution,
+		kinds: []domain.AlertKind{domain.AlertStuck},
+	},
 }
 
 const leverStuck = "stuck"

@@ -92,10 +92,6 @@ func Notifications(p NotificationsProps, device, list templ.Component) templ.Com
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = device.Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
 		if list != nil && p.Form != nil {
 			templ_7745c5c3_Err = targetForm(*p.Form, p.Projects).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
@@ -114,6 +110,10 @@ func Notifications(p NotificationsProps, device, list templ.Component) templ.Com
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
+		}
+		templ_7745c5c3_Err = device.Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
 		}
 		return nil
 	})
@@ -177,7 +177,7 @@ func targetList(p NotificationsProps) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Targets) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<p class=\"panel px-4 py-3 text-muted\">Nobody is told yet. A target is a phone, a mailbox, a chat or a program, with rules for what it gets.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<p class=\"text-muted\">Nobody is told yet. A target is a phone, a mailbox, a chat or a program, with rules for what it gets.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

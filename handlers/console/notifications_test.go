@@ -66,9 +66,9 @@ func (s *consoleSite) blocks(project, story, reason string) {
 func TestATargetIsAddedChangedAndRemovedWithForms(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("webshop", board("1_backlog:", "2_current:", "3_done:"))
-	s.Get("/notifications").WantText(t, "<h1>Notifications</h1>", "Nobody is told yet", "On this device", "Add a target", "ntfy", "Webhook")
+	s.Get("/notifications").WantText(t, "<h1>Notifications</h1>", "Nobody is told yet", "Add a target", "ntfy", "Webhook", "On this device")
 	address, messages := receiver(t, http.StatusNoContent)
-	s.Get("/notifications?kind=webhook").WantText(t, `name="name"`, `name="url"`, "Questions", "Blocked", "webshop", "Once a day at")
+	s.Get("/notifications?kind=webhook").WantText(t, `name="name"`, `name="url"`, ">To answer<", "Questions", ">To unblock<", "Blocked", "webshop", "Once a day at")
 	added := s.Submit("/notifications", "name", "Status page", "url", address, "alerts", "blocked", "alerts", "question",
 		"events", "stage_transition", "projects", "webshop", "digest", "none", "digest_at", "08:00", "time_zone", "UTC",
 		"quiet", "on", "quiet_from", "22:00", "quiet_to", "07:00", "days", "fri")
