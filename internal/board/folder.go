@@ -57,7 +57,12 @@ var folderStages = []stageRule{
 	{key: "done", label: "Done"},
 }
 
-var archiveDate = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)`)
+var archiveDate = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})-(.+)`)
+
+// latestFirst makes a mark of a date, by which the latest comes first.
+func latestFirst(date string) string {
+	return strings.Map(func(digit rune) rune { return '0' + '9' - digit }, date)
+}
 
 func openOpenSpec(files *tree) (*rules, error) {
 	f := openSpec
@@ -175,7 +180,7 @@ func (f folderRules) stories(unit string, files Files, _ []entry) (entries []ent
 	if place == "2" {
 		e.stage = "archived"
 		if dated := archiveDate.FindStringSubmatch(e.id); dated != nil {
-			e.id = dated[1]
+			e.id, e.mark = dated[2], latestFirst(dated[1])
 		}
 	}
 	e.record = func() *record {

@@ -149,17 +149,19 @@ var folderBoards = map[string]struct {
 }{
 	"openspec": {
 		map[string]string{
-			"openspec/changes/add-dark/proposal.md":          "# Change: Add **dark** mode\n",
-			"openspec/changes/b/tasks.md":                    "```\n- [ ] in a fence\n```\n  1) [x] nested\r\n+ [~] begun\r\n- [](x)\n- [ ](y)\n- [A](z)\n",
-			"openspec/changes/c/tasks.md":                    "- [x] a\n* [X]b\n",
-			"openspec/changes/d/tasks.md":                    "- [ ] a\n",
-			"openspec/changes/empty/specs/a.md":              "",
-			"openspec/changes/archive/2025-01-02-c/tasks.md": "- [ ] a\n",
-			"openspec/changes/archive/2025-01-02-e/tasks.md": "- [ ] a\n",
-			"openspec/changes/ORDER.md":                      "",
+			"openspec/changes/add-dark/proposal.md":             "# Change: Add **dark** mode\n",
+			"openspec/changes/b/tasks.md":                       "```\n- [ ] in a fence\n```\n  1) [x] nested\r\n+ [~] begun\r\n- [](x)\n- [ ](y)\n- [A](z)\n",
+			"openspec/changes/c/tasks.md":                       "- [x] a\n* [X]b\n",
+			"openspec/changes/d/tasks.md":                       "- [ ] a\n",
+			"openspec/changes/empty/specs/a.md":                 "",
+			"openspec/changes/archive/2025-01-02-c/tasks.md":    "- [ ] a\n",
+			"openspec/changes/archive/2025-01-02-e/tasks.md":    "- [ ] a\n",
+			"openspec/changes/archive/2025-02-01-c/proposal.md": "# Change: Latest\n",
+			"openspec/changes/archive/c/proposal.md":            "# Change: Undated\n",
+			"openspec/changes/ORDER.md":                         "",
 		},
 		"1_draft: add-dark (Add **dark** mode)\n1_draft: empty (Empty)\n2_planned: d (D) 0/1\n3_doing: b (B) 1/4\n4_done: c (C) 2/2\n" +
-			"5_archived: c~2 (C) 0/1\n5_archived: e (E) 0/1",
+			"5_archived: c~3 (C) 0/1\n5_archived: e (E) 0/1\n5_archived: c~2 (Latest)\n5_archived: c~4 (Undated)",
 	},
 	"spec-kit": {
 		map[string]string{
