@@ -1,6 +1,4 @@
-// Package cluster elects a leader among the gateways that share a database. The leader holds a lease, which has a
-// fencing token that grows with each take-over. Writes check the token: a gateway that was frozen or cut off writes
-// nothing once another has taken over.
+// Package cluster elects a leader among the gateways that share a database, as docs/design/lease.md says.
 package cluster
 
 import (

@@ -8,17 +8,11 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// The lease is timed by the database's clock. A dead leader is replaced when its lease ends, 2.5 to 3 s after it died:
-// the others look at the lease when it ends.
-//
-// A live leader keeps its lease as long as no renewal takes more than LeaseTime - margin - renewal, 2 s. That is longer
-// than a checkpoint on a slow disk or a network switch relearning its routes, and a thousand times a garbage collection
-// pause. A longer lease would lengthen the outage after each crash.
+// docs/design/lease.md says why these times.
 const (
 	LeaseTime = 3 * time.Second
 	renewal   = 500 * time.Millisecond
-	// margin is how much earlier, by its monotonic clock, the leader considers its own lease over: actions outside the
-	// database, such as a chat message, have that long to complete before another gateway takes over.
+	// margin is how much earlier, by its monotonic clock, the leader considers its own lease over.
 	margin = 500 * time.Millisecond
 	// soonest is the shortest pause between renewals; they come early when the lease is about to end.
 	soonest = 10 * time.Millisecond

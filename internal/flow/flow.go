@@ -1,5 +1,5 @@
-// Package flow computes how long work takes and when it will be finished, from what was finished in the past. It is
-// arithmetic only: it must know nothing of stories, stores or pages.
+// Package flow computes how long work takes and when it will be finished, from what was finished in the past, as
+// docs/design/forecast.md says. It is arithmetic only: it must know nothing of stories, stores or pages.
 package flow
 
 import (
@@ -124,8 +124,7 @@ func (c chances) reached(level int) int {
 	return c.first
 }
 
-// widest is up to how many finished items sums are told apart: 16 MiB while they are made. A day counts as at most its
-// share of these, 5,825 in a forecast of half a year: more is a board that was moved, not work.
+// widest is up to how many finished items sums are told apart. A day counts as at most its share of these.
 const widest = 1<<20 - 1
 
 // over returns the distribution of what is finished in some days: the power of the daily one under convolution, which
@@ -190,8 +189,7 @@ func transform(values []complex128) {
 }
 
 // HowMany returns how many are finished at least within some days, with the chances Levels, if each of them is like a
-// day of the sample: so the numbers fall. It is exact to far below rounding: the sample is not drawn from, but its
-// distribution summed up.
+// day of the sample: so the numbers fall.
 func HowMany(sample []int, days int) (at [4]int) {
 	sum := newDaily(sample).over(days)
 	for i, level := range Levels {

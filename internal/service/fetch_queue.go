@@ -12,8 +12,7 @@ const (
 	// fetchSlots is how many projects are fetched at once; more would only wait for each other. At most behindSlots of
 	// them are for projects that nobody waits for.
 	fetchSlots, behindSlots = 64, 8
-	// slowFetch is the time after which a fetch no longer holds its slot: it waits for the network, and must not keep
-	// others from running.
+	// slowFetch is the time after which a fetch no longer holds its slot: it waits for the network.
 	slowFetch = 10 * time.Millisecond
 )
 

@@ -14,8 +14,7 @@ import (
 
 const (
 	// The shortest time between two background fetches of a project is refetchPause, or refetchFactor times the duration
-	// of the last fetch if that is longer, so that a project that changes all the time costs little; yet who
-	// waits for the next story gets it within 100 ms.
+	// of the last fetch if that is longer.
 	refetchPause  = 50 * time.Millisecond
 	refetchFactor = 10
 )
@@ -27,7 +26,7 @@ type ProjectServers interface {
 	Pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error)
 }
 
-// fetcher fetches pipelines and derives what pages show of them.
+// fetcher fetches pipelines and derives what pages show of them, when docs/design/freshness.md says.
 type fetcher struct {
 	projects *Projects
 	servers  ProjectServers

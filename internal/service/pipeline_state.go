@@ -119,8 +119,7 @@ func (state *pipelineState) want(oldest time.Time) {
 }
 
 // isFresh reports whether the known pipeline is new enough: it was asked for recently, or its feed names it, or did
-// until just now, and it is not too old for that. It may be older by grace: with thousands of boards some have always
-// just changed.
+// until just now, and it is not too old for that. It may be older by grace.
 func (state *pipelineState) isFresh(a pipelineAge, grace time.Duration) bool {
 	if !state.askedAt.Before(a.oldest.Add(-grace)) {
 		return true
@@ -131,20 +130,17 @@ func (state *pipelineState) isFresh(a pipelineAge, grace time.Duration) bool {
 	return a.trusted > 0 && isNamed && a.now.Sub(state.askedAt) <= trusted
 }
 
+// docs/design/freshness.md says why these times.
 const (
 	// trustedAge is how old a pipeline on a page may be whose feed names the same version. With many projects it is
-	// trustedAgeEach for each of them, at most maxTrustedAge: each fetch takes a new connection, and there are about five
-	// a second. A hanging server is noticed just as soon through its feed, which waits for 25 s.
+	// trustedAgeEach for each of them, at most maxTrustedAge.
 	trustedAge, trustedAgeEach, maxTrustedAge = 30 * time.Second, 240 * time.Millisecond, 10 * time.Minute
-	// staleGrace is how much older than allowed a pipeline on a page may be without being marked stale: with thousands of
-	// projects some are always fetched a little late, and each change of the mark would make pages refresh.
+	// staleGrace is how much older than allowed a pipeline on a page may be without being marked stale.
 	staleGrace = 5 * time.Second
 	// pipelineBudget is how long a caller waits for one project, and for all of them together; knownBudget is how long a
-	// page waits if it can show the last known state of all, so that a slow project does not slow down the pages of the
-	// others.
+	// page waits if it can show the last known state of all.
 	pipelineBudget, knownBudget = 250 * time.Millisecond, 50 * time.Millisecond
-	// quietAge is how old a pipeline on a page may be if no event has arrived since. In this time any number of readers
-	// cost one round of fetches.
+	// quietAge is how old a pipeline on a page may be if no event has arrived since.
 	quietAge = 2 * time.Second
 )
 

@@ -33,9 +33,7 @@ func (s *Pipelines) CheckAddress(
 }
 
 // All returns the registry and every registered project's pipeline, ordered by name. A pipeline is current if its fetch
-// began at most maxAge ago; others are fetched, once for all concurrent callers. All waits for a project for at most
-// 250 ms from the beginning of its fetch, and for at most 250 ms in all. It does not wait for projects whose last fetch
-// failed.
+// began at most maxAge ago; others are fetched, and awaited for a short while.
 func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
 	age := askedAge(maxAge)
 	registry, states := s.update(ctx, age)
@@ -101,9 +99,7 @@ func (s *Pipelines) StageWord(project, stage string) string {
 	return domain.StageWord(s.known(project).stages, stage)
 }
 
-// Boards returns all boards, as pages show them: it fetches a pipeline only now and then while the project's feed names
-// the known version, so that refreshing pages costs no fetches while nothing happens, and pipelines that are only a
-// little too old do not count as stale. It returns the last boards if nothing has changed.
+// Boards returns all boards, as fresh as pages show them. It returns the last boards if nothing has changed.
 func (s *Pipelines) Boards(ctx context.Context, maxAge time.Duration) *Boards {
 	age := pageAge(maxAge, len(s.projects.Registry().Projects))
 	s.update(ctx, age)

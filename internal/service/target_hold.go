@@ -43,7 +43,6 @@ func (d *deliverer) gather(ctx context.Context, r *running, now time.Time) error
 }
 
 // isTooMuch reports whether what waits to be told one by one comes as one digest: there is much of it, or for long.
-// A message that has been tried is told as it is, first.
 func (d *deliverer) isTooMuch(r *running, now time.Time) bool {
 	p := &r.Progress
 	if p.Message != "" || now.Before(r.heapedAt.Add(heapPause)) {
@@ -70,8 +69,7 @@ func (d *deliverer) flushOver(r *running, now time.Time) {
 	d.saves = append(d.saves, save)
 }
 
-// waiting returns how many messages wait for a target. Of alerts that are alike only some are: one project's do not
-// turn those of others into a digest.
+// waiting returns how many messages wait for a target. Of alerts that are alike only some count.
 func (r *running) waiting() int {
 	n, alike := len(r.stream.events), map[string]int{}
 	for _, a := range r.alerts {

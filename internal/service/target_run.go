@@ -32,7 +32,8 @@ const (
 	alertGrace = 5 * time.Second
 )
 
-// deliverer sends messages under one fencing token. One goroutine works with it; others only send.
+// deliverer sends messages under one fencing token, as docs/design/digests.md says. One goroutine works with it; others
+// only send.
 type deliverer struct {
 	messages
 	token   int64
