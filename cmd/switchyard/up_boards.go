@@ -36,8 +36,8 @@ func (b *workBoard) key() string {
 // isOfOneRepository reports whether two boards are one in two work trees of a repository.
 func isOfOneRepository(a, b board.Found) bool {
 	first, found := git.Find(a.Dir)
-	second, is := git.Find(b.Dir)
-	if !found || !is || a.Layout != b.Layout || first.Dir == second.Dir || first.Common != second.Common {
+	second, isGit := git.Find(b.Dir)
+	if !found || !isGit || a.Layout != b.Layout || first.Dir == second.Dir || first.Common != second.Common {
 		return false
 	}
 	below, err := filepath.Rel(first.Dir, files.Resolved(a.Dir))
@@ -102,7 +102,7 @@ func boardsOf(dirs []string, create, apart bool, warnings io.Writer) ([]workBoar
 // locate returns the boards of dir, at least one, with a layout only that. It is an error if there is none: with create
 // only if one cannot be made, and among several errNoBoard.
 func locate(dir, layout string, create, several bool) (found []board.Found, err error) {
-	if tree, is := git.OfBare(dir); is {
+	if tree, isBare := git.OfBare(dir); isBare {
 		dir = tree.Dir
 	}
 	found, err = board.Find(dir, layout)

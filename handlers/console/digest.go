@@ -27,7 +27,7 @@ func (c *Console) Digest(w http.ResponseWriter, r *http.Request) error {
 	if p.Cost, err = cost(r.Context(), digest.Began(p.Zone), digest.At, digest.Rules.Projects); err != nil {
 		return err
 	}
-	if p.Told, err = c.service.Deliveries.ToldDigest(r.Context(), digest); err != nil {
+	if p.Told, err = c.service.Deliveries.DigestDelivery(r.Context(), digest); err != nil {
 		return err
 	}
 	if p.More = len(events) > digestEvents; p.More {

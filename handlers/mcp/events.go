@@ -55,20 +55,20 @@ func (s *Server) addEvents() {
 			`"project":{"type":"string"},"story_id":{"type":"string"},"wait":{"type":"string","description":"such as 30s; ` +
 			`50s at most"}`,
 	}, func(ctx context.Context, in eventFilter) (any, error) {
-		if w, ok := ctx.Value(waitedKey{}).(waited); ok {
+		if w, ok := ctx.Value(waitResultKey{}).(waitResult); ok {
 			return w.answer, w.err
 		}
 		return s.waitForEvents(requestOf(ctx), in)
 	})
 }
 
-// waited is the result of a wait that was held before the SDK got the request.
-type waited struct {
+// waitResult is the result of a wait that was held before the SDK got the request.
+type waitResult struct {
 	answer eventsJSON
 	err    error
 }
 
-type waitedKey struct{}
+type waitResultKey struct{}
 
 // waitIn returns what a message that calls wait_for_events alone waits for, false for any other, and for arguments that
 // the SDK refuses: a refusal must not wait.
@@ -105,7 +105,7 @@ func (s *Server) waitBefore(r *http.Request, body []byte) context.Context {
 	})
 	if <-decoded; waits {
 		answer, err := s.waitForEvents(r, in)
-		ctx = context.WithValue(ctx, waitedKey{}, waited{answer, err})
+		ctx = context.WithValue(ctx, waitResultKey{}, waitResult{answer, err})
 	}
 	return ctx
 }

@@ -62,7 +62,7 @@ func (c reading) flow(ctx context.Context, words []word) Message {
 	if len(words) == 0 {
 		return usage("flow PROJECT")
 	}
-	return c.told(ctx, join(words), func(project string) (string, error) {
+	return c.sentence(ctx, join(words), func(project string) (string, error) {
 		return c.gateway.Flow.Sentence(ctx, time.UTC, project)
 	})
 }
@@ -80,13 +80,13 @@ func (c reading) forecast(ctx context.Context, words []word) Message {
 	if len(words) == 0 {
 		return usage("forecast PROJECT [ITEMS]")
 	}
-	return c.told(ctx, join(words), func(project string) (string, error) {
+	return c.sentence(ctx, join(words), func(project string) (string, error) {
 		return c.gateway.Flow.Forecast(ctx, project, items)
 	})
 }
 
-// told is a sentence about a project.
-func (c reading) told(ctx context.Context, project string, tell func(project string) (string, error)) Message {
+// sentence is a sentence about a project.
+func (c reading) sentence(ctx context.Context, project string, tell func(project string) (string, error)) Message {
 	if _, found := c.gateway.Projects.Registry().Find(project); !found {
 		return say("Unknown project %s. Say %s for a list.", Code(project), Code("projects"))
 	}

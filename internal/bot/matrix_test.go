@@ -83,11 +83,11 @@ func TestMatrixWholeCycle(t *testing.T) {
 		if got := roomPosts(t, h, "!ops", 3)[2]; !strings.Contains(got.Body, "test message") {
 			t.Errorf("test: %+v", got)
 		}
-		told := domain.ToldStory{
+		told := domain.AnnouncedStory{
 			Project: "alpha", Stage: "In Review",
 			Item: domain.Item{StoryID: "14_login", StoryName: "<b>Log in</b>", Since: time.Now().Add(-50 * time.Hour), Blocked: "which table?"},
 		}
-		if err := p.supervisor.Tell(t.Context(), domain.Telling{By: "zoe", Word: "Who can <take> it?", Stories: []domain.ToldStory{told}, More: 2}); err != nil {
+		if err := p.supervisor.Tell(t.Context(), domain.Announcement{By: "zoe", Word: "Who can <take> it?", Stories: []domain.AnnouncedStory{told}, More: 2}); err != nil {
 			t.Errorf("tell: %v", err)
 		}
 		wantBody := "zoe: Who can <take> it?\n■ alpha · 14_login · <b>Log in</b> · In Review for 2 days · blocked: which table?\nand 2 more"

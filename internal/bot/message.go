@@ -190,16 +190,16 @@ func (l links) story(project, id string) Span {
 	return span
 }
 
-// told is what somebody tells the team: who, a word of their own, and a line for each story.
-func (l links) told(t domain.Telling) Message {
+// announcement is what somebody tells the team: who, a word of their own, and a line for each story.
+func (l links) announcement(t domain.Announcement) Message {
 	first := Line{Bold(Short(t.By, MaxName))}
 	if t.Word != "" {
 		first = append(first, Plain(": "+Short(t.Word, domain.MaxWord)))
 	}
-	return appendLines(Message{first}, t.Stories, len(t.Stories)+t.More, l.toldStory)
+	return appendLines(Message{first}, t.Stories, len(t.Stories)+t.More, l.announcedStory)
 }
 
-func (l links) toldStory(s domain.ToldStory) Line {
+func (l links) announcedStory(s domain.AnnouncedStory) Line {
 	kind, why := s.Trouble()
 	d := domain.EventDetails{StoryID: s.StoryID, StoryName: s.StoryName, Reason: why}
 	stage := Short(s.Stage, MaxName)

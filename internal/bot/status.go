@@ -89,8 +89,8 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 
 // Tell posts to every room what somebody tells the team. It returns BadGateway with the reason if any of them did not
 // accept it.
-func (s *Supervisor) Tell(ctx context.Context, t domain.Telling) error {
-	return s.send(ctx, "told", links(s.options.PublicURL).told(t))
+func (s *Supervisor) Tell(ctx context.Context, t domain.Announcement) error {
+	return s.send(ctx, "told", links(s.options.PublicURL).announcement(t))
 }
 
 func (s *Supervisor) send(ctx context.Context, kind string, message Message) error {

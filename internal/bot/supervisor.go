@@ -75,9 +75,9 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 			case started = <-s.restarts:
 				same = false
 			case <-moved:
-				was := turn
+				last := turn
 				turn, moved = s.turn()
-				same = turn == was
+				same = turn == last
 			}
 		}
 		end()

@@ -119,14 +119,14 @@ const ChangeSeen, changeEarly = 5 * time.Minute, 500 * time.Millisecond
 // moves into one stage and the events that tell of them. The event of an old change may not be listed.
 func History(events []Event, changes []StoryChange) []PastEvent {
 	past := make([]PastEvent, len(events))
-	told := map[changeKey]*toldChanges{}
+	told := map[changeKey]*changeMatch{}
 	for _, c := range changes {
 		key := changeKey{StoryKey{c.Project, c.StoryID}, c.Type, c.Value}
 		if c.Type == StoryBlocked {
 			key.value = CutReason(c.Value)
 		}
 		if told[key] == nil {
-			told[key] = &toldChanges{}
+			told[key] = &changeMatch{}
 		}
 		told[key].changes = append(told[key].changes, c)
 	}
@@ -157,14 +157,14 @@ type changeKey struct {
 	value string
 }
 
-type toldChanges struct {
+type changeMatch struct {
 	changes []StoryChange
 	events  []*PastEvent
 }
 
 // match gives as many changes as possible an event each, in their order: first the newest change the last event that
 // fits, and so on backwards, then each the first one that is free and not before it.
-func (t toldChanges) match() {
+func (t changeMatch) match() {
 	chosen := make([]int, len(t.changes))
 	after := func(c, e int) time.Duration { return t.events[e].ReceivedAt.Sub(t.changes[c].At) }
 	end := len(t.events)

@@ -62,7 +62,7 @@ func MovesByStory(moves []Move, oldest, now time.Time) map[string][]Move {
 // story that is on no board leaves its last stage as soon as it enters it.
 func (c *VisitCounts) MergeMoves(key StoryKey, stored []Visit, moves []Move) []Visit {
 	live := withoutGit(stored)
-	m := merger{moves: untold(live, slices.DeleteFunc(slices.Clone(moves), func(m Move) bool {
+	m := merger{moves: gitOnly(live, slices.DeleteFunc(slices.Clone(moves), func(m Move) bool {
 		return !c.allow(m.To) || m.From != "" && !c.allow(m.From)
 	}))}
 	if len(live) == 0 {
@@ -101,10 +101,10 @@ func joins(v, next Visit) bool {
 	return next.begunByEvent() && v.Next == next.Stage && v.To.Equal(next.From)
 }
 
-// untold returns the moves in git that the stream does not know. Each of its moves takes one of git into the same
+// gitOnly returns the moves in git that the stream does not know. Each of its moves takes one of git into the same
 // stage, the latest: made before it, or up to an hour after it, or later while the stream knows of no other move. One
 // after which the story moved on in git before the stream's move is another one.
-func untold(live []Visit, moves []Move) []Move {
+func gitOnly(live []Visit, moves []Move) []Move {
 	for i := 1; i < len(live); i++ {
 		if !joins(live[i-1], live[i]) {
 			continue

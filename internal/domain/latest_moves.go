@@ -51,7 +51,7 @@ func Credit(events []PastEvent, past func(project string) Past) {
 
 // credit names who has committed events of the project, and returns the indexes of the moves that none of them tells,
 // the newest first.
-func (p Past) credit(events []*PastEvent) (untold []int) {
+func (p Past) credit(events []*PastEvent) (unseen []int) {
 	if len(p.Latest) == 0 {
 		return nil
 	}
@@ -65,10 +65,10 @@ func (p Past) credit(events []*PastEvent) (untold []int) {
 		}
 		switch {
 		case at < 0:
-			untold = append(untold, i)
+			unseen = append(unseen, i)
 		case events[at].Via == "":
 			events[at].By, events[at].Via = m.Author, ChannelGit
 		}
 	}
-	return untold
+	return unseen
 }

@@ -192,10 +192,9 @@ func (p *ProjectVisits) Times(stages []Stage) []Stage {
 	return dated
 }
 
-// Differing returns what a pipeline, asked for at asked, shows otherwise than these visits, but for the work of a
-// checkout. A story missing from one that was not cut is not on the board. settled is false if newer events contradict
-// some of it, which is left out: then the pipeline must be observed again. Once it has found more than limit it looks
-// no further.
+// Differing returns where a pipeline, asked for at asked, differs from these visits, but for the work of a checkout. A
+// story missing from one that was not cut is not on the board. settled is false if newer events contradict some of it,
+// which is left out: then the pipeline must be observed again. Once it has found more than limit it looks no further.
 func (p *ProjectVisits) Differing(answer *PipelineAnswer, asked time.Time, limit int) (seen []Sighting, settled bool) {
 	settled = true
 	shown := map[string]bool{}

@@ -69,10 +69,10 @@ func Each[T, V any](list []T, of func(T) V) []V {
 	return values
 }
 
-// SortFirst sorts those of a list that are so before the others, and keeps the order otherwise.
-func SortFirst[T any](list []T, is func(T) bool) {
+// SortFirst moves the items for which first holds before the others, and keeps the order otherwise.
+func SortFirst[T any](list []T, first func(T) bool) {
 	place := map[bool]int{true: 0, false: 1}
-	slices.SortStableFunc(list, func(a, b T) int { return place[is(a)] - place[is(b)] })
+	slices.SortStableFunc(list, func(a, b T) int { return place[first(a)] - place[first(b)] })
 }
 
 // EncodeJSON encodes v without escaping <, > and &, which is safe given nosniff and the media type. It panics when v

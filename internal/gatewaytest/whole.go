@@ -75,7 +75,7 @@ type Bot struct {
 	Rooms     []string // of a bot that is connected; nil for one that has not been set up
 
 	mu       sync.Mutex
-	told     []domain.Telling
+	told     []domain.Announcement
 	Restarts atomic.Int32
 }
 
@@ -89,7 +89,7 @@ func (b *Bot) Restart(ctx context.Context) error {
 
 func (b *Bot) SendTest(context.Context) error { return b.TestError }
 
-func (b *Bot) Tell(_ context.Context, t domain.Telling) error {
+func (b *Bot) Tell(_ context.Context, t domain.Announcement) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.TestError == nil {
@@ -99,7 +99,7 @@ func (b *Bot) Tell(_ context.Context, t domain.Telling) error {
 }
 
 // AllTold returns what the team was told.
-func (b *Bot) AllTold() []domain.Telling {
+func (b *Bot) AllTold() []domain.Announcement {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.told)

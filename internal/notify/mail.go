@@ -63,7 +63,7 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 		options = append(options, mail.WithSMTPAuth(auth), mail.WithUsername(s.SMTPUsername),
 			mail.WithPassword(s.SMTPPassword.Reveal()))
 	}
-	// The library leaves the connection open after some failures, and counts the time of each step anew.
+	// The library leaves the connection open after some failures, and counts the time of each step by itself.
 	options = append(options, mail.WithDialContextFunc(func(_ context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		if err == nil {

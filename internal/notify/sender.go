@@ -170,7 +170,7 @@ func (s *Sender) post(ctx context.Context, address domain.Secret, r request) dom
 }
 
 func failure(err error) error {
-	if refused, is := errors.AsType[upstream.AddressError](err); is {
+	if refused, ok := errors.AsType[upstream.AddressError](err); ok {
 		return domain.WrapError(domain.BadGateway, err, refused.Error())
 	}
 	return domain.WrapError(domain.BadGateway, err, neterr.Describe(err, attemptLimit))

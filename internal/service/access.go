@@ -88,7 +88,7 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, 
 		return domain.Session{}, domain.Errorf(domain.Unauthorized, "this token has just been revoked")
 	}
 	change := domain.Change{
-		Action: domain.SessionBegan, Subject: s.Who, Detail: details("role: "+string(s.Role), is("from", from)),
+		Action: domain.SessionBegan, Subject: s.Who, Detail: details("role: "+string(s.Role), valueOf("from", from)),
 		Project: actor.Project, Repeats: true,
 	}
 	ctx = context.WithoutCancel(ctx)

@@ -31,14 +31,14 @@ func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ..
 
 // takeBack ends those acknowledgements that are meant, as one change. It returns NotFound when there are none.
 func (s *acknowledgements) takeBack(
-	ctx context.Context, is func(domain.Acknowledgement) bool, change func(all []domain.Acknowledgement) domain.Change,
+	ctx context.Context, meant func(domain.Acknowledgement) bool, change func(all []domain.Acknowledgement) domain.Change,
 ) error {
 	if err := s.stored.refresh(ctx); err != nil {
 		return err
 	}
 	s.change.Lock()
 	defer s.change.Unlock()
-	all := slices.DeleteFunc(slices.Clone(s.list()), func(a domain.Acknowledgement) bool { return !is(a) })
+	all := slices.DeleteFunc(slices.Clone(s.list()), func(a domain.Acknowledgement) bool { return !meant(a) })
 	if len(all) == 0 {
 		return alertNotFound()
 	}

@@ -73,7 +73,7 @@ func (s *Agents) Join(
 	self := domain.Actor{Who: record.Label, Via: domain.ViaAgent, RequestID: domain.ActorOf(ctx).RequestID}
 	change := domain.Change{
 		Action: domain.AgentJoined, Subject: record.Label,
-		Detail: details(is("id", record.ID), is("version", version), is("project", record.Project)),
+		Detail: details(valueOf("id", record.ID), valueOf("version", version), valueOf("project", record.Project)),
 	}
 	ctx = domain.WithActor(context.WithoutCancel(ctx), &self)
 	err = s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
@@ -164,7 +164,7 @@ func (s *Agents) Remove(ctx context.Context, id string) error {
 	_, err := s.update(ctx, id, "", func(_ *agentEntry, before domain.Agent) error {
 		return s.audit.change(ctx, domain.Change{
 			Action: domain.AgentRemoved, Subject: before.Label,
-			Detail: details(is("id", id), is("it was assigned to", before.Project)),
+			Detail: details(valueOf("id", id), valueOf("it was assigned to", before.Project)),
 		}, func(entry *domain.AuditEntry) error { return s.store.RemoveAgent(ctx, entry, id) }, func() {
 			s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id })
 			s.table.remove(id)

@@ -237,8 +237,8 @@ func newAcknowledgement(
 // Reopen removes an acknowledgement. It returns NotFound when there is neither an alert nor an acknowledgement with
 // that key.
 func (s *Alerts) Reopen(ctx context.Context, key string) error {
-	is := func(a domain.Acknowledgement) bool { return a.Key == key }
-	err := s.acknowledged.takeBack(ctx, is, func(all []domain.Acknowledgement) domain.Change {
+	meant := func(a domain.Acknowledgement) bool { return a.Key == key }
+	err := s.acknowledged.takeBack(ctx, meant, func(all []domain.Acknowledgement) domain.Change {
 		a := all[0]
 		return domain.Change{Subject: key, Detail: details("acknowledged by "+a.By, a.Text), Project: a.Project}
 	})
@@ -274,10 +274,10 @@ func stuckStories(n int) string { return strconv.Itoa(n) + " stuck stories" }
 
 // ReopenStuck undoes an AcknowledgeStuck by its time. It returns NotFound when none of those acknowledgements is left.
 func (s *Alerts) ReopenStuck(ctx context.Context, at time.Time) error {
-	is := func(a domain.Acknowledgement) bool {
+	meant := func(a domain.Acknowledgement) bool {
 		return domain.KindOfKey(a.Key) == domain.AlertStuck && a.At.Equal(at)
 	}
-	return s.acknowledged.takeBack(ctx, is, func(all []domain.Acknowledgement) domain.Change {
+	return s.acknowledged.takeBack(ctx, meant, func(all []domain.Acknowledgement) domain.Change {
 		return domain.Change{Subject: string(domain.AlertStuck), Detail: stuckStories(len(all))}
 	})
 }

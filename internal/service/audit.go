@@ -105,23 +105,23 @@ func details(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
-// was formats a value before and after a change, "" if it is the same.
-func was(name, before, now string) string {
+// changeOf formats a value before and after a change, "" if it is the same.
+func changeOf(name, before, now string) string {
 	if before == now {
 		return ""
 	}
 	return name + ": " + orNone(before) + " → " + orNone(now)
 }
 
-func is(name, value string) string {
+func valueOf(name, value string) string {
 	if value == "" {
 		return ""
 	}
 	return name + ": " + value
 }
 
-// secretWas says that a secret has changed, without showing it.
-func secretWas(name string, before, now domain.Secret) string {
+// secretChange says that a secret has changed, without showing it.
+func secretChange(name string, before, now domain.Secret) string {
 	switch {
 	case before == now:
 		return ""

@@ -112,14 +112,14 @@ func (s *Bot) Test(ctx context.Context) error {
 
 // configChange describes what a new configuration changes, without secrets.
 func configChange(before, now domain.BotConfig) string {
-	parts := []string{was("transport", string(before.Transport), string(now.Transport))}
+	parts := []string{changeOf("transport", string(before.Transport), string(now.Transport))}
 	for _, setting := range domain.BotSettings() {
 		name := strings.ReplaceAll(strings.TrimPrefix(setting.Key, "team_"), "_", " ")
-		old, is := before.Settings[setting.Key], now.Settings[setting.Key]
+		old, set := before.Settings[setting.Key], now.Settings[setting.Key]
 		if setting.Kind == "password" {
-			parts = append(parts, secretWas(name, old, is))
+			parts = append(parts, secretChange(name, old, set))
 		} else {
-			parts = append(parts, was(name, old.Reveal(), is.Reveal()))
+			parts = append(parts, changeOf(name, old.Reveal(), set.Reveal()))
 		}
 	}
 	return details(parts...)

@@ -23,7 +23,7 @@ type BotRunner interface {
 	// SendTest sends a test message to every room, and Tell what somebody tells the team. They return BadGateway with the
 	// reason when a room did not get it.
 	SendTest(ctx context.Context) error
-	Tell(ctx context.Context, t domain.Telling) error
+	Tell(ctx context.Context, t domain.Announcement) error
 }
 
 const (
@@ -273,7 +273,7 @@ func (s *sharedRunner) send(ctx context.Context, message string) error {
 	if message == "" {
 		return s.local.SendTest(ctx)
 	}
-	var t domain.Telling
+	var t domain.Announcement
 	if err := json.Unmarshal([]byte(message), &t); err != nil {
 		return err
 	}

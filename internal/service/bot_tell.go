@@ -13,7 +13,7 @@ import (
 // board are left out. It returns Invalid for a word that is too long, NotFound if no story is on a board, Conflict
 // while no bot is set up, and BadGateway with the reason when a room was not told.
 func (s *Bot) Tell(ctx context.Context, word string, stories []domain.StoryRef) (
-	t domain.Telling, rooms []string, err error,
+	t domain.Announcement, rooms []string, err error,
 ) {
 	const most = domain.MaxWord
 	if word = strings.TrimSpace(word); utf8.RuneCountInString(word) > most {
@@ -24,7 +24,7 @@ func (s *Bot) Tell(ctx context.Context, word string, stories []domain.StoryRef) 
 		return t, nil, domain.Errorf(domain.Conflict, "no bot is set up")
 	}
 	actor := domain.ActorOf(ctx)
-	t = domain.Telling{By: domain.CutText(actor.Who), Word: word}
+	t = domain.Announcement{By: domain.CutText(actor.Who), Word: word}
 	for _, ref := range stories {
 		if err := actor.CheckScope(ref.Project); err != nil {
 			return t, nil, err
@@ -32,8 +32,8 @@ func (s *Bot) Tell(ctx context.Context, word string, stories []domain.StoryRef) 
 		item, stage := s.pipelines.Known(ref.Project, ref.ID)
 		switch {
 		case item == nil:
-		case len(t.Stories) < domain.MaxTold:
-			t.Stories = append(t.Stories, domain.ToldStory{Project: ref.Project, Stage: stage.Title(), Item: *item})
+		case len(t.Stories) < domain.MaxAnnounced:
+			t.Stories = append(t.Stories, domain.AnnouncedStory{Project: ref.Project, Stage: stage.Title(), Item: *item})
 		default:
 			t.More++
 		}
@@ -55,13 +55,13 @@ func (s *Bot) Tell(ctx context.Context, word string, stories []domain.StoryRef) 
 	}
 	s.audit.changed(ctx, domain.Change{
 		Action: domain.TeamTold, Subject: domain.Cut(strings.Join(told, ", "), domain.MaxText),
-		Detail: details(is("word", word), is("rooms", strings.Join(status.Rooms, ", "))),
+		Detail: details(valueOf("word", word), valueOf("rooms", strings.Join(status.Rooms, ", "))),
 	})
 	return t, status.Rooms, nil
 }
 
 // Tell makes the gateway that runs the bot tell the team.
-func (s *sharedRunner) Tell(ctx context.Context, t domain.Telling) error {
+func (s *sharedRunner) Tell(ctx context.Context, t domain.Announcement) error {
 	if s.Leader.Leads() {
 		return s.local.Tell(ctx, t)
 	}

@@ -34,7 +34,7 @@ func (s *Claims) Release(ctx context.Context, project, id string) error {
 func (s *Claims) end(ctx context.Context, c domain.Claim, stage string) error {
 	change := domain.Change{
 		Action: domain.StoryReleased, Subject: storyKey(c.Project, c.StoryID), Project: c.Project,
-		Detail: details(was("claim", s.table.labelled(c).By, ""), is("stage", stage)),
+		Detail: details(changeOf("claim", s.table.labelled(c).By, ""), valueOf("stage", stage)),
 	}
 	err := s.stories.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.table.end(ctx, e, c) })
 	if domain.CodeOf(err) == domain.NotFound {
@@ -167,7 +167,7 @@ func (s *Claims) stillFree(ctx context.Context, p domain.Project, id, stage stri
 func (s *Claims) newEntry(ctx context.Context, by string) domain.AuditEntry {
 	actor := domain.ActorOf(ctx)
 	return domain.NewAuditEntry(clock.Now(), actor, domain.Change{
-		Action: domain.StoryClaimed, Detail: was("claim", by, s.table.agents.nameOf(actor)),
+		Action: domain.StoryClaimed, Detail: changeOf("claim", by, s.table.agents.nameOf(actor)),
 	})
 }
 
@@ -190,7 +190,7 @@ func (s *Claims) move(
 		}
 	}
 	audit := s.stories.audit
-	c.entry.Detail = domain.CutText(details(c.entry.Detail, was("stage", before.Stage, stage)))
+	c.entry.Detail = domain.CutText(details(c.entry.Detail, changeOf("stage", before.Stage, stage)))
 	if err := s.table.record(ctx, &c.entry, s.stories.changesOf(ctx, before, nil, stage, began)); err != nil {
 		audit.log.ErrorContext(ctx, "cannot store where a claimed story was moved", "error", err)
 	}

@@ -133,11 +133,11 @@ func (t *claimTable) add(
 // pass replaces a claim with another one, and stores changes of the story. It returns NotFound when the first has
 // ended.
 func (t *claimTable) pass(
-	ctx context.Context, e *domain.AuditEntry, was, now domain.Claim, changes ...domain.StoryChange,
+	ctx context.Context, e *domain.AuditEntry, before, now domain.Claim, changes ...domain.StoryChange,
 ) error {
 	t.change.Lock()
 	defer t.change.Unlock()
-	err := t.store.PassClaim(context.WithoutCancel(ctx), e, was, now, changes...)
+	err := t.store.PassClaim(context.WithoutCancel(ctx), e, before, now, changes...)
 	if err == nil {
 		t.edit([]domain.Claim{now})
 	}
@@ -148,12 +148,12 @@ func (t *claimTable) pass(
 func (t *claimTable) undo(ctx context.Context, won wonClaim) error {
 	t.change.Lock()
 	defer t.change.Unlock()
-	err := t.store.UndoClaim(context.WithoutCancel(ctx), won.entry, won.Claim, won.was...)
+	err := t.store.UndoClaim(context.WithoutCancel(ctx), won.entry, won.Claim, won.before...)
 	if err == nil || domain.CodeOf(err) == domain.NotFound {
 		t.forget(domain.Claim.Is, won.Claim)
 	}
 	if err == nil {
-		t.edit(won.was)
+		t.edit(won.before)
 	}
 	return err
 }
@@ -186,6 +186,6 @@ func (t *claimTable) record(
 // wonClaim is a claim that has just been stored with its audit entry.
 type wonClaim struct {
 	domain.Claim
-	entry domain.AuditEntry
-	was   []domain.Claim // that it was taken over from, if any
+	entry  domain.AuditEntry
+	before []domain.Claim // that it was taken over from, if any
 }

@@ -92,8 +92,8 @@ const (
 	usualDigests, fewestDigests = 14, 5
 )
 
-// ToldDigest returns the last attempt to send a digest, nil if it is no longer kept.
-func (s Deliveries) ToldDigest(ctx context.Context, g domain.DigestRecord) (*domain.Delivery, error) {
+// DigestDelivery returns the last attempt to send a digest, nil if it is no longer kept.
+func (s Deliveries) DigestDelivery(ctx context.Context, g domain.DigestRecord) (*domain.Delivery, error) {
 	list, err := s.targets.store.Deliveries(ctx, g.Target, domain.MaxDeliveries)
 	for _, d := range list {
 		if d.At.Before(g.At) {

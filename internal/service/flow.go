@@ -28,11 +28,11 @@ type Flow struct {
 	promises map[uint64]int // forecasts for flow.Grade, by the hash of their samples
 
 	mu      sync.Mutex // never held while waiting for the store
-	reports map[string]madeReport
+	reports map[string]cachedReport
 }
 
-// madeReport is the last report for a query, and the versions of what it was made of.
-type madeReport struct {
+// cachedReport is the last report for a query, and the versions of what it was made of.
+type cachedReport struct {
 	report *domain.FlowReport
 	of     string
 }
@@ -49,7 +49,7 @@ const (
 
 func newFlow(store *database, visits *Visits, pipelines *Pipelines) *Flow {
 	return &Flow{
-		store: store, visits: visits, pipelines: pipelines, reports: map[string]madeReport{}, promises: map[uint64]int{},
+		store: store, visits: visits, pipelines: pipelines, reports: map[string]cachedReport{}, promises: map[uint64]int{},
 	}
 }
 
@@ -96,7 +96,7 @@ func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowRepo
 	return shared(ctx, &f.makes, query+made, func(ctx context.Context) (*domain.FlowReport, error) {
 		report, err := f.count(ctx, q, now, boards, visits)
 		if err == nil && !q.All { // that may be large, and is asked for once
-			f.keep(query, names, madeReport{report, made})
+			f.keep(query, names, cachedReport{report, made})
 		}
 		return report, err
 	})
@@ -120,7 +120,7 @@ func (f *Flow) count(
 }
 
 // keep keeps a report of projects in the place of the last one for its query.
-func (f *Flow) keep(query string, projects []string, made madeReport) {
+func (f *Flow) keep(query string, projects []string, made cachedReport) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.reports, query)
@@ -139,7 +139,7 @@ func (f *Flow) keep(query string, projects []string, made madeReport) {
 	f.reports[query] = made
 }
 
-func (m madeReport) rows() int { return len(m.report.Stories) + len(m.report.Ageing) }
+func (m cachedReport) rows() int { return len(m.report.Stories) + len(m.report.Ageing) }
 
 // forget drops what may be of removed projects.
 func (f *Flow) forget() {

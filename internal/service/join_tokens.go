@@ -26,7 +26,7 @@ func (s *Agents) CreateJoinToken(ctx context.Context, project string) (domain.Se
 	t := domain.JoinToken{Hash: hashSecret(token), CreatedAt: now, ExpiresAt: now.Add(s.joinTokenTTL), Project: project}
 	change := domain.Change{
 		Action: domain.JoinTokenCreated, Subject: shortHash(t.Hash),
-		Detail: details("expires: "+exactTime(t.ExpiresAt), is("project", project)),
+		Detail: details("expires: "+exactTime(t.ExpiresAt), valueOf("project", project)),
 	}
 	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
 		return s.store.AddToken(ctx, e, t, maxUnusedTokens)

@@ -30,8 +30,8 @@ func unlessLost(err error) error {
 // newsKey is the key of the state in which the leader tells other gateways what only it knows.
 const newsKey = "leader_news"
 
-// toldNews are what the leader tells: since when and why.
-type toldNews struct {
+// leaderReport is what the leader tells: since when and why.
+type leaderReport struct {
 	ClockSkew   map[string]time.Time `json:"clock_skew"`  // projects whose feeds have timestamps far ahead of our clock
 	Unreachable map[string]trouble   `json:"unreachable"` // projects
 	Store       *trouble             `json:"store"`       // it cannot write
@@ -49,7 +49,7 @@ type leaderNews struct {
 	unreachable func() map[string]trouble
 
 	mu     sync.Mutex
-	told   toldNews
+	told   leaderReport
 	stored string // the stored form, as last read or written
 }
 
@@ -72,7 +72,7 @@ func (n *leaderNews) recordClock(read domain.FeedRead) {
 	n.told.ClockSkew = skew
 }
 
-func (n *leaderNews) now() toldNews {
+func (n *leaderNews) now() leaderReport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.told
@@ -92,12 +92,12 @@ func (n *leaderNews) share(ctx context.Context) error {
 	if err != nil || text == n.stored || text == "" {
 		return err
 	}
-	n.stored, n.told = text, toldNews{}
+	n.stored, n.told = text, leaderReport{}
 	return json.Unmarshal([]byte(text), &n.told)
 }
 
 func (n *leaderNews) tell(ctx context.Context, token int64) error {
-	news := toldNews{ClockSkew: n.now().ClockSkew, Unreachable: n.unreachable()}
+	news := leaderReport{ClockSkew: n.now().ClockSkew, Unreachable: n.unreachable()}
 	if since, err := n.store.WriteFailure(); err != nil {
 		news.Store = &trouble{since, domain.MessageOf(err)}
 	}

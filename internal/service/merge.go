@@ -84,7 +84,7 @@ func (s *Reviews) askMerge(
 	change := domain.Change{
 		Action: domain.StoryMerged, Subject: storyKey(p.Name, before.ID), Project: p.Name,
 		Detail: details(asked.Branch+" at "+domain.First(asked.Head, shownHash),
-			is("commit", domain.First(made.Commit, shownHash)), was("stage", before.Stage, stage)),
+			valueOf("commit", domain.First(made.Commit, shownHash)), changeOf("stage", before.Stage, stage)),
 	}
 	record := func(e *domain.AuditEntry) error { return s.stories.claims.record(ctx, e, changes) }
 	if err := s.stories.audit.change(ctx, change, record); err != nil {

@@ -58,7 +58,8 @@ func tokenDetail(t domain.NamedToken) string {
 	if !t.ExpiresAt.IsZero() {
 		expires = exactTime(t.ExpiresAt)
 	}
-	return details(is("id", t.ID), is("role", string(t.Role)), is("project", t.Project), is("expires", expires))
+	return details(valueOf("id", t.ID), valueOf("role", string(t.Role)), valueOf("project", t.Project),
+		valueOf("expires", expires))
 }
 
 // Token returns the identity of a named token and updates its last use. It returns nil when it is unknown, revoked or

@@ -75,7 +75,7 @@ func (b *countingBot) Restart(ctx context.Context) error {
 	return err
 }
 
-func (b *countingBot) Tell(context.Context, domain.Telling) error { return nil }
+func (b *countingBot) Tell(context.Context, domain.Announcement) error { return nil }
 
 func (b *countingBot) SendTest(context.Context) error {
 	b.mu.Lock()

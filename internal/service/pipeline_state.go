@@ -152,13 +152,13 @@ type pipelineAge struct {
 	grace   time.Duration // how much older it may be without counting as stale
 }
 
-func askedAge(maxAge time.Duration) pipelineAge {
+func apiAge(maxAge time.Duration) pipelineAge {
 	now := time.Now()
 	return pipelineAge{now: now, oldest: now.Add(-maxAge)}
 }
 
 func pageAge(maxAge time.Duration, projects int) pipelineAge {
-	age := askedAge(maxAge)
+	age := apiAge(maxAge)
 	age.grace = staleGrace
 	age.trusted = min(max(trustedAge, time.Duration(projects)*trustedAgeEach), maxTrustedAge)
 	return age

@@ -35,7 +35,7 @@ func (s *Pipelines) CheckAddress(
 // All returns the registry and every registered project's pipeline, ordered by name. A pipeline is current if its fetch
 // began at most maxAge ago; others are fetched, and awaited for a short while.
 func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
-	age := askedAge(maxAge)
+	age := apiAge(maxAge)
 	registry, states := s.update(ctx, age)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *Pipelines) Board(ctx context.Context, project string, maxAge time.Durat
 func (s *Pipelines) One(
 	ctx context.Context, project string, maxAge time.Duration,
 ) (domain.ProjectPipeline, error) {
-	age := askedAge(maxAge)
+	age := apiAge(maxAge)
 	_, state, err := s.one(ctx, project, age)
 	if err != nil {
 		return domain.ProjectPipeline{}, err
@@ -172,7 +172,7 @@ func (s *Pipelines) one(
 // find returns a story and its stage from the project's last good response, nil if there is none. It fetches the
 // pipeline and waits for it as All does.
 func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
-	if _, _, err := s.one(ctx, project, askedAge(0)); err != nil {
+	if _, _, err := s.one(ctx, project, apiAge(0)); err != nil {
 		return nil, ""
 	}
 	item, at := s.Known(project, story)

@@ -180,7 +180,7 @@ func (s *Projects) add(ctx context.Context, name, url string, token *domain.Secr
 	}
 	change := domain.Change{
 		Action: domain.ProjectAdded, Subject: p.Name,
-		Detail: details(is("url", p.URL), secretWas("token", "", p.Token)),
+		Detail: details(valueOf("url", p.URL), secretChange("token", "", p.Token)),
 	}
 	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
 	return p, s.commit(ctx, change, next, func(e *domain.AuditEntry) error { return s.store.AddProjects(ctx, e, "", p) })
@@ -205,7 +205,7 @@ func (s *Projects) update(ctx context.Context, name, url string, token *domain.S
 	}
 	change := domain.Change{
 		Action: domain.ProjectChanged, Subject: name,
-		Detail: details(was("url", old.URL, p.URL), secretWas("token", old.Token, p.Token)),
+		Detail: details(changeOf("url", old.URL, p.URL), secretChange("token", old.Token, p.Token)),
 	}
 	next.Projects = slices.Clone(next.Projects)
 	next.Projects[i] = p

@@ -50,7 +50,7 @@ func (p Push) Add(ctx context.Context, name string, d domain.PushDevice, rules d
 	}
 	var before []domain.Target
 	for _, t := range devices {
-		if was, _ := domain.ParsePushAddress(t.URL); was.Endpoint == d.Endpoint {
+		if old, _ := domain.ParsePushAddress(t.URL); old.Endpoint == d.Endpoint {
 			before = append(before, t)
 		}
 	}

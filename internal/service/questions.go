@@ -237,7 +237,7 @@ func (s *Questions) answer(
 	q.Answer = &a
 	return s.end(ctx, q, domain.QuestionAnswered, domain.Change{
 		Action: domain.QuestionWasAnswered, Subject: s.subject(q), Project: q.Project,
-		Detail: details(domain.Cut(q.Prompt, 300), is("answer", domain.Cut(a.Value, 300)), domain.Cut(a.Text, 300)),
+		Detail: details(domain.Cut(q.Prompt, 300), valueOf("answer", domain.Cut(a.Value, 300)), domain.Cut(a.Text, 300)),
 	})
 }
 

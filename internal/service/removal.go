@@ -71,7 +71,7 @@ func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents 
 		free := s.agents.unassigned(removed.Agents)
 		made := domain.Change{
 			Action: domain.ProjectRestored, Subject: p.Name,
-			Detail: details(is("url", p.URL), is("active", active), was("agents", "", strings.Join(free, ", "))),
+			Detail: details(valueOf("url", p.URL), valueOf("active", active), changeOf("agents", "", strings.Join(free, ", "))),
 		}
 		next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
 		err = s.commit(ctx, made, next, func(e *domain.AuditEntry) error {

@@ -72,8 +72,8 @@ func (s *Reviews) Review(
 	}
 	entry := domain.NewAuditEntry(r.At, actor, domain.Change{
 		Action: domain.ReviewMade, Subject: storyKey(project, id),
-		Detail: details(r.Verdict.Word()+" at "+domain.First(r.Head, shownHash), was("stage", before.Stage, stage),
-			is("note", r.Note)),
+		Detail: details(r.Verdict.Word()+" at "+domain.First(r.Head, shownHash), changeOf("stage", before.Stage, stage),
+			valueOf("note", r.Note)),
 	})
 	err = s.stories.events.Record(context.WithoutCancel(ctx), domain.FeedRead{
 		Cursor: domain.FeedCursor{Project: project}, ReceivedAt: r.At, Records: []domain.Record{r.Record(before.Name)},

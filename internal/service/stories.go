@@ -196,7 +196,7 @@ func (s *Stories) Create(ctx context.Context, project string, story []byte) (sta
 		_ = json.Unmarshal(body, &made) // fields that other implementations omit stay empty
 		s.audit.changed(ctx, domain.Change{
 			Action: domain.StoryCreated, Subject: storyKey(project, made.ID),
-			Detail: details(is("name", made.Name), is("stage", made.Stage)),
+			Detail: details(valueOf("name", made.Name), valueOf("stage", made.Stage)),
 		})
 	}
 	return status, body, err

@@ -203,11 +203,11 @@ func (s *Stories) patched(
 	var err error
 	switch next := s.claims.newClaim(ctx, before.Project, before.ID, stage); {
 	case claim != nil && stage != before.Stage && domain.EndsClaim(s.pipelines.known(before.Project).stages, stage):
-		err = record(was("claim", claim.By, ""), func(e *domain.AuditEntry) error {
+		err = record(changeOf("claim", claim.By, ""), func(e *domain.AuditEntry) error {
 			return s.claims.record(ctx, e, changes, *claim)
 		})
 	case asked.takeOver && claim != nil && claim.Holder != next.Holder:
-		err = record(was("claim", claim.By, next.By), func(e *domain.AuditEntry) error {
+		err = record(changeOf("claim", claim.By, next.By), func(e *domain.AuditEntry) error {
 			return s.claims.pass(ctx, e, *claim, next, changes...)
 		})
 		if domain.CodeOf(err) == domain.NotFound { // it has just ended

@@ -65,8 +65,8 @@ func (t *table[K, V]) load(ctx context.Context) error {
 func (t *table[K, V]) edit(put []V, gone ...K) { t.editIf(func(V) bool { return true }, put, gone...) }
 
 // forget takes rows out, in memory, unless others have replaced them.
-func (t *table[K, V]) forget(is func(a, b V) bool, rows ...V) {
-	meant := func(known V) bool { return slices.ContainsFunc(rows, func(v V) bool { return is(known, v) }) }
+func (t *table[K, V]) forget(same func(a, b V) bool, rows ...V) {
+	meant := func(known V) bool { return slices.ContainsFunc(rows, func(v V) bool { return same(known, v) }) }
 	t.editIf(meant, nil, domain.Each(rows, t.key)...)
 }
 

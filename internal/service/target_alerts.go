@@ -28,8 +28,8 @@ func shortKey(key string) string {
 	return key
 }
 
-// noted is an alert of the list.
-type noted struct {
+// listedAlert is an alert of the list.
+type listedAlert struct {
 	domain.NotedAlert
 	alert  domain.Alert // as last seen, if it was
 	stands bool
@@ -40,9 +40,9 @@ type noted struct {
 // alertList has the alerts that stand, in the order in which they were noticed, while any target gets alerts. A target
 // holds a position in it.
 type alertList struct {
-	byKey map[string]*noted
-	list  []*noted // by Seq
-	last  int64    // the last Seq that was given
+	byKey map[string]*listedAlert
+	list  []*listedAlert // by Seq
+	last  int64          // the last Seq that was given
 	// undated are the alerts of which it is not known yet when they began: since when.
 	undated map[string]time.Time
 }
@@ -59,9 +59,9 @@ func isDated(a domain.Alert) bool {
 }
 
 func newAlertList(stored []domain.NotedAlert) *alertList {
-	l := &alertList{byKey: map[string]*noted{}}
+	l := &alertList{byKey: map[string]*listedAlert{}}
 	for _, a := range stored {
-		n := &noted{NotedAlert: a}
+		n := &listedAlert{NotedAlert: a}
 		l.byKey[a.Key], l.last = n, a.Seq
 		l.list = append(l.list, n)
 	}
@@ -72,7 +72,7 @@ func newAlertList(stored []domain.NotedAlert) *alertList {
 func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool, after int64, now time.Time) (
 	news []domain.NotedAlert, over []string,
 ) {
-	var fresh []*noted
+	var fresh []*listedAlert
 	stands := make(map[string]bool, len(all))
 	undated := map[string]time.Time{}
 	for _, a := range all {
@@ -91,14 +91,14 @@ func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool
 		again := n != nil && (a.Kind == domain.AlertBlocked || a.Kind == domain.AlertMerge) &&
 			a.Since.UnixMilli() > n.SinceMS
 		if n == nil || again {
-			n = &noted{after: after, NotedAlert: domain.NotedAlert{
+			n = &listedAlert{after: after, NotedAlert: domain.NotedAlert{
 				Key: key, Kind: a.Kind, Project: a.Project, SinceMS: a.Since.UnixMilli(),
 			}}
 			l.byKey[key], fresh = n, append(fresh, n)
 		}
 		n.alert, n.gone = a, time.Time{}
 	}
-	slices.SortFunc(fresh, func(a, b *noted) int {
+	slices.SortFunc(fresh, func(a, b *listedAlert) int {
 		return cmp.Or(cmp.Compare(a.SinceMS, b.SinceMS), cmp.Compare(a.Key, b.Key))
 	})
 	for _, n := range fresh {
@@ -118,7 +118,7 @@ func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool
 		}
 	}
 	l.undated = undated
-	l.list = slices.DeleteFunc(l.list, func(n *noted) bool { return l.byKey[n.Key] != n })
+	l.list = slices.DeleteFunc(l.list, func(n *listedAlert) bool { return l.byKey[n.Key] != n })
 	return news, over
 }
 
@@ -146,8 +146,10 @@ func (l *alertList) wait(r *running) {
 			r.alerts = append(r.alerts, n)
 		}
 	}
-	slices.SortFunc(r.alerts, func(a, b *noted) int { return cmp.Compare(a.Seq, b.Seq) })
-	at, _ := slices.BinarySearchFunc(l.list, p.Alerts+1, func(n *noted, seq int64) int { return cmp.Compare(n.Seq, seq) })
+	slices.SortFunc(r.alerts, func(a, b *listedAlert) int { return cmp.Compare(a.Seq, b.Seq) })
+	at, _ := slices.BinarySearchFunc(l.list, p.Alerts+1, func(n *listedAlert, seq int64) int {
+		return cmp.Compare(n.Seq, seq)
+	})
 	waits := false
 	for _, n := range l.list[at:] {
 		switch {
@@ -165,12 +167,12 @@ func (l *alertList) wait(r *running) {
 }
 
 // isNews reports whether a target is told of an alert when it is its turn.
-func (n *noted) isNews(r *running) bool {
+func (n *listedAlert) isNews(r *running) bool {
 	return n.stands && n.alert.Acknowledged == nil && r.Wants(n.alert)
 }
 
 // leave keeps an alert for later.
-func (r *running) leave(n *noted) {
+func (r *running) leave(n *listedAlert) {
 	if r.Progress.Left == nil {
 		r.Progress.Left = map[string]int64{}
 	}
@@ -180,14 +182,14 @@ func (r *running) leave(n *noted) {
 }
 
 // pass moves a target past an alert.
-func (r *running) pass(n *noted) {
+func (r *running) pass(n *listedAlert) {
 	p := &r.Progress
 	if p.Left[n.Key] == n.Seq {
 		delete(p.Left, n.Key)
 	} else {
 		p.Alerts = max(p.Alerts, n.Seq)
 	}
-	at := slices.IndexFunc(r.alerts, func(other *noted) bool { return other.NotedAlert == n.NotedAlert })
+	at := slices.IndexFunc(r.alerts, func(other *listedAlert) bool { return other.NotedAlert == n.NotedAlert })
 	switch {
 	case at == 0: // nearly always, and there may be thousands
 		r.alerts = r.alerts[1:]
@@ -197,7 +199,7 @@ func (r *running) pass(n *noted) {
 }
 
 // alike is what alerts have in common of which only some are told one by one.
-func (n *noted) alike() string { return string(n.Kind) + "/" + n.Project }
+func (n *listedAlert) alike() string { return string(n.Kind) + "/" + n.Project }
 
 // alertMinute counts, by what is alike, the alerts that a target was told one by one within a minute.
 type alertMinute struct {
@@ -206,7 +208,7 @@ type alertMinute struct {
 }
 
 // nextAlert returns the alert that a target is told next, nil for none. It counts those beyond maxAlike.
-func (d *deliverer) nextAlert(r *running, now time.Time) *noted {
+func (d *deliverer) nextAlert(r *running, now time.Time) *listedAlert {
 	p := &r.Progress
 	m := &r.minute
 	if minute := now.Truncate(time.Minute); !minute.Equal(m.began) {
@@ -258,22 +260,22 @@ func (d *deliverer) noteAlerts(ctx context.Context, now time.Time) error {
 	}
 	if wanted {
 		all, isOver := d.alerts.standing(ctx)
-		news, over = d.noted.look(all, isOver, d.scanned, now)
+		news, over = d.alertList.look(all, isOver, d.scanned, now)
 	} else {
-		for key := range d.noted.byKey {
+		for key := range d.alertList.byKey {
 			over = append(over, key)
 		}
-		d.noted = &alertList{byKey: map[string]*noted{}, last: d.noted.last}
+		d.alertList = &alertList{byKey: map[string]*listedAlert{}, last: d.alertList.last}
 	}
 	if len(news)+len(over) > 0 {
 		if err := d.store.SaveAlerts(ctx, d.token, news, over); err != nil {
-			d.noted = nil // it is read again
+			d.alertList = nil // it is read again
 			return err
 		}
 	}
 	for _, r := range d.targets {
 		if gets(r) {
-			d.noted.wait(r)
+			d.alertList.wait(r)
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func (d *deliverer) isTooMuch(r *running, now time.Time) bool {
 	if p.Message != "" || now.Before(r.heapedAt.Add(heapPause)) {
 		return false
 	}
-	isOld := func(n *noted) bool { // it has not been acknowledged before
+	isOld := func(n *listedAlert) bool { // it has not been acknowledged before
 		return n.Seq > p.Alerts && now.UnixMicro()-n.Seq >= maxWait.Microseconds()
 	}
 	events := r.stream.events
@@ -116,7 +116,7 @@ func (d *deliverer) flush(ctx context.Context, r *running, now time.Time) {
 	var record *domain.DigestRecord
 	var queued []domain.QueuedMessage
 	if len(s.counts)+len(alerts)+len(p.Over) > 0 {
-		told := domain.Each(alerts, func(n *noted) domain.Alert { return n.alert })
+		told := domain.Each(alerts, func(n *listedAlert) domain.Alert { return n.alert })
 		lines := strings.TrimSpace(d.flowOf(ctx, r) + "\n" + d.costOf(ctx, r, now))
 		made, message := d.messages.digest(&r.Target, s.counts, s.upto, told, lines, now)
 		record, queued = &made, []domain.QueuedMessage{{After: s.upto, Message: message}}

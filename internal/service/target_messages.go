@@ -155,13 +155,13 @@ func (m messages) digest(
 		text, lines = said+"\n"+others, append(lines, others)
 	}
 	return r, domain.Message{
-		ID: id, Type: "digest", At: now, Data: told(text, m.link(path), path, nested(counts)), Title: said,
+		ID: id, Type: "digest", At: now, Data: webhookData(text, m.link(path), path, nested(counts)), Title: said,
 		Text: strings.Join(append([]string{said}, lines...), "\n"), Link: m.link(path), Signal: signal,
 	}
 }
 
-// told is what a webhook gets of a message that is about no single event or alert.
-func told(text, link, path string, counts any) json.RawMessage {
+// webhookData is what a webhook gets of a message that is about no single event or alert.
+func webhookData(text, link, path string, counts any) json.RawMessage {
 	data, _ := json.Marshal(map[string]any{"text": text, "link": cmp.Or(link, path), "counts": counts})
 	return data
 }

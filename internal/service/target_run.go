@@ -36,14 +36,14 @@ const (
 // only send.
 type deliverer struct {
 	messages
-	token   int64
-	ctx     context.Context // of what is under way
-	targets map[string]*running
-	results chan sentMessage
-	under   int // messages under way
-	saves   []domain.TargetSave
-	scanned int64 // the last event that was looked at for all targets
-	noted   *alertList
+	token     int64
+	ctx       context.Context // of what is under way
+	targets   map[string]*running
+	results   chan sentMessage
+	under     int // messages under way
+	saves     []domain.TargetSave
+	scanned   int64 // the last event that was looked at for all targets
+	alertList *alertList
 
 	scannedAt, tickedAt, settledAt, sweptAt time.Time
 }
@@ -114,13 +114,13 @@ func (d *deliverer) step(ctx context.Context) (next time.Duration, err error) {
 		if err := d.save(ctx); err != nil {
 			return err
 		}
-		if d.noted == nil {
+		if d.alertList == nil {
 			stored, err := d.store.NotedAlerts(ctx)
 			if err != nil {
 				return err
 			}
-			d.noted = newAlertList(stored)
-			d.noted.last = max(d.noted.last, now.UnixMicro())
+			d.alertList = newAlertList(stored)
+			d.alertList.last = max(d.alertList.last, now.UnixMicro())
 		}
 		d.follow(now)
 		if now.Sub(d.scannedAt) >= targetScan {

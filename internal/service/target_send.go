@@ -14,7 +14,7 @@ type sentMessage struct {
 	message domain.Message
 	queued  int64 // its id in the queue, 0 for an event's
 	event   int64
-	alert   *noted
+	alert   *listedAlert
 	sent    domain.Sent
 	at      time.Time
 }
@@ -62,7 +62,7 @@ func (d *deliverer) send(ctx context.Context, r *running, now time.Time) (next t
 // next returns what a target is told next, without a message if there is nothing.
 func (d *deliverer) next(r *running, manner manner, now time.Time) sentMessage {
 	out, s := sentMessage{target: r}, &r.stream
-	var n *noted
+	var n *listedAlert
 	if manner == oneByOne {
 		n = d.nextAlert(r, now)
 	}

@@ -12,7 +12,7 @@ type running struct {
 	domain.Target
 	zone     *time.Location
 	stream   reading
-	alerts   []*noted // those that wait to be told, in order
+	alerts   []*listedAlert // those that wait to be told, in order
 	minute   alertMinute
 	queue    []domain.QueuedMessage
 	queued   bool // the store may have more of them
@@ -103,31 +103,31 @@ func (d *deliverer) change(r *running, t domain.Target, now time.Time) {
 	if old.URL == t.URL {
 		t.Progress.Message, t.Progress.Parts, t.Progress.FirstAt = p.Message, p.Parts, p.FirstAt
 	}
-	was, is := old.Rules, t.Rules
-	if was.Digest != is.Digest || was.DigestAt != is.DigestAt || was.TimeZone != is.TimeZone {
+	before, after := old.Rules, t.Rules
+	if before.Digest != after.Digest || before.DigestAt != after.DigestAt || before.TimeZone != after.TimeZone {
 		t.Progress.DigestedAt = now
 	}
 	if !t.Enabled {
 		t.Progress.Gone = p.Gone && !old.Enabled
 	}
 	r.Target = t
-	if len(is.Alerts) > 0 && p.AlertsFrom.IsZero() {
+	if len(after.Alerts) > 0 && p.AlertsFrom.IsZero() {
 		waiting := r.alerts
-		r.Progress.Left, r.Progress.Alerts, r.Progress.AlertsFrom = nil, d.noted.last, time.Time{}
+		r.Progress.Left, r.Progress.Alerts, r.Progress.AlertsFrom = nil, d.alertList.last, time.Time{}
 		for _, n := range waiting {
 			r.leave(n)
 		}
 		for key, seq := range p.Left {
-			if n := d.noted.byKey[key]; n != nil && n.Seq == seq {
+			if n := d.alertList.byKey[key]; n != nil && n.Seq == seq {
 				r.leave(n)
 			}
 		}
-		if len(was.Alerts) == 0 {
+		if len(before.Alerts) == 0 {
 			r.Progress.AlertsFrom = now
 		}
 	}
 	if r.alerts = nil; !p.HeldAt.IsZero() { // a digest of what was held back may be due at once
-		d.noted.wait(r)
+		d.alertList.wait(r)
 	}
 	save := d.saveOf(r)
 	save.News = true

@@ -34,7 +34,7 @@ func (s *Targets) Resend(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	change := domain.Change{Action: domain.TargetResent, Subject: t.Name, Detail: is("id", id)}
+	change := domain.Change{Action: domain.TargetResent, Subject: t.Name, Detail: valueOf("id", id)}
 	return s.reload(ctx, s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
 		return s.store.ResendLast(ctx, e, id, newMessageID)
 	}))
@@ -80,13 +80,13 @@ func (s *Targets) test(ctx context.Context, t domain.Target) (m domain.Message, 
 	const text, path = "This is a test message of Switchyard.", "/notifications"
 	m = domain.Message{
 		ID: newMessageID(), Type: "test", At: clock.Now(), Title: "Switchyard", Text: text, Link: s.link(path),
-		Data: told(text, s.link(path), path, map[string]int{}),
+		Data: webhookData(text, s.link(path), path, map[string]int{}),
 	}
 	t.Progress.Parts = 0
 	if sent = s.messenger.Send(ctx, t, m); sent.Err != nil {
 		return m, sent, domain.WrapError(domain.BadGateway, sent.Err, domain.MessageOf(sent.Err))
 	}
-	detail := details(is("id", t.ID), is("url", s.Shown(t.URL)))
+	detail := details(valueOf("id", t.ID), valueOf("url", s.Shown(t.URL)))
 	s.audit.changed(ctx, domain.Change{Action: domain.TargetTested, Subject: t.Name, Detail: detail})
 	return m, sent, nil
 }

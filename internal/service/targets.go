@@ -130,8 +130,8 @@ func (s *Targets) Change(ctx context.Context, id string, now domain.Target) (
 				t.Secret = secret
 			}
 		}
-		return details(was("name", old.Name, t.Name), was("url", s.Shown(old.URL), s.Shown(t.URL)),
-			secretWas("address", old.URL, t.URL), was("rules", ruleText(old), ruleText(*t)))
+		return details(changeOf("name", old.Name, t.Name), changeOf("url", s.Shown(old.URL), s.Shown(t.URL)),
+			secretChange("address", old.URL, t.URL), changeOf("rules", ruleText(old), ruleText(*t)))
 	})
 	return t, secret, err
 }
@@ -153,7 +153,7 @@ func (s *Targets) change(
 }
 
 func (s *Targets) detail(t domain.Target) string {
-	return details(is("id", t.ID), is("url", s.Shown(t.URL)), is("rules", ruleText(t)))
+	return details(valueOf("id", t.ID), valueOf("url", s.Shown(t.URL)), valueOf("rules", ruleText(t)))
 }
 
 // Remove removes an administrators' target. It returns NotFound.

@@ -46,7 +46,7 @@ func TestADigestKnowsWhenItWasTold(t *testing.T) {
 			digests = append(digests, g.lastDigest())
 		}
 		for i, digest := range digests {
-			told, err := g.Deliveries.ToldDigest(t.Context(), digest)
+			told, err := g.Deliveries.DigestDelivery(t.Context(), digest)
 			if err != nil || told == nil || told.At.Sub(digest.At).Abs() > time.Minute {
 				t.Errorf("%q, digest %d of %v, was told at %+v, %v", digest.Text, i, digest.At, told, err)
 			}

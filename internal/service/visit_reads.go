@@ -184,7 +184,7 @@ func (s *visitTable) reread(projects ...string) {
 	}
 }
 
-// keep keeps what was read, unless memory has started anew since.
+// keep keeps what was read, unless memory has been emptied since.
 func (s *visitTable) keep(projects []string, found map[string]*domain.ProjectVisits, err error, generation uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -78,8 +78,8 @@ func (s *visitTable) Forget() {
 	s.forget()
 }
 
-// turn makes memory start anew when this gateway begins or ceases to lead: only the leader knows at once what
-// changes. The caller holds mu.
+// turn empties memory when this gateway begins or ceases to lead: only the leader knows at once what changes. The
+// caller holds mu.
 func (s *visitTable) turn() {
 	if s.token != tokenOr(s.leader, -1) {
 		s.forget()
@@ -113,7 +113,7 @@ func (s *visitTable) Version(project string) uint64 {
 
 func (s *visitTable) versionOf(state *visitState) uint64 { return s.generation<<32 + state.version }
 
-// Generation returns how often memory has started anew. What was observed before must be observed again.
+// Generation returns how often memory has been emptied. What was observed before must be observed again.
 func (s *visitTable) Generation() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -140,7 +140,7 @@ func (s *Visits) nextObservations(ctx context.Context) (batch []observation, err
 	return batch, err
 }
 
-// compare finds out what a pipeline shows otherwise than the visits, at most limit stories.
+// compare finds out where a pipeline differs from the visits, at most limit stories.
 func (s *Visits) compare(ctx context.Context, o *observation, limit int) error {
 	_, registered := s.projects.Registry().Find(o.project)
 	if o.settled = !registered || !s.leader.Leads(); o.settled {

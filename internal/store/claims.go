@@ -73,19 +73,19 @@ func addClaim(c domain.Claim) Step {
 // PassClaim stores a claim in place of another one, with its audit entry and what was done to the story. It returns
 // NotFound when the other one has ended, or been passed on.
 func (db claims) PassClaim(
-	ctx context.Context, e *domain.AuditEntry, was, now domain.Claim, changes ...domain.StoryChange,
+	ctx context.Context, e *domain.AuditEntry, before, now domain.Claim, changes ...domain.StoryChange,
 ) error {
-	return db.change(ctx, e, topics{domain.TopicClaims}, passClaim(was, now), addStoryChanges(changes))
+	return db.change(ctx, e, topics{domain.TopicClaims}, passClaim(before, now), addStoryChanges(changes))
 }
 
-func passClaim(was, now domain.Claim) Step { return All(endClaim(was), addClaim(now)) }
+func passClaim(before, now domain.Claim) Step { return All(endClaim(before), addClaim(now)) }
 
 // UndoClaim ends a claim, or passes it back to whose it was, and removes its audit entry. It returns NotFound when it
 // has ended, or been passed on.
-func (db claims) UndoClaim(ctx context.Context, e domain.AuditEntry, c domain.Claim, was ...domain.Claim) error {
+func (db claims) UndoClaim(ctx context.Context, e domain.AuditEntry, c domain.Claim, before ...domain.Claim) error {
 	undo := removeClaim(c) // it never was one
-	if len(was) > 0 {
-		undo = All(undo, addClaim(was[0]))
+	if len(before) > 0 {
+		undo = All(undo, addClaim(before[0]))
 	}
 	return db.Tx(ctx, topics{domain.TopicClaims}, undo, Must("DELETE FROM audit WHERE id = $1", e.ID))
 }

@@ -62,10 +62,10 @@ func addProjects(active string, projects ...domain.Project) Step {
 }
 
 // UpdateProject stores a project's url and token if the stored ones are those of was. Otherwise it returns NotFound.
-func (db projects) UpdateProject(ctx context.Context, e *domain.AuditEntry, was, p domain.Project) error {
+func (db projects) UpdateProject(ctx context.Context, e *domain.AuditEntry, before, p domain.Project) error {
 	return db.changeOne(ctx, e, topics{domain.TopicProjects},
 		"UPDATE projects SET url = $2, token = $3 WHERE name = $1 AND url = $4 AND token = $5",
-		p.Name, p.URL, p.Token.Reveal(), was.URL, was.Token.Reveal())
+		p.Name, p.URL, p.Token.Reveal(), before.URL, before.Token.Reveal())
 }
 
 // RemoveProject removes a project and its claims, and unassigns its agents. If it was the active project, none is

@@ -89,8 +89,8 @@ func (t *chat) slot(channel string) chan time.Time {
 // waitOut makes a call, waits out rate limits, and gives its failure a message for people.
 func (t *chat) waitOut(ctx context.Context, call func() error) error {
 	return explain(bot.WaitOut(ctx, call, func(err error) (time.Duration, bool) {
-		limited, is := errors.AsType[*slack.RateLimitedError](err)
-		if !is {
+		limited, ok := errors.AsType[*slack.RateLimitedError](err)
+		if !ok {
 			return 0, false
 		}
 		return limited.RetryAfter, true

@@ -156,7 +156,7 @@ func (db *DB) Version(ctx context.Context, topic domain.Topic) (version string, 
 
 const identityKey = "identity"
 
-// origin identifies what a restored database has anew: the cluster, the database, its tables and its timeline.
+// origin identifies what is new in a restored database: the cluster, the database, its tables and its timeline.
 const origin = `SELECT concat_ws('/', system_identifier,
 	(SELECT oid FROM pg_database WHERE datname = current_database()), 'stream'::regclass::oid,
 	left(pg_walfile_name(pg_current_wal_lsn()), 8)) FROM pg_control_system()`

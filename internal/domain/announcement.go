@@ -1,0 +1,22 @@
+package domain
+
+// Announcement is what somebody tells the team in its chat rooms about stories.
+type Announcement struct {
+	By      string           `json:"by"`
+	Word    string           `json:"word"` // of their own, "" for none
+	Stories []AnnouncedStory `json:"stories"`
+	More    int              `json:"more"` // how many others there are
+}
+
+type AnnouncedStory struct {
+	Project string
+	Stage   string // its title
+	Item
+}
+
+const (
+	// MaxWord is the longest word of one's own in an Announcement, in characters.
+	MaxWord = 500
+	// MaxAnnounced is the most stories that an Announcement names.
+	MaxAnnounced = 20
+)
