@@ -41,7 +41,7 @@ func (p AgentsProps) agentState(a domain.KnownAgent) (Signal, string, time.Time)
 	own := p.ofAgent(a.ID)
 	switch q := p.question(a); {
 	case q != nil:
-		return SignalNone, stateAsks, q.AskedAt
+		return SignalAsks, stateAsks, q.AskedAt
 	case own != nil && a.Presence == domain.AgentAlive && a.FailingSince.IsZero() && own.State != domain.SessionIdle:
 		return sessionSignal(own.State), sessionWord(*own), own.Since
 	case a.Presence == domain.AgentLost:
@@ -75,10 +75,10 @@ type AgentCounts struct{ All, Running, Asking, Troubled, Free int }
 
 func (c AgentCounts) facts() []fact {
 	return []fact{
-		{name: "At work", value: thousands(c.Running), beside: "of " + thousands(c.All)},
-		{name: "Asks", value: thousands(c.Asking), tone: "text-accent"},
+		{name: "Wait for somebody", value: thousands(c.Asking), tone: "text-accent"},
 		{name: "In trouble", value: thousands(c.Troubled), tone: "text-stop"},
-		{name: "Free", value: thousands(c.Free)},
+		{name: "Work", value: thousands(c.Running), beside: "of " + thousands(c.All)},
+		{name: "Idle or free", value: thousands(c.Free)},
 	}
 }
 
@@ -90,12 +90,12 @@ func (p AgentsProps) spent() []fact {
 	return []fact{{name: "Today", value: p.Today.USD.Dollars(), beside: "list price"}}
 }
 
-// agentRank orders agents by need: those that ask, fail, are lost, run, are free, have stopped.
-func agentRank(a domain.KnownAgent, asks map[string]QuestionProps) int {
-	_, isAsking := asks[a.ID]
+// agentRank orders agents by need: those that wait, fail, are lost, run, are free, have stopped. needs knows better.
+func agentRank(a domain.KnownAgent, needs map[string]int) int {
+	rank, known := needs[a.ID]
 	switch {
-	case isAsking:
-		return 0
+	case known && (rank == 0 || a.Presence == domain.AgentAlive):
+		return rank
 	case a.Presence == domain.AgentLost:
 		return 2
 	case a.Presence == domain.AgentLeft:
@@ -108,11 +108,11 @@ func agentRank(a domain.KnownAgent, asks map[string]QuestionProps) int {
 	return 4
 }
 
-// CountAgents counts agents by their need; asks are what they ask, by their ids.
-func CountAgents(agents []domain.KnownAgent, asks map[string]QuestionProps) (c AgentCounts) {
-	for _, a := range agents {
+// Count counts all agents and people's own sessions by their need.
+func (p AgentsProps) Count(agents []domain.KnownAgent) (c AgentCounts) {
+	count := func(rank int) {
 		c.All++
-		switch agentRank(a, asks) {
+		switch rank {
 		case 0:
 			c.Asking++
 		case 1, 2:
@@ -121,6 +121,15 @@ func CountAgents(agents []domain.KnownAgent, asks map[string]QuestionProps) (c A
 			c.Running++
 		case 4:
 			c.Free++
+		}
+	}
+	needs := p.Needs()
+	for _, a := range agents {
+		count(agentRank(a, needs))
+	}
+	for _, s := range p.Sessions {
+		if s.AgentID == "" && s.State != domain.SessionOver {
+			count(sessionRank(s))
 		}
 	}
 	return c

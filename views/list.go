@@ -95,10 +95,10 @@ func NewProjectList(o *TrackOrder, filter string, show Show, sort string, page i
 // their label, project or state. Without a filter it is the page of the agent with the id at, if there is one. asks are
 // what agents ask, by their ids.
 func NewAgentList(
-	agents []domain.KnownAgent, asks map[string]QuestionProps, filter string, page int, at string,
+	agents []domain.KnownAgent, needs map[string]int, filter string, page int, at string,
 ) (List, []domain.KnownAgent) {
 	slices.SortStableFunc(agents, func(a, b domain.KnownAgent) int {
-		return agentRank(a, asks) - agentRank(b, asks)
+		return agentRank(a, needs) - agentRank(b, needs)
 	})
 	wanted := strings.ToLower(strings.TrimSpace(filter))
 	var found []domain.KnownAgent

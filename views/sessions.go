@@ -3,6 +3,8 @@ package views
 import (
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -13,7 +15,7 @@ func sessionSignal(state domain.SessionState) Signal {
 	case domain.SessionWorking:
 		return SignalClear
 	case domain.SessionWaiting:
-		return SignalCaution
+		return SignalAsks
 	case domain.SessionSilent:
 		return SignalStop
 	}
@@ -58,13 +60,80 @@ func (p AgentsProps) ofAgent(id string) *domain.AgentSession {
 	return &p.Sessions[i]
 }
 
-// own returns people's own sessions: an agent's is its line. Ended ones are only counted.
+// sessionRank is the rank of an agent whose session is in a state.
+func sessionRank(s domain.AgentSession) int {
+	switch s.State {
+	case domain.SessionWaiting:
+		return 0
+	case domain.SessionSilent:
+		return 1
+	case domain.SessionWorking:
+		return 3
+	}
+	return 4
+}
+
+// Needs returns the ranks of agents of whom questions and sessions know more than they say themselves.
+func (p AgentsProps) Needs() map[string]int {
+	needs := map[string]int{}
+	for _, s := range slices.Backward(p.Sessions) { // those that wait are first
+		if s.AgentID != "" && s.State != domain.SessionOver && sessionRank(s) < 3 {
+			needs[s.AgentID] = sessionRank(s)
+		}
+	}
+	for id := range p.Asks {
+		needs[id] = 0
+	}
+	return needs
+}
+
+// agentRow is an agent, or else somebody's own session.
+type agentRow struct {
+	agent   domain.KnownAgent
+	session *domain.AgentSession
+	since   time.Time
+}
+
+// agentGroup is a part of the list, by what its rows need.
+type agentGroup struct {
+	title string
+	rows  []agentRow
+}
+
+// groups returns the agents of this page and, on the first one, people's own sessions; those that wait, longest first.
+func (p AgentsProps) groups() []agentGroup {
+	groups := []agentGroup{{title: "Wait for somebody"}, {title: "In trouble"}, {title: "Work"}, {title: "Idle or free"}}
+	add := func(rank int, row agentRow) {
+		at := &groups[[]int{0, 1, 1, 2, 3, 3}[rank]]
+		at.rows = append(at.rows, row)
+	}
+	needs := p.Needs()
+	for _, a := range p.Agents {
+		_, _, since := p.agentState(a)
+		add(agentRank(a, needs), agentRow{agent: a, since: since})
+	}
+	live, _ := p.own()
+	for _, s := range live[:min(len(live), maxSessionRows)] {
+		add(sessionRank(s), agentRow{session: &s, since: s.Since})
+	}
+	slices.SortStableFunc(groups[0].rows, func(a, b agentRow) int { return a.since.Compare(b.since) })
+	return slices.DeleteFunc(groups, func(g agentGroup) bool { return len(g.rows) == 0 })
+}
+
+// maxSessionRows is how many of people's own sessions the page shows.
+const maxSessionRows = 100
+
+// own returns people's own sessions that match the filter, on the first page: an agent's is its line. Ended ones are
+// only counted.
 func (p AgentsProps) own() (live []domain.AgentSession, ended int) {
+	wanted := strings.ToLower(strings.TrimSpace(p.List.Filter))
 	for _, s := range p.Sessions {
+		says := strings.Join([]string{s.By, sessionClient(s), s.Project, s.StoryID, sessionWord(s)}, "\n")
 		switch {
+		case p.List.Page > 1, !strings.Contains(strings.ToLower(says), wanted):
 		case s.State == domain.SessionOver:
 			ended++
-		case !slices.ContainsFunc(p.Agents, func(a domain.KnownAgent) bool { return a.ID == s.AgentID }):
+		case s.AgentID == "":
 			live = append(live, s)
 		}
 	}

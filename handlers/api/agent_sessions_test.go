@@ -246,7 +246,10 @@ func TestASessionIsLinkedToItsStory(t *testing.T) {
 	if all := list(); all[0].By != "builder" || all[1].By != "mara" || all[1].ID != "same" || all[2].ID != "other" || *all[0].QuestionID != "1" || *all[1].QuestionID != "2" {
 		t.Errorf("those that wait, longest first: %+v", all)
 	}
-	for _, id := range []string{"1", "2"} {
+	for id, project := range map[string]string{"1": "alpha", "2": "beta"} {
+		if _, q := mara("GET", "/api/gateway/questions/"+id, ""); wire.Text(q.Project) != project {
+			t.Errorf("question %s is of %v", id, q.Project)
+		}
 		mara("POST", "/api/gateway/questions/"+id+"/answer", `{"value":"allow"}`)
 		<-decided
 	}

@@ -41,12 +41,13 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	for _, q := range slices.Backward(open) { // the oldest is shown first
 		p.Asks[q.AgentID] = q
 	}
-	p.Sessions, p.Gateway = c.service.Sessions.List(), addressOf(r).String()
+	p.Gateway = addressOf(r).String()
 	if web.InfoOf(r.Context()).Auth != web.AuthNotRequired {
 		p.Gateway += " SWITCHYARD_API_TOKEN=…"
 	}
-	p.Counts = views.CountAgents(c.service.Agents.All(), p.Asks)
-	p.List, p.Agents = c.agentList(r, p.Asks)
+	c.addSessions(&p)
+	p.Counts = p.Count(c.service.Agents.All())
+	p.List, p.Agents = c.agentList(r, p.Needs())
 	p.Work = c.agentsWork(r.Context(), p.Agents)
 	if p.Today, err = c.service.Costs.Today(r.Context(), zone(r)); err != nil &&
 		domain.CodeOf(err) != domain.Unavailable {
@@ -62,6 +63,20 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	v.frame = views.Frame{Title: views.TitleWith("Agents", p.List.Filter), Sheet: "yard.css", Page: views.PageAgents}
 	v.part = views.AgentsPart(p)
 	return c.render(w, r, v)
+}
+
+// addSessions adds the sessions of coding agents, with what they ask and the stories of people's own.
+func (c *Console) addSessions(p *views.AgentsProps) {
+	p.Sessions = c.service.Sessions.List()
+	p.Prompts, p.Stories = map[int64]string{}, map[domain.StoryKey]views.AgentWork{}
+	for _, q := range c.service.Questions.Recent() {
+		p.Prompts[q.ID] = q.Prompt
+	}
+	for _, s := range p.Sessions {
+		if item, stage := c.service.Pipelines.Known(s.Project, s.StoryID); item != nil && s.AgentID == "" {
+			p.Stories[s.Story()] = views.AgentWork{Item: *item, Stage: stage.Title()}
+		}
+	}
 }
 
 // AddAgent issues a join token, which is shown once, in the answer to the form. When the agent's label, project and
@@ -155,7 +170,7 @@ func (c *Console) agentsWork(ctx context.Context, agents []domain.KnownAgent) ma
 
 // agentList returns the page of the list that the address asks for, or that a form was sent from.
 func (c *Console) agentList(
-	r *http.Request, asks map[string]views.QuestionProps,
+	r *http.Request, needs map[string]int,
 ) (views.List, []domain.KnownAgent) {
 	query := r.URL.Query()
 	if r.Method == http.MethodPost {
@@ -166,7 +181,7 @@ func (c *Console) agentList(
 		}
 	}
 	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
-	return views.NewAgentList(c.service.Agents.All(), asks, query.Get("q"), page, query.Get("at"))
+	return views.NewAgentList(c.service.Agents.All(), needs, query.Get("q"), page, query.Get("at"))
 }
 
 func (c *Console) RevokeToken(w http.ResponseWriter, r *http.Request) error {

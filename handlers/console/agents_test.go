@@ -295,7 +295,7 @@ func TestTheAgentsPageHasALineForEachAgent(t *testing.T) {
 		return q
 	}
 	q := ask(`{"command":"rm -r build"}`)
-	s.Get("/agents").WantText(t, "At work", ">1 <small>of 5", "Asks", ">1", "In trouble", ">1", "Free", ">2",
+	s.Get("/agents").WantText(t, "Wait for somebody", ">1", "In trouble", ">1", "Work", ">1 <small>of 5", "Idle or free", ">2",
 		">asking</b>", "asks</span>", "May I use Bash?", "rm -r build", ">Allow</button>", ">Deny</button>",
 		">failing</b>", "failed</span>", " open>", "error: no rule &lt;x&gt;", `class="bad">error: no rule`,
 		">building</b>", "running</span>", "2_story_audit", "Audit log", "Current", "step 1 ok",
@@ -305,7 +305,7 @@ func TestTheAgentsPageHasALineForEachAgent(t *testing.T) {
 	page := s.follow(s.Submit("/projects/webshop/stories/5_story_pay", release...).WantStatus(t, http.StatusSeeOther))
 	page.WantText(t, "The claim is released", "<h1>Agents</h1>").WantNoText(t, " · claimed", ">Release its story<")
 	s.Submit(views.AnswerURL(q.ID), "value", "deny", "next", "/agents").WantStatus(t, http.StatusSeeOther)
-	s.Get("/agents").WantText(t, "Asks", ">0").WantNoText(t, "May I use Bash?")
+	s.Get("/agents").WantText(t, "Wait for somebody", ">0").WantNoText(t, "May I use Bash?")
 
 	// Nobody allows what they cannot read here.
 	for _, long := range []string{`{"command":"a\nb\nc\nd"}`, `{"command":"` + strings.Repeat("x", 301) + `"}`, `{"command":"rm \u202e"}`} {

@@ -25,7 +25,7 @@ func TestPagesShowWhatSessionsDo(t *testing.T) {
 	heard("works", domain.HookEvent{Name: "PreToolUse", Tool: "<i>Bash", Branch: "fix/sort"})
 	heard("waits", domain.HookEvent{Name: "Notification", Notification: "permission_prompt", Client: "codex"})
 	heard("gone", domain.HookEvent{Name: "SessionEnd"})
-	page := s.Get("/agents").WantStatus(t, 200).WantText(t, "Codex on mara-mbp", "/src/&lt;b&gt;", "at its terminal", "Claude Code on mara-mbp", "fix/sort", "&lt;i&gt;Bash", "1 ended today").Text
+	page := s.Get("/agents").WantStatus(t, 200).WantText(t, "Wait for somebody</dt>", "Wait for somebody <", "Codex on mara-mbp", "/src/&lt;b&gt;", "at its terminal", "Work <", "Claude Code on mara-mbp", "fix/sort", "&lt;i&gt;Bash", "1 session ended today").Text
 	if strings.Index(page, "waits</span>") > strings.Index(page, "working</span>") || strings.Contains(page, "hook settings") {
 		t.Errorf("the page: %s", page)
 	}
@@ -43,5 +43,5 @@ func TestAWagonAndACardShowTheSessionOfTheirStory(t *testing.T) {
 		page := s.Get("/").Text
 		return strings.Contains(page, `title="session: working"`) && strings.Contains(page, "session working, ")
 	})
-	s.Get("/projects/webshop").WantText(t, "working, ")
+	s.Get("/projects/webshop").WantText(t, ">working</span>  for <time")
 }

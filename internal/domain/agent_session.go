@@ -155,6 +155,9 @@ type AgentSessionKey struct{ Asker, ID string }
 
 func (s AgentSession) Key() AgentSessionKey { return AgentSessionKey{s.Asker, s.ID} }
 
+// Story returns the story that the session works on, with an empty ID if it works on none.
+func (s AgentSession) Story() StoryKey { return StoryKey{Project: s.Project, ID: s.StoryID} }
+
 // After returns the session after an event, which Identify has returned, at a time.
 func (s AgentSession) After(e HookEvent, at time.Time) AgentSession {
 	says, before := hookEvents[e.Name], s.At(at, nil)

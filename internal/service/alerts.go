@@ -75,7 +75,7 @@ func (s *Alerts) others() (found []domain.Alert) {
 		switch {
 		case agent.Presence == domain.AgentLost:
 			a.Kind, a.Since = domain.AlertAgentLost, agent.LastSeen
-			a.Reason = s.claims.lastOf("agent "+agent.ID, agent.Project)
+			_, a.Reason = s.claims.lastOf("agent "+agent.ID, agent.Project)
 		case agent.Presence == domain.AgentAlive && !agent.FailingSince.IsZero():
 			a.Kind, a.Since = domain.AlertAgentFailed, agent.FailingSince
 		default:

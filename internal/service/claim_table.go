@@ -73,15 +73,15 @@ func (t *claimTable) of(project, id string) *domain.Claim {
 	return &c
 }
 
-// lastOf returns the story that a holder has claimed last in a project, "" for none.
-func (t *claimTable) lastOf(holder, project string) string {
+// lastOf returns the story that a holder has claimed last in a project, "" for any, and that; "" for none.
+func (t *claimTable) lastOf(holder, project string) (in, storyID string) {
 	var last domain.Claim
 	for _, c := range t.list() {
-		if c.Holder == holder && c.Project == project && c.Since.After(last.Since) {
+		if c.Holder == holder && (project == "" || c.Project == project) && c.Since.After(last.Since) {
 			last = c
 		}
 	}
-	return last.StoryID
+	return last.Project, last.StoryID
 }
 
 // latest returns the claims of each holder, the last one first.

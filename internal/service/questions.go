@@ -116,7 +116,7 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 		q.HeldUntil = q.AskedAt.Add(holdLease) // by then somebody waits for it
 	}
 	if q.Tool != nil && q.StoryID == "" {
-		q.StoryID = s.claims.lastOf(q.Asker, q.Project)
+		s.place(&q)
 	}
 	change := domain.Change{
 		Action: domain.QuestionWasAsked, Subject: s.subject(q), Project: q.Project, Detail: domain.Cut(q.Prompt, 300),
@@ -133,6 +133,17 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 		return q, err
 	}
 	return s.at(asked, q.AskedAt), nil
+}
+
+// place finds out what the use of a tool is for: what its session works on, or the asker has claimed last.
+func (s *Questions) place(q *domain.Question) {
+	project, storyID := s.sessions.storyOf(q.Asker, q.Session, s.sessions.links)
+	if project == "" {
+		project, storyID = s.claims.lastOf(q.Asker, q.Project)
+	}
+	if q.Project == "" || q.Project == project {
+		q.Project, q.StoryID = project, storyID
+	}
 }
 
 // way is how an actor asks: a question that has come by several is answered by each.

@@ -162,6 +162,9 @@ func (s *Questions) Permission(
 	asked := domain.Question{
 		Kind: domain.QuestionPermission, Prompt: "May I use " + use.Name + "?", Tool: &use, UseID: useID, Session: session,
 	}
+	if use.Name == domain.ExitPlanMode {
+		asked.Prompt = "May I carry out this plan?"
+	}
 	if choices := use.Choices(); choices != nil {
 		asked.Kind, asked.Prompt = domain.QuestionChoice, choices[0].Prompt
 		if len(choices) == 1 && !choices[0].Multiple {

@@ -181,8 +181,7 @@ func (s *Sessions) ByStory() map[domain.StoryKey][]domain.AgentSession {
 	byStory := map[domain.StoryKey][]domain.AgentSession{}
 	for _, one := range s.List() {
 		if one.StoryID != "" && one.State != domain.SessionOver {
-			key := domain.StoryKey{Project: one.Project, ID: one.StoryID}
-			byStory[key] = append(byStory[key], one)
+			byStory[one.Story()] = append(byStory[one.Story()], one)
 		}
 	}
 	return byStory
