@@ -76,8 +76,8 @@ func TestTheWallIsReadFromAfar(t *testing.T) {
 	if n := browsertest.Eval[int](tab, `document.querySelectorAll('#wall :is(a, button, input, select)').length`); n != 0 {
 		t.Errorf("%d controls", n)
 	}
-	if got := browsertest.Eval[string](tab, `getComputedStyle(document.querySelector('.wall-pages')).animationDuration`); got != "30s" {
-		t.Errorf("2 pages turn in %s", got)
+	if got := browsertest.Eval[string](tab, `[...document.querySelectorAll('.wall-pages, .wall-at')].map((e) => getComputedStyle(e).animationDuration).join()`); got != "30s,30s" {
+		t.Errorf("2 pages turn, and their mark moves, in %s", got)
 	}
 	tab.Media("prefers-reduced-motion", "reduce") // pages turn without moving
 	tab.Wait(`matchMedia('(prefers-reduced-motion: reduce)').matches && getComputedStyle(document.querySelector('.wall-pages')).animationDuration === "30s"`)
