@@ -159,6 +159,12 @@ func TestManyProjectsHaveALineEach(t *testing.T) {
 	if got := browsertest.Eval[string](tab, `document.querySelector('.band').innerText + ', ' + document.querySelector('.band + tr').id`); got != "Moving, nothing wrong 1 project, project-clear" {
 		t.Errorf("the projects without trouble: %q", got)
 	}
+	s.add("alone", board("1_ideas:", "2_doing: 9_story_z", "3_over:"))
+	tab.Goto(s.URL + "/")
+	const right = `document.querySelector('#project-%s > .days').getBoundingClientRect()`
+	if got := browsertest.Eval[bool](tab, fmt.Sprintf(`Math.abs(`+right+`.left - `+right+`.left) < 2`, "alone", "alpha")); !got {
+		t.Error("a project alone with its stages is not as wide as the others")
+	}
 	if got := browsertest.Eval[float64](tab, height); got > 37 {
 		t.Errorf("of many projects one is %v px high", got)
 	}
