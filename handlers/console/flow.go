@@ -37,7 +37,7 @@ func (c *Console) Flow(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return c.render(w, r, view{
-		frame: views.Frame{Title: "Flow", Sheet: "work.css", Page: views.PageFlow}, page: views.Flow(p),
+		frame: views.Frame{Title: "Flow", Sheet: "flow.css", Page: views.PageFlow}, page: views.Flow(p),
 	})
 }
 
