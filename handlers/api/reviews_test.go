@@ -121,7 +121,8 @@ func TestAHolderWritesInItsWorkTree(t *testing.T) {
 	s, b, agent := claimSite(t)
 	b.lack = map[string]string{"1_a": "/trees/2"}
 	s.want(s.as(agent, "POST", gammaStories+"/claim", `{"worktree":"/trees/2"}`), `200 `, `"story_id":"2_b"`)
-	s.want(s.as(agent, "POST", gammaStories+"/claim", `{"story_id":"1_a","to":"2_current","worktree":"/trees/2"}`), `409 `)
+	s.want(s.as(agent, "POST", gammaStories+"/claim", `{"story_id":"1_a","to":"2_current","worktree":"/trees/2"}`), `404 `)
+	s.want(s.as(agent, "GET", gammaStories+"/1_a", ""), `"claim":null`)
 	s.want(s.as(agent, "PATCH", gammaStories+"/2_b", `{"version":"v","stage":"3_qa"}`), `200 `)
 	s.want(s.as(agent, "PATCH", gammaStories+"/2_b", `{"version":"v","stage":"2_current","worktree":"/trees/3"}`), `200 `)
 	b.gone = "/trees/2"

@@ -217,8 +217,10 @@ func (s *Claims) patch(
 		return "", err
 	case status/100 == 2:
 		return stageIn(body, to, nil), nil
-	case status == 409, status == 404:
-		return "", domain.WrapError(domain.CodeOf(errMoved), errMoved, cmp.Or(said, domain.MessageOf(errMoved)))
+	case status == 409:
+		return "", domain.WrapError(domain.Conflict, errMoved, cmp.Or(said, domain.MessageOf(errMoved)))
+	case status == 404:
+		return "", domain.WrapError(domain.NotFound, errMoved, cmp.Or(said, "there is no such story"))
 	case status == 403:
 		return "", domain.Errorf(domain.Forbidden, "%s", said)
 	case status == 400:
