@@ -470,7 +470,7 @@ func sessionLine(p AgentsProps, s domain.AgentSession, id string) templ.Componen
 			return templ_7745c5c3_Err
 		}
 		if s.QuestionID != 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<div class=\"question-line\"><p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<div class=\"question-line to-read\"><p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
