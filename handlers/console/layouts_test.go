@@ -71,7 +71,7 @@ func TestEveryPageNamesAStageInTheWordsOfItsBoard(t *testing.T) {
 
 func TestABoxIsTickedAndUndone(t *testing.T) {
 	s := newLayoutSite(t, "openspec", map[string]string{changeTasks: "- [x] 1.1 one\n- [ ] 1.2 two\n", "openspec/changes/x/tasks.md": "- [x] a\n"})
-	s.Get("/projects/webshop").WantText(t, ">OpenSpec<", ">openspec/changes/<", "openspec archive x")
+	s.Get("/projects/webshop").WantText(t, "openspec archive x", ">OpenSpec<", ">openspec/changes/<")
 	page := s.Get(changePage).WantText(t, "It is not moved here", "The last one moves it to Done", "openspec archive add-dark")
 	page.WantNoText(t, "Move to <bdi>")
 	old := version(t, page)
