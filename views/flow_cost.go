@@ -70,9 +70,9 @@ func (c costPicture) bars() (daily []int, most int) {
 }
 
 // costLead is the finding about costs, in parts of which every second one is strong.
-func (p FlowProps) costLead() (lead, strong, rest string) {
+func (p FlowProps) costLead(days int) (lead, strong, rest string) {
 	c, n := p.Cost, len(p.Cost.Finished.Stories)
-	within := " in " + domain.Count(len(p.costPicture().days), "day", "days")
+	within := " in " + domain.Count(days, "day", "days")
 	switch {
 	case c.Total.Unpriced == c.Total.Calls:
 		return "", tokens(c.Total.Tokens.Sum()) + " tokens" + within + ", no price known.",
@@ -137,6 +137,14 @@ func (p FlowProps) costParts() []costPart {
 		{"band-2", "other stories", open},
 		{"band-3", "without a story", c.Without},
 	}
+}
+
+// before is what parts cost together.
+func before(parts []costPart) (usd domain.Micros) {
+	for _, part := range parts {
+		usd += part.USD
+	}
+	return usd
 }
 
 // share is a part of the total in percent.

@@ -61,7 +61,8 @@ func TestPagesSayWhatStoriesCost(t *testing.T) {
 		flow.WantText(t, text)
 	}
 	s.Get("/projects/webshop/stories/2_story_login").WantText(t, "$13.40 <", list, "Over budget", "$13.40 of $12.00 for a story",
-		"Let it go on", list, ">$13.40<", "2 calls, 1 session, 42 k tokens", "1 call has no price")
+		"Let it go on", list, ">$13.40<", "2 calls, 1 session, 42 k tokens",
+		"more than 85 % of stories", "Half of the 12 finished stories cost ", "$6.00 or less, 85 % $11.00.", "1 call has no price")
 	s.Get("/").WantText(t, "Over budget in webshop · Current", "$13.40 of $12.00 for a story, at list price", "Let it go on")
-	s.Get("/projects/webshop/stories/1_story_search").WantText(t, ">$1.20<").WantNoText(t, "Over budget")
+	s.Get("/projects/webshop/stories/1_story_search").WantText(t, ">$1.20<").WantNoText(t, "Over budget", "more than 85 %")
 }

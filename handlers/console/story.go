@@ -75,6 +75,9 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 		// It grows all the time; cut to the minute, unchanged content renders to the same bytes.
 		p.Story.Visits[i].Blocked = p.Story.Visits[i].Blocked.Truncate(time.Minute)
 	}
+	if p.Story.Cost != nil {
+		p.Costs, _ = c.service.Costs.Usual(r.Context(), name) // without it the page says less
+	}
 	p.Failure, _ = strconv.ParseInt(r.URL.Query().Get("failure"), 10, 64)
 	p.Stages, p.Layout, p.Main = found.Pipeline.Stages, found.Pipeline.Board.Layout, found.Pipeline.Board.Branch
 	p.Head, p.Merging = r.URL.Query().Get("opened"), c.service.Reviews.Merging(name, id)

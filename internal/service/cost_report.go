@@ -143,6 +143,12 @@ func (s *Costs) Recent(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	return s.reports.tell(about, func() (*domain.CostReport, error) { return s.Report(ctx, q) })
 }
 
+// Usual is Report about the last days of a project, for the pages of its stories, as it was a moment ago.
+func (s *Costs) Usual(ctx context.Context, project string) (*domain.CostReport, error) {
+	q := domain.CostQuery{Projects: []string{project}, Days: domain.FlowDays, Zone: time.UTC}
+	return s.usual.tell(project, func() (*domain.CostReport, error) { return s.Report(ctx, q) })
+}
+
 // Sentence says what calls of projects, of all without any, have cost between two times, "" without calls.
 func (s *Costs) Sentence(ctx context.Context, from, to time.Time, projects []string) (string, error) {
 	c, err := s.count(ctx, []time.Time{from, to}, projects)

@@ -20,6 +20,7 @@ type Costs struct {
 	stored    *reloader
 
 	today   recent[domain.CostsToday]
+	usual   recent[*domain.CostReport]
 	reports recent[*domain.CostReport]
 
 	change   sync.Mutex // held while store and memory are changed, so that the two agree
