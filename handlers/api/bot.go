@@ -39,13 +39,22 @@ func (a *API) SaveBotConfig(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) BotStatus(w http.ResponseWriter, r *http.Request) error {
 	status := a.service.Bot.Status()
+	var heard *int64
+	if status.HeardMS > 0 {
+		heard = &status.HeardMS
+	}
 	return answer(w, http.StatusOK, struct {
 		Transport domain.BotTransport `json:"transport"`
 		State     domain.BotState     `json:"state"`
 		Detail    string              `json:"detail"`
 		SinceMS   int64               `json:"since_ms"`
 		Rooms     []string            `json:"rooms"`
-	}{status.Transport, status.State, status.Detail, status.Since.UnixMilli(), status.Rooms}, nil)
+		Operators int                 `json:"operators"`
+		HeardMS   *int64              `json:"heard_ms"`
+	}{
+		status.Transport, status.State, status.Detail, status.Since.UnixMilli(), status.Rooms,
+		len(a.service.Bot.Operators), heard,
+	}, nil)
 }
 
 func (a *API) TestBot(w http.ResponseWriter, r *http.Request) error {

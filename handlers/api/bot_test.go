@@ -168,7 +168,7 @@ func TestBotStatusAndTest(t *testing.T) {
 	bot := &gatewaytest.Bot{}
 	h, _ := gatewaytest.NewWithBot(t, bot)
 	w := gatewaytest.Ask(h, "GET", "/api/gateway/bot", "")
-	if want := `{"transport":"matrix","state":"off","detail":"Not set up","since_ms":1,"rooms":[]}`; w.Code != 200 || w.Body.String() != want {
+	if want := `{"transport":"matrix","state":"off","detail":"Not set up","since_ms":1,"rooms":[],"operators":0,"heard_ms":null}`; w.Code != 200 || w.Body.String() != want {
 		t.Errorf("GET = %d %s", w.Code, w.Body)
 	}
 	if w := gatewaytest.Ask(h, "POST", "/api/gateway/bot/test", ""); w.Code != 200 || w.Body.String() != `{"ok":true}` {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"switchyard/internal/bot"
 	"switchyard/internal/bot/matrix"
@@ -74,8 +75,11 @@ func TestCommands(t *testing.T) {
 				g := newGateway()
 				g.move("alpha", 1)
 				chat := &fakeChat{}
-				run(t, g, func() bot.Transport { return chat })
+				s := run(t, g, func() bot.Transport { return chat })
 				got, ok := chat.answer(t.Context(), test.ask)
+				if heard := s.Status().HeardMS == time.Now().UnixMilli(); heard != ok {
+					t.Errorf("answered: %v, heard: %v", ok, heard)
+				}
 				switch {
 				case !ok && test.want != "", ok && test.want == "":
 					t.Errorf("answered: %v, %q", ok, got.PlainText())

@@ -31,7 +31,7 @@ func (s *Supervisor) report(b *bot, state domain.BotState, detail string) {
 
 func (s *Supervisor) Status() domain.BotStatus {
 	b, status := s.current()
-	status.Rooms = []string{}
+	status.Rooms, status.HeardMS = []string{}, s.heard.Load()
 	if b == nil {
 		return status
 	}

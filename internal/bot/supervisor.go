@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
@@ -37,6 +38,7 @@ type Options struct {
 type Supervisor struct {
 	options  Options
 	restarts chan chan<- struct{} // each carries the channel to close once the new bot runs
+	heard    atomic.Int64         // the status's HeardMS
 
 	mu      sync.Mutex
 	status  domain.BotStatus // without rooms
@@ -141,7 +143,14 @@ func (s *Supervisor) newBot(ctx context.Context, gateway Gateway, turn turn) (*b
 		return nil, status
 	}
 	commands := commands{o, gateway, links(o.PublicURL)}
-	b := &bot{Options: o, chat: chat, gateway: gateway, answer: commands.answer, posts: turn.leads, life: ctx}
+	b := &bot{Options: o, chat: chat, gateway: gateway, posts: turn.leads, life: ctx}
+	b.answer = func(ctx context.Context, q Question) (Message, bool) {
+		reply, meant := commands.answer(ctx, q)
+		if meant {
+			s.heard.Store(clock.Now().UnixMilli())
+		}
+		return reply, meant
+	}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
 	return b, status
 }

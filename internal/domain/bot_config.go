@@ -121,6 +121,7 @@ type BotStatus struct {
 	Detail    string
 	Since     time.Time
 	Rooms     []string
+	HeardMS   int64 // when it last heard a command, 0 for not yet
 }
 
 // BotRun is the state that the gateway that runs the bot shares with the others.
