@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/flow"
@@ -90,39 +92,46 @@ func (s *Costs) count(ctx context.Context, times []time.Time, projects []string)
 }
 
 // recent is what was last told of costs, by what about. Pages ask all the time, so an answer holds for some times as
-// long as it took, unless it was quick.
+// long as it took, unless it was quick; a failure, too.
 type recent[T any] struct {
 	quick time.Duration
-	mu    sync.Mutex // held while an answer is made
+	makes singleflight.Group
+
+	mu    sync.Mutex // never held while an answer is made
 	known map[string]recentAnswer[T]
 }
 
 type recentAnswer[T any] struct {
 	answer T
+	err    error
 	until  time.Time
 }
 
-func (r *recent[T]) tell(about string, answer func() (T, error)) (T, error) {
+func (r *recent[T]) tell(ctx context.Context, about string, answer func(context.Context) (T, error)) (T, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	began := time.Now()
-	if last := r.known[about]; began.Before(last.until) {
-		return last.answer, nil
+	last := r.known[about]
+	r.mu.Unlock()
+	if time.Now().Before(last.until) {
+		return last.answer, last.err
 	}
-	if len(r.known) >= maxReports || r.known == nil {
-		r.known = map[string]recentAnswer[T]{}
-	}
-	made, err := answer()
-	if now := time.Now(); err == nil {
-		r.known[about] = recentAnswer[T]{made, now.Add(snapshotShare * (now.Sub(began) - r.quick))}
-	}
-	return made, err
+	return shared(ctx, &r.makes, about, func(ctx context.Context) (T, error) {
+		began := time.Now()
+		made, err := answer(ctx)
+		now := time.Now()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if len(r.known) >= maxReports || r.known == nil {
+			r.known = map[string]recentAnswer[T]{}
+		}
+		r.known[about] = recentAnswer[T]{made, err, now.Add(snapshotShare * (now.Sub(began) - r.quick))}
+		return made, err
+	})
 }
 
 // Today returns what calls of today have cost in a zone, as it was a moment ago.
 func (s *Costs) Today(ctx context.Context, zone *time.Location) (domain.CostsToday, error) {
 	times := days(domain.CostQuery{Days: 1, Zone: zone})
-	return s.today.tell(times[0].String(), func() (today domain.CostsToday, err error) {
+	return s.today.tell(ctx, times[0].String(), func(ctx context.Context) (today domain.CostsToday, err error) {
 		c, err := s.count(ctx, times, nil)
 		if err != nil {
 			return today, err
@@ -137,16 +146,25 @@ func (s *Costs) Today(ctx context.Context, zone *time.Location) (domain.CostsTod
 	})
 }
 
-// Recent is Report as it was a moment ago. What it returns is shared and must not be changed.
+// Recent is Report as it was a moment ago, for a page. What it returns is shared and must not be changed; it is nil
+// while what takes longer is being added up, or could not be.
 func (s *Costs) Recent(ctx context.Context, q domain.CostQuery) (*domain.CostReport, error) {
 	about := fmt.Sprint(q.Projects, q.Days, q.Zone, flow.Day(clock.Now().In(q.Zone)))
-	return s.reports.tell(about, func() (*domain.CostReport, error) { return s.Report(ctx, q) })
+	limited, cancel := context.WithTimeout(ctx, flowPatience)
+	defer cancel()
+	report, err := s.reports.tell(limited, about, func(ctx context.Context) (*domain.CostReport, error) {
+		return s.Report(ctx, q)
+	})
+	if limited.Err() != nil && ctx.Err() == nil || domain.CodeOf(err) == domain.Unavailable {
+		return nil, nil
+	}
+	return report, err
 }
 
 // Usual is Report about the last days of a project, for the pages of its stories, as it was a moment ago.
 func (s *Costs) Usual(ctx context.Context, project string) (*domain.CostReport, error) {
 	q := domain.CostQuery{Projects: []string{project}, Days: domain.FlowDays, Zone: time.UTC}
-	return s.usual.tell(project, func() (*domain.CostReport, error) { return s.Report(ctx, q) })
+	return s.usual.tell(ctx, project, func(ctx context.Context) (*domain.CostReport, error) { return s.Report(ctx, q) })
 }
 
 // Sentence says what calls of projects, of all without any, have cost between two times, "" without calls.
