@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -155,7 +156,7 @@ func (s *Costs) Recent(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	report, err := s.reports.tell(limited, about, func(ctx context.Context) (*domain.CostReport, error) {
 		return s.Report(ctx, q)
 	})
-	if limited.Err() != nil && ctx.Err() == nil || domain.CodeOf(err) == domain.Unavailable {
+	if errors.Is(err, context.DeadlineExceeded) || domain.CodeOf(err) == domain.Unavailable {
 		return nil, nil
 	}
 	return report, err

@@ -112,8 +112,8 @@ func BenchmarkFlow(b *testing.B) {
 		fresh.Pipelines.Boards(b.Context(), 0)
 		for b.Loop() {
 			r, err := fresh.Costs.Report(b.Context(), domain.CostQuery{Days: 90, Zone: time.UTC})
-			if err != nil || r.Total.Calls != 4*projects*stories || len(r.Finished.Stories) != projects*stories {
-				b.Fatal(r, err)
+			if err != nil || r.Total.Calls != 4*projects*stories {
+				b.Fatalf("%v: %d calls", err, r.Total.Calls)
 			}
 		}
 	})
