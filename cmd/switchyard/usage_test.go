@@ -18,26 +18,37 @@ func TestWhatClaudeCodeCostsIsWhatItSays(t *testing.T) {
 	const line = `CODER -p "make a file of fruit" --output-format json `
 	own := "unset CLAUDE_CODE_ENABLE_TELEMETRY $(env | grep -o '^OTEL_[A-Z_]*')\n" + line + `--settings "$('` + switchyard(t, t.TempDir()).Path + `' hook settings)"`
 	for what, run := range map[string]struct {
-		line  string
-		tries int
-	}{"below an agent": {line + `"$@"`, 1}, "as somebody's own": {own, 0}} {
-		t.Run(what, func(t *testing.T) { costsWhatItSays(t, run.line, run.tries) })
+		line               string
+		tries, ends, calls int
+	}{
+		"below an agent":    {line + `"$@"`, 1, 1, 2},
+		"as somebody's own": {own, 0, 1, 1},
+		"resumed":           {`{ ` + line + `"$@"; CODER -p "and again" --continue --output-format json "$@"; }`, 1, 2, 3},
+	} {
+		t.Run(what, func(t *testing.T) { costsWhatItSays(t, run.line, run.tries, run.ends, run.calls) })
 	}
 }
 
-func costsWhatItSays(t *testing.T, line string, tries int) {
+// costsWhatItSays runs a line in which the client asks so many times, ends so many times with a total, and makes so many calls.
+func costsWhatItSays(t *testing.T, line string, tries, ends, calls int) {
 	t.Parallel()
 	c := newCodingSite(t, newSite(t), "claude", tries, line)
 	for range tries {
 		c.answer(c.asked(), "allow")
 	}
-	waittest.Until(t, "the end", func() bool { return strings.Contains(c.said(), `"total_cost_usd":`) })
-	var result struct {
-		Total float64 `json:"total_cost_usd"`
-	}
-	said := c.said()
-	if err := json.Unmarshal([]byte(said[strings.Index(said, "{"):]), &result); err != nil || result.Total <= 0 {
-		t.Fatalf("%s: %v", said, err)
+	waittest.Until(t, "the end", func() bool { return strings.Count(c.said(), `"total_cost_usd":`) == ends })
+	total := 0.0
+	for said := json.NewDecoder(strings.NewReader(c.said())); ends > 0; ends-- {
+		var result struct {
+			Total float64 `json:"total_cost_usd"`
+		}
+		if err := said.Decode(&result); err != nil || result.Total <= 0 {
+			t.Fatalf("%s: %v", c.said(), err)
+		}
+		if result.Total < total { // of its own calls only; other versions count those of all
+			result.Total += total
+		}
+		total = result.Total
 	}
 	var got struct {
 		Total struct {
@@ -50,8 +61,8 @@ func costsWhatItSays(t *testing.T, line string, tries int) {
 	}
 	waittest.Until(t, "all calls", func() bool {
 		_, text := c.do(t, "GET", "/api/gateway/cost?project=alpha", "")
-		return json.Unmarshal([]byte(text), &got) == nil && got.Total.Calls > 0 &&
-			math.Abs(got.Total.USD-result.Total) <= 0.0000005*float64(got.Total.Calls)
+		return json.Unmarshal([]byte(text), &got) == nil && got.Total.Calls == calls &&
+			math.Abs(got.Total.USD-total) <= 0.0000005*float64(got.Total.Calls)
 	})
 	if got.Total.Unpriced > 0 || len(got.Clients) != 1 || got.Clients[0].Client != "claude-code" || got.Agents[0].By != "builder" {
 		t.Errorf("%+v", got)
