@@ -302,6 +302,7 @@ func TestReadersSeeInTheInboxWhatIsAsked(t *testing.T) {
 
 // TestABlockedStoryThatAsksSaysBoth: the question first, then the block, which can be lifted without an answer.
 func TestABlockedStoryThatAsksSaysBoth(t *testing.T) {
+	browsertest.Parallel(t)
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "---\nblocked: which provider?\n---\n# Audit log\n"})
 	for _, prompt := range []string{"which provider?", "may I start?"} {
 		s.asks(domain.Question{Kind: domain.QuestionText, Prompt: prompt, Project: "webshop", StoryID: "2_story_audit"})
@@ -309,5 +310,13 @@ func TestABlockedStoryThatAsksSaysBoth(t *testing.T) {
 		if strings.Index(page, prompt) > strings.Index(page, ">Unblock</button>") {
 			t.Errorf("the block stands before the question %q", prompt)
 		}
+	}
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + auditPage)
+	tab.Find("button", "Unblock").Click()
+	tab.Wait(`!document.getElementById('main').innerText.includes('Unblock')`)
+	tab.WaitText("may I start?")
+	if text := s.file("3_qa/2_story_audit.md"); strings.Contains(text, "blocked") {
+		t.Errorf("the file says %q", text)
 	}
 }
