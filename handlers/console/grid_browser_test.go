@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
+	"switchyard/internal/waittest"
 )
 
 const rows = `[...document.querySelectorAll('.grid-table tbody tr')].map((row) => row.id.replace('project-', '')).join(' ')`
@@ -60,6 +62,8 @@ func TestRowsKeepTheirOrderWhileTheGridIsUsed(t *testing.T) {
 		s.add(name, quiet)
 		s.move(name, "1_story_a", "1_backlog", "2_current", at.Add(-time.Duration(i)*time.Minute))
 	}
+	inOrder := regexp.MustCompile(`(?s)"project-alpha".*"project-beta".*"project-gamma"`)
+	waittest.Until(t, "all boards are known", func() bool { return inOrder.MatchString(s.Get("/").Text) })
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/")
 	tab.Wait(rows + ` === 'alpha beta gamma'`)
