@@ -196,10 +196,10 @@ func (f bmadRules) stories(unit string, files Files, _ []entry) (entries []entry
 
 const bmadKey = "development_status"
 
-// isNoStory reports whether a key is of an epic, or of looking back at one.
+// isNoStory reports whether a key is of an epic, such as epic-2 and epic-1a, or of looking back at one.
 func isNoStory(key string) bool {
 	epic, is := strings.CutPrefix(key, "epic-")
-	return strings.HasSuffix(key, "-retrospective") || is && epic != "" && number(epic) == epic
+	return strings.HasSuffix(key, "-retrospective") || is && number(epic) != "" && !strings.Contains(epic, "-")
 }
 
 // keyLine matches a line with a key and its value: before the value, the value, after it.

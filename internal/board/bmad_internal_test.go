@@ -14,7 +14,7 @@ func bmadBoard() map[string]string {
 	return map[string]string{
 		bmadStatus: "# last_updated: kept\ngenerated: 05-06-2025 21:30\nlast_updated: 05-06-2025 21:30\nstory_location: \"{project-root}/docs/stories\"\n\n" +
 			"development_status:\n  epic-1: in-progress\n  1-1-log-in: done # at last\n  '1-2-log-out': drafted\r\n  1-3-register:   backlog\n" +
-			"  1-4-forget: on-hold\n  epic-1-retrospective: optional\naction_items:\n  - 1-3-register: open\n",
+			"  1-4-forget: on-hold\n  epic-1-retrospective: optional\n  epic-1a: done\naction_items:\n  - 1-3-register: open\n",
 		"docs/stories/1-2-log-out.md":     "# Story 1.2: Log out\n\n## Tasks\n- [x] a\n- [ ] b\n",
 		"docs/stories/other.md":           "# No story\n",
 		"_bmad-output/epics.md":           "# Epics\n",
