@@ -6,8 +6,11 @@
   const bodies = (root) => [...root.querySelectorAll('.grid-table > tbody')]
   const order = (body) => [...body.rows].map((row) => row.id)
   const address = (part) => part?.dataset.hxGet?.replace(/[?&]v=[^&]*/, '')
-  const signals = ['.signal-stop', ':is(.signal-caution, .signal-asks)']
-  const trouble = (row) => row.className === 'band' ? 2 : [...signals, 0, ''].findIndex((signal) => signal === '' || signal && row.querySelector('.troubles > ' + signal))
+  const shows = (row, signal) => row.querySelector('.troubles > ' + signal) !== null
+  const trouble = (row) => {
+    if (row.className === 'band') return 2 // between those in trouble and the others
+    return shows(row, '.signal-stop') ? 0 : shows(row, ':is(.signal-caution, .signal-asks)') ? 1 : 3
+  }
   const button = (root) => root.querySelector('[data-order]')
 
   let wanted = null // the new order of each group by its id, while the old one is kept
