@@ -101,14 +101,20 @@ func tokens(n int64) string {
 	return thousands(int(n))
 }
 
+// isDear reports whether a story costs more than 85 of 100 finished ones, where that is known.
+func isDear(c *domain.CostReport, usd domain.Micros) bool {
+	at := c.Finished.At
+	return at != nil && int64(usd) > int64(at[2])
+}
+
 // costOver says how a story's cost compares, and whether that is too much.
 func costOver(c *domain.CostReport, usd domain.Micros) (text string, over bool) {
-	switch at := c.Finished.At; {
+	switch {
 	case c.Budgets.Story > 0 && usd > c.Budgets.Story:
 		return "over " + c.Budgets.Story.Dollars(), true
-	case at == nil:
+	case c.Finished.At == nil:
 		return "", false
-	case int64(usd) > int64(at[2]):
+	case isDear(c, usd):
 		return "over 85 %", true
 	}
 	return "within 85 %", false

@@ -63,7 +63,7 @@ func storyCost(c *domain.Cost, usual *domain.CostReport) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if usual != nil && usual.Finished.At != nil {
-			if int64(c.USD) > int64(usual.Finished.At[2]) {
+			if isDear(usual, c.USD) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"signal signal-caution\">more than 85 % of stories</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
