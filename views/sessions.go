@@ -100,8 +100,8 @@ type agentGroup struct {
 	rows  []agentRow
 }
 
-// groups returns the agents of this page and, on the first one, people's own sessions; those that wait, longest first.
-func (p AgentsProps) groups() []agentGroup {
+// groups returns the agents of this page and people's own sessions; those that wait, longest first.
+func (p AgentsProps) groups(own []domain.AgentSession) []agentGroup {
 	groups := []agentGroup{{title: "Wait for somebody"}, {title: "In trouble"}, {title: "Work"}, {title: "Idle or free"}}
 	add := func(rank int, row agentRow) {
 		at := &groups[[]int{0, 1, 1, 2, 3, 3}[rank]]
@@ -112,8 +112,7 @@ func (p AgentsProps) groups() []agentGroup {
 		_, _, since := p.agentState(a)
 		add(agentRank(a, needs), agentRow{agent: a, since: since})
 	}
-	live, _ := p.own()
-	for _, s := range live[:min(len(live), maxSessionRows)] {
+	for _, s := range own[:min(len(own), maxSessionRows)] {
 		add(sessionRank(s), agentRow{session: &s, since: s.Since})
 	}
 	slices.SortStableFunc(groups[0].rows, func(a, b agentRow) int { return a.since.Compare(b.since) })
