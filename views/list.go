@@ -92,8 +92,8 @@ func NewProjectList(o *TrackOrder, filter string, show Show, sort string, page i
 }
 
 // NewAgentList returns a page of the list with its agents, those first that need somebody: those with the filter in
-// their label, project or state. Without a filter it is the page of the agent with the id at, if there is one. asks are
-// what agents ask, by their ids.
+// their label, project or state. Without a filter it is the page of the agent with the id at, if there is one. needs
+// are those of AgentsProps.Needs.
 func NewAgentList(
 	agents []domain.KnownAgent, needs map[string]int, filter string, page int, at string,
 ) (List, []domain.KnownAgent) {

@@ -61,7 +61,7 @@ func addProjects(active string, projects ...domain.Project) Step {
 	return All(steps...)
 }
 
-// UpdateProject stores a project's url and token if the stored ones are those of was. Otherwise it returns NotFound.
+// UpdateProject stores a project's url and token if the stored ones are those of before. Otherwise it returns NotFound.
 func (db projects) UpdateProject(ctx context.Context, e *domain.AuditEntry, before, p domain.Project) error {
 	return db.changeOne(ctx, e, topics{domain.TopicProjects},
 		"UPDATE projects SET url = $2, token = $3 WHERE name = $1 AND url = $4 AND token = $5",
