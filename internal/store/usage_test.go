@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store/sqlite"
 )
 
 func usd(m domain.Micros) *domain.Micros { return &m }
@@ -174,4 +175,21 @@ func TestClaimsThatEndedAreKnownForADay(t *testing.T) {
 			}
 		}
 	})
+}
+
+func BenchmarkAddCalls(b *testing.B) {
+	db, err := sqlite.Open(b.Context(), b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	for n := 0; b.Loop(); n++ {
+		_, err := db.AddCalls(b.Context(), []domain.Call{{
+			Key: fmt.Sprint(n), At: time.Now(), Project: fmt.Sprint("project-", n%200), StoryID: fmt.Sprint("story-", n%5),
+			Holder: fmt.Sprint("agent-", n%1000), Client: "claude", Session: "s", Model: "m", Cost: usd(5), Stated: usd(5),
+		}})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
 }

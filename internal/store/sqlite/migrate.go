@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
@@ -143,22 +142,6 @@ func check(db *sql.DB, path string) error {
 	}
 	return nil
 }
-
-// checkedConnector opens connections for writing after the database has been checked.
-type checkedConnector struct {
-	check  func() error
-	name   string
-	driver driver.Driver
-}
-
-func (c checkedConnector) Connect(context.Context) (driver.Conn, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	return c.driver.Open(c.name)
-}
-
-func (c checkedConnector) Driver() driver.Driver { return c.driver }
 
 // movedSchema is the schema number of a database that has been moved; every version of the program refuses it. movedKey
 // is the key of the new address.

@@ -53,15 +53,6 @@ func (r *recorder) Open(name string) (driver.Conn, error) {
 	return recordedConn{conn.(sqliteConn), r}, nil
 }
 
-// sqliteConn has the optional interfaces of package driver that SQLite's connections implement.
-type sqliteConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-}
-
 type recordedConn struct {
 	sqliteConn
 	recorder *recorder
@@ -70,14 +61,4 @@ type recordedConn struct {
 func (c recordedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	c.recorder.note(query)
 	return c.sqliteConn.PrepareContext(ctx, query)
-}
-
-func (c recordedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.recorder.note(query)
-	return c.sqliteConn.ExecContext(ctx, query, args)
-}
-
-func (c recordedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.recorder.note(query)
-	return c.sqliteConn.QueryContext(ctx, query, args)
 }

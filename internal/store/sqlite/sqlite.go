@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -99,19 +98,15 @@ var writerOptions = fmt.Sprintf("_txlock=immediate&_pragma=journal_mode(WAL)&_pr
 
 // open opens the database at path for the one writer, at its first use and after check has succeeded.
 func open(path string, check func() error) (*sql.DB, error) {
-	named, err := sql.Open(driverName, "")
-	if err != nil {
-		return nil, err
+	db, err := openConnections(path, writerOptions, check)
+	if err == nil {
+		db.SetMaxOpenConns(1)
 	}
-	db := sql.OpenDB(checkedConnector{
-		check: check, driver: named.Driver(), name: "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + writerOptions,
-	})
-	db.SetMaxOpenConns(1)
-	return db, named.Close()
+	return db, err
 }
 
 func openReadOnly(path string, readers int) (*sql.DB, error) {
-	db, err := sql.Open(driverName, "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(5000)")
+	db, err := openConnections(path, "mode=ro&_pragma=busy_timeout(5000)", nil)
 	if err == nil {
 		db.SetMaxOpenConns(readers)
 		db.SetMaxIdleConns(readers)

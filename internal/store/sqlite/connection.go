@@ -1,0 +1,119 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"net/url"
+)
+
+// maxPrepared is how many statements a connection keeps prepared. To prepare a usual statement takes as long as to run
+// it (BenchmarkAddCalls).
+const maxPrepared = 64
+
+// openConnections opens the database at path. Each connection runs check, unless nil, before it is opened.
+func openConnections(path, options string, check func() error) (*sql.DB, error) {
+	named, err := sql.Open(driverName, "")
+	if err != nil { // an unknown driver
+		return nil, err
+	}
+	name := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options
+	return sql.OpenDB(connector{check: check, driver: named.Driver(), name: name}), named.Close()
+}
+
+type connector struct {
+	check  func() error
+	name   string
+	driver driver.Driver
+}
+
+func (c connector) Driver() driver.Driver { return c.driver }
+
+func (c connector) Connect(context.Context) (driver.Conn, error) {
+	if c.check != nil {
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+	}
+	conn, err := c.driver.Open(c.name)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{conn.(sqliteConn), map[string]driver.Stmt{}}, nil
+}
+
+// sqliteConn has the optional interfaces of package driver that SQLite's connections implement.
+type sqliteConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// connection keeps statements prepared. One is used by one caller at a time.
+type connection struct {
+	sqliteConn
+	idle map[string]driver.Stmt // by their SQL
+}
+
+func (c *connection) take(ctx context.Context, query string) (driver.Stmt, error) {
+	if s := c.idle[query]; s != nil {
+		delete(c.idle, query)
+		return s, nil
+	}
+	return c.PrepareContext(ctx, query)
+}
+
+func (c *connection) put(query string, s driver.Stmt) error {
+	if c.idle[query] != nil { // it was in use twice
+		return s.Close()
+	}
+	for other, s := range c.idle {
+		if len(c.idle) < maxPrepared {
+			break
+		}
+		delete(c.idle, other)
+		_ = s.Close()
+	}
+	c.idle[query] = s
+	return nil
+}
+
+func (c *connection) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	s, err := c.take(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.(driver.StmtExecContext).ExecContext(ctx, args)
+	return result, errors.Join(err, c.put(query, s))
+}
+
+func (c *connection) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	s, err := c.take(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.(driver.StmtQueryContext).QueryContext(ctx, args)
+	if err != nil {
+		return nil, errors.Join(err, c.put(query, s))
+	}
+	return &result{rows, func() error { return c.put(query, s) }}, nil
+}
+
+func (c *connection) Close() error {
+	for _, s := range c.idle {
+		_ = s.Close() // so does the connection
+	}
+	return c.sqliteConn.Close()
+}
+
+// result puts its statement back once it has been read.
+type result struct {
+	driver.Rows
+	put func() error
+}
+
+func (r *result) Close() error { return errors.Join(r.Rows.Close(), r.put()) }
