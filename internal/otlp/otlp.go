@@ -18,7 +18,7 @@ import (
 	"switchyard/internal/jsonscan"
 )
 
-// MaxRecords is how many records a body may have. They are counted before anything is decoded.
+// MaxRecords is how many records a body may have.
 const MaxRecords = 10_000
 
 var (
@@ -117,15 +117,10 @@ func Decode(body []byte, isJSON bool) (calls []domain.Call, dropped int, err err
 		err = jsonscan.Check(body)
 	}
 	if err == nil {
-		err = sent.records(func(attributes, message) error {
+		err = sent.records(func(resource attributes, sent message) error {
 			if records++; records > MaxRecords {
 				return ErrMany
 			}
-			return nil
-		})
-	}
-	if err == nil {
-		err = sent.records(func(resource attributes, sent message) error {
 			r := record{resource: resource}
 			call, valid, err := r.read(sent)
 			if !valid {

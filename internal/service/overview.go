@@ -90,6 +90,7 @@ func (o *Overview) Run(ctx context.Context) error {
 		changed := o.projects.Changed()
 		o.pipelines.forget()
 		o.flow.forget()
+		o.flow.visits.forgetRemoved()
 		o.mu.Lock()
 		if o.last != nil && o.last.Registry != o.projects.Registry() {
 			o.last = nil

@@ -19,7 +19,7 @@ func (s *visitTable) Project(
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state(project)
-	version = s.versionOf(state)
+	version = state.version
 	if err != nil {
 		return nil, version, err
 	}
@@ -60,9 +60,9 @@ func (s *visitTable) now(project string) (*domain.ProjectVisits, uint64) {
 	defer s.mu.Unlock()
 	state := s.state(project)
 	if state.settle(); state.known == nil {
-		return domain.NewProjectVisits(nil, nil), s.versionOf(state)
+		return domain.NewProjectVisits(nil, nil), state.version
 	}
-	return state.known, s.versionOf(state)
+	return state.known, state.version
 }
 
 // Load reads those visits that are not in memory, and waits for that for at most patience. It returns an error if a
@@ -161,7 +161,7 @@ func (s *visitTable) complete() {
 		s.mu.Lock()
 		if state.whole { // nothing has been replaced meanwhile
 			state.whole, state.known, state.applied = false, found[project], 0 // after an error it is read again
-			state.version++
+			s.changed(state)
 			if err == nil {
 				state.known.Whole = true
 				state.settle()
@@ -179,7 +179,7 @@ func (s *visitTable) reread(projects ...string) {
 	defer s.mu.Unlock()
 	for _, project := range projects {
 		state := s.state(project)
-		state.version++
+		s.changed(state)
 		state.known, state.pending, state.applied, state.again, state.whole = nil, nil, 0, state.read != nil, false
 	}
 }
@@ -198,7 +198,7 @@ func (s *visitTable) keep(projects []string, found map[string]*domain.ProjectVis
 			continue
 		}
 		state.known, state.err, state.applied = found[project], err, 0
-		if state.version++; err != nil {
+		if s.changed(state); err != nil {
 			state.pending = nil
 		} else if !state.known.Whole {
 			s.partly = append(s.partly, project)

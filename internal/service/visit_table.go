@@ -36,6 +36,7 @@ type visitTable struct {
 	mu         sync.Mutex
 	byProject  map[string]*visitState
 	generation uint64   // how often everything was forgotten
+	versions   uint64   // the last one of any project's visits
 	token      int64    // under which this gateway leads, -1 if it does not
 	position   int64    // up to which a gateway that does not lead has read changes, 0 before the first time
 	wanted     []string // to be read
@@ -91,27 +92,36 @@ func (s *visitTable) state(project string) *visitState {
 	s.turn()
 	state := s.byProject[project]
 	if state == nil {
-		registry := s.projects.Registry()
-		if len(s.byProject) > 2*len(registry.Projects)+readAtOnce { // many were removed
-			maps.DeleteFunc(s.byProject, func(name string, state *visitState) bool {
-				_, registered := registry.Find(name)
-				return !registered && state.read == nil
-			})
-		}
 		state = &visitState{}
+		s.changed(state)
 		s.byProject[project] = state
 	}
 	return state
+}
+
+// changed gives a state a version that no project's visits have had. The caller holds mu.
+func (s *visitTable) changed(state *visitState) {
+	s.versions++
+	state.version = s.versions
+}
+
+// forgetRemoved drops the visits of projects that are not registered, but for those that are being read.
+func (s *visitTable) forgetRemoved() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	registry := s.projects.Registry()
+	maps.DeleteFunc(s.byProject, func(name string, state *visitState) bool {
+		_, registered := registry.Find(name)
+		return !registered && state.read == nil
+	})
 }
 
 // Version returns a number that is different after each change of a project's visits.
 func (s *visitTable) Version(project string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.versionOf(s.state(project))
+	return s.state(project).version
 }
-
-func (s *visitTable) versionOf(state *visitState) uint64 { return s.generation<<32 + state.version }
 
 // Generation returns how often memory has been emptied. What was observed before must be observed again.
 func (s *visitTable) Generation() uint64 {
@@ -146,7 +156,7 @@ func (s *visitTable) apply(changed []domain.Visit) {
 		}
 	}
 	for state := range touched {
-		state.version++
+		s.changed(state)
 		if len(state.pending)-state.applied > maxPendingVisits {
 			state.settle()
 		}
