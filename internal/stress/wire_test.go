@@ -3,6 +3,7 @@
 package stress
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -81,12 +82,37 @@ func (w *wire) accept() {
 func (w *wire) pass(from, to net.Conn) {
 	defer func() {
 		from.Close()
-		to.Close()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.ends, from)
 	}()
-	_, _ = io.Copy(throat{w, to}, from)
+	line := make(chan parcel, 16)
+	defer close(line)
+	go func() {
+		for p := range line {
+			time.Sleep(time.Until(p.due))
+			if _, err := (throat{w, to}).Write(p.data); err != nil {
+				from.Close()
+			}
+		}
+		to.Close()
+	}()
+	for buffer := make([]byte, 32<<10); ; {
+		n, err := from.Read(buffer)
+		w.mu.Lock()
+		due := time.Now().Add(w.delay)
+		w.mu.Unlock()
+		line <- parcel{bytes.Clone(buffer[:n]), due}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// parcel is data under way: what follows it does not wait for it, as on a long line.
+type parcel struct {
+	data []byte
+	due  time.Time
 }
 
 // throat forwards data or swallows it.
@@ -97,9 +123,8 @@ type throat struct {
 
 func (t throat) Write(p []byte) (int, error) {
 	t.mu.Lock()
-	swallows, rate, delay := t.swallows, t.rate, t.delay
+	swallows, rate := t.swallows, t.rate
 	t.mu.Unlock()
-	time.Sleep(delay)
 	if swallows {
 		return len(p), nil
 	}
