@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +17,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/files"
 	"switchyard/internal/git"
+	"switchyard/internal/wire"
 )
 
 // hookPatience is how long a gateway may take to hear of an event that asks nobody: the client waits meanwhile.
@@ -32,23 +33,23 @@ func hookCommand() *cobra.Command {
 			"SWITCHYARD_GATEWAY_URL and SWITCHYARD_API_TOKEN, which an agent's command has, say where and as whom.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			input, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxMCPMessage+1))
-			if err != nil {
+			input := bytes.NewBuffer(make([]byte, 0, 5<<20)) // to grow takes longer than to read
+			if _, err := input.ReadFrom(cmd.InOrStdin()); err != nil {
 				return err
 			}
-			var event domain.HookEvent
-			isRead := json.Unmarshal(input, &event) == nil
+			object, _ := wire.ParseObject(input.Bytes()) // what is none says nothing
+			event, unread := wire.HookOf(object)
 			address, err := gatewayAddress(os.Getenv("SWITCHYARD_GATEWAY_URL"))
 			switch {
 			case event.Name != domain.PermissionRequest:
-				if known, says := event.Identify(); isRead && says && err == nil {
+				if known, says := event.Identify(); unread == nil && says && err == nil {
 					_, _ = cmd.OutOrStdout().Write(tellHook(cmd.Context(), address, known))
 				}
 				return nil
 			case err != nil:
 				return errors.New("SWITCHYARD_GATEWAY_URL must be the address of the gateway")
 			}
-			answer, err := askHook(cmd.Context(), address, input)
+			answer, err := askHook(cmd.Context(), address, input.Bytes())
 			if err != nil {
 				return err
 			}

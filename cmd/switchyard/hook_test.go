@@ -154,6 +154,14 @@ func TestAHookSendsWhatIsNamed(t *testing.T) {
 	if got := strings.TrimSpace(<-sent); got != want {
 		t.Errorf("sent %s\nwant %s", got, want)
 	}
+	cmd = withEnv(switchyard(t, dir, "hook"), "SWITCHYARD_GATEWAY_URL="+gateway.URL)
+	cmd.Stdin = strings.NewReader(`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"content":"` + strings.Repeat("secret\\n", 1<<20) + `"},"tool_use_id":"use-1"}`)
+	if err := cmd.Run(); err != nil {
+		t.Error(err)
+	}
+	if got := <-sent; !strings.Contains(got, `"tool_use_id":"use-1"`) || strings.Contains(got, "secret") {
+		t.Errorf("of an event with megabytes sent %.300s", got)
+	}
 }
 
 // TestAHookSaysNothingWhereNobodyIsAsked: the client goes on by its own rules.

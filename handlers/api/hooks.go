@@ -39,8 +39,7 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	if len(b.Data) > web.MaxBody && event == domain.PermissionRequest {
 		return domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", web.MaxBody)
 	}
-	var heard domain.HookEvent
-	if json.Unmarshal(b.Data, &heard) == nil { // else it says nothing of a session that could be told
+	if heard, err := wire.HookOf(b.Fields); err == nil { // else it says nothing of a session that could be told
 		note, heard := a.service.Reviews.AtStop(r.Context(), heard)
 		a.service.Sessions.Heard(r.Context(), heard)
 		if note != "" {

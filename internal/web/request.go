@@ -14,11 +14,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 // PathParam returns a decoded path parameter. chi matches the escaped path where that differs from the default escaping
@@ -46,7 +46,7 @@ const (
 // so that it need be asked for only once, after all fields are read.
 type Body struct {
 	Data   []byte // as it was sent
-	fields map[string]json.RawMessage
+	Fields wire.Object
 	firstError
 }
 
@@ -96,8 +96,10 @@ func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) *Body {
 	case media != "application/json" || mimeErr != nil && !errors.Is(mimeErr, mime.ErrInvalidMediaParameter):
 		b.err = domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
 	case b.err != nil:
-	case !utf8.Valid(b.Data) || json.Unmarshal(b.Data, &b.fields) != nil || b.fields == nil:
-		b.err = domain.Errorf(domain.Invalid, "the body must be one JSON object")
+	default:
+		if b.Fields, b.err = wire.ParseObject(b.Data); b.err != nil {
+			b.err = domain.Errorf(domain.Invalid, "the body must be one JSON object")
+		}
 	}
 	return b
 }
@@ -113,8 +115,8 @@ func DecodeOptionalJSON(w http.ResponseWriter, r *http.Request, limit int64) *Bo
 
 // Raw returns a field as it was sent.
 func (b *Body) Raw(name string) (raw json.RawMessage, given bool) {
-	raw, given = b.fields[name]
-	return raw, given
+	raw = b.Fields.Get(name)
+	return raw, raw != nil
 }
 
 // Text reads a required string. A missing one is Invalid.
@@ -129,7 +131,7 @@ func (b *Body) Text(name string) string {
 
 // OptionalText reads a string, nil when it is absent or null. Any other type is Invalid.
 func (b *Body) OptionalText(name string) (value *string) {
-	if raw, given := b.fields[name]; given && json.Unmarshal(raw, &value) != nil {
+	if raw, given := b.Raw(name); given && json.Unmarshal(raw, &value) != nil {
 		b.fail("%s: must be a string", name)
 	}
 	return value
@@ -137,7 +139,7 @@ func (b *Body) OptionalText(name string) (value *string) {
 
 // OptionalNumber reads a whole number, nil when it is absent or null. Anything else is Invalid.
 func (b *Body) OptionalNumber(name string) (value *int64) {
-	if raw, given := b.fields[name]; given && json.Unmarshal(raw, &value) != nil {
+	if raw, given := b.Raw(name); given && json.Unmarshal(raw, &value) != nil {
 		b.fail("%s: must be a whole number", name)
 	}
 	return value
@@ -151,7 +153,7 @@ func (b *Body) OptionalBool(name string) bool {
 
 // BoolOrNull is OptionalBool, but nil when it is absent or null.
 func (b *Body) BoolOrNull(name string) (value *bool) {
-	if raw, given := b.fields[name]; given && json.Unmarshal(raw, &value) != nil {
+	if raw, given := b.Raw(name); given && json.Unmarshal(raw, &value) != nil {
 		b.fail("%s: must be true or false", name)
 	}
 	return value
@@ -159,7 +161,7 @@ func (b *Body) BoolOrNull(name string) (value *bool) {
 
 // OptionalTexts reads a list of strings, nil when it is absent or null. Anything else is Invalid.
 func (b *Body) OptionalTexts(name string) (values []string) {
-	raw, given := b.fields[name]
+	raw, given := b.Raw(name)
 	var list []*string
 	if given && json.Unmarshal(raw, &list) != nil {
 		b.fail("%s: must be a list of strings", name)

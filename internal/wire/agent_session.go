@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/json"
+	"slices"
 	"strconv"
 
 	"switchyard/internal/domain"
@@ -57,4 +59,14 @@ func newAgentSession(s domain.AgentSession) AgentSession {
 		encoded.QuestionID = new(strconv.FormatInt(s.QuestionID, 10))
 	}
 	return encoded
+}
+
+// maxHookValue is the longest value of an event that is read. What is kept is shorter, and an input has megabytes.
+const maxHookValue = 64 << 10
+
+// HookOf returns what is read of a hook's event.
+func HookOf(o Object) (event domain.HookEvent, err error) {
+	o = slices.DeleteFunc(slices.Clone(o), func(m member) bool { return len(m.value) > maxHookValue })
+	err = json.Unmarshal(o.Encode(), &event)
+	return event, err
 }
