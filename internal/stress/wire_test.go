@@ -5,7 +5,6 @@ package stress
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
