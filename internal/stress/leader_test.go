@@ -54,9 +54,9 @@ const (
 	// databaseRoundTrip is how far the database is away.
 	databaseRoundTrip = 10 * time.Millisecond
 	// farGateway is what 99 of 100 events may take from the receipt at one gateway until a reader at another has them. An
-	// append is two round trips, the news of it, with the event, half of one: 25 ms. Of events that come faster some wait
-	// for the append before them.
-	farGateway = 40 * time.Millisecond
+	// append is two round trips, the news of it half of one, and to read it one more: 35 ms. Of events that come faster
+	// some wait for the append before them.
+	farGateway = 5 * databaseRoundTrip
 	// farTries is how often that is measured, since a machine may be busy with something else.
 	farTries = 3
 )
