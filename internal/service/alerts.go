@@ -66,7 +66,9 @@ func (s *Alerts) all(boards *Boards) []domain.Alert {
 	return found
 }
 
-func (s *Alerts) find(boards *Boards) []domain.Alert { return slices.Concat(boards.alerts, s.others()) }
+func (s *Alerts) find(boards *Boards) []domain.Alert {
+	return slices.Concat(append(slices.Clip(boards.alerts), s.others())...)
+}
 
 // others returns what needs attention besides the stories and servers of projects.
 func (s *Alerts) others() (found []domain.Alert) {

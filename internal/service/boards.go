@@ -16,7 +16,7 @@ type Boards struct {
 	Charts    []domain.Charts          // likewise; a project's are empty until they are known
 	Together  domain.Charts            // of all projects
 
-	alerts   []domain.Alert
+	alerts   [][]domain.Alert        // as Pipelines
 	searched []func() *searchedBoard // as Pipelines; nil for a project without an answer
 	changes  int
 	took     time.Duration // the time to collect them
@@ -36,11 +36,11 @@ func newBoards(registry *domain.Registry, states []*pipelineState, changes int, 
 	b := &Boards{
 		Registry: registry, changes: changes,
 		Pipelines: make([]domain.ProjectPipeline, n), Charts: make([]domain.Charts, n),
-		searched: make([]func() *searchedBoard, n),
+		alerts: make([][]domain.Alert, n), searched: make([]func() *searchedBoard, n),
 	}
 	for i, state := range states {
 		b.Pipelines[i], b.Charts[i] = state.show(age), state.known.charts
-		b.alerts, b.searched[i] = append(b.alerts, state.alerts()...), state.known.searched
+		b.alerts[i], b.searched[i] = state.alerts(), state.known.searched
 	}
 	b.Together = domain.SumCharts(b.Charts)
 	b.took = time.Since(began)
