@@ -98,17 +98,17 @@ func (b *claimBoard) change(w http.ResponseWriter, r *http.Request) {
 	_ = json.Unmarshal(body, &asked)
 	id := r.PathValue("id")
 	b.mu.Lock()
-	status := b.fixed[id]
+	status, said := b.fixed[id], "not that one"
 	switch asked.Worktree {
 	case "":
 	case b.lack[id]:
 		status = http.StatusNotFound
 	case b.gone:
-		status = http.StatusBadRequest
+		status, said = http.StatusBadRequest, "worktree: none"
 	}
 	if status != 0 {
 		b.mu.Unlock()
-		http.Error(w, "not that one", status)
+		http.Error(w, said, status)
 		return
 	}
 	lose := b.lose

@@ -90,6 +90,7 @@ func TestAVerdictThatIsRefusedIsNotRecorded(t *testing.T) {
 	long := strings.Repeat("x", 4001)
 	for _, c := range []struct{ body, want string }{
 		{`{"verdict":"sent_back","head":"aaaa1111"}`, "400 note: sending back needs a note"},
+		{`{"verdict":"sent_back","head":"aaaa1111","note":" \n"}`, "400 note: sending back needs a note"},
 		{`{"verdict":"sent_back","head":"aaaa1111","note":"` + long + `"}`, "400 note: must have at most 4000 characters"},
 		{`{"verdict":"good","head":"aaaa1111"}`, "400 verdict:"},
 		{`{"verdict":"approved"}`, "400 "},
@@ -122,6 +123,9 @@ func TestAHolderWritesInItsWorkTree(t *testing.T) {
 	b.lack = map[string]string{"1_a": "/trees/2"}
 	s.want(s.as(agent, "POST", gammaStories+"/claim", `{"worktree":"/trees/2"}`), `200 `, `"story_id":"2_b"`)
 	s.want(s.as(agent, "POST", gammaStories+"/claim", `{"story_id":"1_a","to":"2_current","worktree":"/trees/2"}`), `404 `)
+	s.want(s.as(agent, "POST", gammaStories+"/claim", `{"story_id":"1_a","worktree":"/trees/2"}`), `404 `)
+	b.gone = "/trees/9"
+	s.want(s.as(agent, "POST", gammaStories+"/claim", `{"story_id":"1_a","worktree":"/trees/9"}`), `400 `)
 	s.want(s.as(agent, "GET", gammaStories+"/1_a", ""), `"claim":null`)
 	s.want(s.as(agent, "PATCH", gammaStories+"/2_b", `{"version":"v","stage":"3_qa"}`), `200 `)
 	s.want(s.as(agent, "PATCH", gammaStories+"/2_b", `{"version":"v","stage":"2_current","worktree":"/trees/3"}`), `200 `)

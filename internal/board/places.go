@@ -239,7 +239,9 @@ func (b *Board) target(ctx context.Context, id string, c Change) (where, Change,
 	j := &b.joined
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if c.Stage == nil || len(j.members) == 0 || at.member != nil && at.Base == nil {
+	isOne := func(s Stage) bool { return s.Name == *c.Stage }
+	if c.Stage == nil || len(j.members) == 0 || at.member != nil && at.Base == nil ||
+		!slices.ContainsFunc(to.own.Load().Stages, isOne) { // which is refused where it is written
 		return at, c, nil
 	}
 	if after := j.stands(b.own.Load(), id, at.member, *c.Stage); after.stage != *c.Stage {

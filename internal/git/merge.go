@@ -24,8 +24,12 @@ const (
 	mergeLimit = 10 * time.Minute
 )
 
-// ErrMerging is returned where another merge of the repository is under way.
-var ErrMerging = errors.New("another merge is under way")
+var (
+	// ErrMerging is returned where another merge of the repository is under way.
+	ErrMerging = errors.New("another merge is under way")
+	// ErrMerged is returned for a commit that was merged before, in git's words.
+	ErrMerged = errors.New("Already up to date.") //nolint:staticcheck // git's words
+)
 
 // Refused says why there was no merge, in the words of git, a hook or a command.
 type Refused struct{ Words string }
@@ -126,7 +130,8 @@ var mergeCommand = []string{
 	"merge", "--no-stat", "--no-autostash", "--no-verify-signatures", "--no-rerere-autoupdate", "--cleanup=verbatim",
 }
 
-// Join merges a commit, with the repository's hooks. It returns Refused for a conflict, and for what a hook refuses.
+// Join merges a commit, with the repository's hooks. It returns Refused for a conflict and for what a hook refuses,
+// and ErrMerged.
 func (m *Merge) Join(ctx context.Context, commit, message string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, mergeLimit, ErrCutOff)
 	defer cancel()
@@ -140,7 +145,7 @@ func (m *Merge) Join(ctx context.Context, commit, message string) error {
 	}
 	head, err := m.repository.Head(ctx)
 	if err == nil && head == m.Base {
-		err = &Refused{"Already up to date."}
+		err = ErrMerged
 	}
 	return err
 }

@@ -60,8 +60,12 @@ func (p *place) key() string {
 }
 
 // isMerged reports whether the base contains what the place had, or whether merging it would change nothing of the
-// base's tree. linked is whether it was a story's while it had commits of its own.
+// base's tree. linked is whether it was a story's while it had commits of its own. Where a rebase or the like is not
+// finished nothing is: HEAD may be at the base.
 func (p *place) isMerged(baseTree string, linked bool) bool {
+	if p.worktree != "" && p.tree.IsUnderWay() {
+		return false
+	}
 	if p.ahead == 0 {
 		return (linked || len(p.own) > 0) && p.mergeBase == p.head
 	}

@@ -89,6 +89,9 @@ func TestAMergeTakesTheStoryAlong(t *testing.T) {
 	if status, answer := s.merge("1_story", "story/1_story", head, ""); status != 409 || !strings.Contains(answer, "Already up to date") {
 		t.Errorf("again: %d %s", status, answer)
 	}
+	if story := s.story("GET", "/api/stories/1_story", ""); story["merge_failure"] != nil {
+		t.Errorf("its failure is %v", story["merge_failure"])
+	}
 	if got := s.git("worktree", "list", "--porcelain"); strings.Count(got, "worktree ") != 2 {
 		t.Errorf("left: %s", got)
 	}

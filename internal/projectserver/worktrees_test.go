@@ -245,8 +245,10 @@ func TestAChangeIsWrittenWhereTheStoryStands(t *testing.T) {
 	if status, answer := patch("1_story", `"stage":"2_current","worktree":"`+s.dir+`"`); status != 409 || !strings.Contains(answer, "/login") {
 		t.Errorf("a move that changes nothing on the board: %d %s", status, answer)
 	}
-	if status, answer := patch("1_story", `"stage":"2_current","worktree":"/tmp"`); status != 400 {
-		t.Errorf("elsewhere: %d %s", status, answer)
+	for _, refused := range []string{`"stage":"2_current","worktree":"/tmp"`, `"stage":""`, `"stage":"1_gone"`, `"stage":"1_gone","worktree":"` + s.dir + `"`} {
+		if status, answer := patch("1_story", refused); status != 400 {
+			t.Errorf("%s: %d %s", refused, status, answer)
+		}
 	}
 	if got := s.git("status", "--porcelain"); got != "" {
 		t.Errorf("DIR is not clean: %s", got)
@@ -279,6 +281,11 @@ func TestWhatWasMergedIsKnownAfterARestart(t *testing.T) {
 	}
 	if list := s.work("3_story"); len(list) > 0 {
 		t.Errorf("%+v", list)
+	}
+	s.in("second", "-c", "sequence.editor=echo break >", "rebase", "-qi", "main~2")
+	waittest.Until(t, "a rebase", func() bool { list := s.work("2_story"); return len(list) == 1 && list[0].Branch == nil })
+	if list := s.work("2_story"); list[0].Merged {
+		t.Errorf("a tree in which a rebase is under way: %+v", list)
 	}
 }
 

@@ -178,14 +178,19 @@ func (s *Claims) move(
 	ctx context.Context, p domain.Project, c wonClaim, before domain.Story, to string, asked bool,
 ) error {
 	began, stage := clock.Now(), before.Stage
-	if to != "" && to != before.Stage && (asked || before.File != nil) {
+	moves := to != "" && to != before.Stage && (asked || before.File != nil)
+	if !moves {
+		to = ""
+	}
+	if moves || c.Worktree != "" && before.File != nil { // whose server knows its work trees
 		defer s.stories.events.making.begin(s.stories.changesOf(ctx, before, nil, to, began))()
 		moved, err := s.patch(ctx, p, before, to, c.Worktree)
 		isUnknown := strings.HasPrefix(domain.MessageOf(err), "worktree:")
 		switch code := domain.CodeOf(err); {
-		case err == nil:
+		case err == nil && moves:
 			stage = moved
-		case asked || isUnknown || code != domain.Forbidden && code != domain.Invalid:
+		case err == nil:
+		case asked && moves || isUnknown || code != domain.Forbidden && code != domain.Invalid:
 			return err
 		}
 	}
@@ -198,15 +203,19 @@ func (s *Claims) move(
 	return nil
 }
 
-// patch moves a story, in a work tree or, with "", where it is, and returns its stage. It returns Forbidden and Invalid
-// for what its server does not do, and errMoved for a story that has changed meanwhile or is not in that work tree.
+// patch moves a story, nowhere with "", in a work tree or, with "", where it is, and returns its stage. It returns
+// Forbidden and Invalid for what its server does not do, and errMoved for a story that has changed meanwhile or is not
+// in that work tree.
 func (s *Claims) patch(
 	ctx context.Context, p domain.Project, before domain.Story, to, worktree string,
 ) (string, error) {
 	if before.File == nil {
 		return "", domain.Errorf(domain.Forbidden, "the project server does not move stories")
 	}
-	change := map[string]string{"version": before.File.Version, "stage": to}
+	change := map[string]string{"version": before.File.Version}
+	if to != "" {
+		change["stage"] = to
+	}
 	if worktree != "" {
 		change["worktree"] = worktree
 	}

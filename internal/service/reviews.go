@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +47,7 @@ func (s *Reviews) Review(
 	}
 	actor := domain.ActorOf(ctx)
 	r := domain.Review{
-		Project: project, StoryID: id, Verdict: asked.Verdict, Head: asked.Head, Note: asked.Note,
+		Project: project, StoryID: id, Verdict: asked.Verdict, Head: asked.Head, Note: strings.TrimSpace(asked.Note),
 		By: s.stories.claims.agents.nameOf(actor), Via: actor.Channel,
 	}
 	if err := r.Check(); err != nil {
