@@ -94,7 +94,10 @@ func parseFrontMatter(d document) (frontMatter, error) {
 
 // parseMapping parses a text that is a mapping, likewise.
 func parseMapping(text []byte) (frontMatter, error) {
-	if marks(text) > maxMarks {
+	switch {
+	case len(text) == 0: // most have none, for which the parser takes ten times as long as reading the file
+		return noFrontMatter, nil
+	case marks(text) > maxMarks:
 		return noFrontMatter, errTooMany
 	}
 	var root yaml.Node

@@ -20,12 +20,11 @@ const (
 	restFactor = 4
 	restMax    = 30 * time.Millisecond
 	// Without any change it scans everything after rescanMin, or rescanFactor times the duration of the last such scan,
-	// but after rescanMax at the latest: watches may miss changes on a network file system.
+	// but after rescanMax at the latest: watches may miss changes on a network file system. Of other work trees there may
+	// be many: these wait for rescanMax.
 	rescanMin    = 5 * time.Second
 	rescanFactor = 100
 	rescanMax    = time.Minute
-	// Of other work trees there may be many: they are scanned less often.
-	treeRescanMin, treeRescanFactor = 20 * time.Second, 50 * rescanFactor
 	// While something cannot be watched, it scans after unwatchedRescan, or unwatchedFactor times the duration of the last
 	// scan.
 	unwatchedRescan = 500 * time.Millisecond
@@ -136,11 +135,8 @@ func (b *Board) rescan(changed fileSet, patient bool) (again time.Time, pause ti
 	switch {
 	case !b.watched:
 		return again, max(unwatchedRescan, unwatchedFactor*took)
-	case changed != nil: // its duration says nothing about a scan of everything
+	case changed != nil, b.place != nil: // the duration of one file's says nothing about a scan of everything
 		return again, rescanMax
-	}
-	if b.place != nil {
-		return again, min(max(treeRescanMin, treeRescanFactor*took), rescanMax)
 	}
 	return again, min(max(rescanMin, rescanFactor*took), rescanMax)
 }

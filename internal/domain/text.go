@@ -21,6 +21,9 @@ func CutText(text string) string { return First(text, MaxText) }
 
 // CutReason returns the last MaxText characters of a reason: what went wrong stands at the end of an output.
 func CutReason(text string) string {
+	if len(text) <= MaxText {
+		return text
+	}
 	start := len(text)
 	for range MaxText {
 		_, size := utf8.DecodeLastRuneInString(text[:start])

@@ -2,22 +2,31 @@ package git
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"switchyard/internal/files"
 )
 
 // HeadState changes when HEAD of the work tree does.
-func (t Tree) HeadState() (state string) {
-	for _, name := range headFiles {
-		if info, err := os.Stat(filepath.Join(t.Git, name)); err == nil && t.Git != "" {
-			state += fmt.Sprintln(t.Git, name, info.Size(), info.ModTime())
+func (t Tree) HeadState() string { return stateOf(t.Git, headFiles...) }
+
+// State changes when HEAD or the index of the work tree does.
+func (t Tree) State() string { return t.HeadState() + stateOf(t.Git, "index") }
+
+// stateOf returns what changes when files in a directory do.
+func stateOf(dir string, names ...string) string {
+	state := append([]byte(dir), ' ')
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && dir != "" {
+			state = strconv.AppendInt(state, info.Size(), 36)
+			state = strconv.AppendInt(append(state, '.'), info.ModTime().UnixNano(), 36)
 		}
+		state = append(state, ' ')
 	}
-	return state
+	return string(state)
 }
 
 // Reflog notices how HEAD of a work tree comes to other commits.

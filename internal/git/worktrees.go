@@ -87,14 +87,7 @@ func (t Tree) Newest() (newest time.Time) {
 
 // RefsState changes when branches do. It looks at the directories of branches with such names.
 func (t Tree) RefsState(dirs []string) string {
-	var state strings.Builder
-	for _, name := range append([]string{"packed-refs", "worktrees", "refs/heads"}, dirs...) {
-		if info, err := os.Stat(filepath.Join(t.Common, filepath.FromSlash(name))); err == nil {
-			state.WriteString(strconv.FormatInt(info.ModTime().UnixNano(), 36))
-		}
-		state.WriteByte(' ')
-	}
-	return state.String()
+	return stateOf(t.Common, append([]string{"packed-refs", "worktrees", "refs/heads"}, dirs...)...)
 }
 
 // Branch is a local branch.

@@ -50,8 +50,6 @@ type place struct {
 	clashed time.Time         // since when it conflicts with the base
 }
 
-type numbers struct{ files, added, removed int }
-
 func (p *place) key() string {
 	if p.worktree != "" {
 		return p.worktree

@@ -88,10 +88,10 @@ func (r repository) count(ctx context.Context, commits map[string]*domain.Commit
 }
 
 // addLines counts a line of --numstat: lines added, lines removed, path. The first two are hyphens for a binary file.
-func addLines(c *domain.Commit, line []byte) {
+func addLines(c *domain.Commit, line []byte) (path []byte) {
 	fields := bytes.SplitN(line, []byte("\t"), 3)
 	if len(fields) < 3 {
-		return
+		return nil
 	}
 	c.Files++
 	for i, sum := range []*int{&c.Added, &c.Removed} {
@@ -99,4 +99,5 @@ func addLines(c *domain.Commit, line []byte) {
 			*sum += n
 		}
 	}
+	return fields[2]
 }

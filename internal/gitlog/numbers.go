@@ -12,6 +12,33 @@ import (
 	"switchyard/internal/git"
 )
 
+// numbers are those of a diff, and its paths.
+type numbers struct {
+	files, added, removed int
+	paths                 paths
+	names                 int // of what was renamed, which are to come
+}
+
+// paths are paths with a zero behind each: at most maxPathspec bytes, or too many to be named.
+type paths string
+
+// maxPathspec leaves room in what Windows takes of arguments.
+const maxPathspec = 8 << 10
+
+func (p *paths) add(path []byte) {
+	if len(*p) <= maxPathspec {
+		*p += paths(path) + "\x00"
+	}
+}
+
+// list returns the paths for git, none for all that there are.
+func (p paths) list() []string {
+	if len(p) > maxPathspec {
+		return nil
+	}
+	return strings.FieldsFunc(string(p), func(r rune) bool { return r == 0 })
+}
+
 // readTips reads who made the heads, and when.
 func (w *Work) readTips(ctx context.Context, r repository, f *facts) error {
 	if len(f.places) == 0 {
@@ -53,22 +80,22 @@ func (w *Work) readNumbers(ctx context.Context, r repository, f *facts) error {
 	var err error
 	if input != "" {
 		pairs, at, current := strings.Split(input, "\n"), 0, ""
-		err = r.Records(ctx, strings.NewReader(input), '\n', func(line []byte) error {
-			if bytes.IndexByte(line, '\t') < 0 {
-				for at < len(pairs) && !strings.HasPrefix(pairs[at], string(line)) {
-					at++
-				}
-				if at < len(pairs) {
-					current = pairs[at]
-					at++
-				}
+		err = r.Records(ctx, strings.NewReader(input), 0, func(record []byte) error {
+			n := next[current]
+			if n.add(record) {
+				next[current] = n
 				return nil
 			}
-			n := next[current]
-			n.add(line)
-			next[current] = n
+			for at < len(pairs) && !strings.HasPrefix(pairs[at], string(record)) {
+				at++
+			}
+			if at < len(pairs) {
+				current = pairs[at]
+				at++
+			}
 			return nil
-		}, "diff-tree", "--stdin", "-r", "-M", "--numstat", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+		}, "diff-tree", "--stdin", "-r", "-z", "-M", "--numstat",
+			"--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 	}
 	for _, p := range f.places {
 		p.numbers = next[p.head+" "+p.mergeBase]
@@ -77,11 +104,22 @@ func (w *Work) readNumbers(ctx context.Context, r repository, f *facts) error {
 	return err
 }
 
-// add counts a line of --numstat.
-func (n *numbers) add(line []byte) {
+// add counts a record of --numstat -z. It returns false for any other.
+func (n *numbers) add(record []byte) bool {
+	if n.names > 0 {
+		n.paths.add(record)
+		n.names--
+		return true
+	}
 	var c domain.Commit
-	addLines(&c, line)
+	path := addLines(&c, record)
 	n.files, n.added, n.removed = n.files+c.Files, n.added+c.Added, n.removed+c.Removed
+	if c.Files > 0 && len(path) == 0 {
+		n.names = 2
+	} else if c.Files > 0 {
+		n.paths.add(path)
+	}
+	return c.Files > 0
 }
 
 // readMerges says what merging the places would give.

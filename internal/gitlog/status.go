@@ -33,7 +33,7 @@ func (w *Work) readStatuses(ctx context.Context, r repository) error {
 			continue
 		}
 		known, is := w.statuses[p.worktree]
-		state := p.state + p.tree.Newest().String() + p.mergeBase
+		state := p.head + p.mergeBase + p.tree.State()
 		if is && known.state == state && time.Since(known.at) < age {
 			next[p.worktree] = known
 			continue
@@ -59,16 +59,21 @@ func readStatus(ctx context.Context, shared git.Repository, p *place) (s status,
 	if err != nil {
 		return s, err
 	}
-	skip := false
+	origin := false
+	changed := p.numbers.paths
 	err = r.Records(ctx, nil, 0, func(record []byte) error {
-		if skip || len(record) < 4 {
-			skip = false
+		switch {
+		case origin: // of what was renamed
+			changed.add(record)
+			origin = false
 			return nil
-		}
-		skip = record[0] == 'R' || record[0] == 'C'
-		if record[0] != '?' {
+		case len(record) < 4:
+			return nil
+		case record[0] != '?':
 			s.dirty = true
-		} else if record[len(record)-1] == '/' { // a repository, or another work tree
+			changed.add(record[3:])
+			origin = record[0] == 'R' || record[0] == 'C'
+		case record[len(record)-1] == '/': // a repository, or another work tree
 			return nil
 		}
 		s.count++
@@ -77,10 +82,9 @@ func readStatus(ctx context.Context, shared git.Repository, p *place) (s status,
 	if err != nil || !s.dirty || p.mergeBase == "" {
 		return s, err
 	}
-	err = r.Records(ctx, nil, '\n', func(line []byte) error {
-		s.numbers.add(line)
-		return nil
-	}, "diff", "-M", "--numstat", p.mergeBase, "--")
+	// What is not named is as at the merge base; git would look at all of it again.
+	args := append([]string{"diff", "-M", "--numstat", "-z", p.mergeBase, "--"}, changed.list()...)
+	err = r.Records(ctx, nil, 0, func(record []byte) error { s.numbers.add(record); return nil }, args...)
 	return s, err
 }
 

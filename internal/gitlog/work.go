@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -183,18 +184,19 @@ func (w *Work) state() string {
 		return ""
 	}
 	var dirs []string
-	state := tree.HeadState()
+	var state strings.Builder
+	state.WriteString(tree.HeadState())
 	if w.facts != nil {
 		for _, p := range w.facts.places {
 			if p.worktree != "" {
-				state += p.tree.HeadState() + p.tree.Newest().String()
+				state.WriteString(p.tree.State())
 			}
-			if dir := strings.LastIndexByte(p.branch, '/'); dir > 0 && !slices.Contains(dirs, p.branch[:dir]) {
-				dirs = append(dirs, "refs/heads/"+p.branch[:dir])
+			if dir := path.Join("refs/heads", path.Dir(p.branch)); !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
 			}
 		}
 	}
-	return state + tree.RefsState(dirs)
+	return state.String() + tree.RefsState(dirs)
 }
 
 // update reads what has changed and publishes it. Unless it looks for places those that are known count.

@@ -184,10 +184,11 @@ func TestTheWorkOnAStoryIsAsGitSays(t *testing.T) {
 	s.in("third", "commit", "-q", "--allow-empty", "-m", "for 2_story")
 	write("code", "A\nb\nc\nd\ne\n")
 	write("new", "1\n")
+	s.in("task-2_story", "mv", "2_current/2_story.md", "3_qa/")
 	s.git("branch", "squashed", "third")
 	waittest.Until(t, "two places", func() bool {
 		list := s.work("2_story")
-		return len(list) == 3 && list[0].Uncommitted == 2
+		return len(list) == 3 && list[0].Uncommitted == 3 && wire.Text(list[0].Stage) == "3_qa"
 	})
 	list := s.work("2_story")
 	first := list[0]
@@ -196,7 +197,7 @@ func TestTheWorkOnAStoryIsAsGitSays(t *testing.T) {
 		clash.Count != 1 || !reflect.DeepEqual([]string(clash.Files), []string{"code"}) || left == nil || left.Ahead != first.Ahead {
 		t.Errorf("clash %+v, unmerged %+v", clash, left)
 	}
-	if first.Link != "moved" || wire.Text(first.Worktree) != tree || wire.Text(first.Branch) != "task-2_story" || *first.Stage != "2_current" ||
+	if first.Link != "moved" || wire.Text(first.Worktree) != tree || wire.Text(first.Branch) != "task-2_story" ||
 		first.Author != "Ada" || first.Merged || !reflect.DeepEqual([]string(first.Conflicts), []string{"code"}) {
 		t.Errorf("%+v", first)
 	}
