@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -152,9 +153,12 @@ func (c Change) done(story Story, stage string) string {
 	return strings.Join(parts, ", ")
 }
 
-func (s *scanner) writes(story Story, _ Change) (names []string, err error) {
+func (s *scanner) writes(story Story, c Change) (names []string, err error) {
 	for _, stage := range s.stages { // it may have come from another by hand
 		names = append(names, stage.name+"/"+story.ID+".md")
+	}
+	if c.Stage != nil && s.stage(*c.Stage) == nil { // its directory may be new
+		names = append(names, path.Join(*c.Stage, story.ID+".md"))
 	}
 	return names, nil
 }

@@ -61,13 +61,20 @@ func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string)
 	if domain.CodeOf(err) == domain.NotFound { // it is in another branch
 		return paths, nil
 	}
+	var written []string
 	if err == nil {
-		details, err = merged.Change(ctx, id, Change{Version: details.Version, Stage: &stage, MergeFailure: new(string)})
+		c := Change{Version: details.Version, Stage: &stage, MergeFailure: new(string)}
+		if written, err = merged.layout.writes(details.Story, c); err == nil {
+			details, err = merged.Change(ctx, id, c)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if paths = append(paths, path.Join(prefix, details.Path)); b.Layout() == domain.LayoutStages {
+	for _, name := range written {
+		paths = append(paths, path.Join(prefix, name))
+	}
+	if b.Layout() == domain.LayoutStages {
 		for _, name := range names { // it may have come in several stages
 			if name != details.Path {
 				_ = os.Remove(filepath.Join(dir, filepath.FromSlash(name)))

@@ -239,10 +239,8 @@ func (b *Board) target(ctx context.Context, id string, c Change) (where, Change,
 	j := &b.joined
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	isOne := func(s Stage) bool { return s.Name == *c.Stage }
-	if c.Stage == nil || len(j.members) == 0 || at.member != nil && at.Base == nil ||
-		!slices.ContainsFunc(to.own.Load().Stages, isOne) { // which is refused where it is written
-		return at, c, nil
+	if c.Stage == nil || len(j.members) == 0 || at.member != nil && at.Base == nil || !b.View().has(*c.Stage) {
+		return at, c, nil // what is no stage is refused where it is written
 	}
 	if after := j.stands(b.own.Load(), id, at.member, *c.Stage); after.stage != *c.Stage {
 		return at, c, domain.Errorf(domain.Conflict, "the story would still stand in %s, where %s has it",

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"slices"
 	"time"
 
 	"switchyard/internal/domain"
@@ -48,6 +49,10 @@ type Story struct {
 	Worktree, Branch string
 
 	modified time.Time
+}
+
+func (v *View) has(stage string) bool {
+	return slices.ContainsFunc(v.Stages, func(s Stage) bool { return s.Name == stage })
 }
 
 func (v *View) Find(id string) (story Story, stage string, found bool) {

@@ -283,6 +283,12 @@ func TestAMergeOnBoardsOfOtherTools(t *testing.T) {
 				"backlog/tasks/task-1 - Login.md": "---\nid: task-1\ntitle: Login\nstatus: To Do\n---\n\nText\n",
 			}, "backlog/tasks/task-1 - Login.md", "---\nid: task-1\ntitle: Login\nstatus: In Progress\n---\n\nText, and more\n", 200, "status: Done",
 		},
+		{
+			"bmad", "1-1-login", "", map[string]string{
+				"docs/sprint-status.yaml": "development_status:\n  1-1-login: in-progress\n  1-2-pay: backlog\n",
+				"docs/1-1-login.md":       "# Story 1.1: Login\n",
+			}, "docs/sprint-status.yaml", "", 200, "1-1-login: done\n",
+		},
 		{"spec-kit", "001-login", "", map[string]string{"specs/001-login/spec.md": "# Login\n", "specs/001-login/tasks.md": "- [ ] a\n"}, "", "", 200, ""},
 		{"spec-kit", "001-login", `,"stage":"4_done"`, map[string]string{"specs/001-login/spec.md": "# Login\n", "specs/001-login/tasks.md": "- [ ] a\n"}, "", "", 400, ""},
 	} {
@@ -298,7 +304,7 @@ func TestAMergeOnBoardsOfOtherTools(t *testing.T) {
 			s.put("work", "code", "x\n")
 			s.in("work", "add", ".")
 			s.in("work", "commit", "-qm", "work")
-			if test.own != "" {
+			if test.uncommitted != "" {
 				s.write(test.own, test.uncommitted)
 			}
 			s.openBoard(board.Options{Dir: s.dir, Layout: test.layout, AllowWrites: true, AllowMerges: true})
@@ -307,7 +313,7 @@ func TestAMergeOnBoardsOfOtherTools(t *testing.T) {
 				t.Fatalf("%d %s, DIR has %s", status, answer, s.git("status", "--porcelain"))
 			}
 			if test.own != "" {
-				if text := s.git("show", "HEAD:"+test.own); !strings.Contains(text, test.wants) || !strings.Contains(text, "and more") {
+				if text := s.git("show", "HEAD:"+test.own); !strings.Contains(text+"\n", test.wants) || test.uncommitted != "" && !strings.Contains(text, "and more") {
 					t.Errorf("%s", text)
 				}
 			}

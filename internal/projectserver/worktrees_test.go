@@ -251,6 +251,15 @@ func TestAChangeIsWrittenWhereTheStoryStands(t *testing.T) {
 			t.Errorf("%s: %d %s", refused, status, answer)
 		}
 	}
+	s.in("sparse", "rm", "-q", "3_qa/.keep") // git keeps no empty directories
+	s.in("sparse", "commit", "-qm", "no empty stages")
+	if status, answer := patch("3_story", `"stage":"3_qa","worktree":"`+filepath.Join(s.beside, "sparse")+`"`); status != 200 {
+		t.Errorf("to a stage that has no directory there: %d %s", status, answer)
+	}
+	if got := s.in("sparse", "show", "--format=%s", "--name-status", "-M"); got != "3_story: 1_backlog → 3_qa\n\nR100\t1_backlog/3_story.md\t3_qa/3_story.md" {
+		t.Errorf("committed %q", got)
+	}
+	s.stands("3_story", "3_qa", "sparse", "sparse")
 	if got := s.git("status", "--porcelain"); got != "" {
 		t.Errorf("DIR is not clean: %s", got)
 	}
