@@ -72,7 +72,7 @@ func (p FlowProps) facts() []fact {
 		list = append(list, fact{name: "Older than 85 %", value: thousands(over)})
 	}
 	if p.Cost != nil && p.Cost.Finished.At != nil {
-		list = append(list, fact{name: "85 % cost up to", value: costAt(p.Cost, 2), beside: "list price"})
+		list = append(list, fact{name: "85 % cost up to", value: costAt(p.Cost.Finished, 2), beside: "list price"})
 	}
 	return list
 }

@@ -15,7 +15,7 @@ type costPicture struct {
 	flowAxis
 	days    []domain.CostShare
 	average domain.Micros
-	stories []domain.CostShare // at most flowPoints
+	stories []domain.CostShare
 	dearest int64
 }
 
@@ -26,7 +26,7 @@ func (p FlowProps) costPicture() costPicture {
 	}
 	c.flowAxis = flowAxis{len(c.days), p.Now}
 	c.average = p.Cost.Total.USD / domain.Micros(len(c.days))
-	c.stories = p.Cost.Finished.Stories[:min(len(p.Cost.Finished.Stories), flowPoints)]
+	c.stories = p.Cost.Finished.Stories
 	for _, s := range c.stories {
 		c.dearest = max(c.dearest, int64(s.USD))
 	}
@@ -71,7 +71,7 @@ func (c costPicture) bars() (daily []int, most int) {
 
 // costLead is the finding about costs, in parts of which every second one is strong.
 func (p FlowProps) costLead(days int) (lead, strong, rest string) {
-	c, n := p.Cost, len(p.Cost.Finished.Stories)
+	c, n := p.Cost, p.Cost.Finished.Count
 	within := " in " + domain.Count(days, "day", "days")
 	switch {
 	case c.Total.Unpriced == c.Total.Calls:
@@ -81,13 +81,13 @@ func (p FlowProps) costLead(days int) (lead, strong, rest string) {
 		return "", c.Total.USD.Dollars() + within + ".", fmt.Sprintf(" %s finished; with %d it says what one usually costs.",
 			domain.Count(n, "story is", "stories are"), flow.Enough)
 	}
-	return fmt.Sprintf("Half of the %s stories finished cost %s or less, ", thousands(n), costAt(c, 0)),
-		"85 % " + costAt(c, 2) + " or less.", " All in all " + c.Total.USD.Dollars() + within + "."
+	return fmt.Sprintf("Half of the %s stories finished cost %s or less, ", thousands(n), costAt(c.Finished, 0)),
+		"85 % " + costAt(c.Finished, 2) + " or less.", " All in all " + c.Total.USD.Dollars() + within + "."
 }
 
 // costAt is a percentile of what finished stories cost.
-func costAt(c *domain.CostReport, level int) string {
-	return domain.Micros(c.Finished.At[level]).Dollars()
+func costAt(f domain.FinishedCost, level int) string {
+	return domain.Micros(f.At[level]).Dollars()
 }
 
 // tokens are counts of tokens in words: 38.2 M.
@@ -102,9 +102,8 @@ func tokens(n int64) string {
 }
 
 // isDear reports whether a story costs more than 85 of 100 finished ones, where that is known.
-func isDear(c *domain.CostReport, usd domain.Micros) bool {
-	at := c.Finished.At
-	return at != nil && int64(usd) > int64(at[2])
+func isDear(f domain.FinishedCost, usd domain.Micros) bool {
+	return f.At != nil && int64(usd) > int64(f.At[2])
 }
 
 // costOver says how a story's cost compares, and whether that is too much.
@@ -114,7 +113,7 @@ func costOver(c *domain.CostReport, usd domain.Micros) (text string, over bool) 
 		return "over " + c.Budgets.Story.Dollars(), true
 	case c.Finished.At == nil:
 		return "", false
-	case isDear(c, usd):
+	case isDear(c.Finished, usd):
 		return "over 85 %", true
 	}
 	return "within 85 %", false

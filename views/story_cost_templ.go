@@ -11,7 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 import "switchyard/internal/domain"
 
 // storyCost is what the calls of models for a story cost, beside what finished ones cost, if that is known.
-func storyCost(c *domain.Cost, usual *domain.CostReport) templ.Component {
+func storyCost(c *domain.Cost, usual domain.FinishedCost) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -62,7 +62,7 @@ func storyCost(c *domain.Cost, usual *domain.CostReport) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if usual != nil && usual.Finished.At != nil {
+		if usual.At != nil {
 			if isDear(usual, c.USD) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"signal signal-caution\">more than 85 % of stories</p>")
 				if templ_7745c5c3_Err != nil {
@@ -74,9 +74,9 @@ func storyCost(c *domain.Cost, usual *domain.CostReport) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var4 string
-			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs("Half of the " + domain.Count(len(usual.Finished.Stories), "finished story", "finished stories") + " cost ")
+			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs("Half of the " + domain.Count(usual.Count, "finished story", "finished stories") + " cost ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/story_cost.templ`, Line: 18, Col: 113}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/story_cost.templ`, Line: 18, Col: 97}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -131,9 +131,9 @@ func storyCost(c *domain.Cost, usual *domain.CostReport) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 string
-				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Cut(m.Model, 60))
+				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Cut(m.Name, 60))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/story_cost.templ`, Line: 29, Col: 68}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/story_cost.templ`, Line: 29, Col: 67}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {

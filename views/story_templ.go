@@ -17,7 +17,7 @@ import (
 
 // StoryProps are the data of a story's page.
 type StoryProps struct {
-	Costs    *domain.CostReport // of its project, nil if unknown
+	Costs    domain.FinishedCost // of its project
 	Story    domain.Story
 	Stages   []domain.Stage        // of its project, in order
 	Layout   string                // of its board, "" if that is unknown

@@ -13,30 +13,25 @@ type costStoryJSON struct {
 	Project   string `json:"project"`
 	StoryID   string `json:"story_id"`
 	StoryName string `json:"story_name"`
-	wire.CostSum
+	domain.CostSum
 	Sessions   int    `json:"sessions"`
 	FinishedMS *int64 `json:"finished_ms"`
 }
 
-type costTotalJSON struct {
-	wire.CostSum
-	Unpriced int64 `json:"unpriced"`
-}
-
 type costDayJSON struct {
 	Day string `json:"day"`
-	wire.CostSum
+	domain.CostSum
 }
 
 type costClientJSON struct {
 	Client string `json:"client"`
-	wire.CostSum
+	domain.CostSum
 }
 
 type costSenderJSON struct {
 	By      string  `json:"by"`
 	AgentID *string `json:"agent_id"`
-	wire.CostSum
+	domain.CostSum
 }
 
 type costSessionJSON struct {
@@ -57,7 +52,7 @@ type costFinishedJSON struct {
 }
 
 type costWithoutJSON struct {
-	wire.CostSum
+	domain.CostSum
 	Sessions []costSessionJSON `json:"sessions"`
 }
 
@@ -73,7 +68,7 @@ func (a *API) Cost(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	result := struct {
-		Total    costTotalJSON     `json:"total"`
+		Total    wire.CostSum      `json:"total"`
 		Days     []costDayJSON     `json:"days"`
 		Stories  []costStoryJSON   `json:"stories"`
 		More     int               `json:"more"`
@@ -83,34 +78,23 @@ func (a *API) Cost(w http.ResponseWriter, r *http.Request) error {
 		Agents   []costSenderJSON  `json:"agents"`
 		Without  costWithoutJSON   `json:"without_story"`
 	}{
-		Total: costTotalJSON{wire.NewCostSum(report.Total), report.Total.Unpriced}, More: report.More,
-		Days: domain.Each(report.Days, func(s domain.CostShare) costDayJSON {
-			return costDayJSON{s.Name, wire.NewCostSum(s.CostSum)}
-		}),
+		Total: wire.NewCostSum(report.Total), More: report.More, Models: domain.Each(report.Models, wire.NewModelCost),
+		Days: domain.Each(report.Days, func(s domain.CostShare) costDayJSON { return costDayJSON{s.Name, s.CostSum} }),
 		Stories: domain.Each(report.Stories, func(s domain.CostShare) costStoryJSON {
-			return costStoryJSON{
-				s.Project, s.StoryID, s.Name, wire.NewCostSum(s.CostSum), s.Sessions, wire.TimeOrNull(s.Finished),
-			}
-		}),
-		Models: domain.Each(report.Models, func(s domain.CostShare) wire.ModelCost {
-			return wire.NewModelCost(domain.ModelCost{Model: s.Name, CostSum: s.CostSum})
+			return costStoryJSON{s.Project, s.StoryID, s.Name, s.CostSum, s.Sessions, wire.TimeOrNull(s.Finished)}
 		}),
 		Clients: domain.Each(report.Clients, func(s domain.CostShare) costClientJSON {
-			return costClientJSON{s.Name, wire.NewCostSum(s.CostSum)}
+			return costClientJSON{s.Name, s.CostSum}
 		}),
 		Agents: domain.Each(report.Agents, func(s domain.CostShare) costSenderJSON {
-			return costSenderJSON{s.Name, wire.OrNull(s.AgentID), wire.NewCostSum(s.CostSum)}
+			return costSenderJSON{s.Name, wire.OrNull(s.AgentID), s.CostSum}
 		}),
-		Without: costWithoutJSON{
-			wire.NewCostSum(report.Without), domain.Each(report.Sessions, func(s domain.CostShare) costSessionJSON {
-				return costSessionJSON{
-					s.Client, s.Session, s.Name, wire.OrNull(s.Project), s.USD, s.Calls, s.Last.UnixMilli(),
-				}
-			}),
-		},
+		Without: costWithoutJSON{report.Without, domain.Each(report.Sessions, func(s domain.CostShare) costSessionJSON {
+			return costSessionJSON{s.Client, s.Session, s.Name, wire.OrNull(s.Project), s.USD, s.Calls, s.Last.UnixMilli()}
+		})},
 	}
 	if f := report.Finished; f.At != nil {
-		result.Finished = &costFinishedJSON{len(f.Stories), domain.Micros(f.At[0]), domain.Micros(f.At[2]), f.Mean}
+		result.Finished = &costFinishedJSON{f.Count, domain.Micros(f.At[0]), domain.Micros(f.At[2]), f.Mean}
 	}
 	return answer(w, http.StatusOK, result, nil)
 }

@@ -47,6 +47,9 @@ type usageSite struct {
 	dir     string // of its database
 	options service.Options
 	webshop *claimBoard
+	db      interface {
+		AddCalls(ctx context.Context, calls []domain.Call) ([]domain.Call, error)
+	}
 }
 
 func newUsageSite(t *testing.T, o service.Options) usageSite {
@@ -55,7 +58,7 @@ func newUsageSite(t *testing.T, o service.Options) usageSite {
 	dir := storetest.Dir(t)
 	db, err := sqlite.Open(t.Context(), dir)
 	o.Projects, o.Stories, o.Store = client, client, storetest.Opened(t, db, err)
-	s := usageSite{Site: gatewaytest.NewSite(t, o, handlers.Gateway{AdminToken: gatewaytest.AdminToken}), dir: dir, options: o}
+	s := usageSite{Site: gatewaytest.NewSite(t, o, handlers.Gateway{AdminToken: gatewaytest.AdminToken}), dir: dir, options: o, db: db}
 	s.webshop = newClaimBoard(s.Site, "webshop", "12_story_pay", "13_story_cart", "TASK-1, ä=;")
 	newClaimBoard(s.Site, "web shop", "1_first")
 	s.Send("GET", "/api/gateway/pipeline", "", asAdmin...).WantStatus(t, 200)
@@ -385,4 +388,59 @@ func TestSumsOfCostsAreExact(t *testing.T) {
 	if lines := strings.Count(table.Text, "\n"); lines != 6 {
 		t.Errorf("%d lines: %s", lines, table.Text)
 	}
+}
+
+// TestReportsOfPastDaysFollowWhatHappens: days that no longer change are added up once, and still nothing of them counts
+// twice, or outlives its project.
+func TestReportsOfPastDaysFollowWhatHappens(t *testing.T) {
+	s := newUsageSite(t, service.Options{})
+	today := time.Now().UTC().Truncate(24 * time.Hour)
+	n := 0
+	spend := func(project, id, session string, daysAgo int) {
+		t.Helper()
+		n++
+		_, err := s.db.AddCalls(t.Context(), []domain.Call{{
+			Key: fmt.Sprint(n), At: today.Add(-time.Duration(24*daysAgo) * time.Hour), Client: "codex", Model: "m", Session: session,
+			Project: project, StoryID: id, Cost: new(domain.Micros(n)),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(query, want string) {
+		t.Helper()
+		var got struct {
+			Total struct{ Calls int }
+			Days  []struct{ Calls int }
+			More  int
+			Story []struct {
+				ID       string      `json:"story_id"`
+				USD      json.Number `json:"usd"`
+				Calls    int         `json:"calls"`
+				Sessions int         `json:"sessions"`
+			} `json:"stories"`
+			Without struct{ Calls int } `json:"without_story"`
+		}
+		s.Send("GET", "/api/gateway/cost?"+query, "", asAdmin...).WantStatus(t, 200).Decode(t, &got)
+		if text := fmt.Sprint(got); text != want {
+			t.Errorf("%s: %s, want %s", query, text, want)
+		}
+	}
+	spend("webshop", "12_story_pay", "a", 9)
+	spend("webshop", "12_story_pay", "b", 5)
+	spend("webshop", "13_story_cart", "a", 5)
+	spend("web shop", "", "c", 4)
+	const before = "{{4} [{0} {1} {0} {0} {0} {2} {1} {0} {0} {0} {0}] 0 [{12_story_pay 0.000003 2 2} {13_story_cart 0.000003 1 1}] {1}}"
+	want("days=11", before)
+	spend("webshop", "12_story_pay", "b", 0)
+	const call = `{"id":"6","client":"codex","model":"m","session":"d","usd":0.000006,"project":"webshop","story_id":"14_story_mail"}`
+	s.Send("POST", "/api/gateway/usage", call, asAdmin...).WantStatus(t, 201)
+	const after = "{{6} [{0} {1} {0} {0} {0} {2} {1} {0} {0} {0} {2}] 0 [{12_story_pay 0.000008 3 2} {14_story_mail 0.000006 1 1} {13_story_cart 0.000003 1 1}] {1}}"
+	want("days=11", after)
+	want("days=11&project=web%20shop", "{{1} [{0} {0} {0} {0} {0} {0} {1} {0} {0} {0} {0}] 0 [] {1}}")
+	want("days=6", "{{5} [{2} {1} {0} {0} {0} {2}] 0 [{12_story_pay 0.000007 2 1} {14_story_mail 0.000006 1 1} {13_story_cart 0.000003 1 1}] {1}}")
+	if err := s.Service.Retention.Forget(t.Context(), "webshop"); err != nil {
+		t.Fatal(err)
+	}
+	want("days=11", "{{1} [{0} {0} {0} {0} {0} {0} {1} {0} {0} {0} {0}] 0 [] {1}}")
 }

@@ -150,19 +150,10 @@ func (p Price) Of(t Tokens) Micros {
 
 // CostSum is what calls cost together.
 type CostSum struct {
-	USD      Micros
-	Tokens   Tokens
-	Calls    int64
-	Unpriced int64 // the calls without a price, which are not in USD
-}
-
-// Add adds a call.
-func (s *CostSum) Add(c Call) {
-	one := CostSum{Tokens: c.Tokens, Calls: 1, Unpriced: 1}
-	if c.Cost != nil {
-		one.USD, one.Unpriced = *c.Cost, 0
-	}
-	s.Plus(one)
+	USD      Micros `json:"usd"`
+	Tokens   Tokens `json:"tokens"`
+	Calls    int64  `json:"calls"`
+	Unpriced int64  `json:"-"` // the calls without a price, which are not in USD
 }
 
 func (s *CostSum) Plus(other CostSum) {
@@ -172,29 +163,6 @@ func (s *CostSum) Plus(other CostSum) {
 	s.Unpriced += other.Unpriced
 }
 
-// ModelCost is what the calls of a model cost, and when the first and the last of them were made.
-type ModelCost struct {
-	Model       string
-	First, Last time.Time
-	CostSum
-}
-
-// Add adds a call.
-func (m *ModelCost) Add(c Call) {
-	m.CostSum.Add(c)
-	if c.At.Before(m.First) {
-		m.First = c.At
-	}
-	if c.At.After(m.Last) {
-		m.Last = c.At
-	}
-}
-
-// DearestModel compares models, the dearest first.
-func DearestModel(a, b ModelCost) int {
-	return cmp.Or(dearest(a.CostSum, b.CostSum), cmp.Compare(a.Model, b.Model))
-}
-
 // dearest compares sums, the dearest first, and those that cost the same by their tokens.
 func dearest(a, b CostSum) int {
 	return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(b.Tokens.Sum(), a.Tokens.Sum()), cmp.Compare(b.Calls, a.Calls))
@@ -202,10 +170,8 @@ func dearest(a, b CostSum) int {
 
 // Cost is what a story costs in all.
 type Cost struct {
-	CostSum
-	Sessions    int
-	First, Last time.Time
-	Models      []ModelCost // the dearest first
+	CostShare
+	Models []CostShare // the dearest first
 }
 
 // CallSum is what the calls cost that a sender made in a session by a model for a story, in a span of time.

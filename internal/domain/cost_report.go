@@ -17,7 +17,7 @@ type CostQuery struct {
 const (
 	MinCostDays, MaxCostDays, CostDays = 1, 180, 30
 
-	MaxCosts, MaxCostSessions = 200, 50
+	MaxCosts, MaxCostSessions, MaxFinishedCosts = 200, 50, 2000
 )
 
 // CostReport is what calls of models cost in a window, all lists the dearest first. The sums of the days, of all
@@ -46,6 +46,7 @@ type CostShare struct {
 	AgentID  string // of a sender, "" unless it is an agent's command
 	Client   string // of a session, like the next two
 	Session  string
+	First    time.Time // of a model in a story, and in all of the story
 	Last     time.Time
 	Finished time.Time // of a story, zero if it is not
 	Sessions int       // of a story
@@ -53,6 +54,16 @@ type CostShare struct {
 
 // Key is the story that the part is about.
 func (s CostShare) Key() StoryKey { return StoryKey{s.Project, s.StoryID} }
+
+// Add adds another part, of the same.
+func (s *CostShare) Add(other CostShare) {
+	s.Plus(other.CostSum)
+	s.Sessions += other.Sessions
+	s.Last = Later(s.Last, other.Last)
+	if s.Calls == other.Calls || other.First.Before(s.First) {
+		s.First = other.First
+	}
+}
 
 // DearestShare compares parts, the dearest first.
 func DearestShare(a, b CostShare) int {
@@ -68,7 +79,8 @@ type CostsToday struct {
 
 // FinishedCost is what the stories cost in all that were finished in a window and have a call.
 type FinishedCost struct {
-	Stories []CostShare // the last one first
+	Count   int
+	Stories []CostShare // the last MaxFinishedCosts, the last one first
 	At      *[4]int     // percentiles, in Micros, as in FlowReport; nil under flow.Enough stories
 	Mean    Micros
 }

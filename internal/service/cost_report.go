@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -15,82 +16,6 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/flow"
 )
-
-// costCount adds up calls by what they are about.
-type costCount struct {
-	shares   map[string]map[string]*domain.CostShare // by kind, and by what one is about
-	sessions map[domain.StoryKey]map[string]bool
-	report   domain.CostReport
-}
-
-func (c *costCount) add(kind, about string, sum domain.CallSum, share domain.CostShare) {
-	if c.shares[kind] == nil {
-		c.shares[kind] = map[string]*domain.CostShare{}
-	}
-	known := c.shares[kind][about]
-	if known == nil {
-		known = &share
-		c.shares[kind][about] = known
-	}
-	known.Plus(sum.CostSum)
-	if sum.Last.After(known.Last) {
-		known.Last = sum.Last
-	}
-}
-
-func (c *costCount) count(s domain.CallSum) {
-	c.report.Total.Plus(s.CostSum)
-	c.report.Days[s.Span].Plus(s.CostSum)
-	c.add("model", s.Model, s, domain.CostShare{Name: s.Model})
-	c.add("client", s.Client, s, domain.CostShare{Name: s.Client})
-	c.add("sender", s.Holder, s, domain.CostShare{Name: s.By, AgentID: s.AgentID})
-	if s.ID == "" {
-		c.report.Without.Plus(s.CostSum)
-		about := domain.EncodeJSON([]string{s.Project, s.Client, s.Session, s.Holder})
-		c.add("session", string(about), s, domain.CostShare{
-			Name: s.By, Project: s.Project, Client: s.Client, Session: s.Session,
-		})
-		return
-	}
-	c.add("story", string(domain.EncodeJSON(s.StoryKey)), s, domain.CostShare{Project: s.Project, StoryID: s.ID})
-	if s.Session != "" {
-		if c.sessions[s.StoryKey] == nil {
-			c.sessions[s.StoryKey] = map[string]bool{}
-		}
-		c.sessions[s.StoryKey][s.Session] = true
-	}
-}
-
-// dearest returns the shares of a kind, the dearest first, at most most, and how many others there are.
-func (c *costCount) dearest(kind string, most int) (list []domain.CostShare, more int) {
-	for _, share := range c.shares[kind] {
-		list = append(list, *share)
-	}
-	slices.SortFunc(list, domain.DearestShare)
-	n := min(len(list), most)
-	return list[:n], len(list) - n
-}
-
-// days are the times at which the days of a query begin, and the last one ends.
-func days(q domain.CostQuery) (times []time.Time) {
-	today := flow.Day(clock.Now().In(q.Zone))
-	for day := today - q.Days + 1; day <= today+1; day++ {
-		times = append(times, flow.Begins(day, q.Zone))
-	}
-	return times
-}
-
-// count adds up the calls of projects, of all without any, between times.
-func (s *Costs) count(ctx context.Context, times []time.Time, projects []string) (*costCount, error) {
-	c := &costCount{
-		shares: map[string]map[string]*domain.CostShare{}, sessions: map[domain.StoryKey]map[string]bool{},
-		report: domain.CostReport{Budgets: s.budgets.limits},
-	}
-	for _, at := range times[1:] {
-		c.report.Days = append(c.report.Days, domain.CostShare{Name: flow.DayName(flow.Day(at) - 1)})
-	}
-	return c, s.store.EachCost(ctx, times, projects, c.count)
-}
 
 // recent is what was last told of costs, by what about. Pages ask all the time, so an answer holds for some times as
 // long as it took, unless it was quick; a failure, too.
@@ -137,8 +62,8 @@ func (s *Costs) Today(ctx context.Context, zone *time.Location) (domain.CostsTod
 		if err != nil {
 			return today, err
 		}
-		today.CostSum, today.Agents = c.report.Total, map[string]domain.CostSum{}
-		for _, share := range c.shares["sender"] {
+		today.CostSum, today.Agents = c.total, map[string]domain.CostSum{}
+		for _, share := range c.shares[bySender] {
 			if share.AgentID != "" {
 				today.Agents[share.AgentID] = share.CostSum
 			}
@@ -162,20 +87,25 @@ func (s *Costs) Recent(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	return report, err
 }
 
-// Usual is Report about the last days of a project, for the pages of its stories, as it was a moment ago.
-func (s *Costs) Usual(ctx context.Context, project string) (*domain.CostReport, error) {
-	q := domain.CostQuery{Projects: []string{project}, Days: domain.FlowDays, Zone: time.UTC}
-	return s.usual.tell(ctx, project, func(ctx context.Context) (*domain.CostReport, error) { return s.Report(ctx, q) })
+// Usual is what the stories of a project cost that were finished in the last days.
+func (s *Costs) Usual(ctx context.Context, project string) (domain.FinishedCost, error) {
+	times := days(domain.CostQuery{Days: domain.FlowDays, Zone: time.UTC})
+	boards, err := s.flow.boards(ctx, []string{project})
+	if err != nil {
+		return domain.FinishedCost{}, err
+	}
+	finished, err := s.finished(ctx, boards)
+	return finished.cost(times), err
 }
 
 // Sentence says what calls of projects, of all without any, have cost between two times, "" without calls.
 func (s *Costs) Sentence(ctx context.Context, from, to time.Time, projects []string) (string, error) {
 	c, err := s.count(ctx, []time.Time{from, to}, projects)
-	if err != nil || c.report.Total.Calls == 0 {
+	if err != nil || c.total.Calls == 0 {
 		return "", err
 	}
-	said := "Cost: " + c.report.Total.USD.Dollars() + " at list price"
-	dearest, _ := c.dearest("story", 1)
+	said := "Cost: " + c.total.USD.Dollars() + " at list price"
+	dearest, _ := c.dearest(byStory, 1)
 	if len(dearest) == 0 || dearest[0].USD == 0 {
 		return said, nil
 	}
@@ -200,78 +130,163 @@ func (s *Costs) Report(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	if err != nil {
 		return nil, err
 	}
-	r, most := &c.report, domain.MaxCosts
-	r.Models, _ = c.dearest("model", most)
-	r.Clients, _ = c.dearest("client", most)
-	r.Agents, _ = c.dearest("sender", most)
-	r.Sessions, _ = c.dearest("session", domain.MaxCostSessions)
+	r := &domain.CostReport{
+		Total: c.total, Days: c.days, Without: c.without, Budgets: s.budgets.limits,
+		Finished: finished.cost(times), Done: s.done(c, finished),
+	}
+	most := domain.MaxCosts
+	r.Models, _ = c.dearest(byModel, most)
+	r.Clients, _ = c.dearest(byClient, most)
+	r.Agents, _ = c.dearest(bySender, most)
+	for i, share := range r.Agents {
+		r.Agents[i].Name = cmp.Or(s.claims.agents.label(share.AgentID), share.Name)
+	}
+	r.Sessions, _ = c.dearest(bySession, domain.MaxCostSessions)
 	if q.All {
-		most = len(c.shares["story"])
+		most = math.MaxInt32
 	}
-	for _, share := range c.shares["story"] {
-		if share.Finished = finished[share.Key()]; !share.Finished.IsZero() {
-			r.Done.Plus(share.CostSum)
-		}
-	}
-	r.Stories, r.More = c.dearest("story", most)
-	r.Finished = s.finishedCost(finished, times[0], times[len(times)-1])
-	for i := range r.Agents {
-		if label := s.claims.agents.label(r.Agents[i].AgentID); label != "" {
-			r.Agents[i].Name = label
-		}
-	}
+	r.Stories, r.More = c.dearest(byStory, most)
 	names, err := s.flow.store.StoryNames(ctx, domain.Each(r.Stories, domain.CostShare.Key))
-	for i := range r.Stories {
-		key := r.Stories[i].Key()
-		r.Stories[i].Name, r.Stories[i].Sessions = names[key].Name, len(c.sessions[key])
+	for i, share := range r.Stories {
+		r.Stories[i].Name, r.Stories[i].Finished = names[share.Key()].Name, finished.of(share.Key())
 	}
 	return r, err
 }
 
-// finished returns when the stories of boards were finished that are and have a call.
-func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (map[domain.StoryKey]time.Time, error) {
+// finishedStories are the stories of a project that are finished, and the versions of what that was made of.
+type finishedStories struct {
+	made  string
+	at    map[string]int64 // when they were finished, by id, in Unix milliseconds
+	costs []finishedCost   // of those that have a call
+}
+
+type finishedCost struct {
+	id  string
+	at  int64
+	usd domain.Micros
+}
+
+// finishedOf are the finished stories of projects.
+type finishedOf map[string]*finishedStories
+
+// of returns when a story was finished, zero if it is not.
+func (f finishedOf) of(story domain.StoryKey) time.Time {
+	if known := f[story.Project]; known != nil && known.at[story.ID] > 0 {
+		return time.UnixMilli(known.at[story.ID])
+	}
+	return time.Time{}
+}
+
+// finished returns the finished stories of boards.
+func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (finishedOf, error) {
 	names := domain.Each(boards, func(p domain.ProjectPipeline) string { return p.Project })
 	if err := s.flow.visits.LoadWhole(ctx, flowPatience, names...); err != nil {
 		return nil, err
 	}
-	finished := map[domain.StoryKey]time.Time{}
-	for i := range boards {
-		visits, _ := s.flow.visits.now(names[i])
-		stages := boards[i].Stages
-		if len(stages) == 0 {
-			stages = visits.Board()
-		}
-		if len(stages) == 0 {
-			continue
-		}
-		for story := range visits.Follow(domain.NewCourse(boards[i].Board.Layout, stages), 0) {
-			if story.Finished > 0 && s.Of(names[i], story.StoryID) != nil {
-				finished[domain.StoryKey{Project: names[i], ID: story.StoryID}] = time.UnixMilli(story.Finished)
+	finished := finishedOf{}
+	for i, name := range names {
+		visits, version := s.flow.visits.now(name)
+		made := fmt.Sprint(version, boards[i].Version, s.version(name))
+		s.mu.Lock()
+		known := s.ended[name]
+		s.mu.Unlock()
+		if known == nil || known.made != made {
+			known = &finishedStories{made: made, at: finishedIn(&boards[i], visits)}
+			s.mu.Lock()
+			for id, at := range known.at {
+				if usd, called := s.stories[name][id]; called {
+					known.costs = append(known.costs, finishedCost{id, at, usd})
+				}
 			}
+			s.ended[name] = known
+			s.mu.Unlock()
 		}
+		finished[name] = known
 	}
 	return finished, nil
 }
 
-// finishedCost returns what the stories cost in all that were finished between two times and have a call.
-func (s *Costs) finishedCost(finished map[domain.StoryKey]time.Time, from, to time.Time) (f domain.FinishedCost) {
-	var costs []int
-	var sum domain.Micros
-	for key, at := range finished {
-		if usd := s.Of(key.Project, key.ID); usd != nil && !at.Before(from) && at.Before(to) { // it may just be forgotten
-			costs = append(costs, int(*usd))
-			sum += *usd
-			f.Stories = append(f.Stories, domain.CostShare{
-				Project: key.Project, StoryID: key.ID, Finished: at, CostSum: domain.CostSum{USD: *usd},
-			})
+func finishedIn(p *domain.ProjectPipeline, visits *domain.ProjectVisits) map[string]int64 {
+	stages, ended := p.Stages, map[string]int64{}
+	if len(stages) == 0 {
+		stages = visits.Board()
+	}
+	if len(stages) == 0 {
+		return ended
+	}
+	for story := range visits.Follow(domain.NewCourse(p.Board.Layout, stages), 0) {
+		if story.Finished > 0 {
+			ended[story.StoryID] = story.Finished
 		}
 	}
-	slices.SortFunc(f.Stories, func(a, b domain.CostShare) int {
-		return cmp.Or(b.Finished.Compare(a.Finished), domain.DearestShare(a, b))
-	})
+	return ended
+}
+
+// done returns what a count has for stories that are finished.
+func (s *Costs) done(c *costCount, finished finishedOf) (sum domain.CostSum) {
+	for project, stories := range finished {
+		s.mu.Lock()
+		known := c.earlier.done[project]
+		s.mu.Unlock()
+		if known.of != stories && c.earlier.done != nil {
+			known = doneCost{of: stories}
+			for _, story := range stories.costs {
+				if share := c.earlier.shares[byStory][domain.StoryKey{Project: project, ID: story.id}]; share != nil {
+					known.Plus(share.CostSum)
+				}
+			}
+			s.mu.Lock()
+			c.earlier.done[project] = known
+			s.mu.Unlock()
+		}
+		sum.Plus(known.CostSum)
+	}
+	for story, share := range c.shares[byStory] {
+		if !finished.of(story).IsZero() {
+			sum.Plus(share.CostSum)
+		}
+	}
+	return sum
+}
+
+// cost returns what the stories cost in all that were finished on days and have a call.
+func (f finishedOf) cost(days []time.Time) (c domain.FinishedCost) {
+	var costs []int
+	var sum domain.Micros
+	from, to, oldest := days[0].UnixMilli(), days[len(days)-1].UnixMilli(), int64(0)
+	cut := func() {
+		slices.SortFunc(c.Stories, func(a, b domain.CostShare) int {
+			if order := b.Finished.Compare(a.Finished); order != 0 {
+				return order
+			}
+			return domain.DearestShare(a, b)
+		})
+		if len(c.Stories) > domain.MaxFinishedCosts {
+			c.Stories = c.Stories[:domain.MaxFinishedCosts]
+			oldest = c.Stories[len(c.Stories)-1].Finished.UnixMilli()
+		}
+	}
+	for project, stories := range f {
+		for _, s := range stories.costs {
+			if s.at < from || s.at >= to {
+				continue
+			}
+			costs = append(costs, int(s.usd))
+			if sum += s.usd; s.at >= oldest {
+				c.Stories = append(c.Stories, domain.CostShare{
+					Project: project, StoryID: s.id, Finished: time.UnixMilli(s.at), CostSum: domain.CostSum{USD: s.usd},
+				})
+			}
+		}
+		if len(c.Stories) > 2*domain.MaxFinishedCosts {
+			cut()
+		}
+	}
+	cut()
+	c.Count = len(costs)
 	if at, enough := flow.Percentiles(costs); enough {
 		n := domain.Micros(len(costs))
-		f.At, f.Mean = &at, (2*sum+n)/(2*n)
+		c.At, c.Mean = &at, (2*sum+n)/(2*n)
 	}
-	return f
+	return c
 }

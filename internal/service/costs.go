@@ -20,7 +20,6 @@ type Costs struct {
 	stored    *reloader
 
 	today   recent[domain.CostsToday]
-	usual   recent[*domain.CostReport]
 	reports recent[*domain.CostReport]
 
 	change   sync.Mutex // held while store and memory are changed, so that the two agree
@@ -28,13 +27,15 @@ type Costs struct {
 	budgets  budgets
 	stories  map[string]map[string]domain.Micros // of stories with calls, by project
 	versions map[string]uint64                   // of stories, by project
+	ended    finishedOf                          // by project
+	settled  *settledCosts                       // replaced when what is stored of a project is gone
 }
 
 func newCosts(ctx context.Context, o Options, flow *Flow, claims *claimTable, sessions *Sessions) (*Costs, error) {
 	s := &Costs{
 		store: o.store, flow: flow, pipelines: flow.pipelines, claims: claims, sessions: sessions, prices: o.Prices,
-		reports: recent[*domain.CostReport]{quick: 100 * time.Millisecond},
-		budgets: budgets{limits: o.Budgets}, versions: map[string]uint64{},
+		budgets: budgets{limits: o.Budgets}, versions: map[string]uint64{}, settled: &settledCosts{},
+		ended: finishedOf{}, reports: recent[*domain.CostReport]{quick: 100 * time.Millisecond},
 	}
 	s.stored = newReloader(o.Changes, domain.TopicUsage, s.load)
 	return s, o.store.Reprice(ctx, o.Prices)
@@ -53,23 +54,27 @@ func (s *Costs) load(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for project := range s.stories {
-		s.versions[project]++
-	}
+	before := s.stories
 	s.stories = map[string]map[string]domain.Micros{}
 	for _, c := range all {
 		s.put(c.StoryKey, c.USD)
+	}
+	for project := range before {
+		s.versions[project]++
+		if s.stories[project] == nil {
+			s.settled, s.ended = &settledCosts{}, finishedOf{}
+		}
 	}
 	return nil
 }
 
 // put sets what a story costs. The caller holds mu.
 func (s *Costs) put(story domain.StoryKey, usd domain.Micros) {
-	if story.ID == "" {
-		return
-	}
 	if s.stories[story.Project] == nil {
 		s.stories[story.Project] = map[string]domain.Micros{}
+	}
+	if story.ID == "" {
+		return
 	}
 	s.stories[story.Project][story.ID] = usd
 	s.versions[story.Project]++
@@ -99,17 +104,12 @@ func (s *Costs) Story(ctx context.Context, project, id string) (*domain.Cost, er
 	if err != nil || len(models) == 0 {
 		return nil, err
 	}
-	c := &domain.Cost{Models: models, Sessions: sessions, First: models[0].First, Last: models[0].Last}
+	c := &domain.Cost{Models: models}
 	for _, m := range models {
-		c.Plus(m.CostSum)
-		if m.First.Before(c.First) {
-			c.First = m.First
-		}
-		if m.Last.After(c.Last) {
-			c.Last = m.Last
-		}
+		c.Add(m)
 	}
-	slices.SortFunc(c.Models, domain.DearestModel)
+	c.Sessions = sessions
+	slices.SortFunc(c.Models, domain.DearestShare)
 	return c, nil
 }
 

@@ -33,15 +33,22 @@ type changeSQL struct {
 	dropSessions   string
 	freshDigests   string // adds those that are not stored yet, and selects them
 	addCalls       string
-	addSums        string
+	addSums        string // adds the same calls to their sums, like the next two in one order: no two wait for each other
 	addSpans       string
-	addSessions    string // of coding agents, by story
-	calls          string // sums up those of the spans of time from {0} to {1}
+	addSessions    string
 	reprice        string
-	ofProjects     string // ends calls for those of the projects in another array
+	ofProjects     string // ends eachCost for those of the projects in an array
 	saveAlerts     string
 	dropAlerts     string
 }
+
+// sumColumns are what sums of calls have, and before the time of the last one, sumsOfCalls is what rows of calls add.
+const (
+	sumColumns  = "usd, input, cache_read, cache_creation, output, calls, unpriced"
+	sumsOfCalls = `SUM(CASE WHEN {15}::number < 0 THEN 0 ELSE {15}::number END), SUM({10}::number), SUM({11}::number),
+				SUM({12}::number), SUM({13}::number), COUNT(*), SUM(CASE WHEN {15}::number < 0 THEN 1 ELSE 0 END),
+				MAX({1}::number)`
+)
 
 const lastID = "SELECT last_id FROM stream"
 
@@ -62,7 +69,7 @@ func newChangeSQL(d Dialect) *changeSQL {
 	}
 	added := func(table string) string {
 		var sums []string
-		for _, column := range strings.Split("usd, input, cache_read, cache_creation, output, calls, unpriced", ", ") {
+		for _, column := range strings.Split(sumColumns, ", ") {
 			sums = append(sums, fmt.Sprintf("%[1]s = %[2]s.%[1]s + excluded.%[1]s", column, table))
 		}
 		return strings.Join(sums, ", ") + fmt.Sprintf(
@@ -127,29 +134,23 @@ func newChangeSQL(d Dialect) *changeSQL {
 				model, input, cache_read, cache_creation, output, stated, cost)
 			SELECT {0}, {1}::number, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}::number, {11}::number, {12}::number,
 				{13}::number, {14}::number, {15}::number FROM {rows}`),
-		addSums: sql(`INSERT INTO usage_sums (project, story_id, model, usd, input, cache_read, cache_creation, output, calls,
-				unpriced, last_ms, first_ms)
-			SELECT {0}, {1}, {2}, {3}::number, {4}::number, {5}::number, {6}::number, {7}::number, {8}::number, {9}::number,
-				{10}::number, {11}::number FROM {rows} WHERE TRUE ON CONFLICT (project, story_id, model) DO UPDATE SET %s,
+		addSums: sql(`INSERT INTO usage_sums (project, story_id, model, `+sumColumns+`, last_ms, first_ms)
+			SELECT {2}, {3}, {9}, `+sumsOfCalls+`, MIN({1}::number) FROM {rows} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+			ON CONFLICT (project, story_id, model) DO UPDATE SET %s,
 				first_ms = CASE WHEN excluded.first_ms < usage_sums.first_ms THEN excluded.first_ms ELSE usage_sums.first_ms END`+
 			d.VisitChanged, added("usage_sums")),
-		addSpans: sql(`INSERT INTO usage_spans (project, story_id, model, usd, input, cache_read, cache_creation, output,
-				calls, unpriced, last_ms, span, holder, client, session, by_whom, agent_id)
-			SELECT {0}, {1}, {2}, {3}::number, {4}::number, {5}::number, {6}::number, {7}::number, {8}::number, {9}::number,
-				{10}::number, {11}::number, {12}, {13}, {14}, {15}, {16} FROM {rows} WHERE TRUE
-			ON CONFLICT (span, project, story_id, holder, client, session, model) DO UPDATE SET %s`, added("usage_spans")),
-		addSessions: sql(`INSERT INTO usage_sessions (project, story_id, session) SELECT {0}, {1}, {2} FROM {rows} WHERE TRUE
-			ON CONFLICT DO NOTHING`),
-		calls: sql(`WITH days AS MATERIALIZED (SELECT {0}::number AS at, {0}::number / %[1]d AS first,
-				{1}::number / %[1]d AS after FROM {rows})
-			SELECT at, project, story_id, holder, MAX(by_whom), MAX(agent_id), client, session, model, CAST(SUM(usd) AS BIGINT),
-				CAST(SUM(input) AS BIGINT), CAST(SUM(cache_read) AS BIGINT), CAST(SUM(cache_creation) AS BIGINT),
-				CAST(SUM(output) AS BIGINT), CAST(SUM(calls) AS BIGINT), CAST(SUM(unpriced) AS BIGINT), MAX(last_ms)
-			FROM days JOIN usage_spans ON span >= first AND span < after`, spanMilli),
+		addSpans: sql(`INSERT INTO usage_spans (span, project, story_id, holder, client, session, model, by_whom, agent_id,
+				`+sumColumns+`, last_ms)
+			SELECT {1}::number / %d, {2}, {3}, {4}, {7}, {8}, {9}, MAX({5}), MAX({6}), `+sumsOfCalls+`
+			FROM {rows} GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7
+			ON CONFLICT (span, project, story_id, holder, client, session, model) DO UPDATE SET %s`,
+			spanMilli, added("usage_spans")),
+		addSessions: sql(`INSERT INTO usage_sessions (project, story_id, session) SELECT DISTINCT {2}, {3}, {8} FROM {rows}
+			WHERE {3} <> '' AND {8} <> '' ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING`),
 		reprice: sql(`UPDATE usage_calls SET cost = COALESCE((SELECT (input * {1}::number + cache_read * {2}::number +
 				cache_creation * {3}::number + output * {4}::number + 500000) / 1000000
 			FROM {rows} WHERE {0} = usage_calls.model), -1) WHERE stated < 0`),
-		ofProjects: " WHERE project IN (SELECT each.value ->> 0 FROM " + d.Rows(2) + ")",
+		ofProjects: " AND project IN (SELECT each.value ->> 0 FROM " + d.Rows(3) + ")",
 		saveAlerts: sql(`INSERT INTO noted_alerts (key, kind, project, since_ms, seq)
 			SELECT {0}, {1}, {2}, {3}::number, {4}::number FROM {rows} WHERE TRUE
 			ON CONFLICT (key) DO UPDATE SET since_ms = excluded.since_ms, seq = excluded.seq`),

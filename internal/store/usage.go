@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -56,73 +55,14 @@ func (db usage) AddCalls(ctx context.Context, calls []domain.Call) (added []doma
 				c.Tokens.Input, c.Tokens.CacheRead, c.Tokens.CacheCreation, c.Tokens.Output, orNone(c.Stated), orNone(c.Cost),
 			})
 		}
-		return All(Do(db.sql.addCalls, jsonText(rows)), db.addToSums(added))(ctx, tx)
+		sent := jsonText(rows)
+		return All(Do(db.sql.addCalls, sent), Do(db.sql.addSums, sent), Do(db.sql.addSpans, sent),
+			Do(db.sql.addSessions, sent))(ctx, tx)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return added, nil
-}
-
-// sumKey is the key of usage_spans, or without more than story and model that of usage_sums.
-type sumKey struct {
-	domain.StoryKey
-	session, model, holder, client string
-	span                           int64
-}
-
-// compare brings all keys in one order, so that no two gateways wait for each other.
-func (k sumKey) compare(other sumKey) int {
-	return cmp.Or(cmp.Compare(k.Project, other.Project), cmp.Compare(k.ID, other.ID),
-		cmp.Compare(k.session, other.session), cmp.Compare(k.model, other.model),
-		cmp.Compare(k.holder, other.holder), cmp.Compare(k.client, other.client), cmp.Compare(k.span, other.span))
-}
-
-// sumsOfCalls are sums of calls by key.
-type sumsOfCalls map[sumKey]*domain.ModelCost
-
-func (s sumsOfCalls) add(key sumKey, c domain.Call) {
-	if s[key] == nil {
-		s[key] = &domain.ModelCost{First: c.At, Last: c.At}
-	}
-	s[key].Add(c)
-}
-
-// rows are in the order of their keys. Each begins with what both tables have, and goes on with more.
-func (s sumsOfCalls) rows(more func(sumKey, *domain.ModelCost) []any) (rows [][]any) {
-	for _, k := range slices.SortedFunc(maps.Keys(s), sumKey.compare) {
-		m := s[k]
-		rows = append(rows, append([]any{
-			k.Project, k.ID, k.model, int64(m.USD), m.Tokens.Input, m.Tokens.CacheRead, m.Tokens.CacheCreation,
-			m.Tokens.Output, m.Calls, m.Unpriced, m.Last.UnixMilli(),
-		}, more(k, m)...))
-	}
-	return rows
-}
-
-func (db usage) addToSums(calls []domain.Call) Step {
-	stories, spans, senders := sumsOfCalls{}, sumsOfCalls{}, map[string]domain.Call{}
-	for _, c := range calls {
-		key := sumKey{StoryKey: domain.StoryKey{Project: c.Project, ID: c.StoryID}, model: c.Model}
-		stories.add(key, c)
-		key.session, key.holder, key.client, key.span = c.Session, c.Holder, c.Client, c.At.UnixMilli()/spanMilli
-		spans.add(key, c)
-		senders[c.Holder] = c
-	}
-	var sessions [][]any
-	spanRows := spans.rows(func(k sumKey, _ *domain.ModelCost) []any {
-		if k.ID != "" && k.session != "" {
-			sessions = append(sessions, []any{k.Project, k.ID, k.session})
-		}
-		return []any{k.span, k.holder, k.client, k.session, senders[k.holder].By, senders[k.holder].AgentID}
-	})
-	return All(
-		Do(db.sql.addSums, jsonText(stories.rows(func(_ sumKey, m *domain.ModelCost) []any {
-			return []any{m.First.UnixMilli()}
-		}))),
-		Do(db.sql.addSpans, jsonText(spanRows)),
-		Do(db.sql.addSessions, jsonText(sessions)),
-	)
 }
 
 // StoryCosts returns what every story costs, those of no story of a project together.
@@ -134,12 +74,12 @@ func (db usage) StoryCosts(ctx context.Context) ([]domain.Spent, error) {
 // StoryModels returns what a story costs by model, and in how many sessions it was worked on.
 func (db usage) StoryModels(
 	ctx context.Context, project, id string,
-) (models []domain.ModelCost, sessions int, err error) {
+) (models []domain.CostShare, sessions int, err error) {
 	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		models, err = AllRows(ctx, tx, func(row Row) (c domain.ModelCost, err error) {
-			return c, row.Scan(append([]any{&c.Model, (*Milli)(&c.First), (*Milli)(&c.Last)}, sumsOf(&c.CostSum)...)...)
-		}, `SELECT model, first_ms, last_ms, usd, input, cache_read, cache_creation, output, calls, unpriced
-			FROM usage_sums WHERE project = $1 AND story_id = $2`, project, Key(id))
+		models, err = AllRows(ctx, tx, func(row Row) (c domain.CostShare, err error) {
+			return c, row.Scan(append([]any{&c.Name, (*Milli)(&c.First), (*Milli)(&c.Last)}, sumsOf(&c.CostSum)...)...)
+		}, "SELECT model, first_ms, last_ms, "+sumColumns+" FROM usage_sums WHERE project = $1 AND story_id = $2",
+			project, Key(id))
 		if err != nil {
 			return err
 		}
@@ -149,18 +89,13 @@ func (db usage) StoryModels(
 	return models, sessions, db.Translate(err)
 }
 
-// EachCost calls yield with the sums of calls by span of time, story, sender, session and model. Spans are from one of
-// the times to the next. Without projects all calls count.
+// EachCost calls yield with sums of calls of a sender in a session by a model for a story. Their Span is the one that
+// ends at times[Span+1]. Without projects all calls count.
 func (db usage) EachCost(
 	ctx context.Context, times []time.Time, projects []string, yield func(domain.CallSum),
 ) error {
-	var spans [][]any
-	index := map[int64]int{}
-	for i := range times[1:] {
-		index[times[i].UnixMilli()] = i
-		spans = append(spans, []any{times[i].UnixMilli(), times[i+1].UnixMilli()})
-	}
-	query, arguments := db.sql.calls, []any{jsonText(spans)}
+	spans := domain.Each(times, func(at time.Time) int64 { return at.UnixMilli() / spanMilli })
+	query, arguments := eachCost, []any{spans[0], spans[len(spans)-1]}
 	if len(projects) > 0 {
 		names := domain.Each(projects, func(name string) []any { return []any{name} })
 		query, arguments = query+db.sql.ofProjects, append(arguments, jsonText(names))
@@ -168,20 +103,23 @@ func (db usage) EachCost(
 	err := db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return Each(ctx, tx, func(row Row) error {
 			var c domain.CallSum
-			var from int64
+			var span int64
 			to := append([]any{
-				&from, &c.Project, &c.ID, &c.Holder, &c.By, &c.AgentID, &c.Client, &c.Session, &c.Model,
+				&span, &c.Project, &c.ID, &c.Holder, &c.By, &c.AgentID, &c.Client, &c.Session, &c.Model, (*Milli)(&c.Last),
 			}, sumsOf(&c.CostSum)...)
-			if err := row.Scan(append(to, (*Milli)(&c.Last))...); err != nil {
+			if err := row.Scan(to...); err != nil {
 				return err
 			}
-			c.Span = index[from]
+			c.Span, _ = slices.BinarySearch(spans[1:], span+1)
 			yield(c)
 			return nil
-		}, query+" GROUP BY 1, project, story_id, holder, client, session, model", arguments...)
+		}, query, arguments...)
 	})
 	return db.Translate(err)
 }
+
+const eachCost = `SELECT span, project, story_id, holder, by_whom, agent_id, client, session, model, last_ms, ` +
+	sumColumns + ` FROM usage_spans WHERE span >= $1 AND span < $2`
 
 // StoriesOver returns what stories cost that cost more than a limit, and when they passed it.
 func (db usage) StoriesOver(ctx context.Context, limit domain.Micros) ([]domain.Spent, error) {

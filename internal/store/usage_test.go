@@ -57,9 +57,9 @@ func TestCallsAreStoredOnce(t *testing.T) {
 		for _, m := range models {
 			want := map[string]string{
 				"m": "{0.000005 {2 4 6 8} 2 1} 1800000000000 1800003600000", "n": "{0.000007 {1 2 3 4} 1 0} 1800090000000 1800090000000",
-			}[m.Model]
+			}[m.Name]
 			if got := fmt.Sprint(m.CostSum, m.First.UnixMilli(), m.Last.UnixMilli()); got != want {
-				t.Errorf("%s: %s, want %s", m.Model, got, want)
+				t.Errorf("%s: %s, want %s", m.Name, got, want)
 			}
 		}
 		days := []time.Time{at, at.Add(24 * time.Hour), at.Add(48 * time.Hour)}

@@ -2,30 +2,25 @@ package wire
 
 import "switchyard/internal/domain"
 
-// CostSum is what calls cost together.
+// CostSum is what calls cost together, and how many of them have no price.
 type CostSum struct {
-	USD    domain.Micros `json:"usd"`
-	Tokens domain.Tokens `json:"tokens"`
-	Calls  int64         `json:"calls"`
+	domain.CostSum
+	Unpriced int64 `json:"unpriced"`
 }
 
-func NewCostSum(s domain.CostSum) CostSum { return CostSum{s.USD, s.Tokens, s.Calls} }
+func NewCostSum(s domain.CostSum) CostSum { return CostSum{s, s.Unpriced} }
 
 // ModelCost is what the calls of a model cost.
 type ModelCost struct {
 	Model string `json:"model"`
 	CostSum
-	Unpriced int64 `json:"unpriced"`
 }
 
-func NewModelCost(m domain.ModelCost) ModelCost {
-	return ModelCost{m.Model, NewCostSum(m.CostSum), m.Unpriced}
-}
+func NewModelCost(m domain.CostShare) ModelCost { return ModelCost{m.Name, NewCostSum(m.CostSum)} }
 
 // Cost is what a story costs.
 type Cost struct {
 	CostSum
-	Unpriced int64       `json:"unpriced"`
 	Sessions int         `json:"sessions"`
 	FirstMS  int64       `json:"first_ms"`
 	LastMS   int64       `json:"last_ms"`
@@ -38,7 +33,6 @@ func NewCost(c *domain.Cost) *Cost {
 		return nil
 	}
 	return &Cost{
-		NewCostSum(c.CostSum), c.Unpriced, c.Sessions, c.First.UnixMilli(), c.Last.UnixMilli(),
-		domain.Each(c.Models, NewModelCost),
+		NewCostSum(c.CostSum), c.Sessions, c.First.UnixMilli(), c.Last.UnixMilli(), domain.Each(c.Models, NewModelCost),
 	}
 }
