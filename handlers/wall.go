@@ -39,7 +39,7 @@ func (a *access) authenticateWall(w http.ResponseWriter, r *http.Request, c *cal
 		}
 	}
 	err := a.authenticate(w, r, c)
-	if domain.CodeOf(err) == domain.Unauthorized && shown != "" {
+	if domain.CodeOf(err) == domain.Unauthorized && (shown != "" || r.URL.Query().Has(web.WallToken)) {
 		return errWallRevoked
 	}
 	return err

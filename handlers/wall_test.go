@@ -71,6 +71,9 @@ func TestAWallDisplayShowsTheWallAndNothingElse(t *testing.T) {
 	if status, text := page("/wall?token=swk_none"); status != 401 || !strings.Contains(text, says) {
 		t.Errorf("an unknown link: %d %s", status, text)
 	}
+	if answer := g.send(here, "GET", "/wall?token=", ""); answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a link that lost its token: %d", answer.StatusCode)
+	}
 	if answer := g.send(here, "GET", "/wall", ""); answer.StatusCode != http.StatusSeeOther {
 		t.Errorf("without anything: %d", answer.StatusCode)
 	}

@@ -97,13 +97,14 @@ func TestAChangeThatChangesNothingIsNoAuditEntry(t *testing.T) {
 	s.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(gatewaytest.BoardText), func(mux *http.ServeMux) {
 		mux.HandleFunc("/api/stories/7_pay", gatewaytest.Says(story))
 	}))
-	for _, change := range []string{`"task":{"line":3,"done":true}`, `"blocked":null`, `"merge_failure":null`, `"other":1`, `"task":{"line":3,"done":false}`} {
+	for _, change := range []string{`"task":{"line":3,"done":true}`, `"blocked":null`, `"merge_failure":null`, `"other":1`, `"blocked":"why","stage":"2_current"`, `"task":{"line":3,"done":false}`} {
 		if got := s.Send("PATCH", "/api/gateway/projects/alpha/stories/7_pay", `{"version":"v1",`+change+`}`); got.StatusCode != 200 {
 			t.Errorf("%s: %d %s", change, got.StatusCode, got.Text)
 		}
 	}
 	page, err := s.Audit.Page(t.Context(), domain.AuditQuery{Limit: 9, Action: domain.StoryChanged})
-	if err != nil || len(page.Entries) != 2 || page.Entries[0].Detail != "task: line 3 done → line 3 open" {
+	if err != nil || len(page.Entries) != 3 || page.Entries[0].Detail != "task: line 3 done → line 3 open" ||
+		page.Entries[1].Detail != "blocked: none → why" {
 		t.Errorf("%+v, %v", page.Entries, err)
 	}
 }

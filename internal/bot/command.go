@@ -58,7 +58,7 @@ func list(c *commands) []command {
 			changes: true, asked: answering{c}.answerQuestion,
 		},
 		{
-			name: "filter", arguments: "PROJECTS, KINDS|everything",
+			name: "filter", arguments: "[PROJECTS, KINDS|everything]",
 			help: "what this room gets, such as \"alpha, blocked, merge failed\"", changes: true, room: filtering{c}.filter,
 		},
 		{name: "switch", arguments: "NAME", help: "make a project the active one", changes: true, run: changing.switchTo},

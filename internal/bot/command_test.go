@@ -28,7 +28,7 @@ func TestCommands(t *testing.T) {
 			"ack [PROJECT] ID [4h] – acknowledge a story's alert, for a time or until it changes (operators)\nmove [PROJECT] ID STAGE – move a story to another stage (operators)\n" +
 			"unblock [PROJECT] ID – unblock a story (operators)\n" +
 			"answer N VALUE [TEXT] – answer question N of an agent (operators)\n" +
-			"filter PROJECTS, KINDS|everything – what this room gets, such as \"alpha, blocked, merge failed\" (operators)\nswitch NAME – make a project the active one (operators)\nassign AGENT NAME|none – assign an agent to a project, or to none (operators)"},
+			"filter [PROJECTS, KINDS|everything] – what this room gets, such as \"alpha, blocked, merge failed\" (operators)\nswitch NAME – make a project the active one (operators)\nassign AGENT NAME|none – assign an agent to a project, or to none (operators)"},
 		{"nothing but the bot's name", toBot("  "), "I post the projects' events, and understand these commands:"},
 		{"silence", said(""), ""},
 		{"case does not matter", said("!STATUS"), "No project is active.\n2 projects, 1 reachable; 3 agents alive\n" +

@@ -97,10 +97,12 @@ func TestARoomGetsWhatItsFilterSays(t *testing.T) {
 		if got := roomPosts(t, h, "!team", 6); !strings.Contains(got[5].Body, text.Prompt) {
 			t.Errorf("asked is %q", got[5].Body)
 		}
-		says(bottest.Operator, "filter everything", "This room now gets everything.", 7)
-		roomPosts(t, h, "!team", 8) // the first question
+		says(bottest.Operator, "!filter", "This room gets only this: beta two, blocked.", 7)
+		says(bottest.Operator, "filter everything", "This room now gets everything.", 8)
+		roomPosts(t, h, "!team", 9) // the first question
 		p.gateway.move("alpha", 99)
-		roomPosts(t, h, "!team", 9)
+		roomPosts(t, h, "!team", 10)
+		says(bottest.Operator, "!filter", "This room gets everything.", 11)
 	})
 }
 

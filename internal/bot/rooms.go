@@ -26,6 +26,21 @@ func (r roomRules) wantsProject(room, project string) bool {
 	return !limited || project == "" || rules.WantsProject(project)
 }
 
+// text says what a room gets.
+func (r roomRules) text(room string) string {
+	rules, limited := r[room]
+	if !limited {
+		return everything
+	}
+	items := slices.Clone(rules.Projects)
+	for _, k := range domain.EventKinds {
+		if slices.Contains(rules.Events, k.Type) {
+			items = append(items, k.Choice)
+		}
+	}
+	return "only this: " + strings.Join(items, ", ")
+}
+
 // everything is what filter takes for a room without rules.
 const everything = "everything"
 
@@ -58,18 +73,18 @@ func (c filtering) isFilter(words []word) bool {
 	return unknown == "" || strings.EqualFold(join(words), everything)
 }
 
-// filter changes what a room gets.
+// filter changes what a room gets, or without words says what that is.
 func (c filtering) filter(ctx context.Context, room string, words []word) Message {
 	all, err := Load(ctx, c.State, rulesKey, roomRules{})
 	if err != nil {
 		return c.failed(ctx, err)
 	}
 	rules, unknown := c.parse(words)
-	answer := say("This room now gets only this: %s.", join(words))
 	switch {
+	case len(words) == 0:
+		return say("This room gets %s.", all.text(room))
 	case strings.EqualFold(join(words), everything):
 		delete(all, room)
-		answer = say("This room now gets everything.")
 	case unknown != "":
 		var kinds []string
 		for _, k := range domain.EventKinds {
@@ -84,5 +99,5 @@ func (c filtering) filter(ctx context.Context, room string, words []word) Messag
 	if err := Save(ctx, c.State, rulesKey, all); err != nil {
 		return c.failed(ctx, err)
 	}
-	return answer
+	return say("This room now gets %s.", all.text(room))
 }

@@ -180,6 +180,7 @@ func TestWaysToWriteTheFile(t *testing.T) {
 		"dotted keys":     "gateway.listen = 'localhost:1'\nprojects = [{name = 'a', url = 'http://a'}, {name = 'b', url = 'http://b/x/'}]",
 		"inline tables":   "gateway = {listen = 'localhost:1'}\n[[projects]]\nurl = 'http://a'\nname = 'a'\n[[projects]]\nname = 'b'\nurl = 'http://b/x/'",
 		"quoted, CRLF":    "[\"gateway\"]\r\n'listen' = '''localhost:1'''\r\n[[ projects ]]\r\nname = 'a'\r\nurl = 'http://a'\r\n[[projects]]\r\nname = 'b'\r\nurl = 'http://b/x/'\r\n",
+		"byte-order mark": "\uFEFFgateway.listen = 'localhost:1'\nprojects = [{name = 'a', url = 'http://a'}, {name = 'b', url = 'http://b/x/'}]",
 		"after a comment": "# é\n[gateway] # x\nlisten = \"local\\u0068ost:1\" # y\n[[projects]]\nname = 'a'\nurl = 'http://a'\n[[projects]]\nname = 'b'\nurl = 'http://b/x/'",
 	} {
 		got, err := load(t, file, nil, nil)

@@ -3,6 +3,7 @@
 package files
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -189,8 +190,11 @@ const (
 	Large = 16 << 20
 )
 
-// Read returns the content of the regular file at path, which has at most so many bytes. Anything else is an error,
-// without waiting: a pipe may never have a writer, and a device may never end.
+// byteOrderMark is what some editors write in front of a text.
+var byteOrderMark = []byte("\uFEFF")
+
+// Read returns the content of the regular file at path, which has at most so many bytes, less a byte-order mark.
+// Anything else is an error, without waiting: a pipe may never have a writer, and a device may never end.
 func Read(path string, most int64) ([]byte, error) {
 	data, _, err := ReadInfo(path, most)
 	return data, err
@@ -207,7 +211,7 @@ func ReadInfo(path string, most int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EFBIG}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, most))
-	return data, info, err
+	return bytes.TrimPrefix(data, byteOrderMark), info, err
 }
 
 // ReadEnd is Read of a file of any size, but of its end only.

@@ -81,8 +81,12 @@ func (s *Sender) Check(ctx context.Context, address domain.Secret) (signs bool, 
 	if err != nil || r.mail != nil {
 		return false, err
 	}
-	if scheme := u.Query().Get("scheme"); u.Scheme == "ntfy" && !slices.Contains([]string{"", "http", "https"}, scheme) {
+	query := u.Query()
+	if u.Scheme == "ntfy" && !slices.Contains([]string{"", "http", "https"}, query.Get("scheme")) {
 		return false, domain.Errorf(domain.Invalid, "url: scheme must be http or https")
+	}
+	if _, known := answers[query.Get("disabletls")]; !known && (u.Scheme == "gotify" || u.Scheme == "mattermost") {
+		return false, domain.Errorf(domain.Invalid, "url: disabletls must be yes or no")
 	}
 	return r.signs, s.guard.checkURL(ctx, r.endpoint)
 }
@@ -108,11 +112,16 @@ func (s *Sender) Shown(address domain.Secret) string {
 	return u.Scheme + "://" + u.Host + "/…"
 }
 
+// answers are shoutrrr's to questions such as disabletls.
+var answers = map[string]bool{
+	"yes": true, "y": true, "true": true, "1": true, "no": false, "n": false, "false": false, "0": false, "": false,
+}
+
 // server returns the address of path on the host of u, by http if a parameter of u says so.
 func server(u *url.URL, path string) *url.URL {
 	query := u.Query()
 	scheme := "https"
-	if query.Get("scheme") == "http" || query.Get("disabletls") == "yes" || query.Get("disabletls") == "true" {
+	if query.Get("scheme") == "http" || answers[query.Get("disabletls")] {
 		scheme = "http"
 	}
 	return &url.URL{Scheme: scheme, Host: u.Host, Path: path}

@@ -154,8 +154,9 @@ func TestOtherAddressesAreRefusedWithTheKnownForms(t *testing.T) {
 func TestAddressesOfNoPortOrSchemeAreRefusedInWords(t *testing.T) {
 	s := notify.New(notify.Options{})
 	for url, want := range map[string]string{
-		"ntfy://ntfy.example/topic?scheme=ftp": "url: scheme must be http or https",
-		"ntfy://ntfy.example:99999/topic":      "url: the port must be from 1 to 65535", "https://hooks.example:0/x": "url: the port must be from 1 to 65535",
+		"ntfy://ntfy.example/topic?scheme=ftp":       "url: scheme must be http or https",
+		"gotify://gotify.example/t?disabletls=maybe": "url: disabletls must be yes or no", "mattermost://chat.example/t?disabletls=on": "url: disabletls must be yes or no",
+		"ntfy://ntfy.example:99999/topic": "url: the port must be from 1 to 65535", "https://hooks.example:0/x": "url: the port must be from 1 to 65535",
 		"mattermost://chat.example:65536/key": "url: the port must be from 1 to 65535",
 	} {
 		if _, err := s.Check(t.Context(), domain.Secret(url)); domain.CodeOf(err) != domain.Invalid || domain.MessageOf(err) != want {

@@ -192,7 +192,7 @@ func (s *Stories) patched(
 	record := func(claim string, write func(*domain.AuditEntry) error) error {
 		var parts []string
 		for _, f := range set {
-			parts = append(parts, f.name+": "+orNone(f.before)+" → "+orNone(f.after))
+			parts = append(parts, changeOf(f.name, f.before, f.after))
 		}
 		return s.audit.change(ctx, domain.Change{
 			Action: domain.StoryChanged, Subject: storyKey(before.Project, before.ID), Project: before.Project,
