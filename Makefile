@@ -1,4 +1,4 @@
-# Every target works in a fresh clone on Debian or Ubuntu with Go, git, make and Node. What else is needed, the
+# Every target works in a fresh clone on Debian or Ubuntu with Go, git, make and Node 18 or newer. What else is needed, the
 # targets install or name.
 
 TOOL := go tool -modfile=internal/tools/tools.mod

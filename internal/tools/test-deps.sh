@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Go, git, make and Node (a browser, PostgreSQL, jq, a C compiler for the race detector; axe-core, the
+# Installs what the tests need beyond Go, git, make and Node 18 or newer (a browser, PostgreSQL, jq, a C compiler for the race detector; axe-core, the
 # tools of boards, coding agents, a mail server) where that is missing and can be installed. Where it cannot, one line says what to
 # install, before anything else is done.
 set -euo pipefail
@@ -16,6 +16,10 @@ command -v gcc >/dev/null || command -v clang >/dev/null || missing+=(gcc libc6-
 for tool in curl git jq npm setpriv; do
   command -v $tool >/dev/null || missing+=("${tool/setpriv/util-linux}")
 done
+if command -v node >/dev/null && ! node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)'; then
+  echo "The tests need Node 18 or newer, and this is $(node --version)." >&2
+  exit 1
+fi
 if [ ${#missing[@]} -gt 0 ]; then
   root=()
   [ "$(id -u)" = 0 ] || root=(sudo -n)
