@@ -222,12 +222,12 @@ type flowMark struct {
 func (p FlowProps) mark(age domain.FlowAge) flowMark {
 	var m flowMark
 	m.signal, m.why = storyState(*age.Item, domain.Lasting{})
-	q, asked := p.Asked[domain.StoryKey{Project: age.Project, ID: age.Item.StoryID}]
+	asked, asks := p.Asked[domain.StoryKey{Project: age.Project, ID: age.Item.StoryID}]
 	switch agent := p.Owners.Of(age.Project, age.Item.StoryID).Name; {
-	case m.signal != SignalNone:
-	case asked:
-		m.letter, m.why = "?", visible(domain.Cut(q.By, 40))+" asks: "+visible(domain.Cut(q.Prompt, 120))
-	case agent != "":
+	case asks:
+		m.signal, m.letter = SignalNone, "?"
+		m.why = visible(domain.Cut(asked.By, 40)) + " asks: " + visible(domain.Cut(asked.Prompt, 120))
+	case m.signal == SignalNone && agent != "":
 		m.letter = initials(agent)
 	}
 	return m

@@ -49,6 +49,14 @@ type flowWeek struct {
 	date string
 }
 
+// high is the height of a picture, in pixels: that of the one beside it where they stand two by two.
+func (a flowAxis) high(alone, beside int) int {
+	if a.short() {
+		return beside
+	}
+	return alone
+}
+
 // view is the viewBox of a picture whose unit is a day wide.
 func (a flowAxis) view(high int) string { return fmt.Sprintf("0 0 %d %d", a.days, high) }
 
