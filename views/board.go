@@ -65,7 +65,7 @@ func (p ProjectProps) shows(item domain.Item) bool {
 		return onBranch(item) != ""
 	case ShowInDanger:
 		_, state := storyState(item, p.Lasting)
-		return state != ""
+		return state != "" || p.asks(item.StoryID) != nil
 	}
 	return true
 }

@@ -81,7 +81,7 @@ func overviewPage(t *testing.T, n int, all bool) []byte {
 	alerts := alertsOf(pipelines, 24*time.Hour)
 	part := views.OverviewPart(views.OverviewProps{
 		Order: views.NewTrackOrder(pipelines, alerts, charts), Alerts: alerts,
-		Events: events(t), Together: domain.Charts{
+		Events: domain.History(events(t), nil), Together: domain.Charts{
 			Days: days(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), ToDone: domain.StageTime{Median: 1e14, Visits: 3},
 			Stages: []domain.StageTime{{Stage: "Current", Median: 1e14, Visits: 9}, {Stage: "QA", Median: 1e13, Visits: 8}, {Stage: "Merge", Median: 1e12, Visits: 7}},
 		}, Now: now,

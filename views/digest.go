@@ -18,6 +18,7 @@ type DigestProps struct {
 	Events []domain.PastEvent   // oldest first
 	More   bool                 // there are others
 	Open   []domain.Alert       // of its alerts, those that still stand
+	AtHand AtHand               // for the first of these
 	Told   *domain.Delivery     // the last attempt to send it, nil if that is no longer known
 	// Usual is how many stories were finished by the median of the last Others digests, none if Others is 0.
 	Usual, Others int

@@ -219,7 +219,7 @@ func Digest(p DigestProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = inboxLines(p.Open, nil, p.Now, DigestURL(p.Digest.ID)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = inboxLines(p.Open, p.AtHand, p.Now, DigestURL(p.Digest.ID)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -16,6 +16,12 @@ const (
 	maxTags = 12
 )
 
+// AtHand is what can be done about alerts in their own lines.
+type AtHand struct {
+	Asked  map[int64]QuestionProps // questions, whole
+	Failed map[string]domain.Story // by the alerts' keys: stories whose failed merge can be tried again
+}
+
 // inbox holds the alerts in the form in which they are shown.
 type inbox struct {
 	levers       []lever        // empty where all rows fit

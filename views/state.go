@@ -2,7 +2,6 @@ package views
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 
@@ -70,16 +69,6 @@ func stateWord(item domain.Item, lasting domain.Lasting) (Signal, string) {
 	return signal(kind.Signal()), kind.Word()
 }
 
-func eventState(ctx context.Context, e domain.Event) (Signal, string) {
-	kind, d := e.Type.Kind(), e.Details()
-	text := domain.StageWordsOf(ctx).Says(e, d)
-	if kind.OfStory && d.Reason != "" {
-		last, _ := lastLine(d.Reason)
-		text += ": " + last
-	}
-	return signal(kind.Signal), text
-}
-
 func signal(s domain.Signal) Signal { return Signal("signal-" + s) }
 
 func howMany[T any](list []T, is func(T) bool) (n int) {
@@ -101,7 +90,11 @@ func split[T any](list []T, n int) (first, rest []T) {
 func (p ProjectProps) troubledFirst(items []domain.Item) []domain.Item {
 	return sortedBy(items, func(item domain.Item) int64 {
 		signal, _ := storyState(item, p.Lasting)
-		return int64(wagon{signal: signal, agent: p.Owners.Of(p.Project.Name, item.StoryID).Name}.order())
+		w := wagon{signal: signal, agent: p.Owners.Of(p.Project.Name, item.StoryID).Name}
+		if p.asks(item.StoryID) != nil {
+			w.asks = domain.AlertQuestion.Word()
+		}
+		return int64(w.order())
 	})
 }
 

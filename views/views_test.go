@@ -106,7 +106,7 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},
 		}),
 		"overview": element(views.OverviewPart(views.OverviewProps{
-			Active: "alpha", Order: views.NewTrackOrder(pipelines, stuck, nil), Alerts: stuck, Events: events(t), Now: now,
+			Active: "alpha", Order: views.NewTrackOrder(pipelines, stuck, nil), Alerts: stuck, Events: domain.History(events(t), nil), Now: now,
 		})),
 		"overview_troubled": element(views.OverviewPart(views.OverviewProps{Now: now, Order: nothing, Alerts: domain.NewAlerts([]domain.Alert{
 			{Kind: domain.AlertBot, Reason: "wrong password", Since: minutesAgo(3)},

@@ -36,7 +36,7 @@ func TestTheFirstStepsAreDoneOneByOne(t *testing.T) {
 	tab.WaitText("You moved a story")
 	tab.Find("link", "Add a project").Click()
 	tab.Wait(`location.pathname + location.hash === '/projects#add-project'`)
-	tab.Find("textbox", "Name")
+	tab.Find("textbox", "URL")
 	remote{t, up.url}.register("mine", "http://127.0.0.1:9")
 	tab.Goto(up.url + "/")
 	tab.WaitText("mine")

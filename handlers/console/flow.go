@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,14 +69,20 @@ func (c *Console) flowProps(r *http.Request, projects ...string) (p views.FlowPr
 	}
 	p = views.FlowProps{
 		Report: report.Known(), Query: q, Chosen: q.Items > 0, Now: now().In(q.Zone),
-		Owners: c.service.Overview.Owners(), Asked: map[domain.StoryKey]domain.Question{},
-	}
-	for _, asked := range c.service.Questions.Recent() {
-		if asked.State == domain.QuestionOpen && asked.StoryID != "" {
-			p.Asked[domain.StoryKey{Project: asked.Project, ID: asked.StoryID}] = asked
-		}
+		Owners: c.service.Overview.Owners(), Asked: c.askedAbout(),
 	}
 	return p, nil
+}
+
+// askedAbout returns the open questions about stories, of each the oldest.
+func (c *Console) askedAbout() map[domain.StoryKey]domain.Question {
+	found := map[domain.StoryKey]domain.Question{}
+	for _, q := range slices.Backward(c.service.Questions.Recent()) {
+		if q.State == domain.QuestionOpen && q.StoryID != "" {
+			found[domain.StoryKey{Project: q.Project, ID: q.StoryID}] = q
+		}
+	}
+	return found
 }
 
 func (c *Console) FlowStory(w http.ResponseWriter, r *http.Request) error {

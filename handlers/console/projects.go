@@ -33,13 +33,13 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	order, show := trackOrder(s), views.ShowOf(query.Get("show"))
 	list, rows := views.NewProjectList(order, query.Get("q"), show, query.Get("sort"), page)
 	p := views.ProjectsProps{
-		Active: s.Registry.Active, Rows: rows, List: list, Order: order, Together: s.Together, Now: now(),
+		Active: s.Registry.Active, Rows: rows, List: list, Order: order, Together: s.Together, Form: form, Now: now(),
 	}
 	sample := slices.ContainsFunc(s.Pipelines, c.sample.has)
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: views.TitleWith("Projects", list.Filter), Sheet: "yard.css", Page: views.PageProjects},
 		part:       views.ProjectsPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Projects(form, list.All == 0, sample, part) },
+		pageAround: func(part templ.Component) templ.Component { return views.Projects(p, sample, part) },
 		status:     web.StatusOf(refused),
 	})
 }
@@ -176,6 +176,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		Agents: found.Agents, Owners: found.Owners, Charts: found.Charts, Now: now(),
 		Show: views.StoryChoice(query.Get("show")), Open: query.Get("open"), Filter: query.Get("q"),
 		Reader: domain.ActorOf(r.Context()).Holder(), Sessions: map[string]domain.AgentSession{},
+		Asked: c.askedAbout(),
 	}
 	for story, sessions := range c.service.Sessions.ByStory() {
 		if story.Project == name {

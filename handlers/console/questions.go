@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"net/url"
@@ -122,13 +123,45 @@ func (c *Console) recentQuestions(
 	return list, more, nil
 }
 
-// asked returns the first questions among open alerts, whole, as far as they can be read now.
-func (c *Console) asked(r *http.Request, alerts domain.Alerts) map[int64]views.QuestionProps {
-	found := map[int64]views.QuestionProps{}
-	for _, a := range alerts.Items[:min(len(alerts.Items), alerts.Open, views.ShownAlerts)] {
-		if a.Kind != domain.AlertQuestion {
-			continue
+// atHand returns what can be done in the lines of the first open alerts.
+func (c *Console) atHand(r *http.Request, alerts domain.Alerts) views.AtHand {
+	first := alerts.Items[:min(len(alerts.Items), alerts.Open)]
+	return views.AtHand{Asked: c.asked(r, first), Failed: c.failed(r, first)}
+}
+
+// ofKind returns the first alerts of a kind that are shown.
+func ofKind(alerts []domain.Alert, kind domain.AlertKind) (found []domain.Alert) {
+	for _, a := range alerts {
+		if a.Kind == kind && len(found) < views.ShownAlerts {
+			found = append(found, a)
 		}
+	}
+	return found
+}
+
+// failed returns the stories of the first failed merges that the reader can have tried again, as far as their project
+// servers say at once that they can be changed.
+func (c *Console) failed(r *http.Request, alerts []domain.Alert) map[string]domain.Story {
+	found := map[string]domain.Story{}
+	if !web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator) {
+		return found
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), storyPatience)
+	defer cancel()
+	for _, a := range ofKind(alerts, domain.AlertMerge) {
+		story, err := c.service.Stories.Now(ctx, a.Project, a.Story.StoryID)
+		if err == nil && story.MergeFailure != "" && story.File != nil && story.File.Writable {
+			story.Project, story.ID = a.Project, a.Story.StoryID
+			found[a.Key()] = story
+		}
+	}
+	return found
+}
+
+// asked returns the first questions among open alerts, whole, as far as they can be read now.
+func (c *Console) asked(r *http.Request, alerts []domain.Alert) map[int64]views.QuestionProps {
+	found := map[int64]views.QuestionProps{}
+	for _, a := range ofKind(alerts, domain.AlertQuestion) {
 		q, err := c.service.Questions.Get(r.Context(), a.Question)
 		if err == nil && q.State == domain.QuestionOpen { // the others are shown as alerts
 			found[q.ID] = c.questionProps(r, q, "")

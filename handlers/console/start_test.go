@@ -15,7 +15,7 @@ import (
 func TestAnEmptyGatewaySaysWhatToType(t *testing.T) {
 	s := newConsoleSite(t)
 	for _, path := range []string{"/", "/projects"} {
-		s.Get(path).WantText(t, "No project yet", "switchyard up ~/src/my-project", "switchyard project --name", `href="/projects#url"`)
+		s.Get(path).WantText(t, "No project yet", "switchyard up ~/src/my-project", "switchyard project --name", `value="localhost:3001"`, ">Look<", ">Add project<").WantNoText(t, "Add a project")
 	}
 	s.add("webshop", board("1_backlog:", "2_current: 4_story_pay", "3_done:"))
 	s.Get("/").WantText(t, `href="/waiting"`).WantNoText(t, "No project yet")

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/waittest"
 )
 
 func TestAStuckStoryIsTroubleOfItsProject(t *testing.T) {
@@ -21,7 +23,7 @@ func TestAStuckStoryIsTroubleOfItsProject(t *testing.T) {
 	s.Get("/projects").WantText(t, "1 blocked", "1 stuck", "well", ">clear<")
 	troubled := s.Get("/?show=troubled").WantText(t, "1 blocked", "1 stuck", "1 other project not shown")
 	troubled.WantNoText(t, `id="project-well"`)
-	s.Get("/projects/slow").WantText(t, "1 blocked, 1 stuck", "Login", "in this stage for", "1 d", "Stuck",
+	s.Get("/projects/slow").WantText(t, "1 blocked", "1 stuck", "Login", "in this stage for", "1 d", "Stuck",
 		"Pay", "in this stage for", "3 h", "blocked for", "Blocked: no key")
 }
 
@@ -94,4 +96,38 @@ func TestAMoveThatIsUndoneMakesNoStoryYounger(t *testing.T) {
 	s.move("slow", "14_story_login", "2_current", "3_qa", now.Add(-10*time.Second))
 	s.move("slow", "14_story_login", "3_qa", "2_current", now.Add(-time.Second))
 	stuck()
+}
+
+// TestAProjectsPageTellsAQuestionFirst: at its head, and on the story's card in place of the block that says the same.
+func TestAProjectsPageTellsAQuestionFirst(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog, "3_qa/3_story_other.md": "# Other\n"})
+	s.Get("/projects/webshop").WantText(t, "1 blocked", "Audit log", "Blocked: waiting for a key").WantNoText(t, "1 asks")
+	q := s.asks(domain.Question{Kind: domain.QuestionText, Prompt: "Which <key>?", Project: "webshop", StoryID: "2_story_audit"})
+	page := s.Get("/projects/webshop").WantText(t, "1 asks", "1 blocked", "Audit log", "asks for a text: Which &lt;key&gt;?", "blocked for ")
+	page.WantNoText(t, "Blocked: waiting for a key")
+	s.Get("/projects/webshop?show=troubled").WantText(t, "1 of 2 stories", "Audit log")
+	s.Submit(fmt.Sprintf("/questions/%d/answer", q.ID), "value", "The one of staging")
+	s.Get("/projects/webshop").WantText(t, "1 blocked", "Blocked: waiting for a key").WantNoText(t, "1 asks")
+}
+
+// TestAFailedMergeIsRetriedWhereItIsListed, by who may, if its project server accepts changes; the page stays.
+func TestAFailedMergeIsRetriedWhereItIsListed(t *testing.T) {
+	const file, label = "4_merge/7_story_cache.md", ">Retry the merge<"
+	story := map[string]string{file: "---\nmerge_failure: conflict in go.mod\n---\n# Cache\n"}
+	readOnly := newStorySite(t, false, story)
+	readOnly.Get("/").WantText(t, "Merge failed in webshop", "Open").WantNoText(t, label)
+
+	s := newStorySite(t, true, story)
+	page := s.Get("/").WantText(t, "Merge failed in webshop", "conflict in go.mod", label)
+	said := s.Submit("/projects/webshop/stories/7_story_cache", "do", "retry", "version", version(t, page), "was", "conflict in go.mod", "next", "/")
+	if to := said.Header.Get("Location"); to != "/" {
+		t.Errorf("it leads to %s", to)
+	}
+	page = s.follow(said).WantText(t, "“Cache”: The failed merge is cleared")
+	if text := s.file(file); strings.Contains(text, "merge_failure") {
+		t.Error(text)
+	}
+	waittest.Until(t, "nothing to retry", func() bool { return !strings.Contains(s.Get("/").Text, label) })
+	s.submitUndo(page)
+	waittest.Until(t, "the failure", func() bool { return strings.Contains(s.Get("/").Text, label) })
 }

@@ -152,6 +152,9 @@ func (s *Events) Caused(ctx context.Context, events []domain.Event) ([]domain.Pa
 	return s.past(events, withUnderway(changes, making)), err
 }
 
+// Finished says of events which of them have finished a story.
+func (s *Events) Finished(events []domain.Event) []domain.PastEvent { return s.past(events, nil) }
+
 // past says of events who has caused them, and which of them have finished a story.
 func (s *Events) past(events []domain.Event, changes []domain.StoryChange) []domain.PastEvent {
 	past := domain.History(events, changes)
