@@ -115,4 +115,25 @@ func TestACheckoutIsNoNewsForTheGateway(t *testing.T) {
 	}
 	git("mv", "2_current/2_missing.md", "5_done/")
 	until("2_missing", `"5_done"`)
+
+	// An event ends no claim that was made after it.
+	git("commit", "-qm", "done")
+	git("switch", "-q", "--detach", "HEAD~1")
+	claimed := func(id string) bool {
+		_, text := p.do(t, "GET", "/api/gateway/projects/shop/stories/"+id, "")
+		return strings.Contains(text, `"claim":{`)
+	}
+	for _, id := range []string{"1_moved", "2_missing"} {
+		waittest.Until(t, id+" is back", func() bool { return story(id).Stage == "2_current" })
+		if status, text := p.do(t, "POST", "/api/gateway/projects/shop/stories/claim", `{"story_id":"`+id+`"}`); status != 200 {
+			t.Fatal(status, text)
+		}
+	}
+	git("switch", "-q", "main")
+	waittest.Until(t, "2_missing is done", func() bool { return story("2_missing").Stage == "5_done" })
+	git("mv", "2_current/1_moved.md", "5_done/")
+	waittest.Until(t, "the end of a claim", func() bool { return !claimed("1_moved") })
+	if !claimed("2_missing") {
+		t.Error("a claim ended by an older event")
+	}
 }

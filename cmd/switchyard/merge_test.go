@@ -42,7 +42,7 @@ func TestAMergeThatIsCutOffLeavesNothing(t *testing.T) {
 	head := gittest.Git(t, tree, "rev-parse", "HEAD")
 	begin := func() (p *process, merge func() (int, string)) {
 		cmd := switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "--allow-merges",
-			"--merge-check", "cat login.go && if [ -e DIR/go ]; then exit 0; fi; echo $$ > DIR/pid~; mv DIR/pid~ DIR/pid; exec sleep 300", "DIR/alpha")
+			"--merge-check", "cat login.go && if [ -e DIR/go ]; then exit 0; fi; sh -c 'echo $$ > DIR/pid~; mv DIR/pid~ DIR/pid; exec sleep 300'; exit 1", "DIR/alpha")
 		cmd.Env = append(cmd.Env, "TMPDIR="+temporary)
 		p = start(t, cmd)
 		_, urls := p.registry(t)

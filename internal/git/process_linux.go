@@ -12,9 +12,14 @@ func limitMemory(pid int, most uint64) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
 }
 
-// inGroup makes a command end with all that it has started, and with the thread that starts it.
+// inGroup makes a command end with all that it has started, and with the thread that starts it: a shell hears when that
+// ends, however it does, and ends the group.
 func inGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	shell := exec.Command("sh", append([]string{"-c", `trap "kill -9 0" TERM; "$@" & wait $!`, "sh"}, cmd.Args...)...)
+	if cmd.Path, cmd.Args = shell.Path, shell.Args; cmd.Err == nil {
+		cmd.Err = shell.Err
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return killGroup(cmd) }
 }
 

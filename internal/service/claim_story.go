@@ -86,7 +86,7 @@ func (s *Claims) endFinished(ctx context.Context) error {
 		}
 		next[key] = since
 		long := now.Sub(since.at) >= endAfter
-		if long || found && stage != c.Stage && s.wasMoved(ctx, key, stage) {
+		if long || found && stage != c.Stage && s.wasMoved(ctx, c, stage) {
 			if err := s.endIfFinished(ctx, c, stages, long && !found); err != nil {
 				return err
 			}
@@ -102,14 +102,14 @@ type ending struct {
 	at    time.Time
 }
 
-// wasMoved reports whether an event says that a story came to the stage where it is.
-func (s *Claims) wasMoved(ctx context.Context, story domain.StoryKey, stage string) bool {
-	visits, _ := s.stories.visits.Story(ctx, story.Project, story.ID)
+// wasMoved reports whether an event since a claim says that its story came to the stage where it is.
+func (s *Claims) wasMoved(ctx context.Context, c domain.Claim, stage string) bool {
+	visits, _ := s.stories.visits.Story(ctx, c.Project, c.StoryID)
 	if len(visits) == 0 {
 		return false
 	}
 	last := visits[len(visits)-1]
-	return last.Stage == stage && last.Source == domain.FromEvent
+	return last.Stage == stage && last.Source == domain.FromEvent && !last.EventAt.Before(c.Since)
 }
 
 func stagesByStory(stages []domain.Stage) map[string]string {
