@@ -70,7 +70,7 @@ func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery)
 	c.Ahead, c.Behind = rel.ahead, rel.behind
 	if now := w.Base(); head != place.Head || now == nil || now.Commit != base {
 		c.Conflicts = nil
-		if merges, err := own.Merges(ctx, r.tree, base, []string{head}); err == nil && len(merges) > 0 {
+		if merges, _ := own.Merges(ctx, r.tree, base, []string{head}); len(merges) > 0 {
 			c.Conflicts = merges[0].Conflicts
 		}
 	}

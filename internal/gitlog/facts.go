@@ -200,10 +200,7 @@ func (w *Work) sign(f *facts) {
 
 // read fills in what git says of places.
 func (w *Work) read(ctx context.Context, r repository, f *facts) error {
-	var heads []string
-	for _, p := range f.places {
-		heads = append(heads, p.head)
-	}
+	heads := domain.Each(f.places, func(p *place) string { return p.head })
 	slices.Sort(heads)
 	heads = slices.Compact(heads)
 	names := newNamer(f.ids)
@@ -250,16 +247,14 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 		return err
 	}
 	w.readHad(f)
-	if err := w.readTips(ctx, r, f); err != nil {
-		return err
+	for _, read := range []func(context.Context, repository, *facts) error{
+		w.readTips, w.readNumbers, w.readCarried, w.readMerges,
+	} {
+		if err := read(ctx, r, f); err != nil {
+			return err
+		}
 	}
-	if err := w.readNumbers(ctx, r, f); err != nil {
-		return err
-	}
-	if err := w.readCarried(ctx, r, f); err != nil {
-		return err
-	}
-	return w.readMerges(ctx, r, f)
+	return nil
 }
 
 // readHad says which stages stories have been in on the base since places began.
