@@ -34,7 +34,7 @@ func (db projects) Registry(ctx context.Context) (active string, projects []doma
 func (db projects) AddProjects(
 	ctx context.Context, e *domain.AuditEntry, active string, projects ...domain.Project,
 ) error {
-	return db.change(ctx, e, topics{domain.TopicProjects}, addProjects(active, projects...))
+	return db.change(ctx, e, topics{domain.TopicProjects}, addProjects(active, projects...)...)
 }
 
 // RestoreProject stores a new project as AddProjects does and assigns agents to it, all or nothing. It skips agents
@@ -42,15 +42,14 @@ func (db projects) AddProjects(
 func (db projects) RestoreProject(
 	ctx context.Context, e *domain.AuditEntry, active string, p domain.Project, agents []string,
 ) error {
-	steps := []Step{addProjects(active, p)}
+	steps := addProjects(active, p)
 	for _, id := range agents {
 		steps = append(steps, Do(assignAgent, id, p.Name))
 	}
 	return db.change(ctx, e, topics{domain.TopicProjects, domain.TopicAgents}, steps...)
 }
 
-func addProjects(active string, projects ...domain.Project) Step {
-	var steps []Step
+func addProjects(active string, projects ...domain.Project) (steps []Step) {
 	for _, p := range projects {
 		steps = append(steps, Do("INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL,
 			p.Token.Reveal()))
@@ -58,7 +57,7 @@ func addProjects(active string, projects ...domain.Project) Step {
 	if active != "" {
 		steps = append(steps, Do(setActive, activeKey, active))
 	}
-	return All(steps...)
+	return steps
 }
 
 // UpdateProject stores a project's url and token if the stored ones are those of before. Otherwise it returns NotFound.

@@ -40,8 +40,7 @@ type Querier interface {
 }
 
 func Exec(ctx context.Context, tx *sql.Tx, statement string, args ...any) error {
-	_, err := tx.ExecContext(ctx, statement, args...)
-	return err
+	return Do(statement, args...)(ctx, tx)
 }
 
 // Step is a part of a transaction.
@@ -49,7 +48,10 @@ type Step func(ctx context.Context, tx *sql.Tx) error
 
 // Do executes a statement.
 func Do(statement string, args ...any) Step {
-	return func(ctx context.Context, tx *sql.Tx) error { return Exec(ctx, tx, statement, args...) }
+	return func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, statement, args...)
+		return err
+	}
 }
 
 // Must executes a statement, and returns sql.ErrNoRows if it changed no row.

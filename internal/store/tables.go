@@ -9,6 +9,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"switchyard/internal/domain"
@@ -185,10 +186,10 @@ func (db *conn) exec(ctx context.Context, about topics, statement string, args .
 
 // change is Tx for a change and its audit entry, nil for none: both are stored, or neither.
 func (db *conn) change(ctx context.Context, e *domain.AuditEntry, about topics, steps ...Step) error {
-	if e == nil {
-		return db.Tx(ctx, about, steps...)
+	if e != nil {
+		steps = append(slices.Clip(steps), addAudit(e))
 	}
-	return db.Tx(ctx, about, All(steps...), addAudit(e))
+	return db.Tx(ctx, about, steps...)
 }
 
 // changeOne executes a statement and returns NotFound if it changed no row. The end of ctx does not interrupt it, as
