@@ -87,7 +87,11 @@ func (p AgentsProps) spent() []fact {
 	if p.Today.Calls == 0 {
 		return nil
 	}
-	return []fact{{name: "Today", value: p.Today.USD.Dollars(), beside: "list price"}}
+	beside := "list price"
+	if usual := p.Today.Usual; usual > 0 {
+		beside += ", usually " + usual.Dollars()
+	}
+	return []fact{{name: "Today", value: p.Today.USD.Dollars(), beside: beside}}
 }
 
 // agentRank orders agents by need: those that wait, fail, are lost, run, are free, have stopped. needs knows better.

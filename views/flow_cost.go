@@ -55,18 +55,51 @@ func (c costPicture) ticks() (list []flowTick) {
 	return list
 }
 
-// bars are the days: their money in cents, or without any price their tokens, and the highest of them.
-func (c costPicture) bars() (daily []int, most int) {
+// bars are the days: their money, or without any price their tokens, those over budget apart, and the highest of them.
+func (p FlowProps) costBars(days []domain.CostShare) (daily, over []int, most int) {
 	most = 1
-	priced := slices.ContainsFunc(c.days, func(d domain.CostShare) bool { return d.USD > 0 })
-	for _, d := range c.days {
+	priced := slices.ContainsFunc(days, func(d domain.CostShare) bool { return d.USD > 0 })
+	for _, d := range days {
 		n := int(d.Tokens.Sum())
 		if priced {
 			n = int(d.USD)
 		}
-		daily, most = append(daily, n), max(most, n)
+		most = max(most, n)
+		if p.overDay(d) {
+			daily, over = append(daily, noBar), append(over, n)
+		} else {
+			daily, over = append(daily, n), append(over, noBar)
+		}
 	}
-	return daily, most
+	return daily, over, most
+}
+
+// overDay reports whether a day has passed its budget. That is of one project, and of days of its own zone.
+func (p FlowProps) overDay(d domain.CostShare) bool {
+	b := p.Cost.Budgets
+	return b.Day > 0 && d.USD > b.Day && len(p.Query.Projects) == 1 && b.Zone.String() == p.Query.Zone.String()
+}
+
+// daysOver says how many days have passed their budget, "" for none.
+func (p FlowProps) daysOver(days []domain.CostShare) string {
+	n := howMany(days, p.overDay)
+	if n == 0 {
+		return ""
+	}
+	return " On " + domain.Count(n, "day", "days") + " it passed its " + p.Cost.Budgets.Day.Dollars() + "."
+}
+
+// lastTen says what the ten stories cost that were finished last, "" where there are no others.
+func (p FlowProps) lastTen() string {
+	var costs []int
+	for _, s := range p.Cost.Finished.Stories[:min(flow.Enough, len(p.Cost.Finished.Stories))] {
+		costs = append(costs, int(s.USD))
+	}
+	at, _ := flow.Percentiles(costs)
+	if p.Cost.Finished.Count <= flow.Enough {
+		return ""
+	}
+	return " Of the last ten half cost " + domain.Micros(at[0]).Dollars() + " or less."
 }
 
 // costLead is the finding about costs, in parts of which every second one is strong.

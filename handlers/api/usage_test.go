@@ -444,3 +444,26 @@ func TestReportsOfPastDaysFollowWhatHappens(t *testing.T) {
 	}
 	want("days=11", "{{1} [{0} {0} {0} {0} {0} {0} {1} {0} {0} {0} {0}] 0 [] {1}}")
 }
+
+func TestAgentsSayWhatADayUsuallyCosts(t *testing.T) {
+	s := newUsageSite(t, service.Options{})
+	var calls []domain.Call
+	for n := range 12 {
+		calls = append(calls, domain.Call{
+			Key: fmt.Sprint(n), At: time.Now().Add(-time.Duration(24*n) * time.Hour), Client: "codex", Cost: new(domain.Micros(1_000_000)),
+		})
+	}
+	calls[0].Cost = new(domain.Micros(3_500_000))
+	if _, err := s.db.AddCalls(t.Context(), calls); err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := s.Service.Agents.CreateJoinToken(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	label := "loco"
+	if _, _, err := s.Service.Agents.Join(t.Context(), domain.Secret(token.Reveal()), &label, "0.1.0"); err != nil {
+		t.Fatal(err)
+	}
+	s.Send("GET", "/agents", "", asAdmin...).WantStatus(t, 200).WantText(t, "$3.50", "list price, usually $1.00")
+}

@@ -14,7 +14,7 @@ import (
 // TestPagesSayWhatStoriesCost: Flow, the story's page, Agents and the overview, each at list price.
 func TestPagesSayWhatStoriesCost(t *testing.T) {
 	b := &boards{pipelines: map[string][]domain.Stage{}}
-	o := service.Options{Projects: b, Stories: b, Log: logOf(t), Budgets: domain.Budgets{Story: 12_000_000, Stop: true}}
+	o := service.Options{Projects: b, Stories: b, Log: logOf(t), Budgets: domain.Budgets{Story: 12_000_000, Day: 20_000_000, Stop: true}}
 	s := &consoleSite{gatewaytest.NewSite(t, o, handlers.Gateway{}), b}
 	s.Get("/flow").WantText(t, "Nothing is measured yet", "switchyard hook settings")
 	s.add("webshop", board("1_backlog: 1_story_search", "2_current: 2_story_login", "5_done:"))
@@ -54,12 +54,14 @@ func TestPagesSayWhatStoriesCost(t *testing.T) {
 	const list = "at list price"
 	flow := s.Get("/flow")
 	for _, text := range []string{
-		list, "Half of the 12 stories finished cost $6.00 or less, ", "85 % $11.00 or less.", "All in all $93.10", "85 % cost up to",
+		list, "Half of the 12 stories finished cost $6.00 or less, ", "85 % $11.00 or less.", "All in all $93.10", "Of the last ten half cost $7.00 or less.", "85 % cost up to",
 		">$13.40<", "over $12.00", "1 call without a price", ">$12.00<", "over 85 %", "Without a story: 1 session", "no price",
 		"Give it a price", "&#34;gpt&#34; = {input",
 	} {
 		flow.WantText(t, text)
 	}
+	s.Get("/flow?project=webshop&tz=UTC").WantText(t, "On 1 day it passed its $20.00.", ", over $20.00")
+	s.Get("/flow?project=webshop&tz=Asia/Kathmandu").WantNoText(t, "it passed its")
 	s.Get("/projects/webshop/stories/2_story_login").WantText(t, "$13.40 <", list, "Over budget", "$13.40 of $12.00 for a story",
 		"Let it go on", list, ">$13.40<", "2 calls, 1 session, 42 k tokens",
 		"more than 85 % of stories", "Half of the 12 finished stories cost ", "$6.00 or less, 85 % $11.00.", "1 call has no price")

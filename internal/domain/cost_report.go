@@ -71,9 +71,11 @@ func DearestShare(a, b CostShare) int {
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Session, b.Session))
 }
 
-// CostsToday is what all calls of a day cost, and by agent.
+// CostsToday is what all calls of a day cost, and by agent. Usual is what half of the days before cost, or less, 0 if
+// that is not known.
 type CostsToday struct {
 	CostSum
+	Usual  Micros
 	Agents map[string]CostSum
 }
 
