@@ -53,6 +53,9 @@ func hookSettingsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if cmp.Or(gateway, os.Getenv("SWITCHYARD_GATEWAY_URL")) == "" { // without one a client tells nobody anything
+				cmd.PrintErrln("These settings name no gateway: give --gateway, or set SWITCHYARD_GATEWAY_URL for the client.")
+			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(text))
 			return err
 		},

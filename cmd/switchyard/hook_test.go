@@ -213,7 +213,12 @@ func TestHookSettings(t *testing.T) {
 		}
 	}
 	for set, reports := range map[string]bool{"SWITCHYARD_GATEWAY_URL=http://yard:3000/": true, "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=http://mine": false, "TERM=xterm": false} {
-		out, err := withEnv(switchyard(t, t.TempDir(), "hook", "settings"), set).Output()
+		command, warning := withEnv(switchyard(t, t.TempDir(), "hook", "settings"), set), new(strings.Builder)
+		command.Stderr = warning
+		out, err := command.Output()
+		if named := strings.HasPrefix(set, "SWITCHYARD_GATEWAY_URL="); strings.Contains(warning.String(), "no gateway") == named {
+			t.Errorf("with %s it warns %q", set, warning)
+		}
 		if err != nil || strings.Contains(string(out), "\"OTEL_EXPORTER_OTLP_ENDPOINT\": \"http://yard:3000\"") != reports || strings.Contains(string(out), "hook headers") != reports {
 			t.Errorf("with %s: %s, %v", set, out, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -159,8 +160,11 @@ func (a *API) ReportUsage(w http.ResponseWriter, r *http.Request) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	if c.Key == "" || len(c.Key) > 1000 {
+	switch {
+	case c.Key == "" || utf8.RuneCountInString(c.Key) > 1000:
 		return domain.Errorf(domain.Invalid, "id: must be 1 to 1000 characters")
+	case c.Client == "" || c.Model == "":
+		return domain.Errorf(domain.Invalid, "client and model: must not be empty")
 	}
 	added, err := a.service.Costs.RecordOne(r.Context(), c)
 	status := http.StatusCreated

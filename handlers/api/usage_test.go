@@ -304,10 +304,11 @@ func TestOtherProgramsReportCallsOnce(t *testing.T) {
 	}
 	for _, bad := range []string{
 		`"usd":-1`, `"usd":10000.01`, `"usd":"1"`, `"input":-1`, `"input":1.5`, `"output":1000000001`, `"story_id":"x"`,
-		`"session":"` + strings.Repeat("x", 201) + `"`, `"at_ms":"now"`,
+		`"session":"` + strings.Repeat("x", 201) + `"`, `"at_ms":"now"`, `"client":""`, `"model":""`, `"id":"` + strings.Repeat("é", 1001) + `"`,
 	} {
 		post(`{"id":"2","client":"mine","model":"m",`+bad+`}`, 400)
 	}
+	post(`{"id":"`+strings.Repeat("é", 1000)+`","client":"mine","model":"m"}`, 201)
 	post(`{"id":"2","client":"mine"}`, 400)
 	post(`{"id":"2","client":"mine","model":"m","project":"nowhere"}`, 404)
 	s.Send("POST", "/api/gateway/usage", `{}`, append(asAdmin, "Content-Type", "text/plain")...).WantStatus(t, http.StatusUnsupportedMediaType)

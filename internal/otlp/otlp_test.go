@@ -161,7 +161,7 @@ func TestWhatCannotBeIsDropped(t *testing.T) {
 	for _, attribute := range []string{
 		`input_tokens: {"intValue":"-1"}`, `input_tokens: {"doubleValue":1.5}`, `input_tokens: {"intValue":"1000000001"}`,
 		`input_tokens: {"stringValue":"NaN"}`, `input_tokens: {"stringValue":"many"}`, `output_tokens: {"doubleValue":"Infinity"}`,
-		`cost_usd: {"doubleValue":-0.1}`, `cost_usd: {"doubleValue":"NaN"}`, `cost_usd: {"doubleValue":10000.000001}`,
+		`input_tokens: {"boolValue":true}`, `cost_usd: {"arrayValue":{}}`, `cost_usd: {"doubleValue":-0.1}`, `cost_usd: {"doubleValue":"NaN"}`, `cost_usd: {"doubleValue":10000.000001}`,
 		`cost_usd: {"doubleValue":1e999999999}`, `cost_usd: {"stringValue":"1/3"}`, `cost_usd: {"stringValue":"0x1p-2"}`,
 		`cost_usd_micros: {"intValue":"-1"}`, `cost_usd_micros: {"intValue":"10000000001"}`,
 		`model: {"stringValue":"` + long + `"}`, `session.id: {"stringValue":"` + long + `"}`,
