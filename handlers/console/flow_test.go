@@ -82,6 +82,13 @@ func TestThePageOfFlowStaysSmall(t *testing.T) {
 }
 
 // TestBrowserFlow: the page and what a project's page says of it, on a phone and a desk, in both themes, printed, and as tables.
+// covers lists texts in pictures over which another text lies.
+const covers = `(all => all.filter((e, i) => {
+	const box = e.getBoundingClientRect()
+	const others = [...all, ...e.closest('section').querySelectorAll('h2, p, summary')]
+	return others.some(o => o !== e && (b => b.left < box.right - 1 && b.right > box.left + 1 && b.top < box.bottom - 3 && b.bottom > box.top + 3)(o.getBoundingClientRect()))
+}).map(e => e.textContent))([...document.querySelectorAll('.plot text')].filter(e => e.checkVisibility()))`
+
 func TestBrowserFlow(t *testing.T) {
 	browsertest.Parallel(t)
 	s := flowSite(t, 100, 2, func(day, i int) string { return fmt.Sprintf("%d_story_of_usual_length", day*3+i) })
@@ -96,6 +103,7 @@ func TestBrowserFlow(t *testing.T) {
 			for path, heading := range map[string]string{"/flow": "Cumulative flow", "/projects/alpha": "Flow"} {
 				tab.Goto(s.URL + path)
 				tab.Find("heading", heading)
+				wantNone(t, tab, "covers labels of axes", covers)
 				if over := browsertest.Eval[float64](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 					t.Errorf("%s at %d: %v too wide", path, width, over)
 				}
@@ -135,6 +143,7 @@ func TestBrowserFlow(t *testing.T) {
 	tab.WaitText("stories are finished by")
 	tab.Find("link", "30 days").Click()
 	tab.Wait(`location.search.includes('days=30') && location.search.includes('items=12')`)
+	wantNone(t, tab, "covers labels of axes two by two", covers)
 	// The pictures are there as tables.
 	for _, id := range []string{"flow-stories", "flow-days"} {
 		browsertest.Eval[bool](tab, `document.querySelector("#`+id+` > summary").click(), true`)
