@@ -216,7 +216,7 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 		p.relation = relations[p.head]
 		return p.worktree == "" && p.ahead == 0
 	})
-	w.graphCommits(ctx, r, f)
+	_ = r.count(ctx, w.now.Load().commits, f.graph.commits) // without their numbers they are shown, too
 	commits := map[string]bool{}
 	for _, p := range f.places {
 		p.named = names.inBranch(p.branch)

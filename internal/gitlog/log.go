@@ -201,22 +201,7 @@ func (l *Log) read(ctx context.Context, next map[string][]*domain.Commit, ids []
 	if err != nil {
 		return err
 	}
-	counted, commits := map[string]*domain.Commit{}, map[string]*domain.Commit{}
-	for _, list := range l.commits {
-		for _, commit := range list {
-			counted[commit.Hash] = commit
-		}
-	}
-	for _, list := range found {
-		for _, commit := range list {
-			if known := counted[commit.Hash]; known != nil && known.Files > 0 { // to count takes git a hundred times as long
-				*commit = *known
-			} else {
-				commits[commit.Hash] = commit
-			}
-		}
-	}
-	if err := l.repository.count(ctx, commits); err != nil {
+	if err := l.repository.count(ctx, l.commits, found); err != nil {
 		return err
 	}
 	for id, list := range found {

@@ -68,30 +68,25 @@ func (w *Work) readTips(ctx context.Context, r repository, f *facts) error {
 
 // readNumbers counts what heads differ by from the merge bases.
 func (w *Work) readNumbers(ctx context.Context, r repository, f *facts) error {
-	next, input := map[string]numbers{}, ""
+	next, keys, input := map[string]numbers{}, map[string]string{}, "" // keys by head
 	for _, p := range f.places {
 		key := p.head + " " + p.mergeBase
 		if known, is := w.numbers[key]; is {
 			next[key] = known
-		} else if p.mergeBase != "" && p.mergeBase != p.head && !strings.Contains(input, key) {
+		} else if p.mergeBase != "" && p.mergeBase != p.head && keys[p.head] == "" {
+			keys[p.head] = key
 			input += key + "\n"
 		}
 	}
 	var err error
 	if input != "" {
-		pairs, at, current := strings.Split(input, "\n"), 0, ""
+		current := ""
 		err = r.Records(ctx, strings.NewReader(input), 0, func(record []byte) error {
 			n := next[current]
 			if n.add(record) {
 				next[current] = n
-				return nil
-			}
-			for at < len(pairs) && !strings.HasPrefix(pairs[at], string(record)) {
-				at++
-			}
-			if at < len(pairs) {
-				current = pairs[at]
-				at++
+			} else {
+				current = keys[string(record)]
 			}
 			return nil
 		}, "diff-tree", "--stdin", "-r", "-z", "-M", "--numstat",
@@ -177,24 +172,4 @@ func (w *Work) noteClashes(f *facts) {
 		p.clashed, next[p.key()] = since, since
 	}
 	w.clashes = next
-}
-
-// graphCommits counts what the commits that stories have on branches change.
-func (w *Work) graphCommits(ctx context.Context, r repository, f *facts) {
-	counted, commits := map[string]*domain.Commit{}, map[string]*domain.Commit{}
-	for _, list := range w.now.Load().commits {
-		for _, c := range list {
-			counted[c.Hash] = c
-		}
-	}
-	for _, list := range f.graph.commits {
-		for _, c := range list {
-			if known := counted[c.Hash]; known != nil {
-				*c = *known
-			} else {
-				commits[c.Hash] = c
-			}
-		}
-	}
-	_ = r.count(ctx, commits) // without their numbers they are shown, too
 }
