@@ -189,8 +189,8 @@ func (b *Board) read(id string, rescan func()) (details *Details, err error) {
 func (b *Board) locate(id string, rescan func(), do func(story Story, stage string) error) error {
 	for range 2 {
 		view := b.own.Load()
-		if view.Err != nil {
-			return Unavailable(view.Err)
+		if err := cmp.Or(view.Err, b.isElsewhere()); err != nil {
+			return Unavailable(err)
 		}
 		story, stage, found := view.Find(id)
 		if !found {
@@ -234,7 +234,7 @@ func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error)
 	if changed == nil {
 		b.watched = b.watcher.add != nil
 	}
-	stages, err := b.layout.scan(changed)
+	stages, err := b.scanOwn(changed)
 	b.report("read "+b.dir, err)
 	if err != nil {
 		if isRead {

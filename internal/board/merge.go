@@ -147,9 +147,9 @@ func (b *Board) merge(
 		}
 	}
 	if commit, err = m.Commit(ctx); err == nil {
-		err = inTheWay(m.Try(ctx, commit, b.ownOf(written)...))
+		err = m.Try(ctx, commit, b.ownOf(written)...)
 	}
-	if err == nil && b.options.MergeCheck != "" {
+	if err = inTheWay(err); err == nil && b.options.MergeCheck != "" {
 		err = m.Run(ctx, b.options.MergeCheck, checkLimit)
 	}
 	return commit, written, err
@@ -163,7 +163,7 @@ func (b *Board) ownOf(written []string) []string {
 	return written[:max(0, len(written)-1)] // the last is where it was written
 }
 
-// inTheWay returns Conflict for what only the work tree refuses.
+// inTheWay returns Conflict for what is refused though the merge itself could be made.
 func inTheWay(err error) error {
 	if refused, is := errors.AsType[*git.Refused](err); is {
 		return domain.Errorf(domain.Conflict, "%s", refused.Words)

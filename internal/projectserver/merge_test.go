@@ -159,6 +159,7 @@ func TestAMergeThatIsRefusedChangesNothing(t *testing.T) {
 		"a check":               {nil, "ls; git log -1 --format=%s; test -z \"$SWITCHYARD_X$GIT_DIR\"; exit 1", "", "", 409, "4_done\ncode\nnew\nMerge branch", failed},
 		"what is not committed": {func(s shop) { s.write("code", "mine\n") }, "exit 1", "", "", 409, "would be overwritten by merge", !failed},
 		"an untracked file":     {func(s shop) { s.write("new", "mine\n"); s.write(".git/info/exclude", "new\n") }, "exit 1", "", "", 409, "would be overwritten by merge", !failed},
+		"a filter":              {func(s shop) { s.write(".git/info/attributes", "new filter=lfs\n") }, "exit 1", "", "", 409, "new has a filter", !failed},
 		"another tip":           {func(s shop) { s.in("story/1_story", "commit", "-q", "--allow-empty", "-m", "more") }, "", "", "", 409, "is not the tip", !failed},
 		"another branch":        {nil, "", "", `,"into":"release"`, 409, "is on main, not on release", !failed},
 		"no branch":             {func(s shop) { s.git("checkout", "-q", "--detach") }, "", "", "", 409, "on no branch", !failed},

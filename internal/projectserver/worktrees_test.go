@@ -276,6 +276,46 @@ func TestAChangeIsWrittenWhereTheStoryStands(t *testing.T) {
 	}
 }
 
+// A board to which a link leads out of a work tree is not that tree's, whenever the link came.
+func TestALinkOutOfAWorkTreeIsNotFollowed(t *testing.T) {
+	s := shop{&stories{t: t, dir: t.TempDir(), feed: feed.New(time.Now), trees: true}, t.TempDir()}
+	s.write("work/1_backlog/1_story.md", "# One\n")
+	s.write("work/2_current/.keep", "")
+	s.git("init", "-q", "-b", "main")
+	s.git("add", ".")
+	s.git("commit", "-qm", "board")
+	link := func(tree string) {
+		path := filepath.Join(s.beside, tree, "work")
+		if err := os.Rename(path, path+"~"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(s.dir, "work"), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.in("early", "status")
+	link("early")
+	s.in("late", "status")
+	s.openBoard(board.Options{Dir: filepath.Join(s.dir, "work"), AllowWrites: true})
+	patch := func(tree string) int {
+		status, _, _ := s.ask("PATCH", "/api/stories/1_story", fmt.Sprintf(`{"version":%q,"blocked":"a key","worktree":%q}`,
+			s.version("1_story"), filepath.Join(s.beside, tree)))
+		return status
+	}
+	if status := patch("late"); status != 200 {
+		t.Errorf("before there is a link: %d", status)
+	}
+	link("late")
+	for tree, want := range map[string]int{"early": 404, "late": 503} {
+		if status := patch(tree); status != want {
+			t.Errorf("%s: %d", tree, status)
+		}
+	}
+	if got := s.git("status", "--porcelain"); got != "" {
+		t.Errorf("DIR has %s", got)
+	}
+}
+
 // What was merged is known to be a story's after a restart, too, whatever linked it before.
 func TestWhatWasMergedIsKnownAfterARestart(t *testing.T) {
 	s := newShop(t, board.Options{})
