@@ -76,7 +76,7 @@ func (b *Board) Merge(ctx context.Context, id string, q MergeRequest) (commit st
 	case ctx.Err() != nil:
 		return "", domain.Errorf(domain.Unavailable, "the merge was stopped")
 	case errors.Is(err, git.ErrMerged):
-		return "", domain.Errorf(domain.Conflict, "%s", err)
+		return "", domain.WrapError(domain.Conflict, err, "Already up to date.")
 	case is:
 		b.fail(ctx, id, refused.Words)
 		return "", domain.Errorf(domain.Conflict, "%s", refused.Words)

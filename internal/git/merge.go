@@ -27,8 +27,8 @@ const (
 var (
 	// ErrMerging is returned where another merge of the repository is under way.
 	ErrMerging = errors.New("another merge is under way")
-	// ErrMerged is returned for a commit that was merged before, in git's words.
-	ErrMerged = errors.New("Already up to date.") //nolint:staticcheck // git's words
+	// ErrMerged is returned for a commit that was merged before.
+	ErrMerged = errors.New("the commit is merged already")
 )
 
 // Refused says why there was no merge, in the words of git, a hook or a command.
