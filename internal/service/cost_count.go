@@ -36,6 +36,13 @@ type costCount struct {
 	sessions       map[storySession]bool
 
 	sorted [costKinds][]*domain.CostShare // of one that does not change any more, the dearest first
+	done   map[string]doneCost            // likewise, of finished stories by project; guarded by Costs.mu
+}
+
+// doneCost is a part of a count, and which stories it is of.
+type doneCost struct {
+	domain.CostSum
+	of *finishedStories
 }
 
 // storySession is a session in which calls were made for a story.
@@ -47,7 +54,7 @@ type storySession struct {
 func newCostCount(earlier *costCount) *costCount {
 	c := &costCount{
 		earlier: earlier, total: earlier.total, without: earlier.without, days: slices.Clone(earlier.days),
-		sessions: map[storySession]bool{},
+		sessions: map[storySession]bool{}, done: map[string]doneCost{},
 	}
 	for kind := range c.shares {
 		c.shares[kind] = map[domain.StoryKey]*domain.CostShare{}

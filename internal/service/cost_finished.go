@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,9 +19,9 @@ type finishedStories struct {
 }
 
 type finishedCost struct {
-	id  string
-	at  int64
-	usd domain.Micros
+	project, id string
+	at          int64
+	usd         domain.Micros
 }
 
 // finishedOf are the finished stories of projects.
@@ -52,7 +53,7 @@ func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (
 			s.mu.Lock()
 			for id, at := range known.at {
 				if usd, called := s.stories[name][id]; called {
-					known.costs = append(known.costs, finishedCost{id, at, usd})
+					known.costs = append(known.costs, finishedCost{name, id, at, usd})
 				}
 			}
 			s.ended[name] = known
@@ -79,15 +80,28 @@ func finishedIn(p *domain.ProjectPipeline, visits *domain.ProjectVisits) map[str
 	return ended
 }
 
-// done returns what a count has for stories that are finished.
-func (f finishedOf) done(c *costCount) (sum domain.CostSum) {
-	for project, stories := range f {
-		for _, s := range stories.costs {
-			for _, part := range []*costCount{c, c.earlier} {
-				if share := part.shares[byStory][domain.StoryKey{Project: project, ID: s.id}]; share != nil {
-					sum.Plus(share.CostSum)
+// done returns what a count has for stories that are finished. Of its earlier part that is counted once.
+func (s *Costs) done(c *costCount, finished finishedOf) (sum domain.CostSum) {
+	for project, stories := range finished {
+		s.mu.Lock()
+		known := c.earlier.done[project]
+		s.mu.Unlock()
+		if known.of != stories && c.earlier.done != nil {
+			known = doneCost{of: stories}
+			for _, story := range stories.costs {
+				if share := c.earlier.shares[byStory][domain.StoryKey{Project: project, ID: story.id}]; share != nil {
+					known.Plus(share.CostSum)
 				}
 			}
+			s.mu.Lock()
+			c.earlier.done[project] = known
+			s.mu.Unlock()
+		}
+		sum.Plus(known.CostSum)
+	}
+	for story, share := range c.shares[byStory] {
+		if !finished.of(story).IsZero() {
+			sum.Plus(share.CostSum)
 		}
 	}
 	return sum
@@ -97,37 +111,39 @@ func (f finishedOf) done(c *costCount) (sum domain.CostSum) {
 func (f finishedOf) cost(days []time.Time) (c domain.FinishedCost) {
 	var costs []int
 	var sum domain.Micros
+	var newest []finishedCost
 	from, to, oldest := days[0].UnixMilli(), days[len(days)-1].UnixMilli(), int64(0)
 	cut := func() {
-		slices.SortFunc(c.Stories, func(a, b domain.CostShare) int {
-			if order := b.Finished.Compare(a.Finished); order != 0 {
-				return order
-			}
-			return domain.DearestShare(a, b)
+		slices.SortFunc(newest, func(a, b finishedCost) int {
+			return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.usd, a.usd), cmp.Compare(a.project, b.project),
+				cmp.Compare(a.id, b.id))
 		})
-		if len(c.Stories) > domain.MaxFinishedCosts {
-			c.Stories = c.Stories[:domain.MaxFinishedCosts]
-			oldest = c.Stories[len(c.Stories)-1].Finished.UnixMilli()
+		if len(newest) > domain.MaxFinishedCosts {
+			newest = newest[:domain.MaxFinishedCosts]
+			oldest = newest[len(newest)-1].at
 		}
 	}
-	for project, stories := range f {
+	for _, stories := range f {
 		for _, s := range stories.costs {
 			if s.at < from || s.at >= to {
 				continue
 			}
 			costs = append(costs, int(s.usd))
 			if sum += s.usd; s.at >= oldest {
-				c.Stories = append(c.Stories, domain.CostShare{
-					Project: project, StoryID: s.id, Finished: time.UnixMilli(s.at), CostSum: domain.CostSum{USD: s.usd},
-				})
+				newest = append(newest, s)
 			}
 		}
-		if len(c.Stories) > 2*domain.MaxFinishedCosts {
+		if len(newest) > 2*domain.MaxFinishedCosts {
 			cut()
 		}
 	}
 	cut()
 	c.Count = len(costs)
+	c.Stories = domain.Each(newest, func(s finishedCost) domain.CostShare {
+		return domain.CostShare{
+			Project: s.project, StoryID: s.id, Finished: time.UnixMilli(s.at), CostSum: domain.CostSum{USD: s.usd},
+		}
+	})
 	if at, enough := flow.Percentiles(costs); enough {
 		n := domain.Micros(len(costs))
 		c.At, c.Mean = &at, (2*sum+n)/(2*n)

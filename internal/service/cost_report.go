@@ -146,7 +146,7 @@ func (s *Costs) Report(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	}
 	r := &domain.CostReport{
 		Total: c.total, Days: c.days, Without: c.without, Budgets: s.budgets.limits,
-		Finished: finished.cost(times), Done: finished.done(c),
+		Finished: finished.cost(times), Done: s.done(c, finished),
 	}
 	most := domain.MaxCosts
 	r.Models, _ = c.dearest(byModel, most)
