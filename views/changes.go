@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -228,13 +229,10 @@ func (f fork) end() int {
 	return f.own[len(f.own)-1] + 8
 }
 
-// base is what the branch is called that is compared with.
-func (p ChangesProps) base() string {
-	if p.Main == "" {
-		return "the base"
-	}
-	return p.Main
-}
+// baseName is what the branch is called that is compared with.
+func baseName(main string) string { return cmp.Or(main, "the base") }
+
+func (p ChangesProps) base() string { return baseName(p.Main) }
 
 // commitsSince is how many of the commits are newer than a time.
 func (p ChangesProps) commitsSince(at time.Time) (n int) {

@@ -534,7 +534,7 @@ func storyFacts(p StoryProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if s.File != nil && s.File.Worktree != "" {
+		if s.File != nil && s.File.Worktree != "" && s.File.BaseStage == "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<span class=\"branch\" title=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -37,7 +37,7 @@ func (b *branchBoard) story() map[string]any {
 	return map[string]any{
 		"project": "shop", "story_id": "7_pay", "story_name": "Pay by card", "stage": b.stage, "since_ms": b.since, "version": "v" + b.stage, "writable": true,
 		"merges": b.merges, "merge_failure": b.failure, "body": "Cards, too.", "path": b.stage + "/7_pay.md", "front_matter": map[string]any{},
-		"worktree": "/trees/7 pay", "branch": "story/7_pay", "work": []any{
+		"worktree": "/trees/7 pay", "branch": "story/7_pay", "base_stage": "1_backlog", "work": []any{
 			map[string]any{
 				"branch": "story/7_pay", "worktree": "/trees/7 pay", "head": b.head, "ahead": 2, "behind": 9, "files": 4, "added": 9, "removed": 3, "uncommitted": 2,
 				"author": "agent-2", "at_ms": time.Now().Add(-time.Hour).UnixMilli(), "conflicts": b.conflicts, "link": "moved", "stage": b.stage,
@@ -142,7 +142,8 @@ func TestAStorysChangesAreShown(t *testing.T) {
 		return s.Get(partAddress(t, page), "HX-Request", "true").StatusCode == http.StatusNoContent
 	})
 	for _, text := range []string{
-		"Changes <span class=\"n\">5 files</span>", `<span class="branch" title="/trees/7 pay">`, "story/7_pay", "/trees/7 pay", "spike/card", "its commits name the story", "2 ahead, 9 behind", "no conflicts",
+		"Changes <span class=\"n\">5 files</span>", `<span title="/trees/7 pay">in the work tree <bdi>7 pay</bdi></span>`, "<bdi>Backlog</bdi></b> on <bdi>main</bdi>",
+		`<li class="past signal-none parts">`, "main\u00a0has\u00a0it\u00a0here", `<li class="past signal-none upper">`, `<li class="signal-none upper leaves" aria-current="step">`, `<li class="signal-none joins">`, "story/7_pay", "/trees/7 pay", "spike/card", "its commits name the story", "2 ahead, 9 behind", "no conflicts",
 		"against <bdi>main</bdi> <code>77b0d1e000</code>", "and what is not committed", "Pay by &lt;card&gt;",
 		"internal/pay/card.go", "renamed", "<del data-o=\"15\">-\tAmount <mark>int64</mark>", "<mark>money.Amount</mark>", "&lt;script&gt;alert(1)&lt;/script&gt; U+202E",
 		"2,097,152 bytes: longer than what is shown", "git diff 1111111111 a41f9c2000 -- big.min.js", "Show its 502 lines", "A binary file", "+not yet", "Not committed: a merge would not take it.",

@@ -189,6 +189,9 @@ func (b *Board) placed(d *Details, at where) *Details {
 	if at.board != nil && at.worktree == "" && d.ReadOnly == "" {
 		d.ReadOnly = domain.MessageOf(errNoTree(at.branch))
 	}
+	if at.worktree != "" || at.branch != "" {
+		_, d.BaseStage, _ = b.own.Load().Find(d.ID)
+	}
 	if story, stage, found := b.View().Find(d.ID); found && stage == d.Stage && story.Worktree == d.Worktree {
 		d.Since = story.Since
 		if d.Blocked != "" && !story.BlockedSince.IsZero() {

@@ -219,6 +219,7 @@ type StoryFile struct {
 	Label            string  // of the stage: the board's own word, "" if it has none
 	Branch           string  // of the work tree, "" for none
 	Worktree         string  // where it stands, "" for the project's own
+	BaseStage        string  // where the project's own has it if it stands elsewhere, "" for nowhere
 	Tasks            []Task  // in the file
 	Work             []Place // nil without git, the strongest link first
 }

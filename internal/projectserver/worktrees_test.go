@@ -109,14 +109,15 @@ func (s shop) events() (events []string) {
 	return events
 }
 
-func (s shop) work(id string) []wire.Work {
+func (s shop) work(id string) []wire.Work { s.t.Helper(); return s.details(id).Work }
+
+func (s shop) details(id string) (story wire.Story) {
 	s.t.Helper()
 	_, answer, _ := s.ask("GET", "/api/stories/"+id, "")
-	var story wire.Story
 	if err := json.Unmarshal([]byte(answer), &story); err != nil {
 		s.t.Fatal(err)
 	}
-	return story.Work
+	return story
 }
 
 // A story stands where it has moved to, from the moment that a tree moves it until long after its merge: each move is
@@ -135,6 +136,11 @@ func TestAStoryStandsWhereItHasMovedTo(t *testing.T) {
 	s.in("pay", "mv", "1_backlog/1_story.md", "3_qa/")
 	s.stands("1_story", "3_qa", "pay", "pay")
 	s.stands("2_story", "1_backlog", "", "main")
+	for id, base := range map[string]string{"1_story": "1_backlog", "2_story": ""} {
+		if story := s.details(id); wire.Text(story.BaseStage) != base {
+			t.Errorf("DIR has %s in %q", id, wire.Text(story.BaseStage))
+		}
+	}
 	s.in("pay", "commit", "-qam", "further")
 	s.in("pay", "checkout", "-q", "--detach", "main") // is no move
 	s.stands("1_story", "2_current", "login", "login")

@@ -212,7 +212,7 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 		Path: text(s.Path), Version: text(s.Version), FrontMatter: s.FrontMatter,
 		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut,
 		Criteria: s.Criteria, Writable: s.Writable, Merges: s.Merges, Label: domain.CutText(s.Label), Branch: text(s.Branch),
-		Worktree: text(s.Worktree), Work: s.Work.Places(), Commits: s.Commits, Tasks: s.Tasks,
+		Worktree: text(s.Worktree), BaseStage: text(s.BaseStage), Work: s.Work.Places(), Commits: s.Commits, Tasks: s.Tasks,
 		Fault: text(s.Fault), DependsOn: s.DependsOn, WaitsFor: s.WaitsFor,
 	}
 	for i := range file.Tasks {

@@ -193,10 +193,11 @@ type Story struct {
 	Fault            *string          `json:"fault"`
 	Label            string           `json:"label,omitempty"` // the stage's
 	// Worktree and Branch say where it stands: the former is null for the board's own.
-	Worktree *string `json:"worktree"`
-	Branch   *string `json:"branch"`
-	Tasks    Tasks   `json:"tasks"`
-	Work     Works   `json:"work"`
+	Worktree  *string `json:"worktree"`
+	Branch    *string `json:"branch"`
+	Tasks     Tasks   `json:"tasks"`
+	Work      Works   `json:"work"`
+	BaseStage *string `json:"base_stage,omitempty"` // where the board's own work tree has a story that stands elsewhere
 }
 
 // Claim says who works on a story.
@@ -230,7 +231,7 @@ func NewStory(s domain.Story) Story {
 	encoded.FrontMatter, encoded.FrontMatterError = f.FrontMatter, OrNull(f.FrontMatterError)
 	encoded.Criteria, encoded.Writable, encoded.Merges = f.Criteria, f.Writable, f.Merges
 	encoded.Label, encoded.Branch, encoded.Tasks = f.Label, OrNull(f.Branch), append(encoded.Tasks, f.Tasks...)
-	encoded.Worktree, encoded.Work = OrNull(f.Worktree), NewWorks(f.Work)
+	encoded.Worktree, encoded.BaseStage, encoded.Work = OrNull(f.Worktree), OrNull(f.BaseStage), NewWorks(f.Work)
 	encoded.Commits, encoded.DependsOn, encoded.WaitsFor = f.Commits, NewIDs(f.DependsOn), NewIDs(f.WaitsFor)
 	encoded.Fault = OrNull(f.Fault)
 	return encoded
