@@ -11,6 +11,7 @@
     if (own) own.checked = true
   })
   document.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.closest('[data-question]')?.querySelector('form')?.requestSubmit()
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input:not([type=radio], [type=checkbox]), textarea, select')) return
     if (localStorage.getItem('keys') === 'off') return
     const question = event.target.closest('[data-question]')

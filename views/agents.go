@@ -3,6 +3,7 @@ package views
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -35,29 +36,40 @@ const stateAsks = "asks"
 // maxOutputLines is how many lines of an agent's output its line unfolds to.
 const maxOutputLines = 200
 
-// agentState returns an agent's signal and state, and since when it has been in it.
-func (p AgentsProps) agentState(a domain.KnownAgent) (Signal, string, time.Time) {
+// agentRow returns an agent's line: its signal and state, and since when it has been in it.
+func (p AgentsProps) agentRow(a domain.KnownAgent) agentRow {
 	signal, word := agentState(a)
-	own := p.ofAgent(a.ID)
-	switch q := p.question(a); {
-	case q != nil:
-		return SignalAsks, stateAsks, q.AskedAt
-	case own != nil && a.Presence == domain.AgentAlive && a.FailingSince.IsZero() && own.State != domain.SessionIdle:
-		return sessionSignal(own.State), sessionWord(*own), own.Since
-	case a.Presence == domain.AgentLost:
-		return signal, word, a.LastSeen
-	case !a.FailingSince.IsZero():
-		return signal, word, a.FailingSince
+	row := agentRow{
+		elementID("agent", a.ID), a, ofAgent(p.Sessions, a.ID), p.question(a.ID, 0), signal, word, a.StateSince,
 	}
-	return signal, word, a.StateSince
+	switch own := row.session; {
+	case row.asks != nil:
+		row.signal, row.word, row.since = SignalAsks, row.asks.state(), row.asks.AskedAt
+	case own != nil && a.Presence == domain.AgentAlive && a.FailingSince.IsZero():
+		row.signal, row.word, row.since = sessionSignal(own.State), sessionWord(*own), own.Since
+	case a.Presence == domain.AgentLost:
+		row.since = a.LastSeen
+	case !a.FailingSince.IsZero():
+		row.since = a.FailingSince
+	}
+	return row
 }
 
-// question returns an agent's open question, nil if it has none.
-func (p AgentsProps) question(a domain.KnownAgent) *QuestionProps {
-	if q, asks := p.Asks[a.ID]; asks {
-		return &q
+// question returns what an agent, or a session with a question, asks; nil for nothing.
+func (p AgentsProps) question(agent string, id int64) *QuestionProps {
+	i := slices.IndexFunc(p.Asks, func(q QuestionProps) bool { return q.ID == id || agent != "" && q.AgentID == agent })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &p.Asks[i]
+}
+
+// state is the state of an agent that asks.
+func (q QuestionProps) state() string {
+	if q.isPlan() {
+		return "has a plan"
+	}
+	return stateAsks
 }
 
 // inSight reports whether all of a question that somebody may answer fits into a line of a list: a permission, or a
@@ -71,13 +83,21 @@ func (q QuestionProps) inSight() bool {
 }
 
 // AgentCounts are the numbers above the list.
-type AgentCounts struct{ All, Running, Asking, Troubled, Free int }
+type AgentCounts struct {
+	Running, Asking, Troubled, Free int
+	Oldest                          time.Time // since when the first one waits
+	Own, Mine                       int       // people's sessions
+}
 
-func (c AgentCounts) facts() []fact {
+func (c AgentCounts) facts(now time.Time) []fact {
+	waits := fact{name: groupWaits, value: thousands(c.Asking), tone: "text-accent"}
+	if c.Asking > 0 {
+		waits.beside = "longest " + minutes(now.Sub(c.Oldest))
+	}
 	return []fact{
-		{name: "Wait for somebody", value: thousands(c.Asking), tone: "text-accent"},
+		waits,
+		{name: "Work", value: thousands(c.Running)},
 		{name: "In trouble", value: thousands(c.Troubled), tone: "text-stop"},
-		{name: "Work", value: thousands(c.Running), beside: "of " + thousands(c.All)},
 		{name: "Idle or free", value: thousands(c.Free)},
 	}
 }
@@ -98,7 +118,7 @@ func (p AgentsProps) spent() []fact {
 func agentRank(a domain.KnownAgent, needs map[string]int) int {
 	rank, known := needs[a.ID]
 	switch {
-	case known && (rank == 0 || a.Presence == domain.AgentAlive):
+	case known && (rank == 0 || rank == 1 && a.Presence == domain.AgentAlive):
 		return rank
 	case a.Presence == domain.AgentLost:
 		return 2
@@ -106,6 +126,8 @@ func agentRank(a domain.KnownAgent, needs map[string]int) int {
 		return 5
 	case a.State == domain.AgentFailed || !a.FailingSince.IsZero():
 		return 1
+	case known:
+		return rank
 	case a.State == domain.AgentRunning:
 		return 3
 	}
@@ -114,11 +136,13 @@ func agentRank(a domain.KnownAgent, needs map[string]int) int {
 
 // Count counts all agents and people's own sessions by their need.
 func (p AgentsProps) Count(agents []domain.KnownAgent) (c AgentCounts) {
-	count := func(rank int) {
-		c.All++
+	count := func(rank int, since func() time.Time) {
 		switch rank {
 		case 0:
 			c.Asking++
+			if began := since(); c.Oldest.IsZero() || began.Before(c.Oldest) {
+				c.Oldest = began
+			}
 		case 1, 2:
 			c.Troubled++
 		case 3:
@@ -129,11 +153,15 @@ func (p AgentsProps) Count(agents []domain.KnownAgent) (c AgentCounts) {
 	}
 	needs := p.Needs()
 	for _, a := range agents {
-		count(agentRank(a, needs))
+		count(agentRank(a, needs), func() time.Time { return p.agentRow(a).since })
 	}
 	for _, s := range p.Sessions {
 		if s.AgentID == "" && s.State != domain.SessionOver {
-			count(sessionRank(s))
+			c.Own++
+			if s.Asker == p.Reader {
+				c.Mine++
+			}
+			count(sessionRank(s), func() time.Time { return s.Since })
 		}
 	}
 	return c

@@ -1,7 +1,9 @@
 package views
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/markdown"
@@ -12,13 +14,47 @@ func (q QuestionProps) isPlan() bool {
 	return q.Kind == domain.QuestionPermission && q.Tool != nil && q.Tool.Name == domain.ExitPlanMode
 }
 
-// plan is a coding agent's plan as HTML, "" where its client sends none. Nothing in it is hidden.
-func (q QuestionProps) plan() string {
-	var input struct{ Plan string }
-	_ = json.Unmarshal(q.Tool.Input, &input)
-	text, _ := domain.Expose(input.Plan)
-	html, _ := markdown.HTML(text, "")
-	return html
+// inputFields are what pages say of a tool's input by itself.
+type inputFields struct {
+	Plan string
+	File string `json:"file_path"`
+}
+
+func fieldsOf(t *domain.ToolUse) (f inputFields) {
+	if t != nil {
+		_ = json.Unmarshal(t.Input, &f)
+	}
+	return f
+}
+
+// planLines is how many lines of a plan are shown at least without a fold.
+const planLines = 12
+
+// plan is a coding agent's plan as HTML, its beginning and what is folded; "" where its client sends none. Nothing in
+// it is hidden. It has so many lines, of which the rest are folded, with these headings.
+func (q QuestionProps) plan() (head, rest string, lines, folded int, headings []string) {
+	text, _ := domain.Expose(strings.TrimSpace(fieldsOf(q.Tool).Plan))
+	all, at, inCode := strings.SplitAfter(text, "\n"), 0, false
+	for i, line := range all {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			inCode = !inCode
+		}
+		isTop := !inCode && strings.TrimLeft(line, " \t") == line
+		if at == 0 && i >= planLines && isTop && strings.TrimSpace(all[i-1]) == "" {
+			at = i
+		}
+		if at > 0 && !inCode && strings.HasPrefix(line, "#") {
+			headings = append(headings, "“"+domain.Cut(strings.TrimSpace(strings.TrimLeft(line, "#")), 40)+"”")
+		}
+	}
+	if at == 0 {
+		at = len(all)
+	}
+	head, _ = markdown.HTML(strings.Join(all[:at], ""), "")
+	if at < len(all) {
+		rest, _ = markdown.HTML(strings.Join(all[at:], ""), "")
+	}
+	return head, rest, len(all), len(all) - at, headings[:min(len(headings), 3)]
 }
 
 // atOnce reports whether a question is answered by one press.
@@ -30,4 +66,22 @@ func send(choices []domain.Choice) string {
 		return "Send"
 	}
 	return "Send " + domain.Count(len(choices), "answer", "answers")
+}
+
+// given is what was said beside how a question ended: a note, or the answer to each of several questions.
+func (q QuestionProps) given() (said [][2]string) {
+	a := q.Answer
+	if a == nil {
+		return nil
+	}
+	if a.Text != "" {
+		said = append(said, [2]string{"with the note", "“" + visible(domain.Cut(a.Text, 300)) + "”"})
+	}
+	for _, c := range q.Choices() {
+		if len(a.Answers) > 1 {
+			answer := domain.Cut(strings.Join(a.Answers[c.Prompt], ", "), 300)
+			said = append(said, [2]string{visible(domain.Cut(cmp.Or(c.Header, c.Prompt), 60)) + ":", visible(answer)})
+		}
+	}
+	return said
 }

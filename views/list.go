@@ -14,7 +14,7 @@ type List struct {
 	url    string // the address of the page that shows it
 	rows   int    // per page
 	order  string // what it is sorted by, "" for the usual order
-	show   Show   // which projects it is of
+	show   Show   // which projects, or agents, it is of
 	Filter string
 	Page   int // from 1
 	Pages  int
@@ -95,8 +95,9 @@ func NewProjectList(o *TrackOrder, filter string, show Show, sort string, page i
 // their label, project or state. Without a filter it is the page of the agent with the id at, if there is one. needs
 // are those of AgentsProps.Needs.
 func NewAgentList(
-	agents []domain.KnownAgent, needs map[string]int, filter string, page int, at string,
+	agents []domain.KnownAgent, needs map[string]int, filter, show string, page int, at string,
 ) (List, []domain.KnownAgent) {
+	chosen := oneOf(Show(show), showSent, showOwn, showMine)
 	slices.SortStableFunc(agents, func(a, b domain.KnownAgent) int {
 		return agentRank(a, needs) - agentRank(b, needs)
 	})
@@ -107,9 +108,12 @@ func NewAgentList(
 			page = len(found)/agentRows + 1
 		}
 		_, state := agentState(a)
-		if strings.Contains(strings.ToLower(a.Label+"\n"+a.Project+"\n"+state), wanted) {
+		isSent := chosen == ShowAll || chosen == showSent
+		if isSent && strings.Contains(strings.ToLower(a.Label+"\n"+a.Project+"\n"+state), wanted) {
 			found = append(found, a)
 		}
 	}
-	return newList(AgentsURL, filter, page, agentRows, len(agents), found)
+	list, on := newList(AgentsURL, filter, page, agentRows, len(agents), found)
+	list.show = chosen
+	return list, on
 }

@@ -747,7 +747,7 @@ func projectAgents(p ProjectProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = agentAtWork(a, p.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = agentAtWork(a, nil, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

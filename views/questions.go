@@ -26,6 +26,8 @@ type QuestionProps struct {
 	Refusal string       // why the reader may not answer, "" if they may
 	Story   *domain.Item // on the board, nil if it is not there
 	Stage   string
+	Branch  string    // of the session that asks, "" if it is not known
+	Own     bool      // it is somebody's own session that asks
 	Silent  time.Time // since when its agent is, zero for one that is alive
 	Next    string    // the page to return to
 	Now     time.Time
@@ -51,22 +53,26 @@ func (p QuestionsProps) facts() []fact {
 	list := []fact{{name: "Open", value: thousands(p.open())}}
 	if open := p.waiting(); len(open) > 0 {
 		first := slices.MinFunc(open, func(a, b QuestionProps) int { return a.AskedAt.Compare(b.AskedAt) })
-		longest := "< 1 min"
-		if waits := p.Now.Sub(first.AskedAt); waits >= time.Minute {
-			longest = age(waits)
-		}
 		next := slices.MinFunc(open, func(a, b QuestionProps) int { return a.Expires.Compare(b.Expires) })
 		ends := fact{name: "Ends next", value: age(next.Expires.Sub(p.Now))}
 		if next.passed() > 80 {
 			ends.tone = "text-caution"
 		}
-		list = append(list, fact{name: "Longest waits", value: longest}, ends)
+		list = append(list, fact{name: "Longest waits", value: minutes(p.Now.Sub(first.AskedAt))}, ends)
 	}
 	if p.Answered > 0 {
 		within := age(max(p.Answered, time.Second))
 		list = append(list, fact{name: "Answered within", value: within, beside: "median, 30 days"})
 	}
 	return list
+}
+
+// minutes is a time to the minute.
+func minutes(d time.Duration) string {
+	if d < time.Minute {
+		return "< 1 min"
+	}
+	return age(d)
 }
 
 // lead says who waits: "Two agents stand still until somebody answers."
@@ -125,6 +131,15 @@ func (q QuestionProps) says() string {
 	return description
 }
 
+// who asks, before what is asked.
+func (q QuestionProps) who() string {
+	name := visible(domain.Cut(q.By, 80))
+	if q.Own {
+		name += "’s session"
+	}
+	return name
+}
+
 func (q QuestionProps) story() string {
 	if q.Story != nil {
 		return strings.TrimSpace(number(q.Story.StoryID, q.Story.StoryName) + " " + domain.Cut(q.Story.StoryName, 80))
@@ -138,7 +153,19 @@ func about(q domain.Question) string {
 		return visible(domain.Cut(command, 100))
 	}
 	if q.Tool != nil && q.Kind == domain.QuestionPermission {
-		return visible(domain.Cut(q.Tool.Name, 100))
+		input, name := fieldsOf(q.Tool), domain.Cut(q.Tool.Name, 100)
+		if text := strings.TrimLeft(input.Plan, "# \n"); text != "" && name == domain.ExitPlanMode {
+			first, _, _ := strings.Cut(text, "\n")
+			return visible(domain.Cut(first, 160))
+		}
+		return visible(strings.TrimSpace(name + " " + domain.Cut(input.File, 160)))
+	}
+	if choices := q.Choices(); len(choices) > 1 {
+		var asks []string
+		for _, c := range choices {
+			asks = append(asks, strings.TrimPrefix(c.Header+": ", ": ")+c.Prompt)
+		}
+		return visible(domain.Cut(strings.Join(asks, " "), 300))
 	}
 	return visible(domain.Cut(q.Prompt, 160))
 }
@@ -150,6 +177,8 @@ func end(q domain.Question) (how, who string) {
 		how = map[string]string{domain.Allow: "Plan approved", domain.Deny: "Keeps planning"}[q.Answer.Value]
 	case q.Answer != nil && q.Kind == domain.QuestionPermission:
 		how = map[string]string{domain.Allow: "Allowed", domain.Deny: "Denied"}[q.Answer.Value]
+	case q.Answer != nil && len(q.Answer.Answers) > 1:
+		how = domain.Count(len(q.Answer.Answers), "answer", "answers")
 	case q.Answer != nil:
 		how = "“" + domain.Cut(q.Answer.Value, 60) + "”"
 	case q.State == domain.QuestionExpired && q.Kind == domain.QuestionPermission:

@@ -2,7 +2,6 @@ package views
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,19 +44,15 @@ func sessionClient(s domain.AgentSession) string {
 	return name
 }
 
-func sessionQuestionURL(s domain.AgentSession) string {
-	return QuestionsURL + "#question-" + strconv.FormatInt(s.QuestionID, 10)
-}
-
 // ofAgent returns the session that an agent's command has, the one that waits first; nil for none.
-func (p AgentsProps) ofAgent(id string) *domain.AgentSession {
-	i := slices.IndexFunc(p.Sessions, func(s domain.AgentSession) bool {
+func ofAgent(sessions []domain.AgentSession, id string) *domain.AgentSession {
+	i := slices.IndexFunc(sessions, func(s domain.AgentSession) bool {
 		return s.AgentID == id && s.State != domain.SessionOver
 	})
 	if i < 0 {
 		return nil
 	}
-	return &p.Sessions[i]
+	return &sessions[i]
 }
 
 // sessionRank is the rank of an agent whose session is in a state.
@@ -77,22 +72,46 @@ func sessionRank(s domain.AgentSession) int {
 func (p AgentsProps) Needs() map[string]int {
 	needs := map[string]int{}
 	for _, s := range slices.Backward(p.Sessions) { // those that wait are first
-		if s.AgentID != "" && s.State != domain.SessionOver && sessionRank(s) < 3 {
+		if s.AgentID != "" && s.State != domain.SessionOver {
 			needs[s.AgentID] = sessionRank(s)
 		}
 	}
-	for id := range p.Asks {
-		needs[id] = 0
+	for _, q := range p.Asks {
+		needs[q.AgentID] = 0
 	}
 	return needs
 }
 
-// agentRow is an agent, or else somebody's own session.
+// agentRow is an agent with the session that it has; or somebody's own session, which has no more of an agent than a
+// label and whether it is away.
 type agentRow struct {
+	id      string // of its element
 	agent   domain.KnownAgent
 	session *domain.AgentSession
+	asks    *QuestionProps
+	signal  Signal
+	word    string
 	since   time.Time
 }
+
+// ownRow returns the line of somebody's own session.
+func (p AgentsProps) ownRow(s *domain.AgentSession) agentRow {
+	row := agentRow{
+		elementID("session", s.Asker+" "+s.ID),
+		domain.KnownAgent{Agent: domain.Agent{Label: s.By}},
+		s, p.question("", s.QuestionID), sessionSignal(s.State), sessionWord(*s), s.Since,
+	}
+	if s.State != domain.SessionSilent {
+		row.agent.Presence = domain.AgentAlive
+	}
+	if row.asks != nil {
+		row.word = row.asks.state()
+	}
+	return row
+}
+
+// isOwn reports whether the row is somebody's own session.
+func (r agentRow) isOwn() bool { return r.agent.ID == "" }
 
 // agentGroup is a part of the list, by what its rows need.
 type agentGroup struct {
@@ -100,20 +119,21 @@ type agentGroup struct {
 	rows  []agentRow
 }
 
+const groupWaits = "Wait for somebody"
+
 // groups returns the agents of this page and people's own sessions; those that wait, longest first.
 func (p AgentsProps) groups(own []domain.AgentSession) []agentGroup {
-	groups := []agentGroup{{title: "Wait for somebody"}, {title: "In trouble"}, {title: "Work"}, {title: "Idle or free"}}
+	groups := []agentGroup{{title: groupWaits}, {title: "In trouble"}, {title: "Work"}, {title: "Idle or free"}}
 	add := func(rank int, row agentRow) {
 		at := &groups[[]int{0, 1, 1, 2, 3, 3}[rank]]
 		at.rows = append(at.rows, row)
 	}
 	needs := p.Needs()
 	for _, a := range p.Agents {
-		_, _, since := p.agentState(a)
-		add(agentRank(a, needs), agentRow{agent: a, since: since})
+		add(agentRank(a, needs), p.agentRow(a))
 	}
 	for _, s := range own[:min(len(own), maxSessionRows)] {
-		add(sessionRank(s), agentRow{session: &s, since: s.Since})
+		add(sessionRank(s), p.ownRow(&s))
 	}
 	slices.SortStableFunc(groups[0].rows, func(a, b agentRow) int { return a.since.Compare(b.since) })
 	return slices.DeleteFunc(groups, func(g agentGroup) bool { return len(g.rows) == 0 })
@@ -122,19 +142,37 @@ func (p AgentsProps) groups(own []domain.AgentSession) []agentGroup {
 // maxSessionRows is how many of people's own sessions the page shows.
 const maxSessionRows = 100
 
-// own returns people's own sessions that match the filter, on the first page: an agent's is its line. Ended ones are
-// only counted.
-func (p AgentsProps) own() (live []domain.AgentSession, ended int) {
+// What Agents shows.
+const (
+	showSent Show = "sent" // by this yard
+	showOwn  Show = "own"  // people's
+	showMine Show = "mine" // the reader's
+)
+
+// own returns people's own sessions that are asked for, on the first page: an agent's is its line; and the ended ones.
+func (p AgentsProps) own() (live, ended []domain.AgentSession) {
 	wanted := strings.ToLower(strings.TrimSpace(p.List.Filter))
 	for _, s := range p.Sessions {
 		says := strings.Join([]string{s.By, sessionClient(s), s.Project, s.StoryID, sessionWord(s)}, "\n")
 		switch {
-		case p.List.Page > 1, !strings.Contains(strings.ToLower(says), wanted):
+		case p.List.Page > 1, !strings.Contains(strings.ToLower(says), wanted), !p.isShown(s):
 		case s.State == domain.SessionOver:
-			ended++
+			ended = append(ended, s)
 		case s.AgentID == "":
 			live = append(live, s)
 		}
 	}
 	return live, ended
+}
+
+func (p AgentsProps) isShown(s domain.AgentSession) bool {
+	switch p.List.show {
+	case showSent:
+		return s.AgentID != ""
+	case showOwn:
+		return s.AgentID == ""
+	case showMine:
+		return s.AgentID == "" && s.Asker == p.Reader
+	}
+	return true
 }

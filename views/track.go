@@ -206,7 +206,7 @@ func (t *track) stages() string {
 	return b.String()
 }
 
-// initials returns the short form of an agent's label on a wagon: "B1" for builder-1.
+// initials returns the short form of a name on a wagon: "B1" for builder-1, "ML" for Mara Lind.
 func initials(label string) string {
 	runes := []rune(strings.ToUpper(label))
 	if len(runes) == 0 {
@@ -215,6 +215,8 @@ func initials(label string) string {
 	short := string(runes[0])
 	if last := runes[len(runes)-1]; last >= '0' && last <= '9' && len(runes) > 1 {
 		short += string(last)
+	} else if words := strings.Fields(string(runes)); len(words) > 1 {
+		short += domain.First(words[len(words)-1], 1)
 	}
 	return short
 }

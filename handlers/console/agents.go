@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -30,22 +29,18 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	said views.Notice,
 ) error {
 	p := views.AgentsProps{
-		Projects: c.projectNames(), Asks: map[string]views.QuestionProps{}, Said: said, Now: now(),
+		Projects: c.projectNames(), Reader: domain.ActorOf(r.Context()).Holder(), Said: said, Now: now(),
 	}
-	open, _, err := c.recentQuestions(r, func(q domain.Question) bool {
-		return q.AgentID != "" && q.State == domain.QuestionOpen
-	}, shownQuestions, views.AgentsURL)
-	if err != nil {
+	isOpen := func(q domain.Question) bool { return q.State == domain.QuestionOpen }
+	var err error
+	if p.Asks, _, err = c.recentQuestions(r, isOpen, shownQuestions, views.AgentsURL); err != nil {
 		return err
-	}
-	for _, q := range slices.Backward(open) { // the oldest is shown first
-		p.Asks[q.AgentID] = q
 	}
 	p.Gateway = addressOf(r).String()
 	if web.InfoOf(r.Context()).Auth != web.AuthNotRequired {
 		p.Gateway += " SWITCHYARD_API_TOKEN=…"
 	}
-	c.addSessions(&p)
+	c.addSessions(r.Context(), &p)
 	p.Counts = p.Count(c.service.Agents.All())
 	p.List, p.Agents = c.agentList(r, p.Needs())
 	p.Work = c.agentsWork(r.Context(), p.Agents)
@@ -65,16 +60,14 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	return c.render(w, r, v)
 }
 
-// addSessions adds the sessions of coding agents, with what they ask and the stories of people's own.
-func (c *Console) addSessions(p *views.AgentsProps) {
-	p.Sessions = c.service.Sessions.List()
-	p.Prompts, p.Stories = map[int64]string{}, map[domain.StoryKey]views.AgentWork{}
-	for _, q := range c.service.Questions.Recent() {
-		p.Prompts[q.ID] = q.Prompt
-	}
+// addSessions adds the sessions of coding agents, with their stories.
+func (c *Console) addSessions(ctx context.Context, p *views.AgentsProps) {
+	p.Sessions, p.Stories = c.service.Sessions.List(), map[domain.StoryKey]views.AgentWork{}
+	owners := c.service.Overview.Snapshot(ctx).Owners
 	for _, s := range p.Sessions {
-		if item, stage := c.service.Pipelines.Known(s.Project, s.StoryID); item != nil && s.AgentID == "" {
-			p.Stories[s.Story()] = views.AgentWork{Item: *item, Stage: stage.Title()}
+		if item, stage := c.service.Pipelines.Known(s.Project, s.StoryID); item != nil {
+			holder := owners.Of(s.Project, s.StoryID).Holder
+			p.Stories[s.Story()] = views.AgentWork{Item: *item, Stage: stage.Title(), Holder: holder}
 		}
 	}
 }
@@ -159,8 +152,8 @@ func (c *Console) agentsWork(ctx context.Context, agents []domain.KnownAgent) ma
 		for _, stage := range stages[:domain.OpenStages(stages)] {
 			for _, item := range stage.Items {
 				owner := s.Owners.Of(a.Project, item.StoryID)
-				if has, found := work[owner.AgentID]; owner.AgentID != "" && (!found || !has.Claimed && owner.Holder != "") {
-					work[owner.AgentID] = views.AgentWork{Item: item, Stage: stage.Title(), Claimed: owner.Holder != ""}
+				if has, found := work[owner.AgentID]; owner.AgentID != "" && (!found || has.Holder == "" && owner.Holder != "") {
+					work[owner.AgentID] = views.AgentWork{Item: item, Stage: stage.Title(), Holder: owner.Holder}
 				}
 			}
 		}
@@ -181,7 +174,7 @@ func (c *Console) agentList(
 		}
 	}
 	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
-	return views.NewAgentList(c.service.Agents.All(), needs, query.Get("q"), page, query.Get("at"))
+	return views.NewAgentList(c.service.Agents.All(), needs, query.Get("q"), query.Get("show"), page, query.Get("at"))
 }
 
 func (c *Console) RevokeToken(w http.ResponseWriter, r *http.Request) error {

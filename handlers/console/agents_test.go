@@ -295,8 +295,8 @@ func TestTheAgentsPageHasALineForEachAgent(t *testing.T) {
 		return q
 	}
 	q := ask(`{"command":"rm -r build"}`)
-	s.Get("/agents").WantText(t, "Wait for somebody", ">1", "In trouble", ">1", "Work", ">1 <small>of 5", "Idle or free", ">2",
-		">asking</b>", "asks</span>", "May I use Bash?", "rm -r build", ">Allow</button>", ">Deny</button>",
+	s.Get("/agents").WantText(t, "Wait for somebody", ">1 <small>longest", "Work", ">1", "In trouble", ">1", "Idle or free", ">2",
+		">asking</b>", "asks</span>", "May I use Bash?", "rm -r build", ">Allow<", ">Deny<",
 		">failing</b>", "failed</span>", " open>", "error: no rule &lt;x&gt;", `class="bad">error: no rule`,
 		">building</b>", "running</span>", "2_story_audit", "Audit log", "Current", "step 1 ok",
 		">claiming</b>", "5_story_pay", "Pay by card", "QA", " · claimed", ">Release its story</button>",
@@ -310,7 +310,7 @@ func TestTheAgentsPageHasALineForEachAgent(t *testing.T) {
 	// Nobody allows what they cannot read here.
 	for _, long := range []string{`{"command":"a\nb\nc\nd"}`, `{"command":"` + strings.Repeat("x", 301) + `"}`, `{"command":"rm \u202e"}`} {
 		q = ask(long)
-		s.Get("/agents").WantText(t, "May I use Bash?", fmt.Sprint(views.QuestionsURL, "#question-", q.ID), "Read and answer").WantNoText(t, ">Allow</button>")
+		s.Get("/agents").WantText(t, "asks</span>", fmt.Sprint(views.QuestionsURL, "#question-", q.ID), "Read and answer").WantNoText(t, ">Allow<")
 		s.Submit(views.AnswerURL(q.ID), "value", "deny").WantStatus(t, http.StatusSeeOther)
 	}
 

@@ -72,7 +72,8 @@ func TestPeoplePickOptions(t *testing.T) {
 	tab.Accessible()
 	tab.Find("button", "Send 2 answers").Click()
 	wantPicked(asked, `{"Where is the balance kept?":"nowhere","Which round to 0.05?":["CHF","NZD, SEK","own words"]}`)
-	tab.WaitText("“nowhere; CHF, NZD, SEK, own words”")
+	tab.WaitText("2 answers")
+	tab.WaitText("CHF, NZD, SEK, own words")
 	tab.Size(360, 800)
 	open(withOptions(strings.Replace(rounded, "Which", "And which", 1)))
 	tab.Accessible()
@@ -101,4 +102,8 @@ func TestAPlanIsShownAsMarkdown(t *testing.T) {
 	s.Submit(fmt.Sprintf("/questions/%d/answer", second.ID), "value", domain.Allow)
 	s.wantAnswer(second, domain.Allow)
 	s.Get("/questions").WantText(t, "Plan approved")
+
+	long := "# Mail\n\n" + strings.Repeat("- a step\n", 8) + "```\n\n# a comment\n\nmake\n```\n\n## Tests\n\nmany\n\n## What I leave alone\n\nthe rest\n"
+	plan(string(domain.EncodeJSON(map[string]string{"plan": long})))
+	s.Get("/questions").WantText(t, "Plan</b>", "24 lines", "a comment", "make", `class="middle"`, "The other 7 lines", ": “Tests”, “What I leave alone”", "many", "Unfold the plan")
 }

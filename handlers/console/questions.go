@@ -97,6 +97,9 @@ func (c *Console) questionProps(r *http.Request, q domain.Question, next string)
 		item, stage := c.service.Pipelines.Known(q.Project, q.StoryID)
 		p.Story, p.Stage = item, stage.Name
 	}
+	if one, known := c.service.Sessions.Asking(q); known {
+		p.Branch, p.Own = one.Branch, one.AgentID == ""
+	}
 	if a, known := c.service.Agents.Find(q.AgentID); known && a.Presence != domain.AgentAlive {
 		p.Silent = a.LastSeen
 	}

@@ -58,12 +58,16 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 		return p, err
 	}
 	owner := found.Owners.Of(name, id)
-	idle := func(a domain.KnownAgent) bool { return a.ID != owner.AgentID && !domain.Mentions(a.Detail, id) }
+	sessions := c.service.Sessions.ByStory()[domain.StoryKey{Project: name, ID: id}]
+	idle := func(a domain.KnownAgent) bool {
+		isOf := func(s domain.AgentSession) bool { return s.AgentID == a.ID }
+		return a.ID != owner.AgentID && !domain.Mentions(a.Detail, id) && !slices.ContainsFunc(sessions, isOf)
+	}
 	p = views.StoryProps{
 		Story: found.Story, Alerts: found.Alerts, Usual: found.Charts.Stages, Now: now(),
 		Agents: slices.DeleteFunc(slices.Clone(found.Agents), idle), Owner: owner,
 		Reader:   domain.ActorOf(r.Context()).Holder(),
-		Sessions: c.service.Sessions.ByStory()[domain.StoryKey{Project: name, ID: id}],
+		Sessions: sessions,
 		Chat:     views.NewChat(c.service.Bot.Status()),
 	}
 	about := func(q domain.Question) bool { return q.Project == name && q.StoryID == id }

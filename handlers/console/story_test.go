@@ -129,7 +129,7 @@ func TestStoryPageShowsAllThatIsKnown(t *testing.T) {
 		"does not allow changes", "--allow-writes", "Copy link", "builder-1</bdi> works on it",
 		"Blocked", "waiting for a key", "Journey", `title="2_current"`, "1.2\u00a0d", `aria-current="step"`, `title="3_qa"`, "blocked",
 		">2/3<", "As an administrator", "<h3>Acceptance</h3>", `aria-label="open"`,
-		"Works on it", "builder-1", "running", "step 41\nstep 42", "History", "Blocked", "Current → QA", "after 1.2 d", "Backlog → Current",
+		"Agent</h2>", "builder-1", "running", "step 41\nstep 42", "History", "Blocked", "Current → QA", "after 1.2 d", "Backlog → Current",
 		"3_qa/2_story_audit.md", "depends_on", "1_story_login", "retry_count", "3")
 	page.WantNoText(t, "Unblock", "Move to", ">Came to")
 	if faults := markupFaults(page.Text); len(faults) > 0 {

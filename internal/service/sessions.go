@@ -129,7 +129,7 @@ func (s *Sessions) byAsker() sessionsByAsker {
 // about, else the one live session of its asker.
 func (s *Sessions) of(q domain.Question, askers sessionsByAsker) (domain.AgentSession, bool) {
 	if q.Session != "" {
-		return s.table.get(domain.AgentSessionKey{Asker: q.Asker, ID: q.Session})
+		return s.Asking(q)
 	}
 	var live []domain.AgentSession
 	now := clock.Now()
@@ -145,6 +145,11 @@ func (s *Sessions) of(q domain.Question, askers sessionsByAsker) (domain.AgentSe
 		return s.table.get(live[0].Key())
 	}
 	return domain.AgentSession{}, false
+}
+
+// Asking returns the session that a question names, as its hooks have told it.
+func (s *Sessions) Asking(q domain.Question) (domain.AgentSession, bool) {
+	return s.table.get(domain.AgentSessionKey{Asker: q.Asker, ID: q.Session})
 }
 
 // using returns the id of the asker's session that has begun a use of a tool, "" for none.
