@@ -22,7 +22,7 @@ run: build ## everything on this machine, with a sample
 
 dev: node_modules ## a gateway with a sample at localhost:7331, built and reloaded on each change
 	trap 'kill 0' EXIT; \
-	for sheet in app pages overview changes flow logs wall work yard; do npx tailwindcss --config tailwind.config.js --input static/src/$$sheet.css --output static/$$sheet.css --minify --no-autoprefixer --watch=always & done; \
+	for sheet in app pages overview changes flow logs project wall work yard; do npx tailwindcss --config tailwind.config.js --input static/src/$$sheet.css --output static/$$sheet.css --minify --no-autoprefixer --watch=always & done; \
 	$(TOOL) templ generate -watch -watch-pattern='(.+\.go$$)|(.+\.templ$$)|(.+static/[^/]+\.(css|js)$$)' \
 		-proxy=http://localhost:3000 -open-browser=false -cmd='go run ./cmd/switchyard up --data bin/dev'
 
@@ -30,7 +30,7 @@ generate: node_modules ## the templ and Tailwind outputs, which are committed
 	$(TOOL) templ fmt -log-level=error views
 	$(TOOL) templ fmt -log-level=error views
 	$(TOOL) templ generate -lazy=false -log-level=error
-	for sheet in app pages overview changes flow logs wall work yard; do npx tailwindcss --config tailwind.config.js --input static/src/$$sheet.css --output static/$$sheet.css --minify --no-autoprefixer || exit 1; done
+	for sheet in app pages overview changes flow logs project wall work yard; do npx tailwindcss --config tailwind.config.js --input static/src/$$sheet.css --output static/$$sheet.css --minify --no-autoprefixer || exit 1; done
 
 node_modules: package-lock.json
 	npm ci --silent --no-audit --no-fund

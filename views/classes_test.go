@@ -11,7 +11,7 @@ import (
 // TestEveryClassOfAPartHasARule: Tailwind writes rules only for the classes that it recognises in the templates.
 func TestEveryClassOfAPartHasARule(t *testing.T) {
 	var css []byte
-	for _, sheet := range []string{"app.css", "pages.css", "overview.css", "changes.css", "flow.css", "logs.css", "wall.css", "work.css", "yard.css"} {
+	for _, sheet := range []string{"app.css", "pages.css", "overview.css", "changes.css", "flow.css", "logs.css", "project.css", "wall.css", "work.css", "yard.css"} {
 		text, err := os.ReadFile("../static/" + sheet)
 		if err != nil {
 			t.Fatal(err)

@@ -214,7 +214,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	return c.render(w, r, view{
 		frame: views.Frame{
 			Title: views.TitleWith(name, p.Filter), Page: views.PageProjects,
-			Sheet: "work.css", Scripts: []string{"drag.js"},
+			Sheet: "project.css", Scripts: []string{"drag.js"},
 		},
 		part:       views.ProjectPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, adding, part) },
