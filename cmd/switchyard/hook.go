@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,8 +21,12 @@ import (
 	"switchyard/internal/wire"
 )
 
-// hookPatience is how long a gateway may take to hear of an event that asks nobody: the client waits meanwhile.
-const hookPatience = time.Second
+const (
+	// hookPatience is how long a gateway may take to hear of an event that asks nobody: the client waits meanwhile.
+	hookPatience = time.Second
+	// maxHook is how much of an event is read, in bytes: a tool's output may be megabytes.
+	maxHook = 64 << 20
+)
 
 func hookCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -34,7 +39,7 @@ func hookCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			input := bytes.NewBuffer(make([]byte, 0, 5<<20)) // to grow takes longer than to read
-			if _, err := input.ReadFrom(cmd.InOrStdin()); err != nil {
+			if _, err := input.ReadFrom(io.LimitReader(cmd.InOrStdin(), maxHook)); err != nil {
 				return err
 			}
 			object, _ := wire.ParseObject(input.Bytes()) // what is none says nothing
