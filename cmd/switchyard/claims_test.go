@@ -291,11 +291,10 @@ func TestAClaimEnds(t *testing.T) {
 		waittest.Until(t, "a look at the board since git came", func() bool { return c.story(c.gateways[0], "3_story").Version != old })
 		gittest.Git(t, work, "add", ".")
 		gittest.Git(t, work, "commit", "-qm", "board")
-		gittest.Git(t, work, "branch", "side")
-		gittest.Git(t, work, "worktree", "add", "-q", work+"-side", "side")
+		gittest.Git(t, work, "clone", "-q", ".", work+"-side") // in a work tree it would have moved
 		gittest.Git(t, work+"-side", "mv", "2_current/3_story.md", "5_done/")
 		gittest.Git(t, work+"-side", "commit", "-qm", "done")
-		gittest.Git(t, work, "worktree", "remove", work+"-side")          // there it would have moved
+		gittest.Git(t, work+"-side", "push", "-q", "origin", "HEAD:refs/heads/side")
 		for _, shown := range []string{"5_done", "2_current", "5_done"} { // what a checkout shows ends no claim, nor is it told
 			gittest.Git(t, work, "checkout", "-q", "--detach", map[string]string{"5_done": "side", "2_current": "main"}[shown])
 			waittest.Until(t, shown, func() bool { return c.story(c.gateways[0], "3_story").Stage == shown })

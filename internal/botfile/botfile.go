@@ -22,7 +22,7 @@ const header = "# The chat bot's configuration. " +
 // Load reads the file. Without a file the transport is matrix and nothing else is set. The error for a file that cannot
 // be read or parsed names it and the reason, without secrets.
 func (f File) Load() (domain.BotConfig, error) {
-	data, err := files.Read(f.Path, files.Large)
+	data, err := files.ReadText(f.Path, files.Large)
 	if errors.Is(err, fs.ErrNotExist) {
 		return domain.BotConfig{Transport: domain.BotNetworks[0].Transport}, nil
 	}

@@ -32,7 +32,7 @@ type document struct {
 
 // readFile reads the file at path. It returns an error for anything but known settings and [[projects]].
 func readFile(path string, known []setting) (*document, error) {
-	data, err := files.Read(path, files.Large)
+	data, err := files.ReadText(path, files.Large)
 	if err != nil {
 		return nil, err
 	}

@@ -190,14 +190,17 @@ const (
 	Large = 16 << 20
 )
 
-// byteOrderMark is what some editors write in front of a text.
-var byteOrderMark = []byte("\uFEFF")
-
-// Read returns the content of the regular file at path, which has at most so many bytes, less a byte-order mark.
-// Anything else is an error, without waiting: a pipe may never have a writer, and a device may never end.
+// Read returns the content of the regular file at path, which has at most so many bytes. Anything else is an error,
+// without waiting: a pipe may never have a writer, and a device may never end.
 func Read(path string, most int64) ([]byte, error) {
 	data, _, err := ReadInfo(path, most)
 	return data, err
+}
+
+// ReadText is Read without the byte-order mark that some editors write in front of a text.
+func ReadText(path string, most int64) ([]byte, error) {
+	data, err := Read(path, most)
+	return bytes.TrimPrefix(data, []byte("\uFEFF")), err
 }
 
 // ReadInfo is Read, and also returns information about the file.
@@ -211,7 +214,7 @@ func ReadInfo(path string, most int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EFBIG}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, most))
-	return bytes.TrimPrefix(data, byteOrderMark), info, err
+	return data, info, err
 }
 
 // ReadEnd is Read of a file of any size, but of its end only.
