@@ -183,7 +183,7 @@ func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Ti
 	if from.Before(until) {
 		until = from
 	}
-	return slices.Concat(found, late, faultAlerts(p)), until
+	return append(append(found, late...), faultAlerts(p)...), until
 }
 
 // faultAlerts returns an alert for each kind of fault that a board has.

@@ -193,6 +193,10 @@ func (s *visitTable) keep(projects []string, found map[string]*domain.ProjectVis
 	}
 	for _, project := range projects {
 		state := s.byProject[project]
+		if state.removed {
+			delete(s.byProject, project)
+			state.again = false
+		}
 		if state.again && err == nil {
 			state.again, s.wanted = false, append(s.wanted, project)
 			continue

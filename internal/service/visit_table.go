@@ -55,6 +55,7 @@ type visitState struct {
 	applied int                   // how many of pending known has
 	read    chan struct{}         // closed when known has been read; nil while it is not being read
 	again   bool                  // what is being read is out of date
+	removed bool                  // the project was removed while they were being read
 	err     error                 // of the last read
 	credit  observationCredit
 	merged  observationCredit // of its history
@@ -105,14 +106,15 @@ func (s *visitTable) changed(state *visitState) {
 	state.version = s.versions
 }
 
-// forgetRemoved drops the visits of projects that are not registered, but for those that are being read.
+// forgetRemoved drops the visits of projects that are not registered, those that are being read once they have been.
 func (s *visitTable) forgetRemoved() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	registry := s.projects.Registry()
 	maps.DeleteFunc(s.byProject, func(name string, state *visitState) bool {
 		_, registered := registry.Find(name)
-		return !registered && state.read == nil
+		state.removed = !registered
+		return state.removed && state.read == nil
 	})
 }
 
