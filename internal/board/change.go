@@ -54,7 +54,7 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 	if at.board != nil {
 		to = at.board
 	}
-	if c.Stage != nil && b.Layout() == domain.LayoutStages && b.View().has(*c.Stage) {
+	if c.Stage != nil && b.Layout() == domain.LayoutStages && b.View().has(*c.Stage) && to.isElsewhere() == nil {
 		_ = os.Mkdir(filepath.Join(to.dir, *c.Stage), 0o777) // git keeps no empty directories
 	}
 	c, after := b.withFailure(id, c)

@@ -2,6 +2,7 @@ package projectserver_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -319,6 +320,17 @@ func TestALinkOutOfAWorkTreeIsNotFollowed(t *testing.T) {
 	}
 	if got := s.git("status", "--porcelain"); got != "" {
 		t.Errorf("DIR has %s", got)
+	}
+	// A stage directory that a tree lacks is not made behind a link either.
+	s.in("moved", "mv", "work/1_backlog/1_story.md", "work/2_current/")
+	s.stands("1_story", "2_current", "moved", "moved")
+	outside, version, path := t.TempDir(), s.version("1_story"), filepath.Join(s.beside, "moved", "work")
+	if err := errors.Join(os.Rename(path, path+"~"), os.Symlink(outside, path)); err != nil {
+		t.Fatal(err)
+	}
+	s.ask("PATCH", "/api/stories/1_story", fmt.Sprintf(`{"version":%q,"stage":"1_backlog"}`, version))
+	if made, err := os.ReadDir(outside); len(made) > 0 || err != nil {
+		t.Errorf("behind a link there are %v, %v", made, err)
 	}
 }
 
