@@ -142,12 +142,16 @@ func (b *Board) ended() <-chan struct{} {
 	return b.place.end
 }
 
-// StageIn returns the stage of a story in the work tree at a path, "" for none.
+// StageIn returns the stage of a story in the work tree at a path, or with "" in the board's own; "" for none.
 func (b *Board) StageIn(worktree, id string) string {
+	if worktree == "" {
+		_, stage, _ := b.own.Load().Find(id)
+		return stage
+	}
 	b.joined.mu.Lock()
 	defer b.joined.mu.Unlock()
 	for _, m := range b.joined.members {
-		if m.Worktree == worktree && m.Worktree != "" {
+		if m.Worktree == worktree {
 			_, stage, _ := m.board.own.Load().Find(id)
 			return stage
 		}
@@ -188,9 +192,6 @@ func (b *Board) placed(d *Details, at where) *Details {
 	d.Worktree, d.Branch, d.MergeFailure = at.worktree, at.branch, cmp.Or(d.MergeFailure, b.failure(d.ID))
 	if at.board != nil && at.worktree == "" && d.ReadOnly == "" {
 		d.ReadOnly = domain.MessageOf(errNoTree(at.branch))
-	}
-	if at.worktree != "" || at.branch != "" {
-		_, d.BaseStage, _ = b.own.Load().Find(d.ID)
 	}
 	if story, stage, found := b.View().Find(d.ID); found && stage == d.Stage && story.Worktree == d.Worktree {
 		d.Since = story.Since

@@ -36,7 +36,6 @@ type Details struct {
 	BodyCut        bool
 	Tasks          []Task // in the file at Path
 	ReadOnly       string // why nothing is written to its file, "" if it can be
-	BaseStage      string // where the board's own work tree has a story that stands elsewhere, "" for nowhere
 }
 
 type storyFile struct {

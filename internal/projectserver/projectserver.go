@@ -48,6 +48,7 @@ type Board interface {
 	Change(ctx context.Context, id string, c board.Change) (*board.Details, error)
 	Create(ctx context.Context, name, body, stage string) (*board.Details, error)
 	MayMerge() error
+	StageIn(worktree, id string) string
 	Merge(ctx context.Context, id string, q board.MergeRequest) (commit string, err error)
 }
 

@@ -65,7 +65,10 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 		DependsOn: wire.NewIDs(d.DependsOn), WaitsFor: wire.NewIDs(d.WaitsFor),
 		Tasks: domain.Each(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
 	}
-	story.Merges, story.BaseStage = s.Board.MayMerge() == nil, wire.OrNull(d.BaseStage)
+	story.Merges = s.Board.MayMerge() == nil
+	if d.Worktree != "" || d.Branch != "" { // it stands elsewhere
+		story.BaseStage = wire.OrNull(s.Board.StageIn("", d.ID))
+	}
 	if d.Blocked != "" {
 		story.BlockedSinceMS = new(unixMS(d.BlockedSince))
 	}
