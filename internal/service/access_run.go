@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,47 +15,57 @@ import (
 // useInterval is how often the last uses of sessions and tokens are stored. A crash can lose those of one interval.
 const useInterval = 30 * time.Second
 
-// load brings memory up to date with the store, which other gateways may change as well.
-func (a *Access) load(ctx context.Context) error {
-	a.change.Lock() // a change of our own is in both, or in neither
-	defer a.change.Unlock()
-	sessions, err := a.store.Sessions(ctx)
-	if err != nil {
-		return err
+func newAccess(o Options, audit *Audit, claims *claimTable) *Access {
+	a := &Access{
+		store: o.store, audit: audit, claims: claims, byHash: map[string]tokenEntry{}, endedTokens: map[string]endedToken{},
 	}
-	tokens, err := a.store.NamedTokens(ctx)
-	if err != nil {
-		return err
+	a.sessions = table[string, sessionEntry]{
+		key: func(s sessionEntry) string { return s.ID }, compare: newestFirst,
+		same: func(x, y sessionEntry) bool { return x.holder == y.holder },
+		read: func(ctx context.Context) ([]sessionEntry, error) {
+			stored, err := o.store.Sessions(ctx)
+			return domain.Each(stored, func(s domain.Session) sessionEntry {
+				known, _ := a.sessions.get(s.ID)
+				return sessionEntry{s, a.holder(known.holder, s.LastSeen)}
+			}), err
+		},
+		edited: func(gone, _ []sessionEntry) {
+			for _, s := range gone {
+				s.end()
+			}
+		},
+	}
+	a.tokens = table[string, tokenEntry]{
+		key: func(t tokenEntry) string { return t.ID }, compare: func(x, y tokenEntry) int {
+			return cmp.Or(cmp.Compare(x.Name, y.Name), x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
+		},
+		same: func(x, y tokenEntry) bool { return x.holder == y.holder },
+		read: func(ctx context.Context) ([]tokenEntry, error) {
+			stored, err := o.store.NamedTokens(ctx)
+			return domain.Each(stored, func(t domain.NamedToken) tokenEntry {
+				known, _ := a.tokens.get(t.ID)
+				return tokenEntry{t, a.holder(known.holder, t.LastUsed)}
+			}), err
+		},
+		edited: a.tokensChanged,
+	}
+	a.stored = newReloader(o.Changes, domain.TopicAccess, func(ctx context.Context) error {
+		return errors.Join(a.sessions.load(ctx), a.tokens.load(ctx))
+	})
+	return a
+}
+
+// holder returns the known holder, nil for none, of what was used last at the time that is stored.
+func (a *Access) holder(known *holder, used time.Time) *holder {
+	if known == nil {
+		return newHolder(used)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	stored := map[string]bool{}
-	for _, t := range tokens {
-		stored[t.ID] = true
-		switch known := a.tokens[t.ID]; {
-		case known == nil:
-			a.addToken(t)
-		case t.LastUsed.After(known.LastUsed):
-			known.LastUsed = t.LastUsed
-		}
+	if used.After(known.used) { // at another gateway
+		known.used, known.saved = used, used
 	}
-	a.dropTokens(func(t domain.NamedToken) bool { return !stored[t.ID] })
-	clear(stored)
-	for _, s := range sessions {
-		stored[s.ID] = true
-		switch known := a.sessions[s.ID]; {
-		case known == nil:
-			a.sessions[s.ID] = &sessionEntry{s, newHolder()}
-		case s.LastSeen.After(known.LastSeen):
-			known.LastSeen = s.LastSeen
-		}
-	}
-	for _, s := range a.sessions {
-		if !stored[s.ID] {
-			a.dropSession(s)
-		}
-	}
-	return nil
+	return known
 }
 
 // Run stores the last uses of sessions and tokens, and removes expired ones, until ctx ends. It returns an error when
@@ -75,24 +86,16 @@ func (a *Access) Run(ctx context.Context) error {
 // expiredTokenLife.
 func (a *Access) dropEnded(ctx context.Context) error {
 	now := clock.Now()
-	a.mu.Lock()
-	ended, forgotten, tokens := false, now.Add(-expiredTokenLife), len(a.tokens)
-	a.dropTokens(func(t domain.NamedToken) bool { return t.Expired(forgotten) })
-	expired := len(a.tokens) < tokens
-	for _, s := range a.sessions {
-		if s.isOver(a.tokens[s.TokenID], now) {
-			a.dropSession(s)
-			ended = true
-		}
-	}
+	forgotten := now.Add(-expiredTokenLife)
+	expired := a.tokens.drop(func(t tokenEntry) bool { return t.Expired(forgotten) })
+	ended := a.sessions.drop(func(s sessionEntry) bool { return a.isOver(s, now) })
 	over := map[string]bool{}
-	for _, t := range a.tokens {
+	for _, t := range a.tokens.list() {
 		if t.Expired(now) {
 			t.end()
 			over[domain.TokenHolder+t.ID] = true
 		}
 	}
-	a.mu.Unlock()
 	var err error
 	if isOver := func(c domain.Claim) bool { return over[c.Holder] }; slices.ContainsFunc(a.claims.list(), isOver) {
 		if err = a.store.EndClaimsOfExpired(ctx, now); err == nil {
@@ -109,20 +112,21 @@ func (a *Access) dropEnded(ctx context.Context) error {
 }
 
 func (a *Access) saveUses(ctx context.Context) error {
-	sessions, tokens := map[string]time.Time{}, map[string]time.Time{}
-	a.mu.Lock()
-	for id, s := range a.sessions {
-		if s.unsaved {
-			sessions[id] = s.LastSeen
+	sessions, tokens, saved := map[string]time.Time{}, map[string]time.Time{}, map[*holder]time.Time{}
+	note := func(uses map[string]time.Time, id string, h *holder) {
+		if h.used.After(h.saved) {
+			uses[id], saved[h] = h.used, h.used
 		}
 	}
-	for id, t := range a.tokens {
-		if t.unsaved {
-			tokens[id] = t.LastUsed
-		}
+	a.mu.Lock()
+	for _, s := range a.sessions.list() {
+		note(sessions, s.ID, s.holder)
+	}
+	for _, t := range a.tokens.list() {
+		note(tokens, t.ID, t.holder)
 	}
 	a.mu.Unlock()
-	if len(sessions)+len(tokens) == 0 {
+	if len(saved) == 0 {
 		return nil
 	}
 	if err := a.store.SaveUses(ctx, sessions, tokens); err != nil {
@@ -130,15 +134,8 @@ func (a *Access) saveUses(ctx context.Context) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for id, saved := range sessions {
-		if s := a.sessions[id]; s != nil {
-			s.unsaved = s.LastSeen.After(saved)
-		}
-	}
-	for id, saved := range tokens {
-		if t := a.tokens[id]; t != nil {
-			t.unsaved = t.LastUsed.After(saved)
-		}
+	for h, used := range saved {
+		h.saved = used
 	}
 	return nil
 }

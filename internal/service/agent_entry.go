@@ -12,7 +12,7 @@ import (
 // agentEntry is an agent in memory. mu guards everything but the record's id, secret and time of joining, which never
 // change.
 type agentEntry struct {
-	mu      *sync.Mutex // the table's
+	mu      sync.Mutex
 	timeout time.Duration
 
 	record  domain.AgentRecord
@@ -39,6 +39,17 @@ const (
 	// quietAfter is how long an agent may have no open heartbeat before its last one is stored for other gateways.
 	quietAfter = time.Second
 )
+
+// newAgentEntry returns an agent that was last seen at seen.
+func newAgentEntry(r domain.AgentRecord, seen time.Time, timeout time.Duration) *agentEntry {
+	e := &agentEntry{
+		timeout: timeout, record: r, seen: seen, storedSeen: r.LastSeen.UnixMilli(), changed: make(chan struct{}),
+	}
+	if r.State == domain.AgentFailed {
+		e.failing = r.StateSince
+	}
+	return e
+}
 
 // begin records a heartbeat, which is open until end is called. shared is whether other gateways may have stored a
 // newer state. known is the assignment that an agent that reports b.Assigned knows; its url is "" if no heartbeat of it
@@ -110,10 +121,25 @@ func (e *agentEntry) view(registry *domain.Registry) (a domain.Agent, changed <-
 	return e.agent(registry), e.changed, !e.removed
 }
 
-func (e *agentEntry) set(change func(*agentEntry)) {
+func (e *agentEntry) project() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	change(e)
+	return e.record.Project
+}
+
+// with calls do with mu held.
+func (e *agentEntry) with(do func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	do()
+}
+
+// remove ends the heartbeat that is being held.
+func (e *agentEntry) remove() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.removed = true
+	close(e.changed)
 }
 
 // assign sets the project, "" for none. The caller holds mu.
@@ -160,8 +186,10 @@ func (e *agentEntry) agent(registry *domain.Registry) domain.Agent {
 	return a
 }
 
-// known returns the agent with what people see of it. The caller holds mu.
+// known returns the agent with what people see of it.
 func (e *agentEntry) known(registry *domain.Registry) domain.KnownAgent {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	known := domain.KnownAgent{
 		Agent: e.agent(registry), Presence: domain.AgentLost, Connected: e.open > 0, FailingSince: e.failingSince(),
 	}
@@ -174,8 +202,10 @@ func (e *agentEntry) known(registry *domain.Registry) domain.KnownAgent {
 	return known
 }
 
-// apply applies the stored record of an agent that was last seen at seen. The caller holds mu.
+// apply applies the stored record of an agent that was last seen at seen.
 func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.record.Label = r.Label
 	if e.record.Project != r.Project {
 		e.assign(r.Project)
@@ -197,6 +227,18 @@ func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
 	}
 	e.record.LastSeen, e.unsaved = r.LastSeen, false
 	e.supersede() // it calls another gateway by now
+}
+
+// takeBeat returns what heartbeats have changed, and whether that is due to be stored.
+func (e *agentEntry) takeBeat(now time.Time, all bool) (beat domain.AgentBeat, due bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.unsaved || !all && !e.isDue(now) {
+		return beat, false
+	}
+	beat = domain.AgentBeat{Agent: e.record.Agent, OnlySeen: !e.news}
+	e.unsaved, e.news = false, false
+	return beat, true
 }
 
 // isDue reports whether the agent's heartbeats must be stored now: it has reported something new, has begun or stopped

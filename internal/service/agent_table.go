@@ -14,76 +14,50 @@ import (
 // agentTable holds all agents that have an identity, alive or not. It measures silence with the monotonic clock, so
 // that setting the wall clock does not make agents disappear.
 type agentTable struct {
+	table[string, *agentEntry]
 	timeout time.Duration
 	store   *database
-	changes Changes // nil if no other gateway shares the store
-	stored  *reloader
-	// change is held while stored fields and memory are changed, so that the two agree. It is taken before mu.
-	change sync.Mutex
-	// saving is held while heartbeats are stored. It is taken after change and before mu.
-	saving sync.Mutex
-
-	mu   sync.Mutex // guards byID and everything in its entries
-	byID map[string]*agentEntry
+	saving  sync.Mutex // held while heartbeats are stored; taken after change
 }
 
-// load brings the table up to date with the store, which other gateways may change as well.
-func (t *agentTable) load(ctx context.Context) error {
-	t.change.Lock() // a change of our own is in both, or in neither
-	defer t.change.Unlock()
+func newAgentTable(o Options) *agentTable {
+	t := &agentTable{timeout: o.AgentTimeout, store: o.store}
+	t.table = table[string, *agentEntry]{
+		read: t.records, key: func(e *agentEntry) string { return e.record.ID },
+		same: func(a, b *agentEntry) bool { return a == b },
+		edited: func(gone, _ []*agentEntry) {
+			for _, e := range gone {
+				e.remove()
+			}
+		},
+	}
+	t.stored = newReloader(o.Changes, domain.TopicAgents, t.load)
+	return t
+}
+
+// records reads the agents in the store, which other gateways may change as well, and updates those in memory.
+func (t *agentTable) records(ctx context.Context) ([]*agentEntry, error) {
 	t.saving.Lock()
 	defer t.saving.Unlock()
-	records, err := t.store.AgentRecords(ctx)
-	if err != nil {
-		return err
-	}
-	now, stored := time.Now(), make(map[string]bool, len(records))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, r := range records {
-		stored[r.ID] = true
+	stored, err := t.store.AgentRecords(ctx)
+	now := time.Now()
+	return domain.Each(stored, func(r domain.AgentRecord) *agentEntry {
 		seen := now.Add(-max(0, clock.Of(now).Sub(r.LastSeen))) // never in the future: the wall clock may have been wrong
-		if e := t.byID[r.ID]; e != nil {
-			e.apply(r, seen)
-		} else {
-			t.insert(r, seen)
+		e, known := t.get(r.ID)
+		if !known {
+			return newAgentEntry(r, seen, t.timeout)
 		}
-	}
-	for id := range t.byID {
-		if !stored[id] {
-			t.drop(id)
-		}
-	}
-	return nil
-}
-
-// insert adds an agent that was last seen at seen. The caller holds mu.
-func (t *agentTable) insert(r domain.AgentRecord, seen time.Time) *agentEntry {
-	e := &agentEntry{
-		mu: &t.mu, timeout: t.timeout, record: r, seen: seen, storedSeen: r.LastSeen.UnixMilli(),
-		changed: make(chan struct{}),
-	}
-	if r.State == domain.AgentFailed {
-		e.failing = r.StateSince
-	}
-	t.byID[r.ID] = e
-	return e
-}
-
-func (t *agentTable) find(id string) *agentEntry {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.byID[id]
+		e.apply(r, seen)
+		return e
+	}), err
 }
 
 // label returns the label of an agent, "" for an unknown id.
-func (t *agentTable) label(id string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if e := t.byID[id]; e != nil {
-		return e.record.Label
+func (t *agentTable) label(id string) (label string) {
+	if e, known := t.get(id); known {
+		e.with(func() { label = e.record.Label })
 	}
-	return ""
+	return label
 }
 
 // nameOf returns who has made a change, as people read it: the label of an agent, or the name of a token or person.
@@ -94,79 +68,52 @@ func (t *agentTable) nameOf(a domain.Actor) string {
 	return cmp.Or(t.label(a.AgentID), a.AgentID)
 }
 
-func (t *agentTable) remove(id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.drop(id)
-}
-
-// drop removes an agent, which must exist. The caller holds mu.
-func (t *agentTable) drop(id string) {
-	e := t.byID[id]
-	delete(t.byID, id)
-	e.removed = true
-	close(e.changed)
-}
-
 // touchOpen marks every agent with an open heartbeat as seen now.
 func (t *agentTable) touchOpen() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, e := range t.byID {
-		if e.open > 0 && (e.ours || e.unsaved) {
-			e.touch(time.Now())
-		}
+	for _, e := range t.list() {
+		e.with(func() {
+			if e.open > 0 && (e.ours || e.unsaved) {
+				e.touch(time.Now())
+			}
+		})
 	}
 }
 
-func (t *agentTable) list(registry *domain.Registry) []domain.KnownAgent {
-	t.mu.Lock()
-	agents := make([]domain.KnownAgent, 0, len(t.byID))
-	for _, e := range t.byID {
-		agents = append(agents, e.known(registry))
-	}
-	t.mu.Unlock()
+func (t *agentTable) known(registry *domain.Registry) []domain.KnownAgent {
+	agents := domain.Each(t.list(), func(e *agentEntry) domain.KnownAgent { return e.known(registry) })
 	slices.SortFunc(agents, func(a, b domain.KnownAgent) int {
 		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.ID, b.ID))
 	})
 	return agents
 }
 
-// unassign removes, in memory, the assignments to a project that is being removed; the store removes them with the
-// project. It returns the agents' ids. The caller holds change.
-func (t *agentTable) unassign(project string) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var ids []string
-	for id, e := range t.byID {
-		if e.record.Project == project {
-			e.assign("")
-			ids = append(ids, id)
-		}
-	}
-	return ids
+// assigned returns the ids of the agents that are assigned to a project.
+func (t *agentTable) assigned(project string) []string {
+	return t.keys(func(e *agentEntry) bool { return e.project() == project })
 }
 
 // unassigned returns those of the ids whose agents exist and are assigned to no project.
 func (t *agentTable) unassigned(ids []string) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		e := t.byID[id]
-		return e == nil || e.record.Project != ""
+		e, known := t.get(id)
+		return !known || e.project() != ""
 	})
 }
 
-func (t *agentTable) silent(d time.Duration) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var ids []string
-	for id, e := range t.byID {
-		if e.open == 0 && time.Since(e.seen) > d {
-			ids = append(ids, id)
+// assign assigns agents, in memory, once the store has done so. The caller holds change.
+func (t *agentTable) assign(project string, ids ...string) {
+	for _, id := range ids {
+		if e, known := t.get(id); known {
+			e.with(func() { e.assign(project) })
 		}
 	}
-	return ids
+}
+
+func (t *agentTable) silent(d time.Duration) []string {
+	return t.keys(func(e *agentEntry) (is bool) {
+		e.with(func() { is = e.open == 0 && time.Since(e.seen) > d })
+		return is
+	})
 }
 
 const (
@@ -181,39 +128,27 @@ const (
 func (t *agentTable) save(ctx context.Context, all bool) error {
 	t.saving.Lock()
 	defer t.saving.Unlock()
-	beats := t.takeBeats(all)
+	var beats []domain.AgentBeat
+	var entries []*agentEntry
+	now := time.Now()
+	for _, e := range t.list() {
+		if beat, due := e.takeBeat(now, all); due {
+			beats, entries = append(beats, beat), append(entries, e)
+		}
+	}
 	if len(beats) == 0 {
 		return nil
 	}
 	err := t.store.SaveBeats(ctx, beats)
-	now := time.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, b := range beats {
-		e := t.byID[b.ID]
-		switch {
-		case e == nil:
-		case err == nil:
-			e.ours, e.storedSeen, e.savedAt = true, b.LastSeen.UnixMilli(), now
-		default:
-			e.unsaved, e.news = true, true
-		}
+	now = time.Now()
+	for i, e := range entries {
+		e.with(func() {
+			if err != nil {
+				e.unsaved, e.news = true, true
+				return
+			}
+			e.ours, e.storedSeen, e.savedAt = true, beats[i].LastSeen.UnixMilli(), now
+		})
 	}
 	return err
-}
-
-// takeBeats returns the changes by heartbeats that are due to be stored.
-func (t *agentTable) takeBeats(all bool) []domain.AgentBeat {
-	now := time.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var beats []domain.AgentBeat
-	for _, e := range t.byID {
-		if !e.unsaved || !all && !e.isDue(now) {
-			continue
-		}
-		beats = append(beats, domain.AgentBeat{Agent: e.record.Agent, OnlySeen: !e.news})
-		e.unsaved, e.news = false, false
-	}
-	return beats
 }

@@ -86,23 +86,24 @@ func (s *Agents) Join(
 		}
 		return domain.Agent{}, "", err
 	}
-	s.table.mu.Lock()
-	defer s.table.mu.Unlock()
-	return s.table.insert(record, seen).agent(s.projects.Registry()), domain.Secret(secret), nil
+	entry := newAgentEntry(record, seen, s.table.timeout)
+	s.table.edit([]*agentEntry{entry})
+	agent, _, _ := entry.view(s.projects.Registry())
+	return agent, domain.Secret(secret), nil
 }
 
 // CheckSecret returns Unauthorized unless secret is that of the agent. If that requires the store and it cannot be
 // reached, it returns Unavailable, so that agents do not give up their identities.
 func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secret) error {
-	entry := s.table.find(id)
-	if entry == nil && IsAgentSecret(secret) {
+	entry, known := s.table.get(id)
+	if !known && IsAgentSecret(secret) {
 		if err := s.table.stored.refreshStale(ctx); err != nil { // it may just have joined at another gateway
 			return err
 		}
-		entry = s.table.find(id)
+		entry, known = s.table.get(id)
 	}
 	given := []byte(hashSecret(secret.Reveal()))
-	if entry == nil || subtle.ConstantTimeCompare(given, []byte(entry.record.SecretHash)) != 1 {
+	if !known || subtle.ConstantTimeCompare(given, []byte(entry.record.SecretHash)) != 1 {
 		return wrongSecret()
 	}
 	return nil
@@ -129,18 +130,18 @@ func (s *Agents) Alive() []domain.Agent {
 }
 
 // All returns every agent that has an identity, ordered by label, then id.
-func (s *Agents) All() []domain.KnownAgent { return s.table.list(s.projects.Registry()) }
+func (s *Agents) All() []domain.KnownAgent { return s.table.known(s.projects.Registry()) }
 
 // Assign assigns an agent, alive or not, to a project, "" for none. It returns Invalid when the project does not exist
 // and NotFound when the agent does not.
 func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, error) {
-	return s.update(ctx, id, project, func(e *agentEntry, before domain.Agent) error {
+	return s.update(ctx, id, project, func(_ *agentEntry, before domain.Agent) error {
 		return s.audit.change(ctx, domain.Change{
 			Action: domain.AgentAssigned, Subject: before.Label,
 			Detail: "id: " + id + "; project: " + orNone(before.Project) + " → " + orNone(project),
 		}, func(entry *domain.AuditEntry) error { return s.store.AssignAgent(ctx, entry, id, project) }, func() {
 			s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id && t.Project != project })
-			e.set(func(e *agentEntry) { e.assign(project) })
+			s.table.assign(project, id)
 		})
 	})
 }
@@ -154,7 +155,7 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 		return s.audit.change(ctx, domain.Change{
 			Action: domain.AgentLabelled, Subject: label, Detail: "id: " + id + "; label: " + before.Label + " → " + label,
 		}, func(entry *domain.AuditEntry) error { return s.store.LabelAgent(ctx, entry, id, label) },
-			func() { e.set(func(e *agentEntry) { e.record.Label = label }) })
+			func() { e.with(func() { e.record.Label = label }) })
 	})
 }
 
@@ -167,7 +168,7 @@ func (s *Agents) Remove(ctx context.Context, id string) error {
 			Detail: details(valueOf("id", id), valueOf("it was assigned to", before.Project)),
 		}, func(entry *domain.AuditEntry) error { return s.store.RemoveAgent(ctx, entry, id) }, func() {
 			s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id })
-			s.table.remove(id)
+			s.table.edit(nil, id)
 			s.claims.drop(func(c domain.Claim) bool { return c.AgentID == id })
 		})
 	})
@@ -187,8 +188,8 @@ func (s *Agents) update(
 		if err := s.checkProject(project); err != nil {
 			return after, err
 		}
-		entry := s.table.find(id)
-		if entry == nil {
+		entry, known := s.table.get(id)
+		if !known {
 			return after, domain.Errorf(domain.NotFound, "agent not found")
 		}
 		before, _, _ := entry.view(s.projects.Registry())

@@ -27,17 +27,6 @@ func (t *claimTable) wake(before, _ []domain.Claim) {
 	}
 }
 
-// drop ends claims in memory. The store has ended them already.
-func (t *claimTable) drop(ended func(domain.Claim) bool) {
-	t.change.Lock()
-	defer t.change.Unlock()
-	for _, c := range t.list() {
-		if ended(c) {
-			t.edit(nil, c.Key())
-		}
-	}
-}
-
 // labelled returns a claim with the current label of the agent that holds it.
 func (t *claimTable) labelled(c domain.Claim) domain.Claim {
 	if c.AgentID != "" {

@@ -19,16 +19,16 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 		end := strings.ToValidUTF8((*b.Detail)[len(*b.Detail)-maxDetail:], "")
 		b.Detail = &end
 	}
-	entry := s.table.find(id)
-	if entry == nil {
+	entry, known := s.table.get(id)
+	if !known {
 		return domain.Agent{}, wrongSecret()
 	}
-	shared := s.table.changes != nil
-	known, superseded := entry.begin(b, shared)
+	shared := s.table.stored.changes != nil
+	sent, superseded := entry.begin(b, shared)
 	defer entry.end()
 	over := b.Wait <= 0
-	if known.url == "" && shared && time.Since(s.projects.current.Load().moved[b.Assigned]) <= s.table.timeout {
-		known.url = "unknown" // another gateway answered last, perhaps with the old address
+	if sent.url == "" && shared && time.Since(s.projects.current.Load().moved[b.Assigned]) <= s.table.timeout {
+		sent.url = "unknown" // another gateway answered last, perhaps with the old address
 	}
 	for {
 		registryChanged := s.projects.Changed()
@@ -37,10 +37,10 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 			return domain.Agent{}, wrongSecret()
 		}
 		now := assignment{agent.Project, agent.ProjectURL}
-		if known.url == "" && now.project == known.project {
-			known.url = now.url // in the first pass: only later changes count
+		if sent.url == "" && now.project == sent.project {
+			sent.url = now.url // in the first pass: only later changes count
 		}
-		if over || now != known {
+		if over || now != sent {
 			if entry.send(now) && shared {
 				// Stored before the answer, so that the next heartbeat, to whichever gateway, is stored after it.
 				flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,20 +35,16 @@ func (a *Access) CreateToken(
 		}
 		t.ExpiresAt = now.Add(*expiresIn)
 	}
-	a.change.Lock()
-	defer a.change.Unlock()
 	change := domain.Change{Action: domain.TokenCreated, Subject: t.Name, Detail: tokenDetail(t)}
-	ctx = context.WithoutCancel(ctx)
-	err := a.audit.change(ctx, change, func(e *domain.AuditEntry) error { return a.store.AddNamedToken(ctx, e, t) })
+	err := a.tokens.write(ctx, func(ctx context.Context) ([]tokenEntry, []string, error) {
+		last := a.tokens.keys(func(old tokenEntry) bool { return t.AgentID != "" && old.AgentID == t.AgentID })
+		return []tokenEntry{{t, newHolder(time.Time{})}}, last, a.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+			return a.store.AddNamedToken(ctx, e, t)
+		})
+	})
 	if err != nil {
 		return domain.NamedToken{}, "", err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if t.AgentID != "" {
-		a.dropTokens(func(old domain.NamedToken) bool { return old.AgentID == t.AgentID })
-	}
-	a.addToken(t)
 	return t, domain.Secret(secret), nil
 }
 
@@ -78,11 +73,11 @@ func (a *Access) AnyToken(ctx context.Context, secret domain.Secret) *Identity {
 	}
 	hash := hashSecret(secret.Reveal())
 	return a.find(ctx, func(now time.Time) *Identity {
-		t := a.byHash[hash]
-		if t == nil || t.Expired(now) {
+		t, known := a.byHash[hash]
+		if !known || t.Expired(now) {
 			return nil
 		}
-		t.LastUsed, t.unsaved = now, true
+		t.used = now
 		return &Identity{Actor: actorOfToken(t.NamedToken), TokenID: t.ID, Ended: t.ended}
 	})
 }
@@ -122,9 +117,6 @@ func (a *Access) EndedToken(secret domain.Secret) *Identity {
 // keepEnded keeps a token of an agent that has just ended. The caller holds mu.
 func (a *Access) keepEnded(t domain.NamedToken) {
 	maps.DeleteFunc(a.endedTokens, func(_ string, old endedToken) bool { return time.Since(old.at) > lastReports })
-	if a.endedTokens == nil {
-		a.endedTokens = map[string]endedToken{}
-	}
 	a.endedTokens[t.Hash] = endedToken{t, time.Now()}
 }
 
@@ -132,39 +124,34 @@ func (a *Access) keepEnded(t domain.NamedToken) {
 func (a *Access) Tokens() []domain.NamedToken {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	tokens := make([]domain.NamedToken, 0, len(a.tokens))
-	for _, t := range a.tokens {
-		tokens = append(tokens, t.NamedToken)
-	}
-	slices.SortFunc(tokens, func(x, y domain.NamedToken) int {
-		return cmp.Or(cmp.Compare(x.Name, y.Name), x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
+	return domain.Each(a.tokens.list(), func(t tokenEntry) domain.NamedToken {
+		t.LastUsed = t.used
+		return t.NamedToken
 	})
-	return tokens
 }
 
 // RevokeToken revokes a named token and ends its claims and the sessions that were made with it. It returns NotFound
 // for an unknown token.
 func (a *Access) RevokeToken(ctx context.Context, id string) error {
-	_, err := retry(ctx, func() (any, error) {
-		a.change.Lock()
-		defer a.change.Unlock()
-		a.mu.Lock()
-		t := a.tokens[id]
-		a.mu.Unlock()
-		if t == nil {
-			return nil, domain.Errorf(domain.NotFound, "there is no such token")
+	var hash string
+	revoke := func(ctx context.Context) ([]tokenEntry, []string, error) {
+		t, known := a.tokens.get(id)
+		if !known {
+			return nil, nil, domain.Errorf(domain.NotFound, "there is no such token")
 		}
+		hash = t.Hash
 		change := domain.Change{Action: domain.TokenRevoked, Subject: t.Name, Detail: tokenDetail(t.NamedToken)}
-		ctx := context.WithoutCancel(ctx)
-		err := a.end(ctx, change, func(e *domain.AuditEntry) error { return a.store.RemoveNamedToken(ctx, e, id) },
-			func() {
-				a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id })
-				delete(a.endedTokens, t.Hash)
-			})
-		if err == nil {
-			a.claims.drop(func(c domain.Claim) bool { return c.Holder == domain.TokenHolder+id })
-		}
-		return nil, err
-	}, a.stored)
-	return err
+		return nil, []string{id}, a.remove(ctx, change, func(e *domain.AuditEntry) error {
+			return a.store.RemoveNamedToken(ctx, e, id)
+		})
+	}
+	_, err := retry(ctx, func() (any, error) { return nil, a.tokens.write(ctx, revoke) }, a.stored)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	delete(a.endedTokens, hash)
+	a.mu.Unlock()
+	a.claims.drop(func(c domain.Claim) bool { return c.Holder == domain.TokenHolder+id })
+	return nil
 }

@@ -85,20 +85,17 @@ func (p Push) Remove(ctx context.Context, id string) error {
 // not, again says whether the same account may do so later.
 func (a *Access) MaySee(account string) (may, again bool) {
 	now := clock.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	switch kind, id, _ := strings.Cut(account, " "); kind {
 	case "token":
-		t := a.tokens[id]
-		return t != nil && !t.Expired(now), false
+		return a.inForce(id, now), false
 	case "agent":
-		for _, t := range a.tokens {
+		for _, t := range a.tokens.list() {
 			may = may || t.AgentID == id && !t.Expired(now)
 		}
 		return may, false
 	case "login":
-		for _, s := range a.sessions {
-			may = may || s.Account == account && !s.isOver(a.tokens[s.TokenID], now)
+		for _, s := range a.sessions.list() {
+			may = may || s.Account == account && !a.isOver(s, now)
 		}
 		return may, true
 	}
@@ -107,12 +104,12 @@ func (a *Access) MaySee(account string) (may, again bool) {
 
 // nameOf returns how people know an account, the account itself if that is not known.
 func (a *Access) nameOf(account string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if id, isToken := strings.CutPrefix(account, "token "); isToken && a.tokens[id] != nil {
-		return a.tokens[id].Name
+	if id, isToken := strings.CutPrefix(account, "token "); isToken {
+		if t, known := a.tokens.get(id); known {
+			return t.Name
+		}
 	}
-	for _, s := range a.sessions {
+	for _, s := range a.sessions.list() {
 		if s.Account == account {
 			return s.Who
 		}

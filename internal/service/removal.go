@@ -44,7 +44,8 @@ func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Remo
 		}
 		s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.Project == name })
 		s.claims.drop(func(c domain.Claim) bool { return c.Project == name })
-		removed.Agents = s.agents.unassign(name)
+		removed.Agents = s.agents.assigned(name)
+		s.agents.assign("", removed.Agents...)
 		return removed, nil
 	})
 }
@@ -80,9 +81,7 @@ func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents 
 		if err != nil {
 			return 0, err
 		}
-		for _, id := range free {
-			s.agents.find(id).set(func(e *agentEntry) { e.assign(p.Name) })
-		}
+		s.agents.assign(p.Name, free...)
 		return len(free), nil
 	})
 }

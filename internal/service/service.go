@@ -147,21 +147,6 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
-func newAgentTable(o Options) *agentTable {
-	t := &agentTable{timeout: o.AgentTimeout, store: o.store, changes: o.Changes, byID: map[string]*agentEntry{}}
-	t.stored = newReloader(o.Changes, domain.TopicAgents, t.load)
-	return t
-}
-
-func newAccess(o Options, audit *Audit, claims *claimTable) *Access {
-	a := &Access{
-		store: o.store, audit: audit, claims: claims, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{},
-		byHash: map[string]*tokenEntry{},
-	}
-	a.stored = newReloader(o.Changes, domain.TopicAccess, a.load)
-	return a
-}
-
 func newAcknowledgements(o Options, audit *Audit) *acknowledgements {
 	s := &acknowledgements{store: o.store, audit: audit, ended: make(chan []domain.Acknowledgement, 100)}
 	s.read, s.key = o.store.Acknowledgements, func(a domain.Acknowledgement) string { return a.Key }

@@ -70,6 +70,25 @@ func (t *table[K, V]) forget(same func(a, b V) bool, rows ...V) {
 	t.editIf(meant, nil, domain.Each(rows, t.key)...)
 }
 
+// drop takes rows out, in memory, that the store has ended already, and reports whether there were any.
+func (t *table[K, V]) drop(ended func(V) bool) bool {
+	t.change.Lock()
+	defer t.change.Unlock()
+	gone := t.keys(ended)
+	t.edit(nil, gone...)
+	return len(gone) > 0
+}
+
+// keys returns the keys of the rows that are meant.
+func (t *table[K, V]) keys(meant func(V) bool) (keys []K) {
+	for _, v := range t.list() {
+		if meant(v) {
+			keys = append(keys, t.key(v))
+		}
+	}
+	return keys
+}
+
 // editIf is edit, but takes out those rows only that are meant.
 func (t *table[K, V]) editIf(meant func(V) bool, put []V, gone ...K) {
 	var before, now []V
