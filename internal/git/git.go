@@ -26,11 +26,12 @@ const (
 )
 
 // settings go before the configuration of repository, user and system. Whether the repository may be read at all
-// (safe.directory) is left to those of user and system.
+// (safe.directory) is left to those of user and system. Threads that look at files (core.preloadIndex) would make every
+// status cost more of the processor, and there may be fifty in a row.
 var settings = append(strings.Fields(`
 	core.fsmonitor=false core.pager=cat core.editor=false core.askPass=false
 	core.sshCommand=false core.gitProxy=false core.alternateRefsCommand=false core.attributesFile=/dev/null
-	core.excludesFile=/dev/null core.untrackedCache=false credential.helper= gpg.program=false
+	core.excludesFile=/dev/null core.untrackedCache=false core.preloadIndex=false credential.helper= gpg.program=false
 	gpg.ssh.program=false gpg.x509.program=false commit.gpgSign=false tag.gpgSign=false color.ui=false
 	diff.orderFile=/dev/null diff.relative=false diff.submodule=short diff.autoRefreshIndex=true
 	diff.suppressBlankEmpty=false diff.renameLimit=1000 merge.renameLimit=1000

@@ -110,15 +110,17 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.head, err = r.Head(ctx); err != nil || f.head == "" {
-		return nil, err
-	}
 	branches, err := r.Branches(ctx, time.Now().AddDate(0, 0, -branchDays), maxBranches)
 	if err != nil {
 		return nil, err
 	}
 	for _, b := range branches {
 		f.heads[b.Name] = b.Head
+	}
+	if f.head = f.heads[f.base]; f.head == "" {
+		if f.head, err = r.Head(ctx); err != nil || f.head == "" {
+			return nil, err
+		}
 	}
 	taken := map[string]bool{f.base: true}
 	if f.places, err = w.lookTrees(ctx, r, f.heads, taken, below); err != nil {

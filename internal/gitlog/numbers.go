@@ -39,13 +39,9 @@ func (p paths) list() []string {
 	return strings.FieldsFunc(string(p), func(r rune) bool { return r == 0 })
 }
 
-// readTips reads who made the heads, and when.
+// readTips reads who made the heads, and when, and the base's tree.
 func (w *Work) readTips(ctx context.Context, r repository, f *facts) error {
-	if len(f.places) == 0 {
-		return nil
-	}
 	base := &place{head: f.head}
-	defer func() { f.baseAt = base.at }()
 	heads := map[string][]*place{base.head: {base}}
 	for _, p := range f.places {
 		heads[p.head] = append(heads[p.head], p)
@@ -54,16 +50,22 @@ func (w *Work) readTips(ctx context.Context, r repository, f *facts) error {
 	for head := range heads {
 		input += head + "\n"
 	}
-	return r.Records(ctx, strings.NewReader(input), 0, func(record []byte) error {
-		fields := bytes.SplitN(record, []byte("\n"), 3)
-		if len(fields) == 3 {
-			seconds, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-			for _, p := range heads[string(fields[0])] {
-				p.at, p.author = time.Unix(seconds, 0), limit(fields[2])
-			}
+	err := r.Records(ctx, strings.NewReader(input), 0, func(record []byte) error {
+		fields := bytes.SplitN(record, []byte("\n"), 4)
+		if len(fields) < 4 {
+			return nil
+		}
+		seconds, _ := strconv.ParseInt(string(fields[2]), 10, 64)
+		for _, p := range heads[string(fields[0])] {
+			p.at, p.author = time.Unix(seconds, 0), limit(fields[3])
+		}
+		if string(fields[0]) == f.head {
+			f.baseTree = string(fields[1])
 		}
 		return nil
-	}, "log", "-z", "--stdin", "--no-walk=unsorted", "--format=%H%n%ct%n%an")
+	}, "log", "-z", "--stdin", "--no-walk=unsorted", "--format=%H%n%T%n%ct%n%an")
+	f.baseAt = base.at
+	return err
 }
 
 // readNumbers counts what heads differ by from the merge bases.
@@ -121,10 +123,6 @@ func (n *numbers) add(record []byte) bool {
 func (w *Work) readMerges(ctx context.Context, r repository, f *facts) error {
 	next := map[string]git.Merged{}
 	var ask []string
-	var err error
-	if f.baseTree, err = r.Output(ctx, "rev-parse", f.head+"^{tree}"); err != nil {
-		return err
-	}
 	for _, p := range f.places {
 		key := f.head + " " + p.head
 		if known, is := w.merges[key]; is {

@@ -71,6 +71,7 @@ func BenchmarkTrees50(b *testing.B) {
 	for i := range trees {
 		git(dir, "worktree", "add", "-q", filepath.Join(beside, fmt.Sprint(i)), fmt.Sprintf("story/%d_story", i))
 		write(filepath.Join(beside, fmt.Sprint(i), "src", "0", "0"), "not committed\n")
+		git(filepath.Join(beside, fmt.Sprint(i)), "status") // it writes the index, as the first git of whoever works there does
 	}
 	write(filepath.Join(dir, "src", "1", "1"), "main\n")
 	git(dir, "commit", "-qam", "main goes on")
