@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -314,6 +315,37 @@ func TestOtherProgramsReportCallsOnce(t *testing.T) {
 	s.Send("POST", "/api/gateway/usage", `{}`, append(asAdmin, "Content-Type", "text/plain")...).WantStatus(t, http.StatusUnsupportedMediaType)
 }
 
+// TestCallsThatComeTogetherAreTold: whoever shares a transaction with others has the answer for its own call, and
+// its own claim.
+func TestCallsThatComeTogetherAreTold(t *testing.T) {
+	s := newUsageSite(t, service.Options{})
+	var senders, first []string
+	for n, id := range []string{"12_story_pay", "13_story_cart"} {
+		_, token := gatewaytest.NamedToken(t, s.Service, fmt.Sprint("sender-", n), domain.RoleOperator)
+		senders = append(senders, token)
+		s.Send("POST", "/api/gateway/projects/webshop/stories/claim", `{"story_id":"`+id+`"}`,
+			"Authorization", "Bearer "+token).WantStatus(t, 200)
+	}
+	answers := make(chan int)
+	for n := range 40 {
+		go func() {
+			body := fmt.Sprintf(`{"id":"%d","client":"mine","model":"m","usd":1}`, n/2%10) // each twice by each sender
+			answers <- s.Send("POST", "/api/gateway/usage", body, "Authorization", "Bearer "+senders[n%2]).StatusCode
+		}()
+	}
+	for range 40 {
+		first = append(first, fmt.Sprint(<-answers))
+	}
+	if got := strings.Count(strings.Join(first, " "), "201"); got != 20 {
+		t.Errorf("%d of 20 calls were new: %v", got, first)
+	}
+	for _, id := range []string{"12_story_pay", "13_story_cart"} {
+		if got := s.story("webshop", id); got == nil || got.Calls != 10 || got.USD != "10" {
+			t.Errorf("%s costs %+v", id, got)
+		}
+	}
+}
+
 func TestACallCountsOnceThoughItIsNoLongerKept(t *testing.T) {
 	s := newUsageSite(t, service.Options{KeepEvents: time.Millisecond})
 	sent := export(claudeCall("s", "1", "switchyard.project", "webshop", "switchyard.story_id", "12_story_pay",
@@ -341,6 +373,7 @@ func TestACallCountsOnceThoughItIsNoLongerKept(t *testing.T) {
 func TestSumsOfCostsAreExact(t *testing.T) {
 	s := newUsageSite(t, service.Options{})
 	random := rand.New(rand.NewPCG(1, 2))
+	var posts sync.WaitGroup
 	for n := range 120 {
 		call := map[string]any{
 			"id": fmt.Sprint(n), "client": fmt.Sprint("client", n%2), "model": fmt.Sprint("model", n%3), "session": fmt.Sprint(n % 7),
@@ -351,8 +384,9 @@ func TestSumsOfCostsAreExact(t *testing.T) {
 			call["project"], call["story_id"] = "webshop", fmt.Sprint(n%5)
 		}
 		body, _ := json.Marshal(call)
-		s.Send("POST", "/api/gateway/usage", string(body), asAdmin...).WantStatus(t, 201)
+		posts.Go(func() { s.Send("POST", "/api/gateway/usage", string(body), asAdmin...).WantStatus(t, 201) })
 	}
+	posts.Wait()
 	type sum struct {
 		USD    json.Number
 		Calls  int

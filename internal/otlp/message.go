@@ -3,6 +3,7 @@ package otlp
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,37 +61,62 @@ func (m message) eachJSON(fields []field) error {
 		switch r.Kind() {
 		case '{':
 		case 'n':
-			return nil
+			r.Value()
+			return r.End()
 		default:
 			return ErrMalformed
 		}
 		for name := range r.Parts() {
 			i := slices.IndexFunc(fields, func(f field) bool { return name.Is(f.name) })
 			switch {
-			case i < 0 || err != nil:
+			case i < 0:
 			case r.Kind() != '[':
 				err = fields[i].read(message{r.Value(), true})
 			default:
 				for range r.Parts() {
-					err = cmp.Or(err, fields[i].read(message{r.Value(), true}))
+					if err = fields[i].read(message{r.Value(), true}); err != nil {
+						return err
+					}
 				}
 			}
+			if err != nil {
+				return err
+			}
 		}
-		return cmp.Or(err, r.End())
+		return r.End()
 	})
 }
 
+// errFound ends the reading of a message whose rest is not needed.
+var errFound = errors.New("found")
+
 // records calls add with all log records in an export, and the attributes of what sent them.
 func (m message) records(add func(resource attributes, record message) error) error {
-	return m.each(field{"resourceLogs", 1, func(logs message) error {
-		var of attributes
+	var of attributes
+	record := limited(func(record message) error { return add(of, record) })
+	scope := limited(func(scope message) error { return scope.each(field{"logRecords", 2, record}) })
+	return m.each(field{"resourceLogs", 1, limited(func(logs message) error {
+		of = nil
+		// Exporters send what sent the records before them; it may stand behind them.
 		err := logs.each(field{"resource", 1, func(resource message) error {
-			return resource.each(field{"attributes", 1, of.add})
+			return cmp.Or(resource.each(field{"attributes", 1, of.add}), errFound)
 		}})
-		return cmp.Or(err, logs.each(field{"scopeLogs", 2, func(scope message) error {
-			return scope.each(field{"logRecords", 2, func(record message) error { return add(of, record) }})
-		}}))
-	}})
+		if err == errFound {
+			err = nil
+		}
+		return cmp.Or(err, logs.each(field{"scopeLogs", 2, scope}))
+	})})
+}
+
+// limited returns read for at most MaxRecords messages: empty ones take a few bytes each.
+func limited(read func(message) error) func(message) error {
+	n := 0
+	return func(m message) error {
+		if n++; n > MaxRecords {
+			return ErrMany
+		}
+		return read(m)
+	}
 }
 
 // text returns what a string says.

@@ -15,14 +15,13 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/jsonscan"
 )
 
 // MaxRecords is how many records a body may have.
 const MaxRecords = 10_000
 
 var (
-	ErrMany      = errors.New("the body has over 10,000 log records, or 1,000,000 values")
+	ErrMany      = errors.New("the body has over 10,000 log records")
 	ErrMalformed = errors.New("the body is no valid export of logs")
 )
 
@@ -112,29 +111,20 @@ func (r *record) get(name string) string {
 // of a call cannot be. At of a call is its time as sent, Project and StoryID are as the record names them. It returns
 // ErrMalformed and ErrMany, which say nothing of the body.
 func Decode(body []byte, isJSON bool) (calls []domain.Call, dropped int, err error) {
-	sent, records := message{body, isJSON}, 0
-	if isJSON {
-		err = jsonscan.Check(body)
-	}
-	if err == nil {
-		err = sent.records(func(resource attributes, sent message) error {
-			if records++; records > MaxRecords {
-				return ErrMany
-			}
-			r := record{resource: resource}
-			call, valid, err := r.read(sent)
-			if !valid {
-				dropped++
-			} else if call != nil {
-				calls = append(calls, *call)
-			}
-			return err
-		})
-	}
+	err = message{body, isJSON}.records(func(resource attributes, sent message) error {
+		r := record{resource: resource}
+		call, valid, err := r.read(sent)
+		if !valid {
+			dropped++
+		} else if call != nil {
+			calls = append(calls, *call)
+		}
+		return err
+	})
 	switch err {
 	case nil:
 		return calls, dropped, nil
-	case ErrMany, jsonscan.ErrMany:
+	case ErrMany:
 		return nil, 0, ErrMany
 	}
 	return nil, 0, ErrMalformed

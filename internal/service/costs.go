@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 // Costs counts the calls of models that coding agents report, and says what stories cost.
@@ -29,6 +30,30 @@ type Costs struct {
 	versions map[string]uint64                   // of stories, by project
 	ended    finishedOf                          // by project
 	settled  *settledCosts                       // replaced when what is stored of a project is gone
+
+	gathering *callBatch // nil for none
+	storedAt  time.Time  // when the last one began to be stored
+}
+
+const (
+	// gatherFor is the least time between two transactions: each costs a synced write, and hundreds of clients report.
+	gatherFor = 50 * time.Millisecond
+	// maxGathered is how many calls are stored at once, so that other writes do not wait long.
+	maxGathered = 1000
+)
+
+// callBatch are the calls of requests that are stored together.
+type callBatch struct {
+	requests []placedCalls
+	size     int
+	stored   chan struct{} // closed when err and added are known
+	err      error
+	added    map[string]bool // keys of those that were not stored already, until their request knows; guarded by Costs.mu
+}
+
+type placedCalls struct {
+	*placing
+	calls []domain.Call
 }
 
 func newCosts(ctx context.Context, o Options, flow *Flow, claims *claimTable, sessions *Sessions) (*Costs, error) {
@@ -122,11 +147,11 @@ func (s *Costs) Record(ctx context.Context, calls []domain.Call) error {
 	p := s.newPlacing(ctx)
 	for i := range calls {
 		calls[i].At = calls[i].Received(p.now)
-		if err := p.named(ctx, &calls[i]); err != nil {
+		if err := p.named(&calls[i]); err != nil {
 			return err
 		}
 	}
-	_, err := s.add(ctx, p, calls)
+	_, err := s.add(placedCalls{p, calls})
 	return err
 }
 
@@ -150,30 +175,76 @@ func (s *Costs) RecordOne(ctx context.Context, c domain.Call) (added bool, err e
 		}
 	}
 	c.At, c.Key = c.Received(p.now), domain.CallKey("id", p.actor.Holder(), c.Key)
-	n, err := s.add(ctx, p, []domain.Call{c})
+	n, err := s.add(placedCalls{p, []domain.Call{c}})
 	return n > 0, err
 }
 
-// add stores calls, and returns how many were not stored already.
-func (s *Costs) add(ctx context.Context, p *placing, calls []domain.Call) (int, error) {
-	for i := range calls {
-		c := &calls[i]
-		if err := p.held(c); err != nil {
-			return 0, err
+// add stores calls together with those that others report meanwhile, and returns how many were not stored already.
+func (s *Costs) add(r placedCalls) (added int, err error) {
+	s.mu.Lock()
+	b := s.gathering
+	first := b == nil || b.size >= maxGathered
+	if first {
+		b = &callBatch{stored: make(chan struct{})}
+		s.gathering = b
+	}
+	b.requests, b.size = append(b.requests, r), b.size+len(r.calls)
+	wait := time.Until(s.storedAt.Add(gatherFor))
+	s.mu.Unlock()
+	if first {
+		time.Sleep(wait)
+		s.mu.Lock()
+		s.storedAt = time.Now()
+		if s.gathering == b {
+			s.gathering = nil
 		}
-		c.Holder, c.By, c.AgentID, c.Cost = p.actor.Holder(), p.by, p.actor.AgentID, c.Stated
-		if price, known := s.prices[c.Model]; known && c.Stated == nil {
-			c.Cost = new(price.Of(c.Tokens))
+		s.mu.Unlock()
+		// What one request gives up is stored for the others.
+		b.err = supervise.Call(func() error { return s.storeBatch(context.WithoutCancel(r.ctx), b) })
+		close(b.stored)
+	}
+	<-b.stored
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range r.calls {
+		if b.added[c.Key] {
+			delete(b.added, c.Key)
+			added++
+		}
+	}
+	return added, b.err
+}
+
+func (s *Costs) storeBatch(ctx context.Context, b *callBatch) error {
+	claims, err := s.store.HeldClaims(ctx, domain.Each(b.requests, func(r placedCalls) string { return r.actor.Holder() }))
+	if err != nil {
+		return err
+	}
+	var calls []domain.Call
+	for _, r := range b.requests {
+		for _, c := range r.calls {
+			r.held(&c, claims[r.actor.Holder()])
+			c.Holder, c.By, c.AgentID, c.Cost = r.actor.Holder(), r.by, r.actor.AgentID, c.Stated
+			if price, known := s.prices[c.Model]; known && c.Stated == nil {
+				c.Cost = new(price.Of(c.Tokens))
+			}
+			calls = append(calls, c)
 		}
 	}
 	s.change.Lock()
 	defer s.change.Unlock()
-	ctx = context.WithoutCancel(ctx) // so that what is stored is counted
 	added, err := s.store.AddCalls(ctx, calls)
-	if err == nil && s.spend(added) {
+	if err != nil {
+		return err
+	}
+	b.added = map[string]bool{}
+	for _, c := range added {
+		b.added[c.Key] = true
+	}
+	if s.spend(added) {
 		_ = s.readBudgets(ctx) // otherwise the next call finds it passed
 	}
-	return len(added), err
+	return nil
 }
 
 // spend counts new calls in memory, and reports whether a budget seems to have been passed. The caller holds change.

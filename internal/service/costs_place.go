@@ -13,20 +13,19 @@ import (
 // placing says to which stories the calls of an actor belong.
 type placing struct {
 	*Costs
-	actor  domain.Actor
-	by     string
-	now    time.Time
-	claims func() ([]domain.HeldClaim, error) // read once, if a call needs them, like the next
-	links  func() sessionLinks
-	known  map[domain.StoryKey]bool
+	ctx   context.Context // of the request
+	actor domain.Actor
+	by    string
+	now   time.Time
+	links func() sessionLinks // read once, if a call needs them
+	known map[domain.StoryKey]bool
 }
 
 func (s *Costs) newPlacing(ctx context.Context) *placing {
 	actor := domain.ActorOf(ctx)
 	return &placing{
-		Costs: s, actor: actor, by: s.claims.agents.nameOf(actor), now: clock.Now(),
-		claims: sync.OnceValues(func() ([]domain.HeldClaim, error) { return s.store.HeldClaims(ctx, actor.Holder()) }),
-		links:  sync.OnceValue(s.sessions.links), known: map[domain.StoryKey]bool{},
+		Costs: s, ctx: ctx, actor: actor, by: s.claims.agents.nameOf(actor), now: clock.Now(),
+		links: sync.OnceValue(s.sessions.links), known: map[domain.StoryKey]bool{},
 	}
 }
 
@@ -34,7 +33,7 @@ func (s *Costs) newPlacing(ctx context.Context) *placing {
 const nowhere = "\x00"
 
 // named replaces the project and the story of a record by those that there are, "" for what names nothing.
-func (p *placing) named(ctx context.Context, c *domain.Call) error {
+func (p *placing) named(c *domain.Call) error {
 	exists := func(name string) (bool, error) {
 		_, registered := p.pipelines.projects.Registry().Find(name)
 		return registered, nil
@@ -55,7 +54,7 @@ func (p *placing) named(ctx context.Context, c *domain.Call) error {
 		return nil
 	}
 	c.StoryID, err = decoded(c.StoryID, func(id string) (bool, error) {
-		return p.isStory(ctx, domain.StoryKey{Project: name, ID: id})
+		return p.isStory(domain.StoryKey{Project: name, ID: id})
 	})
 	return err
 }
@@ -76,7 +75,7 @@ func decoded(value string, exists func(string) (bool, error)) (string, error) {
 }
 
 // isStory reports whether there is a story, or nobody knows: its board has not been read.
-func (p *placing) isStory(ctx context.Context, story domain.StoryKey) (found bool, err error) {
+func (p *placing) isStory(story domain.StoryKey) (found bool, err error) {
 	found, asked := p.known[story]
 	if asked || story.ID == "" {
 		return found, nil
@@ -84,7 +83,7 @@ func (p *placing) isStory(ctx context.Context, story domain.StoryKey) (found boo
 	item, _ := p.pipelines.Known(story.Project, story.ID)
 	found = item != nil || len(p.pipelines.Stages(story.Project)) == 0
 	if !found {
-		_, err = p.store.StoryName(ctx, story.Project, story.ID)
+		_, err = p.store.StoryName(p.ctx, story.Project, story.ID)
 		found = err == nil
 	}
 	if err != nil && domain.CodeOf(err) != domain.NotFound {
@@ -97,20 +96,19 @@ func (p *placing) isStory(ctx context.Context, story domain.StoryKey) (found boo
 // gaveUp is for how long calls count for a story that was given up: clients go on for a moment.
 const gaveUp = 2 * time.Minute
 
-// held gives a call without a story the one that the actor held at its time, or had given up just before, else the one
-// that its session works on.
-func (p *placing) held(c *domain.Call) error {
+// held gives a call without a story the one of the actor's claims that it held at its time, or had given up just
+// before, else the one that its session works on.
+func (p *placing) held(c *domain.Call, claims []domain.HeldClaim) {
 	if c.StoryID == nowhere {
 		c.StoryID = ""
-		return nil
+		return
 	}
 	if c.Project == "" {
 		c.Project = p.actor.Project
 	}
 	if c.StoryID != "" {
-		return nil
+		return
 	}
-	claims, err := p.claims()
 	var best domain.HeldClaim
 	for _, claim := range claims {
 		if c.Project != "" && claim.Project != c.Project || claim.Since.After(c.At) {
@@ -119,7 +117,7 @@ func (p *placing) held(c *domain.Call) error {
 		if over := !claim.Ended.IsZero() && !claim.Ended.After(c.At); over && c.At.Sub(claim.Ended) > gaveUp {
 			continue
 		}
-		if best.ID == "" || p.later(claim, best, c.At) {
+		if best.ID == "" || later(claim, best, c.At) {
 			best = claim
 		}
 	}
@@ -130,12 +128,11 @@ func (p *placing) held(c *domain.Call) error {
 	if project != "" && (c.Project == "" || c.Project == project) {
 		c.Project, c.StoryID = project, id
 	}
-	return err
 }
 
 // later reports whether a claim counts before another one at a time: one that lasted then before one that had ended,
 // and else the one that was claimed, or given up, last.
-func (p *placing) later(a, b domain.HeldClaim, at time.Time) bool {
+func later(a, b domain.HeldClaim, at time.Time) bool {
 	lasted := func(c domain.HeldClaim) bool { return c.Ended.IsZero() || c.Ended.After(at) }
 	switch {
 	case lasted(a) != lasted(b):

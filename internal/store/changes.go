@@ -31,6 +31,7 @@ type changeSQL struct {
 	saveBeats      string // null is what stays as it is
 	saveSessions   string // of coding agents, unless a later state is stored
 	dropSessions   string
+	heldClaims     string // selects the claims of holders, also those that have ended
 	freshDigests   string // adds those that are not stored yet, and selects them
 	addCalls       string
 	addSums        string // adds the same calls to their sums, like the next two in one order: no two wait for each other
@@ -99,6 +100,9 @@ func newChangeSQL(d Dialect) *changeSQL {
 				COALESCE((SELECT id FROM stories WHERE project = {1} AND story_id = {5}), 0),
 				(SELECT id FROM texts WHERE digest = {6}::number), {7} FROM {rows}`),
 		addDigests: sql("INSERT INTO event_digests (digest) SELECT {0}::number FROM {rows}"),
+		heldClaims: sql(`SELECT holder, project, story_id, since_ms, 0 FROM claims WHERE holder IN (SELECT {0} FROM {rows})
+			UNION ALL SELECT holder, project, story_id, since_ms, ended_ms FROM ended_claims
+			WHERE holder IN (SELECT {0} FROM {rows})`),
 		freshDigests: sql(`INSERT INTO event_digests (digest) SELECT {0}::number FROM {rows} WHERE TRUE
 			ON CONFLICT (digest) DO NOTHING RETURNING digest`),
 		moveCursors: sql(`INSERT INTO feed_cursors (project, url, since, instance, sequence)

@@ -111,12 +111,17 @@ func keepEnded(condition string, args ...any) Step {
 		Do("DELETE FROM ended_claims WHERE ended_ms < $1", now.Add(-endedClaims).UnixMilli()))
 }
 
-// HeldClaims returns the claims that a holder has, and those that ended within a day.
-func (db claims) HeldClaims(ctx context.Context, holder string) ([]domain.HeldClaim, error) {
-	return selectAll(ctx, db.conn, func(row Row) (c domain.HeldClaim, err error) {
-		return c, row.Scan(&c.Project, &c.ID, (*Milli)(&c.Since), (*Milli)(&c.Ended))
-	}, `SELECT project, story_id, since_ms, 0 FROM claims WHERE holder = $1 UNION ALL
-		SELECT project, story_id, since_ms, ended_ms FROM ended_claims WHERE holder = $1`, holder)
+// HeldClaims returns the claims that holders have, and those that ended within a day.
+func (db claims) HeldClaims(ctx context.Context, holders []string) (map[string][]domain.HeldClaim, error) {
+	names := jsonText(domain.Each(holders, func(holder string) []any { return []any{holder} }))
+	held := map[string][]domain.HeldClaim{}
+	_, err := selectAll(ctx, db.conn, func(row Row) (c domain.HeldClaim, err error) {
+		var holder string
+		err = row.Scan(&holder, &c.Project, &c.ID, (*Milli)(&c.Since), (*Milli)(&c.Ended))
+		held[holder] = append(held[holder], c)
+		return c, err
+	}, db.sql.heldClaims, names)
+	return held, err
 }
 
 func removeClaim(c domain.Claim) Step {

@@ -37,7 +37,8 @@ func (db usage) AddCalls(ctx context.Context, calls []domain.Call) (added []doma
 		if _, twice := byDigest[digest]; twice {
 			continue
 		}
-		c.StoryID, c.Model, c.Session = Key(c.StoryID), Text(c.Model), Text(c.Session)
+		c.StoryID, c.Client = Key(c.StoryID), Text(c.Client)
+		c.Model, c.Session = Text(c.Model), Text(c.Session)
 		byDigest[digest], digests = c, append(digests, []any{digest})
 	}
 	// In one order, so that no two gateways wait for each other.

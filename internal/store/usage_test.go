@@ -164,7 +164,8 @@ func TestClaimsThatEndedAreKnownForADay(t *testing.T) {
 			}
 		}
 		for holder, want := range map[string]int{"h": 3, "other": 1, "nobody": 0} {
-			held, err := db.HeldClaims(ctx, holder)
+			all, err := db.HeldClaims(ctx, []string{holder})
+			held := all[holder]
 			if err != nil || len(held) != want {
 				t.Errorf("%s: %v, %v", holder, held, err)
 			}
