@@ -46,7 +46,11 @@ func (w *Work) Changes(ctx context.Context, story string, q domain.ChangesQuery)
 }
 
 func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery) (*wire.Changes, error) {
-	own := git.In(w.log.Dir)
+	tree, found := git.Find(w.log.Dir)
+	if !found {
+		return nil, errNoPlace
+	}
+	own := git.In(tree.Dir)
 	base, err := own.Head(ctx)
 	if err != nil {
 		return nil, err
@@ -57,7 +61,7 @@ func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery)
 		}
 		return wire.NewChanges(base, q.Head, q.Head), nil
 	}
-	place, r, head, err := w.find(ctx, story, q.Branch, q.Worktree)
+	place, r, head, err := w.find(ctx, tree, story, q.Branch, q.Worktree)
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +114,13 @@ func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery)
 
 // find returns a place of a story with its repository, and the head that it has now.
 func (w *Work) find(
-	ctx context.Context, story, branch, worktree string,
+	ctx context.Context, tree git.Tree, story, branch, worktree string,
 ) (place wire.Work, r repository, head string, err error) {
 	places := w.now.Load().stories[story]
 	i := slices.IndexFunc(places, func(p wire.Work) bool {
 		return (branch == "" || wire.Text(p.Branch) == branch) && (worktree == "" || wire.Text(p.Worktree) == worktree)
 	})
-	tree, found := git.Find(w.log.Dir)
-	if i < 0 || !found {
+	if i < 0 {
 		return place, r, "", errNoPlace
 	}
 	place, r = places[i], repository{git.In(tree.Dir), tree}

@@ -168,6 +168,12 @@ func TestChangesAreWhatGitSays(t *testing.T) {
 	if status != 200 || alone.Worktree != nil || wire.Text(alone.Branch) != "task-2_story" || alone.Diff != c.Diff || len(alone.Uncommitted.Files)+len(alone.Untracked) > 0 {
 		t.Errorf("a branch that no tree has: %d %+v", status, alone)
 	}
+	if err := os.RemoveAll(filepath.Join(s.dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if _, status := s.changes("0_story"); status != 404 {
+		t.Errorf("without git: %d", status)
+	}
 }
 
 // What is large is left out in whole files, and the answer stays within what a gateway takes.
