@@ -113,13 +113,16 @@ func (c *costCount) dearest(kind costKind, most int) (list []domain.CostShare, m
 	return list, all - len(list)
 }
 
-// settle prepares a count that does not change any more to be an earlier one.
-func (c *costCount) settle() {
+// settle prepares a count that does not change any more to be an earlier one, and returns how many sums it has.
+func (c *costCount) settle() (sums int) {
+	sums = len(c.days)
 	for kind, shares := range c.shares {
+		sums += len(shares)
 		c.sorted[kind] = slices.SortedFunc(maps.Values(shares), func(a, b *domain.CostShare) int {
 			return domain.DearestShare(*a, *b)
 		})
 	}
+	return sums
 }
 
 // days are the times at which the days of a query begin, and the last one ends.
@@ -136,16 +139,16 @@ const (
 	settledAfter = 25 * time.Hour
 	// settledAtOnce is how many days are added up by one search, which has a time limit.
 	settledAtOnce = 7
-	// maxSettled is how many stories are kept in all counts of settled days, about 200 bytes each.
+	// maxSettled is how many sums are kept in all counts of settled days, about 300 bytes each.
 	maxSettled = 400_000
 )
 
 // settledCosts are counts of days that no longer change, by what was asked. Each is made once.
 type settledCosts struct {
-	makes   singleflight.Group
-	mu      sync.Mutex
-	known   map[string]*costCount
-	stories int
+	makes singleflight.Group
+	mu    sync.Mutex
+	known map[string]*costCount
+	sums  int
 }
 
 // count adds up the calls of projects, of all without any, on the days that begin and end at these times.
@@ -176,6 +179,7 @@ func (s *Costs) settledDays(ctx context.Context, times []time.Time, projects []s
 	}
 	return shared(ctx, &settled.makes, asked, func(ctx context.Context) (*costCount, error) {
 		c := newCostCount(&costCount{})
+		c.days = make([]domain.CostShare, 0, len(times)-1)
 		for len(times) > 1 {
 			n := min(settledAtOnce, len(times)-1)
 			if err := s.addUp(ctx, c, times[:n+1], projects); err != nil {
@@ -183,15 +187,20 @@ func (s *Costs) settledDays(ctx context.Context, times []time.Time, projects []s
 			}
 			times = times[n:]
 		}
-		c.settle()
-		settled.mu.Lock()
-		defer settled.mu.Unlock()
-		if settled.stories += len(c.shares[byStory]); settled.known == nil || settled.stories > maxSettled {
-			settled.known, settled.stories = map[string]*costCount{}, len(c.shares[byStory])
-		}
-		settled.known[asked] = c
+		settled.keep(asked, c)
 		return c, nil
 	})
+}
+
+// keep keeps a count that does not change any more, for those who ask the same.
+func (s *settledCosts) keep(asked string, c *costCount) {
+	sums := c.settle()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sums += sums; s.known == nil || s.sums > maxSettled {
+		s.known, s.sums = map[string]*costCount{}, sums
+	}
+	s.known[asked] = c
 }
 
 // addUp adds days to a count.

@@ -3,9 +3,12 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // TestNobodyWaitsForASlowAnswer, which is made once all the same, and holds for a time, as its failure does.
@@ -41,5 +44,26 @@ func TestNobodyWaitsForASlowAnswer(t *testing.T) {
 				t.Errorf("made %d times", made)
 			}
 		})
+	}
+}
+
+// TestSettledCostsAreBounded, whatever they are sums of: an empty gateway, too, can be asked about any days, zone and
+// projects.
+func TestSettledCostsAreBounded(t *testing.T) {
+	for what, count := range map[string]func(c *costCount, i int){
+		"days":                     func(c *costCount, _ int) { c.days = append(c.days, domain.CostShare{}) },
+		"sessions without a story": func(c *costCount, i int) { c.count(domain.CallSum{Session: fmt.Sprint(i)}) },
+	} {
+		var s settledCosts
+		c := newCostCount(&costCount{days: make([]domain.CostShare, 1)})
+		for i := range 180 {
+			count(c, i)
+		}
+		for i := range 2 * maxSettled / 180 {
+			s.keep(fmt.Sprint(i), c)
+		}
+		if n := len(s.known); n*180 > maxSettled {
+			t.Errorf("%d counts with 180 %s each are kept", n, what)
+		}
 	}
 }
