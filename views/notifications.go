@@ -94,7 +94,7 @@ func (p NotificationsProps) told(t TargetRow) (names []string) {
 	failed := domain.Alert{Kind: domain.AlertTarget, Target: t.ID}
 	for _, other := range p.Targets {
 		if other.Enabled && other.Wants(failed) {
-			names = append(names, domain.Cut(other.Name, 60))
+			names = append(names, other.Name)
 		}
 	}
 	return names
@@ -132,12 +132,7 @@ func targetSays(r domain.TargetRules) (list []words) {
 	if names := r.Projects; names == nil {
 		plain("all projects")
 	} else {
-		shown, rest := split(names, 3)
-		shown = slices.Clone(shown)
-		if len(rest) > 0 {
-			shown = append(shown, thousands(len(rest))+" more")
-		}
-		enumerate(shown, func(name string) { bold(domain.Cut(name, 60)) })
+		enumerate(firstNames(names), bold)
 	}
 	switch r.Digest {
 	case domain.HourlyDigest:
@@ -166,6 +161,16 @@ func targetSays(r domain.TargetRules) (list []words) {
 		plain(" (" + r.TimeZone + ")")
 	}
 	return list
+}
+
+// firstNames are the first of names, and how many more there are.
+func firstNames(names []string) []string {
+	first, rest := split(names, 3)
+	shown := domain.Each(first, func(name string) string { return domain.Cut(name, 60) })
+	if len(rest) > 0 {
+		shown = append(shown, thousands(len(rest))+" more")
+	}
+	return shown
 }
 
 func eventWord(kind domain.EventType) string {

@@ -42,12 +42,14 @@ func (t TargetRow) quietHours(now time.Time) (list []mark) {
 const marksWithin = 10 * time.Minute
 
 // marks are the messages of today, by the target's clock: each has its own, but those of the same ten minutes. Of
-// messages that are no longer kept, it is those of the same hour.
+// messages that are not at hand, it is those of the same hour.
 func (t TargetRow) marks(now time.Time) []mark {
 	var parts []domain.DeliveryHour
 	kept := domain.StartOfDay(now.In(t.Zone))
 	if n := len(t.Recent); n >= domain.MaxDeliveries {
 		kept = t.Recent[n-1].At
+	} else if n == 0 {
+		kept = now.Add(time.Hour)
 	}
 	for _, h := range t.Hours {
 		if !h.Hour.Add(time.Hour).After(kept) {

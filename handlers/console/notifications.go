@@ -15,8 +15,12 @@ import (
 	"switchyard/views"
 )
 
-// shownDeliveries is how many attempts a failing target shows.
-const shownDeliveries = 4
+const (
+	// shownDeliveries is how many attempts a failing target shows.
+	shownDeliveries = 4
+	// shownWhole is of how many targets each message is shown, and how many wait; of the others it is hours.
+	shownWhole = 100
+)
 
 // Notifications is the page: administrators see the targets, everybody their own devices.
 func (c *Console) Notifications(w http.ResponseWriter, r *http.Request) error {
@@ -91,7 +95,8 @@ func (c *Console) targetRows(r *http.Request, p *views.NotificationsProps) error
 	if err != nil {
 		return err
 	}
-	waiting, more, err := deliveries.Waiting(ctx, list)
+	domain.SortFirst(list, func(t domain.Target) bool { return t.Failing() })
+	waiting, more, err := deliveries.Waiting(ctx, list[:min(shownWhole, len(list))])
 	if err != nil {
 		return err
 	}
@@ -99,13 +104,15 @@ func (c *Console) targetRows(r *http.Request, p *views.NotificationsProps) error
 	for _, h := range hours {
 		byTarget[h.Target] = append(byTarget[h.Target], h)
 	}
-	for _, t := range list {
+	for i, t := range list {
 		row := views.TargetRow{
 			Target: t, Shown: targets.Shown(t.URL), Hours: byTarget[t.ID], Waiting: waiting[t.ID], WaitsMore: more[t.ID],
 			Zone: t.Rules.Zone(),
 		}
-		if row.Recent, err = deliveries.List(ctx, t.ID, domain.MaxDeliveries); err != nil {
-			return err
+		if i < shownWhole || p.Log == t.ID {
+			if row.Recent, err = deliveries.List(ctx, t.ID, domain.MaxDeliveries); err != nil {
+				return err
+			}
 		}
 		if p.Log == t.ID {
 			row.Deliveries = row.Recent
@@ -119,7 +126,6 @@ func (c *Console) targetRows(r *http.Request, p *views.NotificationsProps) error
 		}
 		p.Targets = append(p.Targets, row)
 	}
-	domain.SortFirst(p.Targets, func(t views.TargetRow) bool { return t.Failing() })
 	return nil
 }
 

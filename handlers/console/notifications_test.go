@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -102,6 +103,33 @@ func TestATargetIsAddedChangedAndRemovedWithForms(t *testing.T) {
 	s.follow(s.Submit("/notifications/"+id+"/remove")).WantText(t, "Hooks is removed.", "Nobody is told yet")
 	s.follow(s.Submit("/notifications/"+id+"/test")).WantText(t, "This target is gone.")
 	s.Submit("/notifications/"+id+"/else").WantStatus(t, http.StatusSeeOther)
+}
+
+// TestManyTargetsCostNoMoreEach, however many others there are and fail.
+func TestManyTargetsCostNoMoreEach(t *testing.T) {
+	const many = 300
+	s := newConsoleSite(t)
+	for i := range many {
+		name := fmt.Sprintf("target %03d", i)
+		if err := s.Store.AddTarget(t.Context(), nil, domain.Target{
+			ID: name, Name: name, URL: domain.Secret("mailto:a@example.net"), Enabled: true,
+			Rules:    domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertTarget}},
+			Progress: domain.TargetProgress{FailingAt: time.Now(), Error: "refused"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	page := s.Get("/notifications")
+	runtime.ReadMemStats(&after)
+	page.WantText(t, "<bdi>target 000</bdi>", "<bdi>target 299</bdi>", ", 296 more</bdi>")
+	if each := (after.TotalAlloc - before.TotalAlloc) / many; each > 150<<10 {
+		t.Errorf("each of %d targets took %d KiB", many, each>>10)
+	}
+	if each := len(page.Text) / many; each > 6<<10 {
+		t.Errorf("each of %d targets is %d bytes of the page", many, each)
+	}
 }
 
 func TestARefusedTargetKeepsWhatWasTyped(t *testing.T) {

@@ -41,15 +41,11 @@ func (s *Targets) List(ctx context.Context) ([]domain.Target, error) {
 
 // Get returns an administrators' target. It returns NotFound.
 func (s *Targets) Get(ctx context.Context, id string) (domain.Target, error) {
-	all, err := s.List(ctx)
-	if err != nil {
-		return domain.Target{}, err
-	}
-	i := slices.IndexFunc(all, func(t domain.Target) bool { return t.ID == id })
-	if i < 0 {
+	t, err := s.store.Target(ctx, id)
+	if domain.CodeOf(err) == domain.NotFound || err == nil && t.Owner != "" {
 		return domain.Target{}, targetNotFound()
 	}
-	return all[i], nil
+	return t, err
 }
 
 func targetNotFound() error { return domain.Errorf(domain.NotFound, "there is no such target") }

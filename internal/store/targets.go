@@ -34,6 +34,10 @@ func (db targets) Targets(ctx context.Context) ([]domain.Target, error) {
 	return selectAll(ctx, db.conn, scanTarget, "SELECT "+targetColumns+" FROM targets ORDER BY name, id")
 }
 
+func (db targets) Target(ctx context.Context, id string) (domain.Target, error) {
+	return selectOne(ctx, db.conn, scanTarget, "SELECT "+targetColumns+" FROM targets WHERE id = $1", id)
+}
+
 // AddTarget stores a target. It returns Conflict when there are too many.
 func (db targets) AddTarget(ctx context.Context, e *domain.AuditEntry, t domain.Target) error {
 	ctx = context.WithoutCancel(ctx)
