@@ -6,7 +6,8 @@
     if (!button) return
     const source = document.getElementById(button.dataset.copy)
     if ('address' in source.dataset) source.textContent = new URL(source.textContent, location.href).href
-    copy(button, source.textContent.trim())
+    const pieces = [...source.querySelectorAll('.exact > .exact')] // without what unfolds them
+    copy(button, pieces.length ? pieces.map((piece) => piece.textContent).join('') : source.textContent.trim())
   })
   document.addEventListener('switchyard:copy', ({ detail: { button, text } }) => copy(button, text))
   const copy = async (button, text) => {

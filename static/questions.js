@@ -9,7 +9,24 @@
   document.addEventListener('input', (event) => {
     const own = event.target.matches('.own .input') && event.target.closest('.own').querySelector('[type=radio]')
     if (own) own.checked = true
+    say()
   })
+  // A button that sends several labels of one choice says which, and beside one that sends several answers stands how many
+  // there are.
+  const say = () => {
+    for (const together of document.querySelectorAll('[data-together]')) {
+      const choices = [...together.closest('form').querySelectorAll('.choice')]
+      const answered = choices.filter((choice) => choice.querySelector(':checked') || choice.querySelector('.own .input').value.trim())
+      together.textContent = `${answered.length} of ${choices.length} answered; they go together`
+    }
+    for (const button of document.querySelectorAll('[data-sends]')) {
+      const picked = [...button.form.querySelectorAll('label:has(:checked) b')].map((label) => label.textContent.trim())
+      const own = button.form.querySelector('.own .input').value.trim()
+      if (own) picked.push('“' + own + '”')
+      button.textContent = picked.length ? 'Send: ' + picked.join(', ') : 'Send'
+    }
+  }
+  for (const name of ['DOMContentLoaded', 'htmx:afterSettle']) document.addEventListener(name, say)
   document.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.closest('[data-question]')?.querySelector('form')?.requestSubmit()
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input:not([type=radio], [type=checkbox]), textarea, select')) return

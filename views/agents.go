@@ -75,7 +75,7 @@ func (q QuestionProps) state() string {
 // inSight reports whether all of a question that somebody may answer fits into a line of a list: a permission, or a
 // choice between two.
 func (q QuestionProps) inSight() bool {
-	input := q.input() + strings.Join(q.Options, "")
+	input := fieldsOf(q.Tool).File + q.input() + strings.Join(q.Options, "")
 	isKind := q.Kind == domain.QuestionPermission && !q.isPlan() ||
 		q.Kind == domain.QuestionChoice && q.Tool == nil && len(q.Options) == 2
 	return isKind && q.Refusal == "" && q.Detail == "" && q.hidden() == 0 &&

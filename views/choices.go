@@ -16,8 +16,9 @@ func (q QuestionProps) isPlan() bool {
 
 // inputFields are what pages say of a tool's input by itself.
 type inputFields struct {
-	Plan string
-	File string `json:"file_path"`
+	Plan    string
+	File    string `json:"file_path"`
+	Content *string
 }
 
 func fieldsOf(t *domain.ToolUse) (f inputFields) {
@@ -30,10 +31,12 @@ func fieldsOf(t *domain.ToolUse) (f inputFields) {
 // planLines is how many lines of a plan are shown at least without a fold.
 const planLines = 12
 
-// plan is a coding agent's plan as HTML, its beginning and what is folded; "" where its client sends none. Nothing in
-// it is hidden. It has so many lines, of which the rest are folded, with these headings.
-func (q QuestionProps) plan() (head, rest string, lines, folded int, headings []string) {
-	text, _ := domain.Expose(strings.TrimSpace(fieldsOf(q.Tool).Plan))
+// plan is a coding agent's plan, "" where its client sends none. Nothing in it is hidden.
+func (q QuestionProps) plan() string { return visible(strings.TrimSpace(fieldsOf(q.Tool).Plan)) }
+
+// foldedPlan is a plan as HTML: its beginning, and what is folded, "" for nothing, with its number of lines and its
+// headings.
+func foldedPlan(text string) (head, rest string, lines int, headings []string) {
 	all, at, inCode := strings.SplitAfter(text, "\n"), 0, false
 	for i, line := range all {
 		if strings.HasPrefix(strings.TrimSpace(line), "```") {
@@ -54,19 +57,11 @@ func (q QuestionProps) plan() (head, rest string, lines, folded int, headings []
 	if at < len(all) {
 		rest, _ = markdown.HTML(strings.Join(all[at:], ""), "")
 	}
-	return head, rest, len(all), len(all) - at, headings[:min(len(headings), 3)]
+	return head, rest, len(all) - at, headings[:min(len(headings), 3)]
 }
 
 // atOnce reports whether a question is answered by one press.
 func atOnce(choices []domain.Choice) bool { return len(choices) == 1 && !choices[0].Multiple }
-
-// send is what the button says that sends the answers.
-func send(choices []domain.Choice) string {
-	if len(choices) == 1 {
-		return "Send"
-	}
-	return "Send " + domain.Count(len(choices), "answer", "answers")
-}
 
 // given is what was said beside how a question ended: a note, or the answer to each of several questions.
 func (q QuestionProps) given() (said [][2]string) {

@@ -13,7 +13,8 @@ import (
 type QuestionsProps struct {
 	Questions []QuestionProps   // open, or ended within a minute; the oldest first, then what is settled
 	Settled   int64             // Unix milliseconds: what had ended by then stands below, later ends stay where they were
-	Ended     []domain.Question // the newest that have ended today
+	Ended     []domain.Question // that have ended today, the last first
+	EndedMore bool              // not all of them
 	Answered  time.Duration     // how long answers take, 0 if there was none
 	More      int               // open ones that are not shown
 	All       bool              // the newest of all are shown instead, newest first
@@ -129,6 +130,18 @@ func (q QuestionProps) asks() string {
 func (q QuestionProps) says() string {
 	_, description, _ := q.Tool.Command()
 	return description
+}
+
+// shownEnded is how many questions that have ended today are listed.
+const shownEnded = 7
+
+// endedToday is how many have.
+func (p QuestionsProps) endedToday() string {
+	n := thousands(len(p.Ended))
+	if p.EndedMore {
+		n += "+"
+	}
+	return n
 }
 
 // who asks, before what is asked.
@@ -254,7 +267,8 @@ func (q QuestionProps) prompt() string {
 
 // hidden counts the characters of a question that would not be seen.
 func (q QuestionProps) hidden() (n int) {
-	texts := append([]string{q.prompt(), q.Detail, q.input(), q.says()}, q.Options...)
+	input := fieldsOf(q.Tool).File + domain.CutBytes(q.input(), domain.MaxDetail)
+	texts := append([]string{q.prompt(), q.Detail, input, q.says()}, q.Options...)
 	if choices := q.Choices(); choices != nil {
 		texts = nil
 		for _, c := range choices {
@@ -268,33 +282,4 @@ func (q QuestionProps) hidden() (n int) {
 		n += howMany(pieces(text), func(p piece) bool { return p.code != "" })
 	}
 	return n
-}
-
-// input is the input of a tool as text, cut if it is very long: a command alone as it is, other inputs as JSON.
-func (q QuestionProps) input() string {
-	if q.Tool == nil {
-		return ""
-	}
-	return domain.CutBytes(toolInput(q.Tool), domain.MaxDetail)
-}
-
-const (
-	// foldInput is how many lines, or foldBytes, of a text are shown without a fold; then its head and tail are.
-	foldInput, foldBytes = 12, 1500
-	headLines, tailLines = 6, 3
-)
-
-// folded splits a long text into its head, what is folded, and its tail; middle is "" for a short one.
-func folded(text string) (head, middle, tail string, lines int) {
-	all := strings.SplitAfter(text, "\n")
-	if len(all) > foldInput {
-		head, tail = strings.Join(all[:headLines], ""), strings.Join(all[len(all)-tailLines:], "")
-		middle = strings.Join(all[headLines:len(all)-tailLines], "")
-	} else if len(text) > foldBytes {
-		head, tail = domain.CutBytes(text, foldBytes/2), ""
-		middle = text[len(head):]
-	} else {
-		return text, "", "", 0
-	}
-	return head, middle, tail, strings.Count(middle, "\n") + 1
 }

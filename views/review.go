@@ -107,7 +107,9 @@ func dueReview(p StoryProps) *domain.Place {
 	}
 	first := &p.Story.File.Work[0]
 	isAtWork := func(s domain.AgentSession) bool { return s.State == domain.SessionWorking }
-	runs := func(a domain.KnownAgent) bool { return a.State == domain.AgentRunning }
+	runs := func(a domain.KnownAgent) bool { // its session knows better
+		return a.State == domain.AgentRunning && ofAgent(p.Sessions, a.ID) == nil
+	}
 	works := slices.ContainsFunc(p.Sessions, isAtWork) || slices.ContainsFunc(p.Agents, runs)
 	r := p.Story.Review
 	if first.Ahead == 0 || first.Merged || works || r != nil && domain.PlaceWith(p.Story.File.Work[:1], r.Head) != nil {

@@ -110,6 +110,39 @@ func (p AgentsProps) ownRow(s *domain.AgentSession) agentRow {
 	return row
 }
 
+// story returns the story of a row, with an empty ID for none.
+func (p AgentsProps) story(r agentRow) (domain.StoryKey, domain.Item) {
+	if r.isOwn() {
+		return r.session.Story(), p.Stories[r.session.Story()].Item
+	}
+	item := p.Work[r.agent.ID].Item
+	return domain.StoryKey{Project: r.agent.Project, ID: item.StoryID}, item
+}
+
+// AtRest returns the stories with changes whose agents and sessions are idle.
+func (p AgentsProps) AtRest() (keys []domain.StoryKey) {
+	live, _ := p.own()
+	for _, g := range p.groups(live) {
+		for _, row := range g.rows {
+			if key, item := p.story(row); row.word == string(domain.SessionIdle) && item.Work != nil && item.Work.Ahead > 0 {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// AddDue notes what is for review of a story, which has these sessions.
+func (p AgentsProps) AddDue(story domain.Story, sessions []domain.AgentSession) {
+	of, at := StoryProps{Story: story, Sessions: sessions}, domain.StoryKey{Project: story.Project, ID: story.ID}
+	for _, a := range p.Agents {
+		if key, _ := p.story(agentRow{agent: a}); key == at {
+			of.Agents = append(of.Agents, a)
+		}
+	}
+	p.Due[at] = dueReview(of)
+}
+
 // isOwn reports whether the row is somebody's own session.
 func (r agentRow) isOwn() bool { return r.agent.ID == "" }
 

@@ -3,24 +3,42 @@ package views
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 
 	"switchyard/internal/domain"
 )
 
-// length says how long an input is that is shown cut, "" for one that is shown whole.
-func (q QuestionProps) length() string {
-	if q.Tool == nil || len(toolInput(q.Tool)) <= domain.MaxDetail {
+// written is the text of a file that a tool writes, if its input has nothing but that and the file's name.
+func written(tool *domain.ToolUse) (file, text string, ok bool) {
+	var members map[string]json.RawMessage
+	f := fieldsOf(tool)
+	if f.File == "" || f.Content == nil || json.Unmarshal(tool.Input, &members) != nil || len(members) != 2 {
+		return "", "", false
+	}
+	return f.File, *f.Content, true
+}
+
+// length is how long a text is: "4,812 lines, 212 kB".
+func length(text string) string {
+	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+	return thousands(lines) + countWord(lines, " line, ", " lines, ") + thousands((len(text)+999)/1000) + " kB"
+}
+
+// input is the input of a tool as text: a command or a file's text alone as it is, other inputs as JSON.
+func (q QuestionProps) input() string {
+	if q.Tool == nil {
 		return ""
 	}
-	return fmt.Sprintf("Only the first 64 KiB are shown, of %s KiB.", thousands((len(q.Tool.Input)+1023)>>10))
+	return toolInput(q.Tool)
 }
 
 func toolInput(tool *domain.ToolUse) string {
 	if command, _, ok := tool.Command(); ok {
 		return command
+	}
+	if _, text, ok := written(tool); ok {
+		return text
 	}
 	var b bytes.Buffer
 	if json.Indent(&b, tool.Input, "", "  ") != nil {
@@ -43,4 +61,27 @@ func readable(encoded string) string {
 		lines[i] = encoded[1 : len(encoded)-1] // without its quotes
 	}
 	return `"` + strings.Join(lines, "\\n\n") + `"`
+}
+
+const (
+	// foldInput is how many lines, or foldBytes, of a text are shown without a fold; then its head and tail are.
+	foldInput, foldBytes = 12, 1500
+	headLines, tailLines = 6, 3
+)
+
+// folded splits a long text into its head, what is folded, and its tail; middle is "" for a short one.
+func folded(text string) (head, middle, tail string, lines int) {
+	switch all := strings.SplitAfter(text, "\n"); {
+	case len(all) > foldInput:
+		head = domain.CutBytes(strings.Join(all[:headLines], ""), foldBytes)
+		if tail = strings.Join(all[len(all)-tailLines:], ""); len(tail) > foldBytes {
+			tail = ""
+		}
+	case len(text) > foldBytes:
+		head = domain.CutBytes(text, foldBytes/2)
+	default:
+		return text, "", "", 0
+	}
+	middle = text[len(head) : len(text)-len(tail)]
+	return head, middle, tail, strings.Count(middle, "\n") + 1
 }

@@ -44,6 +44,7 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	p.Counts = p.Count(c.service.Agents.All())
 	p.List, p.Agents = c.agentList(r, p.Needs())
 	p.Work = c.agentsWork(r.Context(), p.Agents)
+	c.addDue(r.Context(), &p)
 	if p.Today, err = c.service.Costs.Today(r.Context(), zone(r)); err != nil &&
 		domain.CodeOf(err) != domain.Unavailable {
 		return err
@@ -68,6 +69,19 @@ func (c *Console) addSessions(ctx context.Context, p *views.AgentsProps) {
 		if item, stage := c.service.Pipelines.Known(s.Project, s.StoryID); item != nil {
 			holder := owners.Of(s.Project, s.StoryID).Holder
 			p.Stories[s.Story()] = views.AgentWork{Item: *item, Stage: stage.Title(), Holder: holder}
+		}
+	}
+}
+
+// addDue adds what is for review where all who work on a story are idle, as far as project servers say so at once.
+func (c *Console) addDue(ctx context.Context, p *views.AgentsProps) {
+	ctx, cancel := context.WithTimeout(ctx, storyPatience)
+	defer cancel()
+	p.Due = map[domain.StoryKey]*domain.Place{}
+	sessions := c.service.Sessions.ByStory()
+	for _, key := range p.AtRest() {
+		if story, err := c.service.Stories.Recent(ctx, key.Project, key.ID); err == nil {
+			p.AddDue(story, sessions[key])
 		}
 	}
 }

@@ -28,6 +28,7 @@ type branchBoard struct {
 	asked     []string // the queries for changes
 	merge     func(w http.ResponseWriter)
 	since     int64
+	ahead     int
 	huge      string // more of the text of a.go
 }
 
@@ -39,7 +40,7 @@ func (b *branchBoard) story() map[string]any {
 		"merges": b.merges, "merge_failure": b.failure, "body": "Cards, too.", "path": b.stage + "/7_pay.md", "front_matter": map[string]any{},
 		"worktree": "/trees/7 pay", "branch": "story/7_pay", "base_stage": "1_backlog", "work": []any{
 			map[string]any{
-				"branch": "story/7_pay", "worktree": "/trees/7 pay", "head": b.head, "ahead": 2, "behind": 9, "files": 4, "added": 9, "removed": 3, "uncommitted": 2,
+				"branch": "story/7_pay", "worktree": "/trees/7 pay", "head": b.head, "ahead": b.ahead, "behind": 9, "files": 4, "added": 9, "removed": 3, "uncommitted": 2,
 				"author": "agent-2", "at_ms": time.Now().Add(-time.Hour).UnixMilli(), "conflicts": b.conflicts, "link": "moved", "stage": b.stage,
 			},
 			map[string]any{"branch": "spike/card", "head": "5555555555", "ahead": 1, "conflicts": []string{}, "link": "commit", "at_ms": 5, "author": "Jonas"},
@@ -84,7 +85,7 @@ func (b *branchBoard) changes() wire.Changes {
 func newBranchSite(t testing.TB) (*consoleSite, *branchBoard) {
 	t.Helper()
 	s := newConsoleSiteWith(t, gatewaytest.NewProjectClient(t))
-	b := &branchBoard{stage: "3_qa", head: "a41f9c2000000", conflicts: []string{}, merges: true, since: time.Now().UnixMilli()}
+	b := &branchBoard{stage: "3_qa", head: "a41f9c2000000", conflicts: []string{}, merges: true, ahead: 2, since: time.Now().UnixMilli()}
 	locked := func(h func(w http.ResponseWriter, r *http.Request)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			b.mu.Lock()
@@ -97,11 +98,11 @@ func newBranchSite(t testing.TB) (*consoleSite, *branchBoard) {
 		for _, name := range []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done"} {
 			items := []any{}
 			if name == b.stage {
-				items = append(items, map[string]any{"story_id": "7_pay", "story_name": "Pay by card", "since_ms": b.since})
+				items = append(items, map[string]any{"story_id": "7_pay", "story_name": "Pay by card", "since_ms": b.since, "work": map[string]any{"branch": "story/7_pay", "ahead": b.ahead}})
 			}
 			stages = append(stages, map[string]any{"name": name, "items": items})
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"project": "shop", "stages": stages, "branch": "main"})
+		_ = json.NewEncoder(w).Encode(map[string]any{"project": "shop", "stages": stages, "branch": "main", "links": []any{map[string]any{"branch": "story/7_pay", "story_id": "7_pay"}}})
 	}), func(mux *http.ServeMux) {
 		mux.HandleFunc("GET /api/stories/7_pay", locked(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(b.story()) }))
 		mux.HandleFunc("PATCH /api/stories/7_pay", locked(func(w http.ResponseWriter, r *http.Request) {
@@ -165,6 +166,21 @@ func TestAStorysChangesAreShown(t *testing.T) {
 		b.head = "f00ba12000000"
 	})
 	s.Get(partAddress(t, page), "HX-Request", "true").WantText(t, "New commits</b> since you opened this")
+}
+
+// TestAnIdleAgentsStoryIsForReview: Agents says so with what was changed, until somebody works on it.
+func TestAnIdleAgentsStoryIsForReview(t *testing.T) {
+	s, b := newBranchSite(t)
+	heard := func(session, event string) {
+		s.Sessions.Heard(t.Context(), domain.HookEvent{Name: event, Session: session, Project: "shop", Host: "h", Worktree: "/trees/7 pay", Branch: "story/7_pay"})
+	}
+	heard("rests", "Stop")
+	s.Get("/agents").WantText(t, payPage+`#changes" class="link">for review</a>: 4 files`, "+9", "−3")
+	b.set(func() { b.ahead = 0 })
+	s.Get("/agents").WantText(t, "Pay by card").WantNoText(t, "for review")
+	b.set(func() { b.ahead = 2 })
+	heard("works", "PreToolUse")
+	s.Get("/agents").WantText(t, "Pay by card").WantNoText(t, "for review")
 }
 
 func TestAVerdictOfThePage(t *testing.T) {

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
 )
@@ -63,20 +66,71 @@ func TestPeoplePickOptions(t *testing.T) {
 
 	asked = open(withOptions(balance + "," + rounded))
 	tab.WaitText("asks 2 questions")
+	tab.WaitText("0 of 2 answered; they go together")
 	tab.Find("checkbox", "CHF Cash only.").Click()
 	tab.Find("checkbox", "NZD, SEK").Click()
 	tab.Find("textbox", "And this").Type("own words")
+	tab.WaitText("1 of 2 answered; they go together")
 	tab.Find("textbox", "Something else").Type("nowhere")
+	tab.WaitText("2 of 2 answered; they go together")
 	s.asks(domain.Question{Kind: domain.QuestionText, Prompt: "Another one?", Lasting: true})
 	tab.WaitText("Another one?") // the page has refreshed itself
+	tab.WaitText("2 of 2 answered; they go together")
 	tab.Accessible()
-	tab.Find("button", "Send 2 answers").Click()
+	tab.Find("button", "Send 2 answers")
+	tab.Find("textbox", "Something else").Call(`function() { this.focus() }`)
+	tab.Keys(kb.Enter, chromedp.ModifierCtrl)
 	wantPicked(asked, `{"Where is the balance kept?":"nowhere","Which round to 0.05?":["CHF","NZD, SEK","own words"]}`)
 	tab.WaitText("2 answers")
 	tab.WaitText("CHF, NZD, SEK, own words")
 	tab.Size(360, 800)
-	open(withOptions(strings.Replace(rounded, "Which", "And which", 1)))
+	asked = open(withOptions(strings.Replace(rounded, "Which", "And which", 1)))
 	tab.Accessible()
+	tab.Find("button", "Send")
+	tab.Find("checkbox", "CHF Cash only.").Click()
+	tab.Find("checkbox", "NZD, SEK").Click()
+	tab.Find("textbox", "And this").Type("own words")
+	tab.Find("button", "Send: CHF, NZD, SEK, “own words”").Click()
+	wantPicked(asked, `{"And which round to 0.05?":["CHF","NZD, SEK","own words"]}`)
+}
+
+// TestAPlanIsApprovedOnlyWhenItWasOpened: until then there is no button for it, and its key opens the plan. It is copied as it was sent.
+func TestAPlanIsApprovedOnlyWhenItWasOpened(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	text := "# Mail\n\n" + strings.Repeat("a paragraph\n\n", 20) + "## At the end\n\nthe last word"
+	asked := s.asks(domain.Question{
+		Kind: domain.QuestionPermission, Prompt: "May I carry out this plan?", Lasting: true,
+		Tool: &domain.ToolUse{Name: domain.ExitPlanMode, Input: domain.EncodeJSON(map[string]string{"plan": text})},
+	})
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + "/questions")
+	tab.Find("button", "Keep planning")
+	wantHidden := func() {
+		t.Helper()
+		if n := len(tab.All("button", "Approve")); n != 0 || browsertest.Eval[bool](tab, `document.querySelector('.plan').innerText.includes('the last word')`) {
+			t.Errorf("%d buttons approve what nobody has read", n)
+		}
+	}
+	wantHidden()
+	browsertest.Eval[bool](tab, `(document.querySelector('[data-question]').focus(), navigator.clipboard.writeText = async (text) => { window.copied = text }, true)`)
+	tab.Find("button", "Copy").Click()
+	tab.WaitText("Copied")
+	if copied := browsertest.Eval[string](tab, "window.copied"); copied != text {
+		t.Errorf("copied %q", copied)
+	}
+	browsertest.Eval[bool](tab, `(document.querySelector('[data-question]').focus(), true)`)
+	tab.Keys("a")
+	tab.Find("button", "Approve")
+	tab.WaitText("the last word")
+	if q, err := s.Questions.Get(t.Context(), asked.ID); err != nil || q.State != domain.QuestionOpen {
+		t.Errorf("the first key approved it: %+v, %v", q, err)
+	}
+	browsertest.Eval[bool](tab, `document.querySelector('.plan details').open = false`)
+	wantHidden()
+	browsertest.Eval[bool](tab, `document.querySelector('.plan details').open = true`)
+	tab.Find("button", "Approve").Click()
+	s.wantAnswer(asked, domain.Allow)
 }
 
 // TestAPlanIsShownAsMarkdown, hides nothing, and is approved or kept with a word, which also works without scripts.

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// shownQuestions is how many questions the page shows, shownEnded how many beside it, storyQuestions a story's page.
-	shownQuestions, shownEnded, storyQuestions = 50, 7, 5
+	// shownQuestions is how many questions the page shows, storyQuestions a story's page.
+	shownQuestions, storyQuestions = 50, 5
 )
 
 // Questions is the page on which people answer.
@@ -45,7 +45,7 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 			p.Questions = append(p.Questions, c.questionProps(r, q, views.QuestionsURL+"?state=all"))
 		}
 	} else {
-		p.Ended = endedToday(newest, p.Now)
+		p.Ended, p.EndedMore = endedToday(newest, p.Now)
 		if !wantsPart(r) {
 			for _, q := range c.service.Questions.Recent() {
 				if q.State != domain.QuestionOpen {
@@ -73,8 +73,8 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// endedToday returns the questions that have ended today, of the newest, the last first.
-func endedToday(newest []domain.Question, now time.Time) (ended []domain.Question) {
+// endedToday returns the questions that have ended today, of the newest, the last first, and whether others may have.
+func endedToday(newest []domain.Question, now time.Time) (ended []domain.Question, more bool) {
 	today := domain.StartOfDay(now)
 	for _, q := range newest {
 		if q.State != domain.QuestionOpen && !q.Ended.Before(today) {
@@ -82,7 +82,7 @@ func endedToday(newest []domain.Question, now time.Time) (ended []domain.Questio
 		}
 	}
 	slices.SortStableFunc(ended, func(a, b domain.Question) int { return b.Ended.Compare(a.Ended) })
-	return ended[:min(len(ended), shownEnded)]
+	return ended, len(newest) == shownQuestions && len(ended) > 0
 }
 
 func (c *Console) questionProps(r *http.Request, q domain.Question, next string) views.QuestionProps {
@@ -92,6 +92,11 @@ func (c *Console) questionProps(r *http.Request, q domain.Question, next string)
 	}
 	if err := c.service.Questions.MayAnswer(domain.ActorOf(r.Context()), q); err != nil {
 		p.Refusal = domain.MessageOf(err)
+	}
+	if q.Tool != nil && q.Tool.Cut { // to be allowed it is shown from beginning to end
+		if whole, err := c.service.Questions.Get(r.Context(), q.ID); err == nil {
+			p.Question = whole
+		}
 	}
 	if q.StoryID != "" {
 		item, stage := c.service.Pipelines.Known(q.Project, q.StoryID)

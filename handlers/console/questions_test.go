@@ -189,6 +189,43 @@ func TestAPermissionIsAllowedOnlyWhenItsTextWasShown(t *testing.T) {
 	s.wantAnswer(short, domain.Deny)
 }
 
+// TestAFileTooLongToReadIsAllowedWithATick: its two ends are shown, with its name and length, also among all questions. A short one is copied.
+func TestAFileTooLongToReadIsAllowedWithATick(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	asksToWrite := func(text string) domain.Question {
+		input := domain.EncodeJSON(map[string]string{"file_path": "rates/ta\u202eble.go", "content": text})
+		return s.asks(domain.Question{Kind: domain.QuestionPermission, Prompt: "May I use Write?", Lasting: true, Tool: &domain.ToolUse{Name: "Write", Input: input}})
+	}
+	text := "package rates\n" + strings.Repeat("\t// many\n", 12_000) + "// the end\n"
+	long := asksToWrite(text)
+	tab := browsertest.Open(t)
+	for _, page := range []string{"/questions", "/questions?state=all"} {
+		tab.Goto(s.URL + page)
+		tab.WaitText("rates/taU+202Eble.go")
+		tab.WaitText("12,002 lines, 109 kB")
+		tab.WaitText("11,994 lines, 108 kB between are not shown.")
+		tab.WaitText("// the end")
+		tab.Find("link", "Read all of it")
+		if n := len(tab.All("button", "Allow")); n != 0 {
+			t.Errorf("%s: %d buttons allow what is not shown", page, n)
+		}
+	}
+	tab.Find("checkbox", "Allow it without having read all of it").Click()
+	tab.Find("button", "Allow").Click()
+	s.wantAnswer(long, domain.Allow)
+
+	asksToWrite(strings.Repeat("\ta line\n", 20))
+	tab.Goto(s.URL + "/questions")
+	browsertest.Eval[bool](tab, `(navigator.clipboard.writeText = async (text) => { window.copied = text }, true)`)
+	tab.Find("button", "Copy").Click()
+	tab.WaitText("Copied")
+	if copied := browsertest.Eval[string](tab, "window.copied"); copied != strings.Repeat("\ta line\n", 20) {
+		t.Errorf("copied %q", copied)
+	}
+	s.Get("/questions").WantText(t, `Answered today <span class="n">1</span>`)
+}
+
 // TestOpenQuestionsComeBeforeEndedOnes on a page that is opened; one that ends under the reader's eyes stays in its place.
 func TestOpenQuestionsComeBeforeEndedOnes(t *testing.T) {
 	s := newConsoleSite(t)

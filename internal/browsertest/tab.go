@@ -222,10 +222,10 @@ func (t *Tab) until(what string, holds func(ctx context.Context) (bool, error)) 
 	}
 }
 
-// Keys types text, which may contain the special keys of package kb.
-func (t *Tab) Keys(text string) {
+// Keys types text, which may contain the special keys of package kb, with other keys held.
+func (t *Tab) Keys(text string, held ...chromedp.Modifier) {
 	t.Helper()
-	t.do(chromedp.KeyEvent(text))
+	t.do(chromedp.KeyEvent(text, chromedp.KeyModifiers(held...)))
 }
 
 // KeysTo types keys that lead to the page with this heading. It types them again if they have no effect: on a busy
