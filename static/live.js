@@ -82,13 +82,14 @@
     if (event.target.closest('[data-dismiss]')) event.target.closest('.said').remove()
   })
 
-  // Nothing changes between the two halves of a click, or it would be lost or hit something else: the change waits for the
-  // next refresh. After 10 s it no longer waits: a menu of the browser may swallow the second half.
+  // Nothing changes between the two halves of a click or tap, or it would be lost or hit something else: the change waits for
+  // the next refresh. After 10 s it no longer waits: a menu of the browser may swallow the second half.
   let pressed = -Infinity
   document.addEventListener('pointerdown', () => { pressed = performance.now() }, true)
   for (const name of ['pointerup', 'pointercancel']) document.addEventListener(name, () => { pressed = -Infinity }, true)
   document.addEventListener('htmx:beforeSwap', ({ detail }) => {
-    if ('live' in detail.elt.dataset && performance.now() - pressed < 10000) detail.shouldSwap = false
+    const isUnderPointer = 'live' in detail.elt.dataset || detail.target.id === 'palette-list'
+    if (isUnderPointer && performance.now() - pressed < 10000) detail.shouldSwap = false
   })
 
   // Only the gateway's own pages and parts replace content, not a proxy's error or a refusal in plain text.

@@ -125,6 +125,12 @@
       open(typed)
     }
   })
+  // What was found under a finger is not shown (live.js); it is once that is lifted.
+  for (const name of ['pointerup', 'pointercancel']) {
+    document.addEventListener(name, () => {
+      if (dialog()?.open && !isCurrent()) find()
+    })
+  }
   document.addEventListener('click', (event) => {
     const opener = event.target.closest('[data-find]')
     if (opener && dialog()) {

@@ -296,7 +296,7 @@ func TestTheAgentsPageHasALineForEachAgent(t *testing.T) {
 	}
 	q := ask(`{"command":"rm -r build"}`)
 	s.Get("/agents").WantText(t, "Wait for somebody", ">1 <small>longest", "Work", ">1", "In trouble", ">1", "Idle or free", ">2",
-		">asking</b>", "asks</span>", "May I use Bash?", "rm -r build", ">Allow<", ">Deny<",
+		">asking</b>", "asks</span>", ">Bash</b>", "rm -r build", ">Allow<", ">Deny<",
 		">failing</b>", "failed</span>", " open>", "error: no rule &lt;x&gt;", `class="bad">error: no rule`,
 		">building</b>", "running</span>", "2_story_audit", "Audit log", "Current", "step 1 ok",
 		">claiming</b>", "5_story_pay", "Pay by card", "QA", " · claimed", ">Release its story</button>",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp/kb"
 
 	"switchyard/internal/browsertest"
@@ -100,6 +101,36 @@ func openPalette(tab *browsertest.Tab, text string) {
 	tab.Helper()
 	tab.Wait(`document.querySelector('#palette[open]')`)
 	tab.Find("combobox", "Find or do something").Type(text)
+}
+
+// TestNoTapOnThePaletteIsLost: what is found while a finger is down is shown once it is lifted, and the tap acts on what it hit.
+func TestNoTapOnThePaletteIsLost(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newStorySite(t, true, map[string]string{"2_current/109_story_login.md": "# Login\n", "3_qa/38_story_form.md": "# Form\n"})
+	tab := browsertest.Open(t)
+	tab.Phone()
+	tab.Goto(s.URL + "/")
+	tab.Find("link", "Find").Tap()
+	openPalette(tab, "login")
+	tab.Wait(`document.querySelector('#palette-list [data-for="login"]')`)
+	at := browsertest.Eval[[]float64](tab, `(() => {
+		document.getElementById('palette').addEventListener('htmx:afterRequest', () => { window.answered = true })
+		const box = document.querySelector('#palette-list [role=option]').getBoundingClientRect()
+		return [box.left + box.width / 2, box.top + box.height / 2]
+	})()`)
+	touch := func(kind input.DispatchTouchEventType) { tab.TouchAt(kind, at[0], at[1]) }
+	touch(input.DispatchTouchEventTypeTouchStart)
+	browsertest.Eval[bool](tab, `(() => {
+		const field = document.querySelector('#palette [role=combobox]')
+		field.value = 'form'
+		return field.dispatchEvent(new Event('input', {bubbles: true}))
+	})()`)
+	tab.Wait(`window.answered`)
+	if browsertest.Eval[bool](tab, `document.querySelector('#palette-list [data-for="form"]') !== null`) {
+		t.Error("the list has changed under the finger")
+	}
+	touch(input.DispatchTouchEventTypeTouchEnd)
+	tab.Find("heading", "Login")
 }
 
 func TestBrowserPaletteDoesWhatIsTyped(t *testing.T) {
