@@ -31,11 +31,8 @@ type Client struct {
 }
 
 func NewClient(gateway string) *Client {
-	return &Client{strings.TrimRight(gateway, "/"), &http.Client{
-		Transport: http.DefaultTransport.(*http.Transport).Clone(),
-		// A redirect would send the secret elsewhere.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	return &Client{strings.TrimRight(gateway, "/"), neterr.Client(transport, maxAnswer)}
 }
 
 // Refusal is a response other than 2xx.
@@ -133,7 +130,7 @@ func (c *Client) Call(ctx context.Context, limit time.Duration, method, path, se
 		return c.away(err, limit)
 	}
 	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	data, err := io.ReadAll(response.Body)
 	if err != nil {
 		return c.away(err, limit)
 	}

@@ -131,27 +131,13 @@ func Finish(ctx context.Context, call func(context.Context) error) error {
 	return call(inner)
 }
 
-// NewHTTPClient returns a client for a chat server. It follows no redirects, which would send secrets elsewhere.
+// NewHTTPClient returns a client for a chat server.
 func NewHTTPClient(o Options) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if o.Dial != nil {
 		transport.DialContext = o.Dial
 	}
-	return &http.Client{
-		Transport:     limited{transport},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-// limited fails when an answer has more than maxAnswer bytes.
-type limited struct{ http.RoundTripper }
-
-func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := l.RoundTripper.RoundTrip(r)
-	if err == nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
-	}
-	return response, err
+	return neterr.Client(transport, maxAnswer)
 }
 
 // Unreachable explains why there was no answer.

@@ -128,26 +128,12 @@ const (
 // newHTTPClient returns a client for the provider, which uses the environment's proxy. Logins are rare, so no
 // connection is kept.
 func newHTTPClient() *http.Client {
-	return &http.Client{
-		Timeout: callLimit,
-		Transport: bounded{&http.Transport{
-			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer,
-			ForceAttemptHTTP2: true,
-		}},
-		// A redirect would send the code and the client secret elsewhere.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-// bounded makes reading a response fail once it is longer than maxAnswer.
-type bounded struct{ http.RoundTripper }
-
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := b.RoundTripper.RoundTrip(r)
-	if err == nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
-	}
-	return response, err
+	client := neterr.Client(&http.Transport{
+		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer,
+		ForceAttemptHTTP2: true,
+	}, maxAnswer)
+	client.Timeout = callLimit
+	return client
 }
 
 func (p *Provider) withHTTP(ctx context.Context) context.Context {
@@ -166,7 +152,7 @@ func (p *Provider) refused(callback url.Values) error {
 // provider: a response may repeat a code or a secret.
 func (p *Provider) failure(err error) error {
 	var refused *oauth2.RetrieveError
-	var wrong untrusted
+	var wrong tokenError
 	var call *url.Error
 	var tooLong *http.MaxBytesError
 	var text string

@@ -1,4 +1,5 @@
-// Package neterr puts the errors of network calls into words. It never quotes an address: its query may hold a secret.
+// Package neterr has what calls of other servers share: their client, and the words for their errors, which never quote
+// an address, since its query may hold a secret.
 package neterr
 
 import (
