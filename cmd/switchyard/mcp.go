@@ -100,11 +100,7 @@ type mcpMessage struct {
 func newMCPPipe(gateway string, token domain.Secret, stdout io.Writer) *mcpPipe {
 	p := &mcpPipe{
 		url: strings.TrimRight(gateway, "/") + "/mcp", token: token, out: stdout, cancel: map[string]context.CancelFunc{},
-		http: &http.Client{
-			Transport: http.DefaultTransport.(*http.Transport).Clone(),
-			// A redirect would send the token elsewhere.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		http: neterr.Client(http.DefaultTransport.(*http.Transport).Clone(), maxMCPAnswer),
 	}
 	p.calls.SetLimit(mcpAtOnce)
 	return p
@@ -171,7 +167,7 @@ func (p *mcpPipe) pass(ctx context.Context, line []byte) {
 		if isRequest {
 			p.writeError(message.ID, -32603, err.Error())
 		}
-		if !p.worked.Load() || errors.As(err, new(tokenRefused)) {
+		if !p.worked.Load() || errors.As(err, new(tokenError)) {
 			p.stop(err)
 		}
 		return nil
@@ -191,9 +187,9 @@ func (p *mcpPipe) write(message []byte) {
 	_, _ = p.out.Write(append(message, '\n')) // a client that is gone closes in as well
 }
 
-type tokenRefused string
+type tokenError string
 
-func (e tokenRefused) Error() string { return string(e) }
+func (e tokenError) Error() string { return string(e) }
 
 // send makes one request and writes the messages of the response; a notification's has none.
 func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) error {
@@ -210,9 +206,9 @@ func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) err
 	status, media := response.StatusCode, response.Header.Get("Content-Type")
 	switch {
 	case status == http.StatusUnauthorized && p.token == "":
-		return tokenRefused("the gateway at " + p.url + " requires a token: set SWITCHYARD_API_TOKEN")
+		return tokenError("the gateway at " + p.url + " requires a token: set SWITCHYARD_API_TOKEN")
 	case status == http.StatusUnauthorized || status == http.StatusTooManyRequests:
-		return tokenRefused("the gateway at " + p.url + " refuses the token in SWITCHYARD_API_TOKEN")
+		return tokenError("the gateway at " + p.url + " refuses the token in SWITCHYARD_API_TOKEN")
 	}
 	incomplete := fmt.Errorf("the response of the gateway at %s is incomplete or over %d MiB", p.url, maxMCPAnswer>>20)
 	if strings.HasPrefix(media, "text/event-stream") {
@@ -228,9 +224,9 @@ func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) err
 		}
 		return nil
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxMCPAnswer+1))
+	body, err := io.ReadAll(response.Body)
 	switch {
-	case err != nil || len(body) > maxMCPAnswer:
+	case err != nil:
 		return incomplete
 	case status == http.StatusAccepted && len(body) == 0 || p.passAnswer(body, message):
 		return nil

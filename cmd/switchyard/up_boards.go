@@ -127,23 +127,23 @@ func locate(dir, layout string, create, several bool) (found []board.Found, err 
 	return []board.Found{{Layout: domain.LayoutStages, Dir: work}}, nil
 }
 
-// served is what the database knows of earlier starts of up.
-type served struct {
+// earlierStarts is what the database knows of earlier starts of up.
+type earlierStarts struct {
 	Names map[string]string `json:"names"` // of projects, by the keys of boards
 	Last  []string          `json:"last"`  // the directories of the last start
 }
 
-const servedKey = "up"
+const earlierStartsKey = "up"
 
 // boardsOfStart names the boards: one that was served before keeps its name, and where a name stands for another
 // directory, the folder above goes in front, then a number behind. Without boards it returns those of the last start,
 // and says so.
 func (u *up) boardsOfStart(ctx context.Context, boards []workBoard, out io.Writer) ([]workBoard, error) {
-	text, err := u.state.State(ctx, servedKey)
+	text, err := u.state.State(ctx, earlierStartsKey)
 	if err != nil {
 		return nil, err
 	}
-	var before served
+	var before earlierStarts
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), &before); err != nil {
 			return nil, fmt.Errorf("what the last start served cannot be read: %w", err)
@@ -158,7 +158,7 @@ func (u *up) boardsOfStart(ctx context.Context, boards []workBoard, out io.Write
 			return nil, err
 		}
 	}
-	now := served{Names: map[string]string{}}
+	now := earlierStarts{Names: map[string]string{}}
 	registry := u.service.Projects.Registry()
 	for dir, name := range before.Names {
 		if _, registered := registry.Find(name); registered {
@@ -182,7 +182,7 @@ func (u *up) boardsOfStart(ctx context.Context, boards []workBoard, out io.Write
 	if err != nil {
 		return nil, err
 	}
-	return boards, u.state.SetState(ctx, servedKey, string(stored))
+	return boards, u.state.SetState(ctx, earlierStartsKey, string(stored))
 }
 
 func sayNotServed(out io.Writer, boards []workBoard, names map[string]string) {

@@ -159,7 +159,7 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 			if asked, ok := request.GetParams().(*sdk.SubscribeParams); ok && strings.HasPrefix(asked.URI, replaced) {
 				method = strings.TrimPrefix(asked.URI, replaced)
 			}
-			return nil, notOffered(method)
+			return nil, unknownMethod(method)
 		}
 		if call, ok := request.(*sdk.CallToolRequest); ok {
 			r := requestOf(ctx)
@@ -171,15 +171,15 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// notOffered is the error for a method that has no answer here. It has the code of one that is not found, without being
-// that error: the SDK would give it another text, with the method that keepRequest puts in place.
-type notOffered string
+// unknownMethod is the error for a method that has no answer here. It has the code of one that is not found, without
+// being that error: the SDK would give it another text, with the method that keepRequest puts in place.
+type unknownMethod string
 
-func (m notOffered) Error() string {
+func (m unknownMethod) Error() string {
 	return fmt.Sprintf("method not found: %q; wait_for_events waits for news", domain.Cut(string(m), 100))
 }
 
-func (notOffered) As(target any) bool {
+func (unknownMethod) As(target any) bool {
 	err, ok := target.(**jsonrpc.Error)
 	if ok {
 		*err = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound}

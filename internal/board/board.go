@@ -51,7 +51,7 @@ type Board struct {
 	own         atomic.Pointer[View]
 	view        atomic.Pointer[View] // own, joined with what stands in other places
 	options     Options
-	joined      joined
+	joined      otherPlaces
 	place       *member                           // that it is the board of, nil for the board that others are joined with
 	failures    atomic.Pointer[map[string]string] // by story
 	running     atomic.Pointer[context.Context]   // ends when the board no longer runs

@@ -171,7 +171,7 @@ func (s *units) own(id string) ([]string, error) {
 		return nil, err
 	}
 	defer tree.close()
-	e, _, err := s.find(tree, found{}, id)
+	e, _, err := s.find(tree, unitCache{}, id)
 	if err != nil || len(s.index.Load().places[id].unit.stories) > 1 {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (s *units) writes(story Story, c Change) ([]string, error) {
 		return nil, err
 	}
 	defer tree.close()
-	e, _, err := s.find(tree, found{}, story.ID)
+	e, _, err := s.find(tree, unitCache{}, story.ID)
 	if err != nil {
 		return nil, err
 	}

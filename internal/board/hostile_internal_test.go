@@ -124,10 +124,10 @@ func TestStoriesOfOneFileAreReadAtOnce(t *testing.T) {
 	}
 	content := `{"tasks":[` + strings.Join(tasks, ",") + `]}`
 	b := openLayout(t, "task-master", map[string]string{taskMasterFile: content})
-	var stories []Placed
+	var stories []StoryInStage
 	for _, stage := range b.View().Stages {
 		for i := range stage.Stories {
-			stories = append(stories, Placed{&stage.Stories[i], stage.Name})
+			stories = append(stories, StoryInStage{&stage.Stories[i], stage.Name})
 		}
 	}
 	var before, after runtime.MemStats

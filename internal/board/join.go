@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/feed"
 )
 
-// joined is what a board has of stories that stand in other places than its own work tree.
-type joined struct {
+// otherPlaces is what a board has of stories that stand in other places than its own work tree.
+type otherPlaces struct {
 	mu      sync.Mutex // is taken last
 	members []*member
 	state   string   // of the board's own HEAD at the last call of Join, which alone uses it
@@ -170,7 +170,7 @@ func newsOf(was Story, from string, now Story, to string) []feed.Notification {
 // stands says where a story stands: of the places to which it has moved the one in the furthest stage, in one stage
 // that where its record was changed last, on a tie the board's own work tree. That counts beside another where its
 // stage differs from the one from which the other began. With a stage, the story counts as in that one at a place.
-func (j *joined) stands(own *View, id string, at *member, stage string) (best standing) {
+func (j *otherPlaces) stands(own *View, id string, at *member, stage string) (best standing) {
 	story, to, found := own.Find(id)
 	if at == nil && stage != "" {
 		to = stage
@@ -212,7 +212,7 @@ func (v *View) compare(a, b string) int {
 }
 
 // stages returns those of the board, and of other places where something stands, without the touched stories.
-func (j *joined) stages(own *View, touched map[string]bool) []Stage {
+func (j *otherPlaces) stages(own *View, touched map[string]bool) []Stage {
 	stages := slices.Clone(own.Stages)
 	for i := range stages {
 		has := func(s Story) bool { return touched[s.ID] }

@@ -62,15 +62,15 @@ func reasonOf(err error) string {
 	return "unknown error"
 }
 
-// Placed is a story of a view and its stage.
-type Placed struct {
+// StoryInStage is a story of a view and its stage.
+type StoryInStage struct {
 	*Story
 	Stage string
 }
 
 // ReadAll reads stories that a view has, passing over those that are gone, until ctx ends or do returns false. Unlike
 // Read it does not say whether a file is read-only.
-func (b *Board) ReadAll(ctx context.Context, stories []Placed, do func(*Details) bool) error {
+func (b *Board) ReadAll(ctx context.Context, stories []StoryInStage, do func(*Details) bool) error {
 	select {
 	case b.readers <- struct{}{}:
 		defer func() { <-b.readers }()

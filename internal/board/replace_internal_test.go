@@ -54,7 +54,7 @@ func TestABoxIsTickedInTheTextThatWasRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.close()
-	e, _, err := s.find(tree, found{}, "a")
+	e, _, err := s.find(tree, unitCache{}, "a")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 		return nil, err
 	}
 	defer tree.close()
-	e, from, err := s.find(tree, found{}, story.ID)
+	e, from, err := s.find(tree, unitCache{}, story.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// found are the entries of units by their ids, those of one id in the order of their unit, or why there are none.
-type found map[*unit]struct {
+// unitCache has the entries of units by their ids, those of one id in the order of their unit, or why there are none.
+type unitCache map[*unit]struct {
 	entries map[string][]entry
 	err     error
 }
 
 // find returns a story's entry. Seen has the entries of units that were read before, and gets those of the story's.
-func (s *units) find(tree *tree, seen found, id string) (e entry, rule int, err error) {
+func (s *units) find(tree *tree, seen unitCache, id string) (e entry, rule int, err error) {
 	known := s.index.Load()
 	tree.kept = map[string]*storyFile{}
 	p, is := known.places[id]
@@ -72,11 +72,11 @@ func (s *units) reader() (read func(Story, string) (*Details, error), done func(
 	if err != nil {
 		return nil, nil, err
 	}
-	seen := found{}
+	seen := unitCache{}
 	return func(story Story, stage string) (*Details, error) { return s.readIn(tree, seen, story, stage) }, tree.close, nil
 }
 
-func (s *units) readIn(tree *tree, seen found, story Story, stage string) (*Details, error) {
+func (s *units) readIn(tree *tree, seen unitCache, story Story, stage string) (*Details, error) {
 	e, rule, err := s.find(tree, seen, story.ID)
 	if bad, is := errors.AsType[*faultyFile](err); is {
 		story.Fault = bad.reason

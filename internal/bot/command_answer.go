@@ -15,7 +15,7 @@ type answering struct{ *commands }
 
 // about returns the open or just ended question that a message asks, false if it asks none.
 func (c answering) about(ctx context.Context, message string) (asked domain.Question, ok bool) {
-	known, err := Load(ctx, c.State, postedKey, posted{})
+	known, err := Load(ctx, c.State, questionPostsKey, questionPosts{})
 	if err != nil {
 		c.Log.ErrorContext(ctx, "bot: which question a message asks", "error", err)
 		return asked, false

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// postedKey is the key in State of what is known about messages that ask.
-	postedKey = "bot.questions"
+	// questionPostsKey is the key in State of what is known about messages that ask.
+	questionPostsKey = "bot.questions"
 	// maxPosted is how many messages that ask are known at once. Further questions are posted once others have ended.
 	maxPosted = 1000
 	// askPause is how often rooms are looked for that lack an open question.
 	askPause = 10 * time.Second
 )
 
-// posted says which message asks which question.
-type posted struct {
+// questionPosts says which message asks which question.
+type questionPosts struct {
 	Account  string          `json:"account"`
 	Messages []postedMessage `json:"messages"`
 }
@@ -35,12 +35,12 @@ type postedMessage struct {
 
 // ask posts open questions to every room until ctx ends or a message cannot be sent.
 func (b *bot) ask(ctx context.Context) error {
-	known, err := Load(ctx, b.State, postedKey, posted{})
+	known, err := Load(ctx, b.State, questionPostsKey, questionPosts{})
 	if err != nil {
 		return err
 	}
 	if account := b.chat.Account(); known.Account != account {
-		known = posted{Account: account}
+		known = questionPosts{Account: account}
 	}
 	database, err := b.Identity(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *bot) ask(ctx context.Context) error {
 }
 
 // askOpen posts each open question to the rooms that do not have it.
-func (b *bot) askOpen(ctx context.Context, database string, known *posted) error {
+func (b *bot) askOpen(ctx context.Context, database string, known *questionPosts) error {
 	recent := b.gateway.Questions.Recent()
 	known.Messages = slices.DeleteFunc(known.Messages, func(m postedMessage) bool {
 		return !slices.ContainsFunc(recent, func(q domain.Question) bool { return q.ID == m.Question })
@@ -104,7 +104,7 @@ func (b *bot) askOpen(ctx context.Context, database string, known *posted) error
 				return err
 			}
 			known.Messages = append(known.Messages, postedMessage{open.ID, room.ID, id})
-			if err := Save(ctx, b.State, postedKey, known); err != nil {
+			if err := Save(ctx, b.State, questionPostsKey, known); err != nil {
 				return err
 			}
 		}

@@ -94,13 +94,13 @@ type Notifications struct {
 
 type FlagError struct{ error }
 
-// given is the value of a setting from one source.
-type given struct {
+// input is the value of a setting from one source.
+type input struct {
 	source string // the flag, the variable, or the file with its line and key
 	values []string
 }
 
-func (g given) fail(err error) error {
+func (g input) fail(err error) error {
 	err = fmt.Errorf("%s: %w", g.source, err)
 	if strings.HasPrefix(g.source, "--") {
 		return FlagError{err}
@@ -110,7 +110,7 @@ func (g given) fail(err error) error {
 
 const defaultOf = "default of "
 
-func (g given) isDefault() bool { return strings.HasPrefix(g.source, defaultOf) }
+func (g input) isDefault() bool { return strings.HasPrefix(g.source, defaultOf) }
 
 const loginSecretVariable = "SWITCHYARD_LOGIN_CLIENT_SECRET"
 

@@ -18,7 +18,7 @@ import (
 
 // document is the content of a configuration file. It is read from the syntax tree, which has the line of every key.
 type document struct {
-	settings map[string]given // by key
+	settings map[string]input // by key
 	projects []domain.Project
 	prices   map[string]domain.Price // of models
 
@@ -27,7 +27,7 @@ type document struct {
 	data    []byte
 	line    int // of the key at offset, which have been passed last
 	offset  uint32
-	entries []map[string]given // of [[projects]]: where each is, by "", and the settings in it, by key
+	entries []map[string]input // of [[projects]]: where each is, by "", and the settings in it, by key
 }
 
 // readFile reads the file at path. It returns an error for anything but known settings and [[projects]].
@@ -36,7 +36,7 @@ func readFile(path string, known []setting) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &document{path: path, known: known, settings: map[string]given{}, data: data, line: 1}
+	d := &document{path: path, known: known, settings: map[string]input{}, data: data, line: 1}
 	return d, d.read()
 }
 
@@ -60,7 +60,7 @@ func (d *document) read() error {
 			}
 			continue
 		}
-		var at given
+		var at input
 		prefix, at = d.key("", node)
 		if err := d.table(prefix, at, node.Kind); err != nil {
 			return err
@@ -72,8 +72,8 @@ func (d *document) read() error {
 	return d.checkProjects()
 }
 
-// key returns the full key of a node, and a given with its source.
-func (d *document) key(prefix string, node *unstable.Node) (string, given) {
+// key returns the full key of a node, and an input with its source.
+func (d *document) key(prefix string, node *unstable.Node) (string, input) {
 	for part := node.Key(); part.Next(); {
 		at := part.Node().Raw.Offset
 		d.line += bytes.Count(d.data[d.offset:at], []byte("\n"))
@@ -84,7 +84,7 @@ func (d *document) key(prefix string, node *unstable.Node) (string, given) {
 		}
 		prefix = strings.TrimPrefix(prefix+"."+name, ".")
 	}
-	return prefix, given{source: fmt.Sprintf("%s:%d: %s", d.path, d.line, prefix)}
+	return prefix, input{source: fmt.Sprintf("%s:%d: %s", d.path, d.line, prefix)}
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -95,10 +95,10 @@ var sections = []string{
 
 var projectKeys = []string{"projects.name", "projects.url"}
 
-func (d *document) table(key string, at given, kind unstable.Kind) error {
+func (d *document) table(key string, at input, kind unstable.Kind) error {
 	switch {
 	case key == "projects" && kind == unstable.ArrayTable:
-		d.entries = append(d.entries, map[string]given{"": at})
+		d.entries = append(d.entries, map[string]input{"": at})
 	case key == "projects":
 		return at.fail(errors.New("must be written [[projects]]"))
 	case slices.Contains(sections, key) && kind == unstable.ArrayTable:
@@ -133,7 +133,7 @@ func (d *document) keyValue(prefix string, node *unstable.Node) error {
 	return d.leaf(key, at, value)
 }
 
-func (d *document) inlineTable(key string, at given, kind unstable.Kind, node *unstable.Node) error {
+func (d *document) inlineTable(key string, at input, kind unstable.Kind, node *unstable.Node) error {
 	if err := d.table(key, at, kind); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (d *document) inlineTable(key string, at given, kind unstable.Kind, node *u
 	return nil
 }
 
-func (d *document) leaf(key string, at given, value *unstable.Node) (err error) {
+func (d *document) leaf(key string, at input, value *unstable.Node) (err error) {
 	s, settings := d.find(key), d.settings
 	switch {
 	case slices.Contains(sections, key) || key == "projects":

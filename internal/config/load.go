@@ -83,7 +83,7 @@ const adminTokenFile = "gateway.admin_token_file"
 // load reads the settings with these keys and the secrets that belong to them, or all when there are no keys. It
 // returns by key the source that won.
 func (c *Config) load(flags *pflag.FlagSet, getenv func(string) string, keys []string) (
-	last map[string]given, err error,
+	last map[string]input, err error,
 ) {
 	last, err = c.read(flags, getenv, keys)
 	if err == nil && wanted(keys, adminTokenFile) {
@@ -106,7 +106,7 @@ func wanted(keys []string, key string) bool {
 
 // read sets the settings with the given keys, or all when there are none, from defaults, file, environment and flags.
 // It returns by key the source that won.
-func (c *Config) read(flags *pflag.FlagSet, getenv func(string) string, keys []string) (map[string]given, error) {
+func (c *Config) read(flags *pflag.FlagSet, getenv func(string) string, keys []string) (map[string]input, error) {
 	path, from, err := filePath(flags, getenv)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (c *Config) read(flags *pflag.FlagSet, getenv func(string) string, keys []s
 		}
 		c.File, c.Projects, c.Prices = path, file.projects, file.prices
 	}
-	last := map[string]given{}
+	last := map[string]input{}
 	for _, s := range settings {
 		if !wanted(keys, s.key) {
 			continue
@@ -147,8 +147,8 @@ const (
 
 // filePath returns the absolute path of the configuration file and what named it: nil for the default file. The path is
 // "" when there is neither.
-func filePath(flags *pflag.FlagSet, getenv func(string) string) (path string, from *given, err error) {
-	g := given{configVariable, []string{getenv(configVariable)}}
+func filePath(flags *pflag.FlagSet, getenv func(string) string) (path string, from *input, err error) {
+	g := input{configVariable, []string{getenv(configVariable)}}
 	if flags.Changed("config") {
 		g = fromFlag(flags, "config")
 	}

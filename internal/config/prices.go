@@ -16,7 +16,7 @@ import (
 const prices = "prices."
 
 // price reads a price of a model, in dollars for a million tokens.
-func (d *document) price(key string, at given, value *unstable.Node) error {
+func (d *document) price(key string, at input, value *unstable.Node) error {
 	last := strings.LastIndexByte(key, '.')
 	if last < len(prices) {
 		return at.fail(errors.New("must be a table, such as {input = 1.25, output = 10}"))

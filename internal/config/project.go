@@ -56,10 +56,10 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 
 // ProjectToken returns the token from the environment, "" for none. An error is one line that names the variable.
 func ProjectToken(getenv func(string) string) (domain.Secret, error) {
-	return token(given{projectToken, []string{strings.TrimSpace(getenv(projectToken))}})
+	return token(input{projectToken, []string{strings.TrimSpace(getenv(projectToken))}})
 }
 
-func token(g given) (domain.Secret, error) {
+func token(g input) (domain.Secret, error) {
 	secret := domain.Secret(g.values[0])
 	if !secret.FitsHeader() {
 		return "", g.fail(errors.New("must be ASCII without spaces, since it is sent in a header"))

@@ -20,10 +20,10 @@ const (
 // readSecret takes a secret from the variable, which then is the source of the key, else from the file at path, which
 // that names. There may be none.
 func (c *Config) readSecret(
-	variable, path, key string, last map[string]given, getenv func(string) string,
+	variable, path, key string, last map[string]input, getenv func(string) string,
 ) (secret domain.Secret, err error) {
 	if value := getenv(variable); value != "" {
-		last[key] = given{variable, nil}
+		last[key] = input{variable, nil}
 		secret, err = parseToken(value)
 	} else if path != "" {
 		var warnings []string
@@ -61,7 +61,7 @@ const mailPasswordVariable = "SWITCHYARD_NOTIFICATIONS_SMTP_PASSWORD"
 
 // readMail reads the password for the mail server, from the variable or the first line of its file, and checks the
 // settings that depend on each other.
-func (c *Config) readMail(last map[string]given, getenv func(string) string) error {
+func (c *Config) readMail(last map[string]input, getenv func(string) string) error {
 	n := &c.Notifications
 	if host := last["notifications.smtp_host"]; n.SMTPHost != "" && n.SMTPFrom == "" {
 		return host.fail(errors.New("needs notifications.smtp_from, the sender's address"))
@@ -102,7 +102,7 @@ func parseToken(text string) (domain.Secret, error) {
 }
 
 // readLogin reads the client secret and checks the login settings that depend on each other.
-func (c *Config) readLogin(last map[string]given, getenv func(string) string) (err error) {
+func (c *Config) readLogin(last map[string]input, getenv func(string) string) (err error) {
 	l := &c.Login
 	if issuer := last["login.issuer"]; l.Issuer != "" && l.ClientID == "" {
 		return issuer.fail(errors.New("needs login.client_id, the name under which the provider knows this gateway"))

@@ -107,15 +107,15 @@ func (c *Config) settings() []setting {
 }
 
 // layers returns the values from default, file, variable and flag, those that are set, the strongest last.
-func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *document) (all []given) {
+func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *document) (all []input) {
 	if value, ok := Expand(s.fallback, getenv); ok && s.fallback != "" {
-		all = append(all, given{defaultOf + s.key, []string{value}})
+		all = append(all, input{defaultOf + s.key, []string{value}})
 	}
 	if g, ok := file.settings[s.key]; ok {
 		all = append(all, g)
 	}
 	if value := getenv(s.env); s.env != "" && value != "" {
-		all = append(all, given{s.env, s.split(value)})
+		all = append(all, input{s.env, s.split(value)})
 	}
 	if s.flag == "" || !flags.Changed(s.flag) {
 		return all
@@ -123,12 +123,12 @@ func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *
 	return append(all, fromFlag(flags, s.flag))
 }
 
-func fromFlag(flags *pflag.FlagSet, name string) given {
+func fromFlag(flags *pflag.FlagSet, name string) input {
 	value := flags.Lookup(name).Value
 	if several, ok := value.(pflag.SliceValue); ok {
-		return given{"--" + name, several.GetSlice()}
+		return input{"--" + name, several.GetSlice()}
 	}
-	return given{"--" + name, []string{value.String()}}
+	return input{"--" + name, []string{value.String()}}
 }
 
 func (s setting) split(text string) (values []string) {

@@ -29,12 +29,12 @@ type FeedRead struct {
 	ReceivedAt  time.Time
 	ClockSkewed bool // a timestamp is more than MaxClockSkew after ReceivedAt
 	// Review, unless nil, is what the gateway stores with a record of its own; the reading position then stays.
-	Review *Reviewed
+	Review *ReviewRecord
 	// Token is the leader's fencing token, 0 if none is needed.
 	Token int64
 }
 
-type Appended struct {
+type AppendResult struct {
 	Added []Event // the new events, with consecutive ids
 	Last  int64   // the last id before them
 	// Visits are those that the events have changed, of each story in order.
@@ -129,8 +129,8 @@ func CheckFilter(name, text string) error {
 	return nil
 }
 
-// Expired selects the events of a project that have expired.
-type Expired struct {
+// ExpiryQuery selects the events of a project that have expired.
+type ExpiryQuery struct {
 	Project     string
 	Before, Now time.Time // received before Before; or after Now, when a clock was wrong
 	Keep        int       // except the newest Keep events

@@ -69,8 +69,8 @@ func (r Review) Record(storyName string) Record {
 	return Record{Type: StoryReviewed, At: time.UnixMilli(r.At.UnixMilli()), JSON: EncodeJSON(fields)}
 }
 
-// Reviewed is what is stored of a review together with its record.
-type Reviewed struct {
+// ReviewRecord is what is stored of a review together with its record.
+type ReviewRecord struct {
 	Review  Review
 	Entry   AuditEntry
 	Changes []StoryChange // that were made with it

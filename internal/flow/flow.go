@@ -232,8 +232,8 @@ func CanForecast(sample []int) bool {
 // GradedDays is how many days the forecasts look ahead that are compared with what came.
 const GradedDays = 14
 
-// Graded is a forecast of GradedDays with 85 % beside what came.
-type Graded struct {
+// Outcome is a forecast of GradedDays with 85 % beside what came.
+type Outcome struct {
 	Day      int // the last day that it was made from, an index
 	Promised int
 	Came     int
@@ -243,13 +243,13 @@ type Graded struct {
 // before, from the days up to and with it, at most window of them. past is what was finished on each day, oldest first,
 // today excluded. kept keeps a day's forecast; it is called with the day's index in past and the function that makes
 // it.
-func Grade(past []int, window int, kept func(day int, make func() int) int) (graded []Graded) {
+func Grade(past []int, window int, kept func(day int, make func() int) int) (graded []Outcome) {
 	for day := max(0, len(past)+1-window); day+GradedDays < len(past); day++ {
 		sample := past[max(0, day+1-window) : day+1]
 		if !CanForecast(sample) {
 			continue
 		}
-		g := Graded{Day: day, Promised: kept(day, func() int { return newDaily(sample).over(GradedDays).reached(85) })}
+		g := Outcome{Day: day, Promised: kept(day, func() int { return newDaily(sample).over(GradedDays).reached(85) })}
 		for _, n := range past[day+1 : day+1+GradedDays] {
 			g.Came += n
 		}

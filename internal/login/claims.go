@@ -118,13 +118,13 @@ func (c claims) isTrue(name string) bool {
 	return json.Unmarshal(c[name], &yes) == nil && yes || c.text(name) == "true"
 }
 
-// untrusted is what is wrong with the provider's tokens.
-type untrusted struct{ error }
+// tokenError is what is wrong with the provider's tokens.
+type tokenError struct{ error }
 
-func (e untrusted) Unwrap() error { return e.error }
+func (e tokenError) Unwrap() error { return e.error }
 
-// unverified is what is wrong with a signature. The provider may have changed its keys or algorithms.
-type unverified struct{ error }
+// signatureError is what is wrong with a signature. The provider may have changed its keys or algorithms.
+type signatureError struct{ error }
 
 // maxSkew is how far the provider's clock may be ahead.
 const maxSkew = time.Minute
@@ -134,34 +134,34 @@ const maxSkew = time.Minute
 func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) (claims, error) {
 	raw, _ := token.Extra("id_token").(string)
 	if raw == "" {
-		return nil, untrusted{errors.New("there is no ID token")}
+		return nil, tokenError{errors.New("there is no ID token")}
 	}
 	idToken, err := e.verifier.Verify(ctx, raw)
 	switch {
 	case err != nil && (strings.Contains(err.Error(), "malformed jwt") ||
 		strings.Contains(err.Error(), "failed to verify signature")):
-		return nil, untrusted{unverified{err}} // the library has no error types for them
+		return nil, tokenError{signatureError{err}} // the library has no error types for them
 	case err != nil:
-		return nil, untrusted{err}
+		return nil, tokenError{err}
 	case idToken.IssuedAt.After(clock.Now().Add(maxSkew)):
-		return nil, untrusted{errors.New("the ID token is from the future")}
+		return nil, tokenError{errors.New("the ID token is from the future")}
 	case subtle.ConstantTimeCompare([]byte(idToken.Nonce), []byte(a.Nonce)) != 1:
-		return nil, untrusted{errors.New("the ID token has another nonce")}
+		return nil, tokenError{errors.New("the ID token has another nonce")}
 	}
 	if idToken.AccessTokenHash != "" {
 		if err := idToken.VerifyAccessToken(token.AccessToken); err != nil {
-			return nil, untrusted{err}
+			return nil, tokenError{err}
 		}
 	}
 	all := claims{}
 	if err := idToken.Claims(&all); err != nil {
-		return nil, untrusted{err}
+		return nil, tokenError{err}
 	}
 	switch party := all.text("azp"); {
 	case party != e.config.ClientID && (party != "" || len(idToken.Audience) > 1):
-		return nil, untrusted{errors.New("the ID token was issued to another client")}
+		return nil, tokenError{errors.New("the ID token was issued to another client")}
 	case idToken.Subject == "":
-		return nil, untrusted{errors.New("the ID token has no subject")}
+		return nil, tokenError{errors.New("the ID token has no subject")}
 	case all[e.config.RolesClaim] != nil && all["email"] != nil || e.provider.UserInfoEndpoint() == "":
 		return all, nil
 	}
@@ -170,13 +170,13 @@ func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) 
 	case away:
 		return nil, err
 	case err != nil: // not quoted: the provider's text may repeat the access token
-		return nil, untrusted{errors.New("the user info is not a JSON object")}
+		return nil, tokenError{errors.New("the user info is not a JSON object")}
 	case info.Subject != idToken.Subject:
-		return nil, untrusted{errors.New("the user info is about somebody else")}
+		return nil, tokenError{errors.New("the user info is about somebody else")}
 	}
 	more := claims{}
 	if err := info.Claims(&more); err != nil {
-		return nil, untrusted{err}
+		return nil, tokenError{err}
 	}
 	return all.with(more, e.config.RolesClaim), nil
 }

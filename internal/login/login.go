@@ -57,7 +57,7 @@ type Attempt struct {
 // memory if shared is nil.
 func New(c config.Login, shared Spent) *Provider {
 	if shared == nil {
-		shared = &spent{}
+		shared = &spentStates{}
 	}
 	p := &Provider{config: c, spent: shared, http: newHTTPClient()}
 	if issuer, err := url.Parse(c.Issuer); err == nil {
@@ -152,7 +152,7 @@ func (p *Provider) redeem(ctx context.Context, a Attempt, redirectURI, code stri
 		return nil, p.failure(err)
 	}
 	c, err := e.claims(ctx, a, token)
-	if _, ok := errors.AsType[unverified](err); ok {
+	if _, ok := errors.AsType[signatureError](err); ok {
 		if e, err = p.fresh(ctx, e); err != nil {
 			return nil, err
 		}
@@ -173,15 +173,15 @@ type Spent interface {
 	SpendLogin(ctx context.Context, state string) (first bool, err error)
 }
 
-// spent is the Spent of a single gateway. Under a flood it forgets sooner; then only the provider refuses a code's
-// second use. The zero value is ready for use.
-type spent struct {
+// spentStates is the Spent of a single gateway. Under a flood it forgets sooner; then only the provider refuses a
+// code's second use. The zero value is ready for use.
+type spentStates struct {
 	mu            sync.Mutex
 	recent, older map[string]bool
 	since         time.Time
 }
 
-func (s *spent) SpendLogin(_ context.Context, state string) (first bool, err error) {
+func (s *spentStates) SpendLogin(_ context.Context, state string) (first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recent == nil || len(s.recent) >= maxSpent || time.Since(s.since) > AttemptTime {

@@ -29,22 +29,22 @@ type mortalStore struct {
 
 var errDead = errors.New("the process is dead")
 
-func (m *mortalStore) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error) {
+func (m *mortalStore) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.AppendResult, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
 	case <-m.dead:
-		return domain.Appended{}, errDead
+		return domain.AppendResult{}, errDead
 	default:
 	}
 	if m.dies == "before" {
 		close(m.dead)
-		return domain.Appended{}, errDead
+		return domain.AppendResult{}, errDead
 	}
 	appended, err := m.DB.AppendEvents(ctx, reads)
 	if m.dies == "after" {
 		close(m.dead)
-		return domain.Appended{}, errDead
+		return domain.AppendResult{}, errDead
 	}
 	return appended, err
 }

@@ -43,7 +43,7 @@ type follower struct {
 	failing   bool
 	readSince time.Time // start of the current run of successful reads; zero for none
 	retry     supervise.Backoff
-	refused   refused
+	refused   refusals
 	rateLimit rateLimit
 
 	wake    chan struct{} // of capacity 1; ends a pause after a failure
@@ -53,7 +53,7 @@ type follower struct {
 func newFollower(o Options, s, reads slots, project domain.Project, token int64) *follower {
 	return &follower{
 		Options: o, slots: s, history: newHistory(reads), project: project,
-		token: token, refused: refused{}, wake: make(chan struct{}, 1),
+		token: token, refused: refusals{}, wake: make(chan struct{}, 1),
 		retry: supervise.Backoff{First: firstRetry, Max: maxRetry},
 	}
 }
@@ -232,11 +232,11 @@ func (s slots) acquire(ctx context.Context) (answered, release func(), err error
 // maxRefused is the most different refused records that are logged for one feed.
 const maxRefused = 100
 
-// refused holds the hashes of a feed's refused records that have been logged.
-type refused map[uint64]bool
+// refusals holds the hashes of a feed's refused records that have been logged.
+type refusals map[uint64]bool
 
 // log logs each refused record once, however often the server sends it.
-func (r refused) log(ctx context.Context, log *slog.Logger, project string, records []upstream.RefusedRecord) {
+func (r refusals) log(ctx context.Context, log *slog.Logger, project string, records []upstream.RefusedRecord) {
 	for _, record := range records {
 		key := maphash.Bytes(seed, record.JSON)
 		if r[key] || len(r) == maxRefused {

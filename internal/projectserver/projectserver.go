@@ -42,7 +42,7 @@ type Board interface {
 	Layout() string
 	Path() string
 	Read(id string) (*board.Details, error)
-	ReadAll(ctx context.Context, stories []board.Placed, do func(*board.Details) bool) error
+	ReadAll(ctx context.Context, stories []board.StoryInStage, do func(*board.Details) bool) error
 	Picture(ctx context.Context, id, name string) ([]byte, error)
 	Writable() bool
 	Change(ctx context.Context, id string, c board.Change) (*board.Details, error)

@@ -78,7 +78,7 @@ func (t *texts) search(w http.ResponseWriter, r *http.Request) error {
 
 // foundStories are the stories whose text contains all the words, those first whose text has them one after the other.
 type foundStories struct {
-	stories []board.Placed
+	stories []board.StoryInStage
 	whole   map[string]bool
 }
 
@@ -89,7 +89,7 @@ func (t *texts) find(ctx context.Context, view *board.View, words []string) (fou
 	}
 	found.whole = map[string]bool{}
 	whole := strings.Join(words, " ")
-	var others []board.Placed
+	var others []board.StoryInStage
 	for _, story := range placed(view) {
 		text := known[story.ID].text
 		switch {
@@ -103,10 +103,10 @@ func (t *texts) find(ctx context.Context, view *board.View, words []string) (fou
 	return found, nil
 }
 
-func placed(view *board.View) (stories []board.Placed) {
+func placed(view *board.View) (stories []board.StoryInStage) {
 	for _, stage := range view.Stages {
 		for i := range stage.Stories {
-			stories = append(stories, board.Placed{Story: &stage.Stories[i], Stage: stage.Name})
+			stories = append(stories, board.StoryInStage{Story: &stage.Stories[i], Stage: stage.Name})
 		}
 	}
 	return stories
@@ -125,7 +125,7 @@ func (t *texts) read(ctx context.Context, view *board.View) (map[string]keptText
 		}
 		current[id] = text
 	}
-	var changed []board.Placed
+	var changed []board.StoryInStage
 	for _, story := range placed(view) {
 		if kept, known := t.known[story.ID]; known && kept.version == story.Version {
 			keep(story.ID, kept)

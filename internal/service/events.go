@@ -20,7 +20,7 @@ type Events struct {
 	boards  *Pipelines
 	news    leaderNews
 	tail    newestTail
-	reached reached
+	reached reachability
 	making  underway
 	// following means that other gateways append as well, and that this one reads what they append.
 	following atomic.Bool
@@ -223,15 +223,15 @@ func (s *Events) Newest(ctx context.Context, q domain.EventQuery, n int) (all []
 	}
 }
 
-// reached records when a shared store was last reached. The zero value means that it can be reached.
-type reached struct {
+// reachability records when a shared store was last reached. The zero value means that it can be reached.
+type reachability struct {
 	last  atomic.Int64 // in milliseconds
 	since atomic.Int64 // last, while it cannot be reached; else 0
 }
 
 // record records the result of an attempt. since is the value of r.since when it began: an attempt that began before a
 // failure says nothing about the time after it.
-func (r *reached) record(since int64, err error) {
+func (r *reachability) record(since int64, err error) {
 	if err == nil {
 		r.last.Store(clock.Now().UnixMilli())
 		r.since.CompareAndSwap(since, 0)

@@ -19,7 +19,7 @@ const (
 
 // publish makes appended events visible to readers. If there are events between them and the tail, appended by other
 // gateways or by a transaction whose commit was not confirmed, it reads those first.
-func (s *Events) publish(ctx context.Context, appended domain.Appended) {
+func (s *Events) publish(ctx context.Context, appended domain.AppendResult) {
 	s.tail.publishing.Lock()
 	defer s.tail.publishing.Unlock()
 	if appended.Last > s.tail.Load().last && s.readOn(ctx) != nil {

@@ -16,10 +16,10 @@ type Store interface {
 	Size(ctx context.Context) (size, free int64, err error)
 	Identity(ctx context.Context) (string, error)
 	TryWrite(ctx context.Context) error
-	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error)
+	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.AppendResult, error)
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	EventProjects(ctx context.Context) ([]string, error)
-	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
+	ExpiredEvents(ctx context.Context, e domain.ExpiryQuery, limit int) (ids []int64, err error)
 	RemoveEvents(ctx context.Context, token int64, ids []int64) error
 	SaveAgentSessions(ctx context.Context, now, gone []domain.AgentSession) error
 	SaveBeats(ctx context.Context, beats []domain.AgentBeat) error

@@ -106,7 +106,7 @@ func (s *fetcher) begin(state *pipelineState, t turn) {
 }
 
 type result struct {
-	known *derived
+	known *boardFacts
 	err   error
 }
 
@@ -168,8 +168,8 @@ func (s *fetcher) renewed(
 // derive is like the function, but leaves processors to readers: of a pipeline that no page shows alone, it waits for
 // its turn.
 func (s *fetcher) derive(
-	ctx context.Context, project string, answer *domain.PipelineAnswer, last *derived, t turn, keepSlot func() bool,
-) *derived {
+	ctx context.Context, project string, answer *domain.PipelineAnswer, last *boardFacts, t turn, keepSlot func() bool,
+) *boardFacts {
 	visits, version, _ := s.visits.Project(ctx, project) // without visits, what was known of them is shown
 	keepSlot()
 	if t != turnFirst {

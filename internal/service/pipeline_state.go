@@ -24,7 +24,7 @@ type pipelineState struct {
 	err     error         // its error
 	failed  time.Time     // the first failure since the last good answer
 	seen    time.Time     // when the last good answer arrived
-	known   *derived      // from that; without an answer before the first
+	known   *boardFacts   // from that; without an answer before the first
 
 	observing  *domain.PipelineAnswer // what is about to be observed
 	observed   *domain.PipelineAnswer // the last answer that visits have observed
@@ -49,7 +49,7 @@ type pipelineTask struct {
 }
 
 func newPipelineState(project domain.Project) *pipelineState {
-	return &pipelineState{project: project, spread: rand.Float64(), known: &derived{}}
+	return &pipelineState{project: project, spread: rand.Float64(), known: &boardFacts{}}
 }
 
 func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) bool {

@@ -77,13 +77,13 @@ func (s *Pipelines) One(
 }
 
 // known returns a project's last good response, empty before the first. It fetches nothing.
-func (s *Pipelines) known(project string) *derived {
+func (s *Pipelines) known(project string) *boardFacts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.setRegistry()
 	i, found := s.registry.Index(project)
 	if !found {
-		return &derived{}
+		return &boardFacts{}
 	}
 	return s.states[i].known
 }

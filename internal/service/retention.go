@@ -69,7 +69,7 @@ func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int
 	for _, project := range projects {
 		for {
 			now := clock.Now()
-			e := domain.Expired{Project: project, Before: now.Add(-s.keep), Now: now, Keep: keptOfEach, Needed: needed}
+			e := domain.ExpiryQuery{Project: project, Before: now.Add(-s.keep), Now: now, Keep: keptOfEach, Needed: needed}
 			ids, err := s.store.ExpiredEvents(ctx, e, stepSize)
 			if err == nil && len(ids) == 0 {
 				break
@@ -141,13 +141,13 @@ func (s *Retention) Forget(ctx context.Context, project string) error {
 	return s.costs.load(ctx)
 }
 
-// Stored is how much the store holds.
-type Stored struct {
+// Storage is how much the store holds.
+type Storage struct {
 	Size, Free int64     // of the database on disk, and how much of it can be reused, in bytes
 	Oldest     time.Time // when the oldest event was received, zero if there is none
 }
 
-func (s *Retention) Stored(ctx context.Context) (stored Stored, err error) {
+func (s *Retention) Stored(ctx context.Context) (stored Storage, err error) {
 	if stored.Size, stored.Free, err = s.store.Size(ctx); err != nil {
 		return stored, err
 	}

@@ -77,7 +77,7 @@ type removalStep struct {
 
 func (s *slowRemoval) EventProjects(context.Context) ([]string, error) { return []string{"alpha"}, nil }
 
-func (s *slowRemoval) ExpiredEvents(_ context.Context, _ domain.Expired, limit int) ([]int64, error) {
+func (s *slowRemoval) ExpiredEvents(_ context.Context, _ domain.ExpiryQuery, limit int) ([]int64, error) {
 	n := min(limit, s.left)
 	s.left -= n
 	return make([]int64, n), nil

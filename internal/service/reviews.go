@@ -78,7 +78,7 @@ func (s *Reviews) Review(
 	})
 	err = s.stories.events.Record(context.WithoutCancel(ctx), domain.FeedRead{
 		Cursor: domain.FeedCursor{Project: project}, ReceivedAt: r.At, Records: []domain.Record{r.Record(before.Name)},
-		Review: &domain.Reviewed{
+		Review: &domain.ReviewRecord{
 			Review: r, Entry: entry, Changes: s.stories.changesOf(ctx, before, nil, stage, began),
 		},
 	})

@@ -27,7 +27,7 @@ type observedStore struct {
 	fail             func(commit func() error) error // nil: commit
 }
 
-func (o *observedStore) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
+func (o *observedStore) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.AppendResult, err error) {
 	o.appends.Add(1)
 	commit := func() error {
 		appended, err = o.DB.AppendEvents(ctx, reads)

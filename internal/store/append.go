@@ -19,10 +19,10 @@ type Statement struct {
 // AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It
 // drops records that their project has or had already, and refuses the reads of a gateway that leads no more: nothing
 // of them is stored.
-func (db events) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error) {
+func (db events) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.AppendResult, error) {
 	a := &appending{sql: db.sql, reads: reads, seen: db.seen.Load(), known: map[int64]bool{}}
 	if err := db.Appended(db.engine.Transact(ctx, a.read(), a.write)); err != nil {
-		return domain.Appended{}, err
+		return domain.AppendResult{}, err
 	}
 	db.see(a.last())
 	for _, i := range a.result.Refused {
@@ -44,9 +44,9 @@ type appending struct {
 	held   []int64        // those of the reads' fencing tokens that are the leader's
 	known  map[int64]bool // the digests of records that are stored already
 	visits visitRead      // of the records' stories
-	result domain.Appended
+	result domain.AppendResult
 	// reviews are stored with the records.
-	reviews []domain.Reviewed
+	reviews []domain.ReviewRecord
 	rows    struct{ events, digests, texts [][]any }
 }
 

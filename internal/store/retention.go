@@ -26,7 +26,7 @@ const (
 
 // ExpiredEvents returns the ids of the first limit events that e selects, oldest first. If the clock was set back,
 // expired events after one that is to be kept wait until that one has expired as well.
-func (db events) ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error) {
+func (db events) ExpiredEvents(ctx context.Context, e domain.ExpiryQuery, limit int) (ids []int64, err error) {
 	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var kept int64
 		if err := tx.QueryRowContext(ctx, firstKept, e.Project, e.Keep).Scan(&kept); err != nil {

@@ -45,8 +45,8 @@ func TestEventsOfAWrongClockDelayNothingForLong(t *testing.T) {
 		for n, second := range []int64{10_000, 13_600, 13_601, 6_400, 6_401, 10_003, 10_004} {
 			appendEvents(t, db, received(second, feedRead("alpha", move(t, n))))
 		}
-		at := func(now int64) domain.Expired {
-			return domain.Expired{Project: "alpha", Before: time.Unix(now-1000, 0), Now: time.Unix(now, 0), Keep: 1, Needed: math.MaxInt64}
+		at := func(now int64) domain.ExpiryQuery {
+			return domain.ExpiryQuery{Project: "alpha", Before: time.Unix(now-1000, 0), Now: time.Unix(now, 0), Keep: 1, Needed: math.MaxInt64}
 		}
 		if removed := remove(t, db, at(10_010)); removed != nil {
 			t.Errorf("removed %v, all of them behind one that is young", removed)

@@ -27,7 +27,7 @@ func (db reviews) TakeReview(ctx context.Context, r domain.Review, now time.Time
 }
 
 // reviewed returns the statements that store a review in place of the last one, with what was done with it.
-func reviewed(of domain.Reviewed) (statements []Statement) {
+func reviewed(of domain.ReviewRecord) (statements []Statement) {
 	queue := func(statement string, args ...any) {
 		statements = append(statements, Statement{SQL: statement, Args: args})
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // AppendEvents stores reads; see store.Tables.
-func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error) {
+func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.AppendResult, error) {
 	db.pace.begin()
 	appended, err := db.Tables.AppendEvents(ctx, reads)
 	db.pace.end(err)

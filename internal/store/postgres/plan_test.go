@@ -52,7 +52,7 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expired, err := db.ExpiredEvents(ctx, domain.Expired{Project: "alpha", Before: time.UnixMilli(math.MaxInt64 / 2), Now: time.UnixMilli(math.MaxInt64 / 2), Keep: 10, Needed: math.MaxInt64}, 10)
+	expired, err := db.ExpiredEvents(ctx, domain.ExpiryQuery{Project: "alpha", Before: time.UnixMilli(math.MaxInt64 / 2), Now: time.UnixMilli(math.MaxInt64 / 2), Keep: 10, Needed: math.MaxInt64}, 10)
 	check(err)
 	check(db.RemoveEvents(ctx, 0, expired))
 

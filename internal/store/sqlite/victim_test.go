@@ -37,7 +37,7 @@ func beVictim(dir string) error {
 	}
 	for n := 1; n > 0; {
 		fmt.Println("a step")
-		ids, err := db.ExpiredEvents(ctx, domain.Expired{Project: "p", Before: time.UnixMilli(math.MaxInt64), Now: time.UnixMilli(math.MaxInt64), Keep: 10, Needed: math.MaxInt64}, 7)
+		ids, err := db.ExpiredEvents(ctx, domain.ExpiryQuery{Project: "p", Before: time.UnixMilli(math.MaxInt64), Now: time.UnixMilli(math.MaxInt64), Keep: 10, Needed: math.MaxInt64}, 7)
 		if n = len(ids); err == nil {
 			err = db.RemoveEvents(ctx, 0, ids)
 		}

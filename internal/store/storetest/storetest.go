@@ -18,8 +18,8 @@ import (
 
 // Events is the part of a database that holds the merged stream.
 type Events interface {
-	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error)
-	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) ([]int64, error)
+	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.AppendResult, error)
+	ExpiredEvents(ctx context.Context, e domain.ExpiryQuery, limit int) ([]int64, error)
 	RemoveEvents(ctx context.Context, token int64, ids []int64) error
 }
 
@@ -109,15 +109,15 @@ func Received(seconds int64, read domain.FeedRead) domain.FeedRead {
 }
 
 // Expired selects a project's events received before Unix time seconds, except the newest keep.
-func Expired(project string, seconds int64, keep int) domain.Expired {
-	return domain.Expired{
+func Expired(project string, seconds int64, keep int) domain.ExpiryQuery {
+	return domain.ExpiryQuery{
 		Project: project, Before: time.Unix(seconds, 0), Now: time.Unix(seconds+1000, 0), Keep: keep,
 		Needed: math.MaxInt64,
 	}
 }
 
 // Remove removes the events that e selects, a few at a time.
-func Remove(t testing.TB, db Events, e domain.Expired) (removed []int64) {
+func Remove(t testing.TB, db Events, e domain.ExpiryQuery) (removed []int64) {
 	t.Helper()
 	for {
 		ids, err := db.ExpiredEvents(t.Context(), e, 3)

@@ -79,13 +79,13 @@ func filled(t *testing.T, dir string) (events int) {
 	review := domain.Review{Project: "alpha", StoryID: "1_ü", Verdict: domain.SentBack, Head: "a1", Note: "Nein", By: "Zoë", At: now}
 	reads = append(reads, domain.FeedRead{
 		Cursor: domain.FeedCursor{Project: "alpha"}, ReceivedAt: now, Records: []domain.Record{review.Record("Ä")},
-		Review: &domain.Reviewed{Review: review, Entry: domain.AuditEntry{At: now, Who: "Zoë"}},
+		Review: &domain.ReviewRecord{Review: review, Entry: domain.AuditEntry{At: now, Who: "Zoë"}},
 	})
 	for _, text := range storetest.Strange {
 		reads = append(reads, storetest.Read("Ärger", storetest.Record(t, text)))
 	}
 	storetest.Append(t, db, reads...)
-	removed, err := db.ExpiredEvents(t.Context(), domain.Expired{Project: generate.Project(1), Before: time.UnixMilli(math.MaxInt64 / 2), Now: time.UnixMilli(math.MaxInt64 / 2), Keep: 50, Needed: math.MaxInt64}, 20)
+	removed, err := db.ExpiredEvents(t.Context(), domain.ExpiryQuery{Project: generate.Project(1), Before: time.UnixMilli(math.MaxInt64 / 2), Now: time.UnixMilli(math.MaxInt64 / 2), Keep: 50, Needed: math.MaxInt64}, 20)
 	check(err)
 	check(db.RemoveEvents(t.Context(), 0, removed))
 	_, _, err = db.ObserveVisits(t.Context(), 0, domain.Observation{Project: "Ärger", Asked: now, Now: now, Seen: []domain.Sighting{

@@ -11,9 +11,9 @@ import (
 	"switchyard/internal/wire"
 )
 
-// derived is a project's last good pipeline with everything that is derived from it and the visits of its stories. It
-// is shared and never changed, but replaced by another one.
-type derived struct {
+// boardFacts is a project's last good pipeline with everything that is derived from it and the visits of its stories.
+// It is shared and never changed, but replaced by another one.
+type boardFacts struct {
 	answer   *domain.PipelineAnswer
 	version  uint64                 // of the visits
 	until    time.Time              // when it must be derived again although nothing has changed
@@ -31,17 +31,17 @@ type derived struct {
 const deriveRetry = time.Second
 
 // isOutdated reports whether it must be derived again, given the current version of the visits.
-func (d *derived) isOutdated(version uint64, now time.Time) bool {
+func (d *boardFacts) isOutdated(version uint64, now time.Time) bool {
 	return d.answer != nil && (d.version != version || !now.Before(d.until))
 }
 
 // derive derives everything from an answer; last is what was derived before, empty for nothing. If visits is nil, they
 // could not be read, and what was known of them is shown.
 func derive(
-	visits *domain.ProjectVisits, version uint64, project string, answer *domain.PipelineAnswer, last *derived,
-) *derived {
+	visits *domain.ProjectVisits, version uint64, project string, answer *domain.PipelineAnswer, last *boardFacts,
+) *boardFacts {
 	now := clock.Now()
-	next := &derived{answer: answer, version: version, stages: answer.Stages}
+	next := &boardFacts{answer: answer, version: version, stages: answer.Stages}
 	next.text = sync.OnceValue(func() json.RawMessage { return wire.WithTimes(answer.Raw, next.stages) })
 	known := visits != nil
 	switch {
@@ -81,7 +81,7 @@ func derive(
 	return next
 }
 
-func (d *derived) drawsSame(next *derived, now time.Time) bool {
+func (d *boardFacts) drawsSame(next *boardFacts, now time.Time) bool {
 	sameName := func(a, b domain.Stage) bool { return a.Name == b.Name }
 	return d.version == next.version && now.Before(d.until) &&
 		slices.EqualFunc(d.stages, next.stages, sameName)
