@@ -75,10 +75,10 @@ func (q QuestionProps) state() string {
 // inSight reports whether all of a question that somebody may answer fits into a line of a list: a permission, or a
 // choice between two.
 func (q QuestionProps) inSight() bool {
-	input := fieldsOf(q.Tool).File + q.input() + strings.Join(q.Options, "")
+	input := fieldsOf(q.Tool).File + q.input() + strings.Join(q.Options, "") + q.Detail
 	isKind := q.Kind == domain.QuestionPermission && !q.isPlan() ||
 		q.Kind == domain.QuestionChoice && q.Tool == nil && len(q.Options) == 2
-	return isKind && q.Refusal == "" && q.Detail == "" && q.hidden() == 0 &&
+	return isKind && q.Refusal == "" && q.hidden() == 0 &&
 		strings.Count(input, "\n") < 3 && len(input) <= 300 && len(q.Prompt) <= 300
 }
 

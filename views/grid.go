@@ -38,6 +38,7 @@ type gridGroup struct {
 	id     string
 	tracks []*track
 	alone  bool // its only project has the words at its stations
+	moving int  // projects from here on that have no trouble, where it is the first of these
 }
 
 // head returns the track whose stages are the group's heading; nil if it has no stages.
@@ -179,6 +180,7 @@ func (g *grid) group(tracks []*track) {
 		}
 		group.tracks = append(group.tracks, t)
 	}
+	g.troubledFirst()
 	if len(bare) > 0 {
 		g.groups = append(g.groups, &gridGroup{id: "stages-none", tracks: bare})
 	}
@@ -186,6 +188,27 @@ func (g *grid) group(tracks []*track) {
 		group.alone = i > 0 && len(group.tracks) == 1 && len(group.tracks[0].Stages) > 0
 		group.tracks[0].alone = group.alone
 	}
+}
+
+// troubledFirst moves what has no trouble out of several groups into groups of its own behind them all.
+func (g *grid) troubledFirst() {
+	if !g.compact || len(g.groups) < 2 {
+		return
+	}
+	var clear []*gridGroup
+	moving := 0
+	for _, group := range g.groups {
+		if at := slices.IndexFunc(group.tracks, func(t *track) bool { return !t.isTroubled() }); at >= 0 {
+			clear = append(clear, &gridGroup{id: within(group.id, "rest"), tracks: group.tracks[at:]})
+			moving += len(group.tracks) - at
+			group.tracks = group.tracks[:at]
+		}
+	}
+	g.groups = slices.DeleteFunc(g.groups, func(group *gridGroup) bool { return len(group.tracks) == 0 })
+	if len(clear) > 0 && len(g.groups) > 0 {
+		clear[0].moving = moving
+	}
+	g.groups = append(g.groups, clear...)
 }
 
 // TrackOrder is the tracks of all projects without their stations, the worst trouble first.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"switchyard/internal/domain"
 )
 
@@ -23,10 +25,21 @@ const (
 type WaitingFilter struct {
 	Project, Stage string
 	Show           WaitingShow
+	All            bool // long lists, too
 }
 
 func (f WaitingFilter) url() string {
-	return withQuery(WaitingURL, "project", f.Project, "stage", f.Stage, "show", string(f.Show))
+	all := ""
+	if f.All {
+		all = "yes"
+	}
+	return withQuery(WaitingURL, "project", f.Project, "stage", f.Stage, "show", string(f.Show), "all", all)
+}
+
+// whole returns the address of the same lists, without the cut at their first lines.
+func (f WaitingFilter) whole() templ.SafeURL {
+	f.All = true
+	return templ.SafeURL(f.url())
 }
 
 // WaitingProps are the data of the page Waiting longest.
@@ -49,12 +62,16 @@ type waitingLine struct {
 	agent string // that works on it, "" for none
 }
 
-// waitingLines is how many stories each list of the page shows.
-const waitingLines = 100
+// waitingLines is how many stories each list of the page shows at most, firstLines how many at first.
+const waitingLines, firstLines = 100, 20
 
 // Use fills in the stories, which are in the order of the page, and the keys of alerts that are acknowledged.
 func (p *WaitingProps) Use(stories []domain.WaitingStory, owners *domain.Owners, acknowledged map[string]bool) {
 	p.acknowledged = acknowledged
+	most := firstLines
+	if p.Filter.All {
+		most = waitingLines
+	}
 	for _, s := range stories {
 		title := s.Stage.Title()
 		if !slices.Contains(p.Stages, title) && len(p.Stages) < maxOptions {
@@ -79,7 +96,7 @@ func (p *WaitingProps) Use(stories []domain.WaitingStory, owners *domain.Owners,
 		if isOver {
 			list, more = &p.over, &p.moreOver
 		}
-		if len(*list) < waitingLines {
+		if len(*list) < most {
 			*list = append(*list, line)
 		} else {
 			*more++
@@ -90,13 +107,19 @@ func (p *WaitingProps) Use(stories []domain.WaitingStory, owners *domain.Owners,
 // alert is the key of what needs attention about the story, "" if nothing does.
 func (l waitingLine) alert() string {
 	kind, _ := l.Item.Trouble()
-	if kind == "" && l.Age > l.Limit {
+	if l.isStuck() {
 		kind = domain.AlertStuck
 	}
 	if kind == "" {
 		return ""
 	}
 	return domain.Alert{Kind: kind, Project: l.Project, Story: l.Item}.Key()
+}
+
+// isStuck reports whether nothing but its age is wrong with the story.
+func (l waitingLine) isStuck() bool {
+	kind, _ := l.Item.Trouble()
+	return kind == "" && l.Age > l.Limit
 }
 
 // choice is what the box that chooses the story is called.

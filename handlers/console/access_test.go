@@ -79,7 +79,7 @@ func TestAccessListsWhatIsForWhom(t *testing.T) {
 	s.wantText("made", named.Text, "The link of the display", "Office, 2nd floor")
 	s.wantText("without a name", s.Submit("/access", "name", "", "role", "wall", "expires_in", "").Text, "The link of the display")
 	s.Get("/access").WantText(t, "Logged in now", ">1", "Tokens", "1 ends soon", "Wall displays", "0 on now", ">Tokens <", ">ci</bdi>", "signal-caution",
-		"this browser", ">Wall displays <", "Office, 2nd floor", "not opened yet", "Create a token", "Place")
+		"this browser", ">Wall displays <", "Office, 2nd floor", "not opened yet", "Place", "Create a token")
 	link := regexp.MustCompile(`/wall\?token=[a-z0-9_]+`).FindString(named.Text)
 	display := &gatewaytest.Site{TB: t, URL: s.URL, Client: gatewaytest.NewClient(t)}
 	display.Get(link)

@@ -327,4 +327,17 @@ func TestTheAgentsPageHasALineForEachAgent(t *testing.T) {
 		s.Submit(views.AnswerURL(q.ID), "option", "2", "next", "/agents").WantStatus(t, http.StatusSeeOther)
 		s.wantAnswer(q, "orders")
 	}
+
+	// What explains it is shown with it if it is short.
+	for detail, isHere := range map[string]bool{"Both have an index.": true, strings.Repeat("long ", 60): false} {
+		which := domain.Question{Project: "webshop", Kind: domain.QuestionChoice, Prompt: "Which?", Options: []string{"a", "b"}, Detail: detail}
+		q, err := s.Questions.Ask(domain.WithActor(t.Context(), &who), which, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := s.Get("/agents"); strings.Contains(page.Text, `name="option" value="2"`) != isHere {
+			t.Errorf("with %q: %s", detail, page.Text)
+		}
+		s.Submit(views.AnswerURL(q.ID), "option", "2", "next", "/agents").WantStatus(t, http.StatusSeeOther)
+	}
 }

@@ -169,6 +169,13 @@ func TestManyProjectsHaveALineEach(t *testing.T) {
 	if got := browsertest.Eval[bool](tab, fmt.Sprintf(`Math.abs(`+right+`.left - `+right+`.left) < 2`, "alone", "alpha")); !got {
 		t.Error("a project alone with its stages is not as wide as the others")
 	}
+	// What is wrong comes before what is not, whatever stages it has.
+	s.add("odd", board("1_ideas:", "2_doing: 9_story_z!no key", "3_over:"))
+	tab.Goto(s.URL + "/")
+	const order = `[...document.querySelectorAll('.band, #project-clear, #project-alone, #project-odd')].map((row) => row.className === 'band' ? row.innerText : row.id).join()`
+	if got := browsertest.Eval[string](tab, order); !strings.HasPrefix(got, "project-odd,") || strings.Count(got, "Moving, nothing wrong 2 projects") != 1 {
+		t.Errorf("the order is %s", got)
+	}
 	if got := browsertest.Eval[float64](tab, height); got > 37 {
 		t.Errorf("of many projects one is %v px high", got)
 	}

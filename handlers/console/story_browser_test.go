@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
 	"switchyard/internal/waittest"
 )
 
@@ -148,4 +149,25 @@ func TestALongJourneyBeginsWhereTheStoryIs(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/projects/alpha/stories/14_story_login")
 	tab.Wait(`(box => box.left > 0 && box.right < innerWidth)(document.querySelector('.journey [aria-current]').getBoundingClientRect())`)
+}
+
+// TestBrowserAQuestionAndTheBlockStandOnOnePost, the question first; beside a short text there is no hole.
+func TestBrowserAQuestionAndTheBlockStandOnOnePost(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog})
+	s.asks(domain.Question{Kind: domain.QuestionText, Prompt: "Which key?", Project: "webshop", StoryID: "2_story_audit"})
+	tab := browsertest.Open(t)
+	tab.Goto(s.URL + auditPage)
+	const bottom, top = `document.querySelector('%s').getBoundingClientRect().bottom`, `document.querySelector('%s').getBoundingClientRect().top`
+	for _, width := range []int64{360, 1280, 2560} {
+		tab.Size(width, 900)
+		if got := browsertest.Eval[float64](tab, fmt.Sprintf(top+" - "+bottom, ".question + .notice", ".question")); got < -2 || got > 2 {
+			t.Errorf("%d px: between the question and the block are %v px", width, got)
+		}
+	}
+	tab.Size(1280, 900)
+	if got := browsertest.Eval[float64](tab, fmt.Sprintf(bottom+" - "+bottom, ".reading article", ".reading aside")); got < -2 || got > 2 {
+		t.Errorf("the text ends %v px from where what is beside it ends", got)
+	}
+	tab.AccessibleAt(360, 1280)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
 	"switchyard/internal/waittest"
 )
@@ -130,4 +131,16 @@ func TestAFailedMergeIsRetriedWhereItIsListed(t *testing.T) {
 	waittest.Until(t, "nothing to retry", func() bool { return !strings.Contains(s.Get("/").Text, label) })
 	s.submitUndo(page)
 	waittest.Until(t, "the failure", func() bool { return strings.Contains(s.Get("/").Text, label) })
+}
+
+// TestAFailedMergeIsRetriedOnAPhone from the inbox, with a thumb.
+func TestAFailedMergeIsRetriedOnAPhone(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newStorySite(t, true, map[string]string{"4_merge/7_story_cache.md": "---\nmerge_failure: conflict in go.mod\n---\n# Cache\n"})
+	tab := browsertest.Open(t)
+	tab.Phone()
+	tab.Goto(s.URL + "/")
+	wantNone(t, tab, "has targets that are too small", named(controls, tooSmall))
+	tab.Find("button", "Retry the merge").Tap()
+	tab.WaitText("The failed merge is cleared")
 }

@@ -16,6 +16,7 @@ func (c *Console) Waiting(w http.ResponseWriter, r *http.Request) error {
 	p := views.WaitingProps{
 		Filter: views.WaitingFilter{
 			Project: query.Get("project"), Stage: query.Get("stage"), Show: views.WaitingShow(query.Get("show")),
+			All: query.Has("all"),
 		},
 		Names: c.projectNames(), Chat: views.NewChat(c.service.Bot.Status()), Now: now(),
 	}

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -34,6 +35,13 @@ func TestWaitingListsStoriesInWorkByTheirAge(t *testing.T) {
 	s.add("gamma", []domain.Stage{{Name: "1_backlog"}, {Name: "2_review", Items: []domain.Item{since("new", 0)}}, {Name: "5_done"}})
 	s.Get("/waiting?project=gamma").WantText(t, "&lt; 0.1 ×", `aria-label="Actions for new"`).WantNoText(t, ">Acknowledge<")
 	s.Get("/waiting?project=beta").WantText(t, `name="key" value="stuck/beta/slower"`, ">Acknowledge<")
+	var many []domain.Item
+	for n := range 24 {
+		many = append(many, since(fmt.Sprintf("many-%02d", n), 1))
+	}
+	s.add("delta", []domain.Stage{{Name: "1_backlog"}, {Name: "2_work", Items: many}, {Name: "5_done"}})
+	s.Get("/waiting?project=delta").WantText(t, ">many-19<", ">4 more</a>", `href="/waiting?project=delta&amp;all=yes"`).WantNoText(t, ">many-20<")
+	s.Get("/waiting?project=delta&all=yes").WantText(t, ">many-23<", `data-hx-get="/waiting?project=delta&amp;all=yes`)
 	s.follow(s.Submit("/attention/acknowledge", "key", "stuck/beta/slower", "next", "/waiting?project=beta", "for", "4h")).
 		WantText(t, "Acknowledged for 4 hours.", ">slower<", " · acknowledged").WantNoText(t, ">Acknowledge</button>")
 }
