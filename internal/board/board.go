@@ -152,24 +152,6 @@ func (b *Board) Writable() bool { return b.allowWrites }
 
 func (b *Board) View() *View { return b.view.Load() }
 
-// Read reads a story's file where it stands. It returns NotFound for an id that is not on the board, and Unavailable
-// while the work directory cannot be read.
-func (b *Board) Read(id string) (*Details, error) {
-	if at := b.standsIn(id); at.board != nil {
-		if details, err := at.board.readOwn(id); domain.CodeOf(err) != domain.NotFound {
-			return b.placed(details, at), err
-		}
-	}
-	details, err := b.readOwn(id)
-	return b.placed(details, where{}), err
-}
-
-func (b *Board) readOwn(id string) (*Details, error) {
-	b.readers <- struct{}{}
-	defer func() { <-b.readers }()
-	return b.read(id, b.catchUp)
-}
-
 // catchUp scans everything, once git is done, which is waited for a little.
 func (b *Board) catchUp() {
 	for end := time.Now().Add(readerPatience); !b.rescanned(time.Now().Before(end)); time.Sleep(gitPoll) {

@@ -58,11 +58,11 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 		_ = os.Mkdir(filepath.Join(to.dir, *c.Stage), 0o777) // git keeps no empty directories
 	}
 	c, after := b.withFailure(id, c)
-	details, err := to.changeOwn(ctx, id, c)
+	details, err := to.changeOwn(ctx, at.id, c)
 	if err == nil {
 		after()
 	}
-	return b.placed(details, at), err
+	return b.placed(id, details, at), err
 }
 
 func (b *Board) changeOwn(ctx context.Context, id string, c Change) (*Details, error) {

@@ -172,6 +172,9 @@ func (s *units) own(id string) ([]string, error) {
 	}
 	defer tree.close()
 	e, _, err := s.find(tree, unitCache{}, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil || len(s.index.Load().places[id].unit.stories) > 1 {
 		return nil, err
 	}

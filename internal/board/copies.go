@@ -2,7 +2,6 @@ package board
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -114,7 +113,7 @@ func (s *units) arrange(next *index, id string, found []place, settled bool) {
 		}
 		name := id
 		if i > 0 {
-			name = next.unusedName(fmt.Sprintf("%s~%d", id, i+1))
+			name = next.unusedName(copyID(id, i))
 		}
 		next.places[name] = p
 		p.story().name(name)

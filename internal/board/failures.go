@@ -57,9 +57,9 @@ func (b *Board) fail(ctx context.Context, id, words string) {
 	words = domain.CutReason(words)
 	ctx = context.WithoutCancel(ctx)
 	if at := b.standsIn(id); at.board != nil && at.worktree != "" {
-		details, err := at.board.readOwn(id)
+		details, err := at.board.readOwn(at.id)
 		if err == nil {
-			_, err = at.board.changeOwn(ctx, id, Change{Version: details.Version, MergeFailure: &words, failed: true})
+			_, err = at.board.changeOwn(ctx, at.id, Change{Version: details.Version, MergeFailure: &words, failed: true})
 		}
 		if err == nil {
 			return

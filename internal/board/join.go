@@ -18,6 +18,8 @@ type otherPlaces struct {
 	// standing has the stories that stand elsewhere, kept those that did and have their times from there.
 	standing map[string]standing
 	kept     map[string]bool
+	// several has the stories that share their ids with others, which are new, by the ids that they have instead.
+	several map[string]storyName
 }
 
 // standing is a story in a place, nil for the board's own work tree.
@@ -25,6 +27,7 @@ type standing struct {
 	place *member
 	stage string
 	story *Story
+	base  string // as of member.base
 }
 
 // settle takes over what a scan found: the view, nil for no other one, and what is news.
@@ -78,17 +81,24 @@ func (m *member) evaluate() bool {
 		stage := &view.Stages[i]
 		for j := range stage.Stories {
 			story := &stage.Stories[j]
-			if m.Only != nil && !m.Only[story.ID] || m.Base(story.ID) == stage.Name || m.Had(story.ID, stage.Name) {
+			base, id := m.base(story.ID), story.ID
+			if n, is := m.board.named(id); is {
+				id = n.id
+			}
+			if m.Only != nil && !m.Only[id] || base == stage.Name || m.Had(story.ID, stage.Name) {
 				continue
 			}
-			m.moved[story.ID] = standing{m, stage.Name, story}
+			m.moved[story.ID] = standing{m, stage.Name, story, base}
 		}
 	}
 	return true
 }
 
 func (m *member) takeNews() map[string]bool {
-	news := m.news
+	news := map[string]bool{}
+	for id := range m.news {
+		news[m.of.joined.idOf(m.board, id)] = true
+	}
 	m.news = map[string]bool{}
 	return news
 }
@@ -102,11 +112,15 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 		touched[id] = true
 	}
 	maps.Copy(touched, j.kept)
+	others := j.number(b)
+	for id := range others {
+		touched[id] = true
+	}
 	j.standing = map[string]standing{}
 	for _, m := range j.members {
-		for id := range m.moved {
+		for id := range m.joined {
 			touched[id] = true
-			if s := j.stands(own, id, nil, ""); s.place != nil {
+			if s := b.stands(id, nil, ""); s.place != nil {
 				j.standing[id] = s
 			}
 		}
@@ -122,14 +136,14 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 	isNew := map[string]bool{}
 	maps.Copy(isNew, ids)
 	for _, n := range news {
-		isNew[n.StoryID] = true
+		isNew[j.idOf(b, n.StoryID)] = true
 	}
 	j.kept = map[string]bool{}
 	next := *own
 	next.Stages = j.stages(own, touched)
 	for _, id := range slices.Sorted(maps.Keys(touched)) {
 		last, from, had := was.Find(id)
-		story, to, stands := own.Find(id)
+		story, to, stands := own.Find(j.idIn(b, id))
 		since := story.Since
 		s, elsewhere := j.standing[id]
 		if elsewhere {
@@ -137,7 +151,7 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 			story.Worktree, story.Branch = s.place.Worktree, s.place.Branch
 			story.MergeFailure = cmp.Or(story.MergeFailure, b.failure(id))
 		}
-		if had && from == to {
+		if story.ID = id; had && from == to && !others[id] {
 			if story.Since = last.Since; last.Blocked != "" && story.Blocked != "" {
 				story.BlockedSince = last.BlockedSince
 			}
@@ -147,7 +161,7 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 		}
 		if stands {
 			insert(next.Stages, to, story)
-			if isNew[id] {
+			if isNew[id] && !others[id] {
 				told = append(told, newsOf(last, from, story, to)...)
 			}
 		}
@@ -170,22 +184,25 @@ func newsOf(was Story, from string, now Story, to string) []feed.Notification {
 // stands says where a story stands: of the places to which it has moved the one in the furthest stage, in one stage
 // that where its record was changed last, on a tie the board's own work tree. That counts beside another where its
 // stage differs from the one from which the other began. With a stage, the story counts as in that one at a place.
-func (j *otherPlaces) stands(own *View, id string, at *member, stage string) (best standing) {
-	story, to, found := own.Find(id)
+func (b *Board) stands(id string, at *member, stage string) (best standing) {
+	j, own := &b.joined, b.own.Load()
+	story, to, found := own.Find(j.idIn(b, id))
 	if at == nil && stage != "" {
 		to = stage
 	}
 	var moved []standing
 	for _, m := range j.members {
-		s, has := m.moved[id]
+		s, has := m.joined[id]
 		if m == at && stage != "" {
-			s, has = standing{m, stage, &story}, m.Base(id) != stage && !m.Had(id, stage)
+			there := j.idIn(m.board, id)
+			s = standing{m, stage, &story, m.base(there)}
+			has = s.base != stage && !m.Had(there, stage)
 		}
 		if !has {
 			continue
 		}
-		if found && best.story == nil && m.Base(id) != to {
-			best = standing{nil, to, &story}
+		if found && best.story == nil && s.base != to {
+			best = standing{stage: to, story: &story}
 		}
 		moved = append(moved, s)
 	}
@@ -196,7 +213,7 @@ func (j *otherPlaces) stands(own *View, id string, at *member, stage string) (be
 		}
 	}
 	if best.story == nil && found {
-		best = standing{nil, to, &story}
+		best = standing{stage: to, story: &story}
 	}
 	return best
 }

@@ -186,8 +186,10 @@ func (b *Board) advance(ctx context.Context, m *git.Merge, id, stage, commit str
 	if b.options.Refresh != nil {
 		b.options.Refresh(ctx)
 	}
-	if details, err := b.readOwn(id); err == nil && len(paths) == 0 && stage != "" && details.Stage != stage {
-		if _, err := b.changeOwn(ctx, id, Change{Version: details.Version, Stage: &stage}); err != nil { // git has none of it
+	own := b.idIn(b, id)
+	if details, err := b.readOwn(own); err == nil && len(paths) == 0 && stage != "" && details.Stage != stage {
+		// git has none of it
+		if _, err := b.changeOwn(ctx, own, Change{Version: details.Version, Stage: &stage}); err != nil {
 			b.log.Warn("board: cannot move a story that was merged", "error", err)
 		}
 	}

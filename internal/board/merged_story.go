@@ -44,8 +44,9 @@ func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string)
 	if err != nil {
 		return nil, err
 	}
+	own, id := b.idIn(b, id), b.idIn(merged, id)
 	b.mu.Lock()
-	names, err := b.layout.own(id)
+	names, err := b.layout.own(own)
 	b.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string)
 	for _, name := range names {
 		paths = append(paths, path.Join(prefix, name))
 	}
-	if err := b.bring(ctx, m, merged, id, stage, prefix, names); err != nil {
+	if err := b.bring(ctx, m, merged, own, id, stage, prefix, names); err != nil {
 		return nil, err
 	}
 	details, err := merged.Read(id)
@@ -86,9 +87,9 @@ func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string)
 
 // bring merges what is not committed of the story's own file with what the branch has made of it.
 func (b *Board) bring(
-	ctx context.Context, m *git.Merge, merged *Board, id, stage, prefix string, names []string,
+	ctx context.Context, m *git.Merge, merged *Board, ownID, id, stage, prefix string, names []string,
 ) error {
-	own, err := b.readOwn(id)
+	own, err := b.readOwn(ownID)
 	if err != nil || !slices.Contains(names, own.Path) {
 		return nil // there is none
 	}

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"maps"
 	"path"
 	"strings"
 )
@@ -18,6 +19,23 @@ type Past struct {
 	Now func(story string) string
 	// Stories returns the stages of the stories in a unit, by their ids. It must not be called concurrently.
 	Stories func(unit string, files Files) map[string]string
+	// named says that several stories may have one id, in files of different names.
+	named bool
+}
+
+// Named returns a past that knows the stories in files by their names, too.
+func (p Past) Named() Past {
+	stories := p.Stories
+	if p.named {
+		p.Stories = func(unit string, files Files) map[string]string {
+			found := stories(unit, files)
+			for id, stage := range maps.Clone(found) {
+				found[storyName{id, path.Base(unit)}.key()] = stage
+			}
+			return found
+		}
+	}
+	return p
 }
 
 // Files are the regular files below a board's directory as of a commit.

@@ -16,7 +16,7 @@ var errNoPicture = domain.Errorf(domain.NotFound, "there is no such picture on t
 // symbolic link leads to. It returns NotFound if there is none, or if it is over domain.MaxPicture.
 func (b *Board) Picture(ctx context.Context, id, name string) ([]byte, error) {
 	if at := b.standsIn(id); at.board != nil {
-		return at.board.Picture(ctx, id, name)
+		return at.board.Picture(ctx, at.id, name)
 	}
 	details, err := b.Read(id)
 	if err != nil {

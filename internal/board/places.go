@@ -33,27 +33,37 @@ type Place struct {
 // member is a place with its board.
 type member struct {
 	Place
-	board *Board
-	of    *Board // that it is joined with
-	moved map[string]standing
-	news  map[string]bool // stories of which there is some that was not joined yet
+	board  *Board
+	of     *Board              // that it is joined with
+	moved  map[string]standing // by the ids of its board, joined by those of all
+	joined map[string]standing
+	news   map[string]bool // stories of which there is some that was not joined yet
 	// opening says that its board is read for the first time.
 	opening, ended bool
 	end            chan struct{}
 }
 
-// where is a place as it was at a moment, zero for the board's own work tree.
+// where is a place as it was at a moment, nil with the board's own work tree, and the id that a story has there.
 type where struct {
 	*member
 	board            *Board
 	worktree, branch string
+	id               string
 }
 
-func (m *member) now() where {
+// at returns a place. It is called with the mutex of joined.
+func (b *Board) at(m *member, id string) where {
 	if m == nil {
-		return where{}
+		return where{id: b.joined.idIn(b, id)}
 	}
-	return where{m, m.board, m.Worktree, m.Branch}
+	return where{m, m.board, m.Worktree, m.Branch, b.joined.idIn(m.board, id)}
+}
+
+// idIn returns the id that a story has on another board of the repository, or on the own one.
+func (b *Board) idIn(other *Board, id string) string {
+	b.joined.mu.Lock()
+	defer b.joined.mu.Unlock()
+	return b.joined.idIn(other, id)
 }
 
 // isStale reports whether HEAD has come to another commit otherwise than by commits since the place was read.
@@ -113,7 +123,7 @@ func (b *Board) Join(places []Place) (opened []*Board) {
 		if !slices.Contains(next, m) {
 			m.ended = true
 			close(m.end)
-			for id := range m.moved {
+			for id := range m.joined {
 				news[id] = true
 			}
 		}
@@ -126,7 +136,7 @@ func (b *Board) Join(places []Place) (opened []*Board) {
 		}
 		if m.Advanced {
 			for id := range m.moved {
-				news[id] = true
+				news[j.idOf(m.board, id)] = true
 			}
 		}
 	}
@@ -145,14 +155,14 @@ func (b *Board) ended() <-chan struct{} {
 // StageIn returns the stage of a story in the work tree at a path, or with "" in the board's own; "" for none.
 func (b *Board) StageIn(worktree, id string) string {
 	if worktree == "" {
-		_, stage, _ := b.own.Load().Find(id)
+		_, stage, _ := b.own.Load().Find(b.idIn(b, id))
 		return stage
 	}
 	b.joined.mu.Lock()
 	defer b.joined.mu.Unlock()
 	for _, m := range b.joined.members {
 		if m.Worktree == worktree {
-			_, stage, _ := m.board.own.Load().Find(id)
+			_, stage, _ := m.board.own.Load().Find(b.joined.idIn(m.board, id))
 			return stage
 		}
 	}
@@ -170,7 +180,7 @@ func (b *Board) HasMoved() map[string]map[string]bool {
 			key = m.Branch
 		}
 		moved[key] = map[string]bool{}
-		for id := range m.moved {
+		for id := range m.joined {
 			moved[key][id] = true
 		}
 	}
@@ -181,15 +191,15 @@ func (b *Board) HasMoved() map[string]map[string]bool {
 func (b *Board) standsIn(id string) where {
 	b.joined.mu.Lock()
 	defer b.joined.mu.Unlock()
-	return b.joined.standing[id].place.now()
+	return b.at(b.joined.standing[id].place, id)
 }
 
 // placed says in details where they were read, and since when the story is there.
-func (b *Board) placed(d *Details, at where) *Details {
+func (b *Board) placed(id string, d *Details, at where) *Details {
 	if d == nil {
 		return nil
 	}
-	d.Worktree, d.Branch, d.MergeFailure = at.worktree, at.branch, cmp.Or(d.MergeFailure, b.failure(d.ID))
+	d.ID, d.Worktree, d.Branch, d.MergeFailure = id, at.worktree, at.branch, cmp.Or(d.MergeFailure, b.failure(id))
 	if at.board != nil && at.worktree == "" && d.ReadOnly == "" {
 		d.ReadOnly = domain.MessageOf(errNoTree(at.branch))
 	}
@@ -213,9 +223,9 @@ func (b *Board) target(ctx context.Context, id string, c Change) (where, Change,
 	at := stands
 	if c.Worktree != nil {
 		var err error
-		if at, err = b.tree(*c.Worktree); err != nil && b.options.Refresh != nil {
+		if at, err = b.tree(*c.Worktree, id); err != nil && b.options.Refresh != nil {
 			b.options.Refresh(ctx)
-			at, err = b.tree(*c.Worktree)
+			at, err = b.tree(*c.Worktree, id)
 		}
 		if err != nil {
 			return at, c, err
@@ -233,7 +243,7 @@ func (b *Board) target(ctx context.Context, id string, c Change) (where, Change,
 			err = errChanged
 		}
 		if err == nil {
-			details, err = to.readOwn(id)
+			details, err = to.readOwn(at.id)
 		}
 		if err != nil {
 			return at, c, err
@@ -246,7 +256,7 @@ func (b *Board) target(ctx context.Context, id string, c Change) (where, Change,
 	if c.Stage == nil || len(j.members) == 0 || at.member != nil && at.Base == nil || !b.View().has(*c.Stage) {
 		return at, c, nil // what is no stage is refused where it is written
 	}
-	if after := j.stands(b.own.Load(), id, at.member, *c.Stage); after.stage != *c.Stage {
+	if after := b.stands(id, at.member, *c.Stage); after.stage != *c.Stage {
 		return at, c, domain.Errorf(domain.Conflict, "the story would still stand in %s, where %s has it",
 			after.stage, b.nameOf(after.place))
 	}
@@ -264,20 +274,22 @@ func (b *Board) nameOf(m *member) string {
 	return "the work tree " + m.Worktree
 }
 
-// tree returns the place of the work tree at a path. It returns Invalid for none, NotFound for one without a board.
-func (b *Board) tree(path string) (where, error) {
+// tree returns the place of a story in the work tree at a path. It returns Invalid for none, NotFound for one without a
+// board.
+func (b *Board) tree(path, id string) (where, error) {
 	same := func(other string) bool {
 		resolved, err := filepath.EvalSymlinks(path)
 		return other != "" && (path == other || err == nil && resolved == other)
 	}
-	if own, inTree := git.Find(b.dir); inTree && same(own.Dir) {
-		return where{}, nil
-	}
+	own, inTree := git.Find(b.dir)
 	b.joined.mu.Lock()
 	defer b.joined.mu.Unlock()
+	if inTree && same(own.Dir) {
+		return b.at(nil, id), nil
+	}
 	for _, m := range b.joined.members {
 		if same(m.Worktree) {
-			return m.now(), nil
+			return b.at(m, id), nil
 		}
 	}
 	if slices.ContainsFunc(b.joined.without, same) {

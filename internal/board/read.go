@@ -62,6 +62,26 @@ func reasonOf(err error) string {
 	return "unknown error"
 }
 
+// Read reads a story's file where it stands. It returns NotFound for an id that is not on the board, and Unavailable
+// while the work directory cannot be read.
+func (b *Board) Read(id string) (*Details, error) {
+	at := b.standsIn(id)
+	if at.board != nil {
+		if details, err := at.board.readOwn(at.id); domain.CodeOf(err) != domain.NotFound {
+			return b.placed(id, details, at), err
+		}
+		at = where{id: b.idIn(b, id)}
+	}
+	details, err := b.readOwn(at.id)
+	return b.placed(id, details, at), err
+}
+
+func (b *Board) readOwn(id string) (*Details, error) {
+	b.readers <- struct{}{}
+	defer func() { <-b.readers }()
+	return b.read(id, b.catchUp)
+}
+
 // StoryInStage is a story of a view and its stage.
 type StoryInStage struct {
 	*Story
@@ -86,14 +106,18 @@ func (b *Board) ReadAll(ctx context.Context, stories []StoryInStage, do func(*De
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if at := b.standsIn(story.ID); at.board != nil {
-			if details, err := at.board.readOwn(story.ID); err == nil && !do(b.placed(details, at)) {
+		at, own := b.standsIn(story.ID), *story.Story
+		if at.board != nil {
+			if details, err := at.board.readOwn(at.id); err == nil && !do(b.placed(story.ID, details, at)) {
 				break
 			}
 			continue
 		}
-		if details, err := read(*story.Story, story.Stage); err == nil && !do(details) {
-			break
+		own.ID = at.id
+		if details, err := read(own, story.Stage); err == nil {
+			if details.ID = story.ID; !do(details) {
+				break
+			}
 		}
 	}
 	return nil

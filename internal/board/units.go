@@ -278,7 +278,7 @@ func (s *units) past() Past {
 	var entries []entry
 	return Past{
 		Paths: known.rules.paths, Config: known.rules.config, Unit: known.rules.unit,
-		Now: known.unit,
+		Now: known.unit, named: known.rules.isNamed(),
 		Stories: func(unit string, files Files) map[string]string {
 			if unit != last {
 				last, entries = unit, nil

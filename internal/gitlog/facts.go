@@ -245,7 +245,7 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 			}
 		}
 	}
-	if f.stages, err = r.stages(ctx, f.head, slices.Sorted(maps.Keys(commits)), w.log.Board.Past()); err != nil {
+	if f.stages, err = r.stages(ctx, f.head, slices.Sorted(maps.Keys(commits)), w.log.Board.Past().Named()); err != nil {
 		return err
 	}
 	w.readHad(f)
