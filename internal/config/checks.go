@@ -25,7 +25,7 @@ type kind int
 const (
 	textKind   kind = iota
 	zeroKind        // a text, or the number 0
-	numberKind      // a number, or the same as a text
+	numberKind      // a number
 	boolKind        // true or false; its flag needs no value
 	commaList       // an array in the file, in its variable with commas between
 	spaceList       // an array in the file, in its variable with spaces between

@@ -305,7 +305,9 @@ func TestMailNeedsASenderAndReadsItsPassword(t *testing.T) {
 	for file, says := range map[string]string{
 		"notifications.smtp_host = 'mail.example'": ":1: notifications.smtp_host: needs notifications.smtp_from",
 		"notifications.smtp_port = 0":              ":1: notifications.smtp_port: must be a port",
-		"notifications.smtp_port = true":           ":1: notifications.smtp_port: must be a string",
+		"notifications.smtp_port = true":           ":1: notifications.smtp_port: must be a number",
+		"notifications.smtp_port = '587'":          ":1: notifications.smtp_port: must be a number",
+		"costs.day_usd = '5'":                      ":1: costs.day_usd: must be a number",
 		"notifications.smtp_from = 'nobody'":       ":1: notifications.smtp_from: ",
 		"notifications.smtp_tls = 'perhaps'":       ":1: notifications.smtp_tls: must be one of",
 		"notifications.allow_private = 'yes'":      ":1: notifications.allow_private: must be true or false",

@@ -184,7 +184,11 @@ func (k kind) values(value *unstable.Node) ([]string, error) {
 		if value.Kind != unstable.Bool {
 			return nil, errors.New("must be true or false")
 		}
-	case isNumber && (k == numberKind || k == zeroKind && string(value.Data) == "0"):
+	case k == numberKind:
+		if !isNumber {
+			return nil, errors.New("must be a number")
+		}
+	case isNumber && k == zeroKind && string(value.Data) == "0":
 	case value.Kind != unstable.String:
 		return nil, errors.New("must be a string")
 	}
