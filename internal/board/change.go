@@ -213,6 +213,7 @@ func writeError(err error) error {
 		return cannotWrite(bad.reason)
 	}
 	switch number := syscall.Errno(0); {
+	case domain.CodeOf(err) != domain.Internal:
 	case errors.Is(err, fs.ErrExist):
 		return domain.Errorf(domain.Conflict, "the stage already has a story of that name")
 	case errors.As(err, &number):

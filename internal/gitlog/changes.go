@@ -39,18 +39,17 @@ func (w *Work) Changes(ctx context.Context, story string, q domain.ChangesQuery)
 	ctx, cancel := context.WithTimeoutCause(ctx, readTime, git.ErrCutOff)
 	defer cancel()
 	c, err := w.changes(ctx, story, q)
-	if errors.Is(err, git.ErrCutOff) {
+	switch {
+	case git.IsNoRepository(err):
+		err = errNoPlace
+	case errors.Is(err, git.ErrCutOff):
 		err = domain.WrapError(domain.Unavailable, err, "git takes too long to say what has changed")
 	}
 	return c, err
 }
 
 func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery) (*wire.Changes, error) {
-	tree, found := git.Find(w.log.Dir)
-	if !found {
-		return nil, errNoPlace
-	}
-	own := git.In(tree.Dir)
+	own := git.In(w.log.Dir)
 	base, err := own.Head(ctx)
 	if err != nil {
 		return nil, err
@@ -61,7 +60,7 @@ func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery)
 		}
 		return wire.NewChanges(base, q.Head, q.Head), nil
 	}
-	place, r, head, err := w.find(ctx, tree, story, q.Branch, q.Worktree)
+	place, r, head, err := w.find(ctx, story, q.Branch, q.Worktree)
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +113,14 @@ func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery)
 
 // find returns a place of a story with its repository, and the head that it has now.
 func (w *Work) find(
-	ctx context.Context, tree git.Tree, story, branch, worktree string,
+	ctx context.Context, story, branch, worktree string,
 ) (place wire.Work, r repository, head string, err error) {
 	places := w.now.Load().stories[story]
 	i := slices.IndexFunc(places, func(p wire.Work) bool {
 		return (branch == "" || wire.Text(p.Branch) == branch) && (worktree == "" || wire.Text(p.Worktree) == worktree)
 	})
-	if i < 0 {
+	tree, found := git.Find(w.log.Dir)
+	if i < 0 || !found {
 		return place, r, "", errNoPlace
 	}
 	place, r = places[i], repository{git.In(tree.Dir), tree}

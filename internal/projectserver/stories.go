@@ -102,6 +102,9 @@ func (s *server) changes(w http.ResponseWriter, r *http.Request) error {
 	if s.Work == nil {
 		return domain.Errorf(domain.NotFound, "there is no repository")
 	}
+	if err := s.Board.View().Err; err != nil {
+		return board.Unavailable(err)
+	}
 	q := r.URL.Query()
 	changes, err := s.Work.Changes(r.Context(), id, domain.ChangesQuery{
 		Branch: q.Get("branch"), Worktree: q.Get("worktree"), Path: q.Get("path"), Since: q.Get("since"),

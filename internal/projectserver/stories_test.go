@@ -161,6 +161,32 @@ func TestAStoryIsAnsweredInFull(t *testing.T) {
 	}
 }
 
+// TestStoriesOfADirectoryThatIsGone cannot be read or written, which says why and is nobody's fault here.
+func TestStoriesOfADirectoryThatIsGone(t *testing.T) {
+	s := newShop(t, board.Options{AllowMerges: true})
+	version := s.version("0_story")
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	const want = "the work directory cannot be read: no such file or directory"
+	waittest.Until(t, "the pipeline says so", func() bool {
+		status, _, _ := s.ask("GET", "/api/pipeline", "")
+		return status == 503
+	})
+	for _, request := range [][3]string{
+		{"GET", "/api/stories/0_story"},
+		{"GET", "/api/stories/0_story/changes"},
+		{"GET", "/api/stories/0_story/picture?path=x.png"},
+		{"PATCH", "/api/stories/0_story", `{"version":"` + version + `","stage":"2_current"}`},
+		{"POST", "/api/stories", `{"name":"one more"}`},
+		{"POST", "/api/stories/0_story/merge", `{"branch":"main","head":"` + strings.Repeat("0", 40) + `"}`},
+	} {
+		if status, answer, _ := s.ask(request[0], request[1], request[2]); status != 503 || answer != want {
+			t.Errorf("%v: %d %s", request, status, answer)
+		}
+	}
+}
+
 func TestRequestsForStoriesThatAreRefused(t *testing.T) {
 	files := map[string]string{"1_a/x.md": "text", "2_b/x.md": "", "secret.md": "secret"}
 	open, closed := newStories(t, true, files), newStories(t, false, files)
