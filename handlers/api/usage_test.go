@@ -50,6 +50,8 @@ type usageSite struct {
 	webshop *claimBoard
 	db      interface {
 		AddCalls(ctx context.Context, calls []domain.Call) ([]domain.Call, error)
+		Reprice(ctx context.Context, prices map[string]domain.Price) error
+		RemoveCalls(ctx context.Context, token int64, before time.Time, limit int) (int, error)
 	}
 }
 
@@ -426,7 +428,7 @@ func TestSumsOfCostsAreExact(t *testing.T) {
 }
 
 // TestReportsOfPastDaysFollowWhatHappens: days that no longer change are added up once, and still nothing of them counts
-// twice, or outlives its project.
+// twice, or outlives its removal, its price or its project.
 func TestReportsOfPastDaysFollowWhatHappens(t *testing.T) {
 	s := newUsageSite(t, service.Options{})
 	today := time.Now().UTC().Truncate(24 * time.Hour)
@@ -436,7 +438,7 @@ func TestReportsOfPastDaysFollowWhatHappens(t *testing.T) {
 		n++
 		_, err := s.db.AddCalls(t.Context(), []domain.Call{{
 			Key: fmt.Sprint(n), At: today.Add(-time.Duration(24*daysAgo) * time.Hour), Client: "codex", Model: "m", Session: session,
-			Project: project, StoryID: id, Cost: new(domain.Micros(n)),
+			Project: project, StoryID: id, Cost: new(domain.Micros(n)), Tokens: domain.Tokens{Input: 1000},
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -474,6 +476,15 @@ func TestReportsOfPastDaysFollowWhatHappens(t *testing.T) {
 	want("days=11", after)
 	want("days=11&project=web%20shop", "{{1} [{0} {0} {0} {0} {0} {0} {1} {0} {0} {0} {0}] 0 [] {1}}")
 	want("days=6", "{{5} [{2} {1} {0} {0} {0} {2}] 0 [{12_story_pay 0.000007 2 1} {14_story_mail 0.000006 1 1} {13_story_cart 0.000003 1 1}] {1}}")
+	// Another gateway has other prices.
+	if err := s.db.Reprice(t.Context(), map[string]domain.Price{"m": {Input: 2_000_000}}); err != nil {
+		t.Fatal(err)
+	}
+	want("days=11", "{{6} [{0} {1} {0} {0} {0} {2} {1} {0} {0} {0} {2}] 0 [{12_story_pay 0.006 3 2} {13_story_cart 0.002 1 1} {14_story_mail 0.000006 1 1}] {1}}")
+	if _, err := s.db.RemoveCalls(t.Context(), 0, today.Add(-8*24*time.Hour), 10); err != nil {
+		t.Fatal(err)
+	}
+	want("days=11", "{{5} [{0} {0} {0} {0} {0} {2} {1} {0} {0} {0} {2}] 0 [{12_story_pay 0.004 2 1} {13_story_cart 0.002 1 1} {14_story_mail 0.000006 1 1}] {1}}")
 	if err := s.Service.Retention.Forget(t.Context(), "webshop"); err != nil {
 		t.Fatal(err)
 	}
@@ -500,5 +511,8 @@ func TestAgentsSayWhatADayUsuallyCosts(t *testing.T) {
 	if _, _, err := s.Service.Agents.Join(t.Context(), domain.Secret(token.Reveal()), &label, "0.1.0"); err != nil {
 		t.Fatal(err)
 	}
-	s.Send("GET", "/agents", "", asAdmin...).WantStatus(t, 200).WantText(t, "$3.50", "list price, usually $1.00")
+	waittest.Until(t, "today and a usual day on the page", func() bool {
+		page := s.Send("GET", "/agents", "", asAdmin...).WantStatus(t, 200).Text
+		return strings.Contains(page, "$3.50") && strings.Contains(page, "list price, usually $1.00")
+	})
 }

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
+	"switchyard/internal/waittest"
 )
 
 // TestPagesSayWhatStoriesCost: Flow, the story's page, Agents and the overview, each at list price.
@@ -50,7 +52,8 @@ func TestPagesSayWhatStoriesCost(t *testing.T) {
 	if _, err := s.Costs.RecordOne(ctx, call); err != nil {
 		t.Fatal(err)
 	}
-	s.Get("/agents").WantText(t, "Today", "list price", "<b>$1.20</b>, 1 call today")
+	waittest.Until(t, "today on the page of agents", func() bool { return strings.Contains(s.Get("/agents").Text, ">Today<") })
+	s.Get("/agents").WantText(t, "list price", "<b>$1.20</b>, 1 call today")
 	const list = "at list price"
 	flow := s.Get("/flow")
 	for _, text := range []string{

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -161,11 +160,6 @@ func (s *CostSum) Plus(other CostSum) {
 	s.Tokens = s.Tokens.Plus(other.Tokens)
 	s.Calls += other.Calls
 	s.Unpriced += other.Unpriced
-}
-
-// dearest compares sums, the dearest first, and those that cost the same by their tokens.
-func dearest(a, b CostSum) int {
-	return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(b.Tokens.Sum(), a.Tokens.Sum()), cmp.Compare(b.Calls, a.Calls))
 }
 
 // Cost is what a story costs in all.

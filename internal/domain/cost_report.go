@@ -65,10 +65,14 @@ func (s *CostShare) Add(other CostShare) {
 	}
 }
 
-// DearestShare compares parts, the dearest first.
-func DearestShare(a, b CostShare) int {
-	return cmp.Or(dearest(a.CostSum, b.CostSum), cmp.Compare(a.Project, b.Project), cmp.Compare(a.StoryID, b.StoryID),
-		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Session, b.Session))
+// DearestShare compares parts, the dearest first, and those that cost the same by their tokens.
+func DearestShare(a, b *CostShare) int {
+	if a.USD != b.USD { // which most do
+		return cmp.Compare(b.USD, a.USD)
+	}
+	return cmp.Or(cmp.Compare(b.Tokens.Sum(), a.Tokens.Sum()), cmp.Compare(b.Calls, a.Calls),
+		cmp.Compare(a.Project, b.Project), cmp.Compare(a.StoryID, b.StoryID), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Session, b.Session))
 }
 
 // CostsToday is what all calls of a day cost, and by agent. Usual is what half of the days before cost, or less, 0 if

@@ -3,12 +3,10 @@ package service
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
@@ -33,16 +31,7 @@ type costCount struct {
 	total, without domain.CostSum
 	days           []domain.CostShare
 	shares         [costKinds]map[domain.StoryKey]*domain.CostShare // by what they are about, which has a project or none
-	sessions       map[storySession]bool
-
-	sorted [costKinds][]*domain.CostShare // of one that does not change any more, the dearest first
-	done   map[string]doneCost            // likewise, of finished stories by project; guarded by Costs.mu
-}
-
-// doneCost is a part of a count, and which stories it is of.
-type doneCost struct {
-	domain.CostSum
-	of *finishedStories
+	sessions       map[storySession]bool                            // but for those of earlier
 }
 
 // storySession is a session in which calls were made for a story.
@@ -54,10 +43,12 @@ type storySession struct {
 func newCostCount(earlier *costCount) *costCount {
 	c := &costCount{
 		earlier: earlier, total: earlier.total, without: earlier.without, days: slices.Clone(earlier.days),
-		sessions: map[storySession]bool{}, done: map[string]doneCost{},
+		sessions: map[storySession]bool{},
 	}
-	for kind := range c.shares {
-		c.shares[kind] = map[domain.StoryKey]*domain.CostShare{}
+	for kind, shares := range earlier.shares {
+		if c.shares[kind] = maps.Clone(shares); shares == nil {
+			c.shares[kind] = map[domain.StoryKey]*domain.CostShare{}
+		}
 	}
 	return c
 }
@@ -65,11 +56,16 @@ func newCostCount(earlier *costCount) *costCount {
 func (c *costCount) count(s domain.CallSum) {
 	add := func(kind costKind, about domain.StoryKey, share domain.CostShare) {
 		share.CostSum, share.Last = s.CostSum, s.Last
-		if known := c.shares[kind][about]; known != nil {
-			known.Add(share)
-		} else {
+		known := c.shares[kind][about]
+		switch known {
+		case nil:
 			c.shares[kind][about] = &share
+			return
+		case c.earlier.shares[kind][about]: // which does not change
+			known = new(*known)
+			c.shares[kind][about] = known
 		}
+		known.Add(share)
 	}
 	c.total.Plus(s.CostSum)
 	c.days[s.Span].Plus(s.CostSum)
@@ -92,37 +88,40 @@ func (c *costCount) count(s domain.CallSum) {
 
 // dearest returns the shares of a kind, the dearest first, at most most, and how many others there are.
 func (c *costCount) dearest(kind costKind, most int) (list []domain.CostShare, more int) {
-	added := map[*domain.CostShare]bool{}
-	for about, share := range c.shares[kind] {
-		sum := *share
-		if before := c.earlier.shares[kind][about]; before != nil {
-			sum.Add(*before)
-			added[before] = true
-		}
-		list = append(list, sum)
+	shares := c.shares[kind]
+	for _, share := range first(maps.Values(shares), most, domain.DearestShare) {
+		list = append(list, *share)
 	}
-	earlier := c.earlier.sorted[kind]
-	all := len(list) + len(earlier) - len(added)
-	for _, share := range earlier[:min(len(earlier), most+len(added))] {
-		if !added[share] {
-			list = append(list, *share)
-		}
-	}
-	slices.SortFunc(list, domain.DearestShare)
-	list = list[:min(len(list), most)]
-	return list, all - len(list)
+	return list, len(shares) - len(list)
 }
 
-// settle prepares a count that does not change any more to be an earlier one, and returns how many sums it has.
-func (c *costCount) settle() (sums int) {
-	sums = len(c.days)
-	for kind, shares := range c.shares {
-		sums += len(shares)
-		c.sorted[kind] = slices.SortedFunc(maps.Values(shares), func(a, b *domain.CostShare) int {
-			return domain.DearestShare(*a, *b)
-		})
+// first returns the first of many in an order, at most most.
+func first[T any](many iter.Seq[T], most int, compare func(a, b T) int) (list []T) {
+	full := false
+	cut := func() {
+		slices.SortFunc(list, compare)
+		full = len(list) >= most
+		list = list[:min(most, len(list))]
 	}
-	return sums
+	for one := range many {
+		if full && compare(one, list[most-1]) >= 0 {
+			continue
+		}
+		if list = append(list, one); len(list) >= 2*most {
+			cut()
+		}
+	}
+	cut()
+	return list
+}
+
+// size is how many sums a count has.
+func (c *costCount) size() (n int) {
+	n = len(c.days)
+	for _, shares := range c.shares {
+		n += len(shares)
+	}
+	return n
 }
 
 // days are the times at which the days of a query begin, and the last one ends.
@@ -143,64 +142,38 @@ const (
 	maxSettled = 400_000
 )
 
-// settledCosts are counts of days that no longer change, by what was asked. Each is made once.
-type settledCosts struct {
-	makes singleflight.Group
-	mu    sync.Mutex
-	known map[string]*costCount
-	sums  int
-}
-
-// count adds up the calls of projects, of all without any, on the days that begin and end at these times.
+// count adds up the calls of projects, of all without any, on the days that begin and end at these times. Settled days
+// are added up once, until prices change or some of their calls are removed.
 func (s *Costs) count(ctx context.Context, times []time.Time, projects []string) (*costCount, error) {
 	earlier := &costCount{}
 	settled, _ := slices.BinarySearchFunc(times, clock.Now().Add(-settledAfter), time.Time.Compare)
 	if settled > 1 {
-		var err error
-		if earlier, err = s.settledDays(ctx, times[:settled], projects); err != nil {
+		oldest, prices, err := s.store.CostsSince(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if oldest.Before(times[0]) {
+			oldest = times[0]
+		}
+		s.mu.Lock()
+		about := fmt.Sprint(times[0], times[settled-1], settled, projects, oldest, s.gone, prices)
+		s.mu.Unlock()
+		earlier, err = s.settled.get(ctx, about, func(ctx context.Context) (*costCount, error) {
+			c := newCostCount(&costCount{})
+			for from := 0; from < settled-1; from += settledAtOnce {
+				if err := s.addUp(ctx, c, times[from:min(from+settledAtOnce+1, settled)], projects); err != nil {
+					return nil, err
+				}
+			}
+			return c, nil
+		})
+		if err != nil {
 			return nil, err
 		}
 		times = times[settled-1:]
 	}
 	c := newCostCount(earlier)
 	return c, s.addUp(ctx, c, times, projects)
-}
-
-func (s *Costs) settledDays(ctx context.Context, times []time.Time, projects []string) (*costCount, error) {
-	s.mu.Lock()
-	settled := s.settled
-	s.mu.Unlock()
-	asked := fmt.Sprint(times[0], times[len(times)-1], len(times), projects)
-	settled.mu.Lock()
-	known := settled.known[asked]
-	settled.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	return shared(ctx, &settled.makes, asked, func(ctx context.Context) (*costCount, error) {
-		c := newCostCount(&costCount{})
-		c.days = make([]domain.CostShare, 0, len(times)-1)
-		for len(times) > 1 {
-			n := min(settledAtOnce, len(times)-1)
-			if err := s.addUp(ctx, c, times[:n+1], projects); err != nil {
-				return nil, err
-			}
-			times = times[n:]
-		}
-		settled.keep(asked, c)
-		return c, nil
-	})
-}
-
-// keep keeps a count that does not change any more, for those who ask the same.
-func (s *settledCosts) keep(asked string, c *costCount) {
-	sums := c.settle()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sums += sums; s.known == nil || s.sums > maxSettled {
-		s.known, s.sums = map[string]*costCount{}, sums
-	}
-	s.known[asked] = c
 }
 
 // addUp adds days to a count.

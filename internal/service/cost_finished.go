@@ -11,26 +11,26 @@ import (
 	"switchyard/internal/flow"
 )
 
-// finishedStories are the stories of a project that are finished, and the versions of what that was made of.
+// finishedStories are the stories of a project that are finished, by id, and the versions of what that was made of.
 type finishedStories struct {
-	made  string
-	at    map[string]int64 // when they were finished, by id, in Unix milliseconds
-	costs []finishedCost   // of those that have a call
+	made    string
+	stories map[string]*finishedStory
 }
 
-type finishedCost struct {
-	project, id string
-	at          int64
-	usd         domain.Micros
+type finishedStory struct {
+	domain.StoryKey
+	at     int64 // when it was finished, in Unix milliseconds
+	usd    domain.Micros
+	called bool // it has a call
 }
 
 // finishedOf are the finished stories of projects.
-type finishedOf map[string]*finishedStories
+type finishedOf map[string]finishedStories
 
 // of returns when a story was finished, zero if it is not.
 func (f finishedOf) of(story domain.StoryKey) time.Time {
-	if known := f[story.Project]; known != nil && known.at[story.ID] > 0 {
-		return time.UnixMilli(known.at[story.ID])
+	if known := f[story.Project].stories[story.ID]; known != nil {
+		return time.UnixMilli(known.at)
 	}
 	return time.Time{}
 }
@@ -48,13 +48,11 @@ func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (
 		s.mu.Lock()
 		known := s.ended[name]
 		s.mu.Unlock()
-		if known == nil || known.made != made {
-			known = &finishedStories{made: made, at: finishedIn(&boards[i], visits)}
+		if known.made != made {
+			known = finishedStories{made, finishedIn(&boards[i], visits)}
 			s.mu.Lock()
-			for id, at := range known.at {
-				if usd, called := s.stories[name][id]; called {
-					known.costs = append(known.costs, finishedCost{name, id, at, usd})
-				}
+			for id, story := range known.stories {
+				story.usd, story.called = s.stories[name][id]
 			}
 			s.ended[name] = known
 			s.mu.Unlock()
@@ -64,84 +62,44 @@ func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (
 	return finished, nil
 }
 
-func finishedIn(p *domain.ProjectPipeline, visits *domain.ProjectVisits) map[string]int64 {
-	stages, ended := p.Stages, map[string]int64{}
+func finishedIn(p *domain.ProjectPipeline, visits *domain.ProjectVisits) map[string]*finishedStory {
+	stages, finished := p.Stages, map[string]*finishedStory{}
 	if len(stages) == 0 {
 		stages = visits.Board()
 	}
 	if len(stages) == 0 {
-		return ended
+		return finished
 	}
 	for story := range visits.Follow(domain.NewCourse(p.Board.Layout, stages), 0) {
 		if story.Finished > 0 {
-			ended[story.StoryID] = story.Finished
+			key := domain.StoryKey{Project: p.Project, ID: story.StoryID}
+			finished[story.StoryID] = &finishedStory{StoryKey: key, at: story.Finished}
 		}
 	}
-	return ended
-}
-
-// done returns what a count has for stories that are finished. Of its earlier part that is counted once.
-func (s *Costs) done(c *costCount, finished finishedOf) (sum domain.CostSum) {
-	for project, stories := range finished {
-		s.mu.Lock()
-		known := c.earlier.done[project]
-		s.mu.Unlock()
-		if known.of != stories && c.earlier.done != nil {
-			known = doneCost{of: stories}
-			for _, story := range stories.costs {
-				if share := c.earlier.shares[byStory][domain.StoryKey{Project: project, ID: story.id}]; share != nil {
-					known.Plus(share.CostSum)
-				}
-			}
-			s.mu.Lock()
-			c.earlier.done[project] = known
-			s.mu.Unlock()
-		}
-		sum.Plus(known.CostSum)
-	}
-	for story, share := range c.shares[byStory] {
-		if !finished.of(story).IsZero() {
-			sum.Plus(share.CostSum)
-		}
-	}
-	return sum
+	return finished
 }
 
 // cost returns what the stories cost in all that were finished on days and have a call.
 func (f finishedOf) cost(days []time.Time) (c domain.FinishedCost) {
+	from, to := days[0].UnixMilli(), days[len(days)-1].UnixMilli()
+	var stories []*finishedStory
 	var costs []int
 	var sum domain.Micros
-	var newest []finishedCost
-	from, to, oldest := days[0].UnixMilli(), days[len(days)-1].UnixMilli(), int64(0)
-	cut := func() {
-		slices.SortFunc(newest, func(a, b finishedCost) int {
-			return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.usd, a.usd), cmp.Compare(a.project, b.project),
-				cmp.Compare(a.id, b.id))
-		})
-		if len(newest) > domain.MaxFinishedCosts {
-			newest = newest[:domain.MaxFinishedCosts]
-			oldest = newest[len(newest)-1].at
-		}
-	}
-	for _, stories := range f {
-		for _, s := range stories.costs {
-			if s.at < from || s.at >= to {
-				continue
-			}
-			costs = append(costs, int(s.usd))
-			if sum += s.usd; s.at >= oldest {
-				newest = append(newest, s)
+	for _, of := range f {
+		for _, s := range of.stories {
+			if s.called && s.at >= from && s.at < to {
+				stories, costs, sum = append(stories, s), append(costs, int(s.usd)), sum+s.usd
 			}
 		}
-		if len(newest) > 2*domain.MaxFinishedCosts {
-			cut()
-		}
 	}
-	cut()
+	newest := first(slices.Values(stories), domain.MaxFinishedCosts, func(a, b *finishedStory) int {
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.usd, a.usd), cmp.Compare(a.Project, b.Project),
+			cmp.Compare(a.ID, b.ID))
+	})
 	c.Count = len(costs)
-	c.Stories = domain.Each(newest, func(s finishedCost) domain.CostShare {
+	c.Stories = domain.Each(newest, func(s *finishedStory) domain.CostShare {
 		return domain.CostShare{
-			Project: s.project, StoryID: s.id, Finished: time.UnixMilli(s.at), CostSum: domain.CostSum{USD: s.usd},
+			Project: s.Project, StoryID: s.ID, Finished: time.UnixMilli(s.at), CostSum: domain.CostSum{USD: s.usd},
 		}
 	})
 	if at, enough := flow.Percentiles(costs); enough {

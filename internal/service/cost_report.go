@@ -16,47 +16,80 @@ import (
 	"switchyard/internal/flow"
 )
 
-// recent is what was last told of costs, by what about. Pages ask all the time, so an answer holds for some times as
-// long as it took, unless it was quick; a failure, too.
-type recent[T any] struct {
+// costCache keeps what takes long to make, by what it is about; what is asked for meanwhile is made once. Pages ask all
+// the time, so an answer holds for some times as long as it took, unless it was quick; a failure, too.
+type costCache[T any] struct {
 	quick time.Duration
-	makes singleflight.Group
+	lasts bool        // answers hold for ever
+	size  func(T) int // 1 without one
+	most  int         // the size of all answers
 
+	makes singleflight.Group
 	mu    sync.Mutex // never held while an answer is made
-	known map[string]recentAnswer[T]
+	known map[string]keptAnswer[T]
+	sizes int
 }
 
-type recentAnswer[T any] struct {
+type keptAnswer[T any] struct {
 	answer T
 	err    error
 	until  time.Time
+	size   int
 }
 
-func (r *recent[T]) tell(ctx context.Context, about string, answer func(context.Context) (T, error)) (T, error) {
+func (r *costCache[T]) get(ctx context.Context, about string, answer func(context.Context) (T, error)) (T, error) {
 	r.mu.Lock()
-	last := r.known[about]
+	last, known := r.known[about]
 	r.mu.Unlock()
-	if time.Now().Before(last.until) {
+	if known && (r.lasts || time.Now().Before(last.until)) {
 		return last.answer, last.err
 	}
 	return shared(ctx, &r.makes, about, func(ctx context.Context) (T, error) {
 		began := time.Now()
 		made, err := answer(ctx)
 		now := time.Now()
+		if err != nil && r.lasts {
+			return made, err
+		}
+		next := keptAnswer[T]{made, err, now.Add(snapshotShare * (now.Sub(began) - r.quick)), 1}
+		if err != nil {
+			next.answer = last.answer
+		} else if r.size != nil {
+			next.size = r.size(made)
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if len(r.known) >= maxReports || r.known == nil {
-			r.known = map[string]recentAnswer[T]{}
+		if r.sizes += next.size - r.known[about].size; r.sizes > r.most || r.known == nil {
+			r.known, r.sizes = map[string]keptAnswer[T]{}, next.size
 		}
-		r.known[about] = recentAnswer[T]{made, err, now.Add(snapshotShare * (now.Sub(began) - r.quick))}
+		r.known[about] = next
 		return made, err
 	})
 }
 
+// soon is get for a page, which waits for so long, and has the last answer then, or none.
+func (r *costCache[T]) soon(
+	ctx context.Context, patience time.Duration, about string, answer func(context.Context) (T, error),
+) (T, error) {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	made, err := r.get(limited, about, answer)
+	if !errors.Is(err, context.DeadlineExceeded) && domain.CodeOf(err) != domain.Unavailable {
+		return made, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[about].answer, nil
+}
+
+// todayPatience is how long a page waits for what a day has cost; a part of it asks again.
+const todayPatience = 50 * time.Millisecond
+
 // Today returns what calls of today have cost in a zone, as it was a moment ago.
 func (s *Costs) Today(ctx context.Context, zone *time.Location) (domain.CostsToday, error) {
 	times := days(domain.CostQuery{Days: 1, Zone: zone})
-	return s.today.tell(ctx, times[0].String(), func(ctx context.Context) (today domain.CostsToday, err error) {
+	about := times[0].String()
+	return s.today.soon(ctx, todayPatience, about, func(ctx context.Context) (today domain.CostsToday, err error) {
 		c, err := s.count(ctx, times, nil)
 		if err != nil {
 			return today, err
@@ -87,18 +120,12 @@ func usual(days []domain.CostShare) domain.Micros {
 }
 
 // Recent is Report as it was a moment ago, for a page. What it returns is shared and must not be changed; it is nil
-// while what takes longer is being added up, or could not be.
+// while what takes longer is being added up for the first time, or could not be.
 func (s *Costs) Recent(ctx context.Context, q domain.CostQuery) (*domain.CostReport, error) {
 	about := fmt.Sprint(q.Projects, q.Days, q.Zone, flow.Day(clock.Now().In(q.Zone)))
-	limited, cancel := context.WithTimeout(ctx, flowPatience)
-	defer cancel()
-	report, err := s.reports.tell(limited, about, func(ctx context.Context) (*domain.CostReport, error) {
+	return s.reports.soon(ctx, flowPatience, about, func(ctx context.Context) (*domain.CostReport, error) {
 		return s.Report(ctx, q)
 	})
-	if errors.Is(err, context.DeadlineExceeded) || domain.CodeOf(err) == domain.Unavailable {
-		return nil, nil
-	}
-	return report, err
 }
 
 // Usual is what the stories of a project cost that were finished in the last days.
@@ -146,7 +173,12 @@ func (s *Costs) Report(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	}
 	r := &domain.CostReport{
 		Total: c.total, Days: c.days, Without: c.without, Budgets: s.budgets.limits,
-		Finished: finished.cost(times), Done: s.done(c, finished),
+		Finished: finished.cost(times),
+	}
+	for story, share := range c.shares[byStory] {
+		if !finished.of(story).IsZero() {
+			r.Done.Plus(share.CostSum)
+		}
 	}
 	most := domain.MaxCosts
 	r.Models, _ = c.dearest(byModel, most)

@@ -20,8 +20,9 @@ type Costs struct {
 	prices    map[string]domain.Price
 	stored    *reloader
 
-	today   recent[domain.CostsToday]
-	reports recent[*domain.CostReport]
+	today   costCache[domain.CostsToday]
+	reports costCache[*domain.CostReport]
+	settled costCache[*costCount]
 
 	change   sync.Mutex // held while store and memory are changed, so that the two agree
 	mu       sync.Mutex // taken after change, never held while waiting for the store
@@ -29,7 +30,7 @@ type Costs struct {
 	stories  map[string]map[string]domain.Micros // of stories with calls, by project
 	versions map[string]uint64                   // of stories, by project
 	ended    finishedOf                          // by project
-	settled  *settledCosts                       // replaced when what is stored of a project is gone
+	gone     int                                 // how often what is stored of a project was gone
 
 	gathering *callBatch // nil for none
 	storedAt  time.Time  // when the last one began to be stored
@@ -59,9 +60,11 @@ type placedCalls struct {
 func newCosts(ctx context.Context, o Options, flow *Flow, claims *claimTable, sessions *Sessions) (*Costs, error) {
 	s := &Costs{
 		store: o.store, flow: flow, pipelines: flow.pipelines, claims: claims, sessions: sessions, prices: o.Prices,
-		budgets: budgets{limits: o.Budgets}, versions: map[string]uint64{}, settled: &settledCosts{},
-		ended: finishedOf{}, reports: recent[*domain.CostReport]{quick: 100 * time.Millisecond},
+		budgets: budgets{limits: o.Budgets}, versions: map[string]uint64{}, ended: finishedOf{},
 	}
+	s.today.most = maxReports
+	s.reports.quick, s.reports.most = 100*time.Millisecond, maxReports
+	s.settled.lasts, s.settled.most, s.settled.size = true, maxSettled, (*costCount).size
 	s.stored = newReloader(o.Changes, domain.TopicUsage, s.load)
 	return s, o.store.Reprice(ctx, o.Prices)
 }
@@ -87,7 +90,8 @@ func (s *Costs) load(ctx context.Context) error {
 	for project := range before {
 		s.versions[project]++
 		if s.stories[project] == nil {
-			s.settled, s.ended = &settledCosts{}, finishedOf{}
+			s.gone++
+			delete(s.ended, project)
 		}
 	}
 	return nil
@@ -134,7 +138,7 @@ func (s *Costs) Story(ctx context.Context, project, id string) (*domain.Cost, er
 		c.Add(m)
 	}
 	c.Sessions = sessions
-	slices.SortFunc(c.Models, domain.DearestShare)
+	slices.SortFunc(c.Models, func(a, b domain.CostShare) int { return domain.DearestShare(&a, &b) })
 	return c, nil
 }
 

@@ -119,6 +119,14 @@ func (db usage) EachCost(
 	return db.Translate(err)
 }
 
+// CostsSince returns the time from which sums of calls are kept, and the prices by which they were computed.
+func (db usage) CostsSince(ctx context.Context) (oldest time.Time, prices string, err error) {
+	var span int64
+	err = db.engine.Read.QueryRowContext(ctx, `SELECT COALESCE((SELECT MIN(span) FROM usage_spans), 0),
+		COALESCE((SELECT value FROM state WHERE key = $1), '')`, pricesKey).Scan(&span, &prices)
+	return time.UnixMilli(span * spanMilli), prices, db.Translate(err)
+}
+
 const eachCost = `SELECT span, project, story_id, holder, by_whom, agent_id, client, session, model, last_ms, ` +
 	sumColumns + ` FROM usage_spans WHERE span >= $1 AND span < $2`
 
