@@ -52,6 +52,33 @@ func TestTooManyOpenQuestionsAreRefused(t *testing.T) {
 	})
 }
 
+// TestAskingTakesNoLongerForWhatOthersHaveAsked, however long that is.
+func TestAskingTakesNoLongerForWhatOthersHaveAsked(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		asked, now := 0, time.Now()
+		ask := func(times int, detail string) (quickest time.Duration) {
+			quickest = time.Hour
+			for range times {
+				asked++
+				began := time.Now()
+				if _, err := db.AddQuestion(t.Context(), &domain.AuditEntry{}, domain.Question{
+					Kind: domain.QuestionText, Prompt: "Which?", Detail: detail, Key: fmt.Sprint(asked),
+					Asker: fmt.Sprint(asked / 50), AskedAt: now, Expires: now.Add(time.Hour),
+				}, "api", domain.AllowedQuestions); err != nil {
+					t.Fatal(err)
+				}
+				quickest = min(quickest, time.Since(began))
+			}
+			return quickest
+		}
+		before := ask(10, "")
+		ask(400, strings.Repeat("d", domain.MaxDetail))
+		if after := ask(10, ""); after > 5*before+time.Millisecond {
+			t.Errorf("%s, and %s once others ask 25 MiB", before, after)
+		}
+	})
+}
+
 // TestTheMedianIsOfAnswersAlone, and only of those after a time.
 func TestTheMedianIsOfAnswersAlone(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
