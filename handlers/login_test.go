@@ -35,7 +35,7 @@ func newLoginSite(t *testing.T, change ...func(*handlers.Gateway)) *loginSite {
 	h := handlers.Gateway{Login: login.New(config.Login{
 		Issuer: provider.Issuer, ClientID: logintest.ClientID, ClientSecret: logintest.ClientSecret, RolesClaim: "groups",
 		Roles: domain.RoleLists{Viewers: []string{"staff"}, Operators: []string{"jo@example.com"}, Admins: []string{"platform"}},
-	}, nil)}
+	}, logintest.Spend())}
 	for _, c := range change {
 		c(&h)
 	}

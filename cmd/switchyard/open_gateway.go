@@ -119,10 +119,9 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage,
 	}
 	var flows signin.Flows
-	var spent login.Spent
 	if shared != nil {
 		counts.Follows = func(string) bool { return shared.member.Leads() }
-		chatOptions.Leadership, flows, spent = shared.member, shared.store, shared.store
+		chatOptions.Leadership, flows = shared.member, shared.store
 		chatOptions.LeaderState = func(token int64) bot.State {
 			return store.LeaderState{Tables: shared.store.Tables, Token: token}
 		}
@@ -196,7 +195,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		}
 	}
 	if c.Login.Issuer != "" {
-		g.handler.Login = login.New(c.Login, spent)
+		g.handler.Login = login.New(c.Login, db.All().SpendLogin)
 	}
 	g.handler.Service, g.handler.Chat, g.handler.Metrics = g.service, chat, counts
 	g.addCloser(func() error { projects.Close(); messenger.Close(); return nil })

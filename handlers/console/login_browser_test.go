@@ -20,7 +20,7 @@ func TestLoggingInThroughAProviderInABrowser(t *testing.T) {
 	s := gatewaytest.NewSite(t, service.Options{}, handlers.Gateway{Login: login.New(config.Login{
 		Issuer: provider.Issuer, ClientID: logintest.ClientID, ClientSecret: logintest.ClientSecret, RolesClaim: "groups",
 		Roles: domain.RoleLists{Viewers: []string{"staff"}},
-	}, nil)})
+	}, logintest.Spend())})
 	provider.User(map[string]any{"sub": "1"})
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/events")

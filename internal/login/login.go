@@ -34,7 +34,7 @@ const (
 // Provider is an OpenID Connect provider. It is safe for concurrent use.
 type Provider struct {
 	config    config.Login
-	spent     Spent
+	spend     func(ctx context.Context, state string) (first bool, err error)
 	host      string // of the issuer, shown to people
 	http      *http.Client
 	discovery singleflight.Group
@@ -53,13 +53,11 @@ type Attempt struct {
 	BeganMS  int64  `json:"t"`
 }
 
-// New returns the provider that c describes. The first request to it is made when somebody logs in. States are kept in
-// memory if shared is nil.
-func New(c config.Login, shared Spent) *Provider {
-	if shared == nil {
-		shared = &spentStates{}
-	}
-	p := &Provider{config: c, spent: shared, http: newHTTPClient()}
+// New returns the provider that c describes. The first request to it is made when somebody logs in. spend records, for
+// as long as it could be replayed, that the callback of the login with a state has arrived, and reports whether it is
+// the first.
+func New(c config.Login, spend func(ctx context.Context, state string) (first bool, err error)) *Provider {
+	p := &Provider{config: c, spend: spend, http: newHTTPClient()}
 	if issuer, err := url.Parse(c.Issuer); err == nil {
 		p.host = issuer.Host
 	}
@@ -94,7 +92,7 @@ func (p *Provider) Finish(
 	defer cancel()
 	over := clock.Now().Sub(time.UnixMilli(a.BeganMS)) > AttemptTime
 	if !over {
-		first, err := p.spent.SpendLogin(ctx, a.State)
+		first, err := p.spend(ctx, a.State)
 		if err != nil {
 			return domain.Actor{}, err
 		}
@@ -162,34 +160,4 @@ func (p *Provider) redeem(ctx context.Context, a Attempt, redirectURI, code stri
 		return nil, p.failure(err)
 	}
 	return c, nil
-}
-
-// maxSpent is how many states are remembered, in each of two generations, at about 100 bytes each.
-const maxSpent = 1 << 15
-
-// Spent remembers the states of logins whose callback has arrived, for as long as it could be replayed.
-type Spent interface {
-	// SpendLogin remembers a state. It returns false for one that it knows already.
-	SpendLogin(ctx context.Context, state string) (first bool, err error)
-}
-
-// spentStates is the Spent of a single gateway. Under a flood it forgets sooner; then only the provider refuses a
-// code's second use. The zero value is ready for use.
-type spentStates struct {
-	mu            sync.Mutex
-	recent, older map[string]bool
-	since         time.Time
-}
-
-func (s *spentStates) SpendLogin(_ context.Context, state string) (first bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.recent == nil || len(s.recent) >= maxSpent || time.Since(s.since) > AttemptTime {
-		s.older, s.recent, s.since = s.recent, map[string]bool{}, time.Now()
-	}
-	if s.recent[state] || s.older[state] {
-		return false, nil
-	}
-	s.recent[state] = true
-	return true, nil
 }

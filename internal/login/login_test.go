@@ -25,7 +25,7 @@ func newLogin(t *testing.T) (*logintest.Provider, *login.Provider) {
 	return provider, login.New(config.Login{
 		Issuer: provider.Issuer, ClientID: logintest.ClientID, ClientSecret: logintest.ClientSecret, RolesClaim: "groups",
 		Roles: domain.RoleLists{Viewers: []string{"staff"}, Operators: []string{"jo@example.com"}, Admins: []string{"platform"}},
-	}, nil)
+	}, logintest.Spend())
 }
 
 // begin visits the provider as a browser does, and returns the parameters of the callback.

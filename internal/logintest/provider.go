@@ -4,6 +4,7 @@
 package logintest
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -72,6 +73,15 @@ func New(t testing.TB) *Provider {
 	t.Cleanup(server.Close)
 	p.Issuer = server.URL
 	return p
+}
+
+// Spend returns what knows the states of logins for one provider of package login.
+func Spend() func(ctx context.Context, state string) (first bool, err error) {
+	var known sync.Map
+	return func(_ context.Context, state string) (bool, error) {
+		_, again := known.LoadOrStore(state, true)
+		return !again, nil
+	}
 }
 
 // User sets the claims of the user who logs in from now on.
