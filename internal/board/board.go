@@ -63,8 +63,8 @@ type Board struct {
 	known   []domain.Fault  // of files
 	head    git.Reflog      // of the work tree
 	heads   heads
-	kept    notes       // where failures are
-	dropped [][2]string // stories, and failures that were cleared
+	kept    notes                     // where failures are
+	cleared map[string]clearedFailure // the last of stories
 
 	openWatcher func() (watcher, error)
 	watcher     watcher // the zero value while there is none

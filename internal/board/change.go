@@ -57,7 +57,10 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 	if c.Stage != nil && b.Layout() == domain.LayoutStages && b.View().has(*c.Stage) && to.isElsewhere() == nil {
 		_ = os.Mkdir(filepath.Join(to.dir, *c.Stage), 0o777) // git keeps no empty directories
 	}
-	c, after := b.withFailure(id, c)
+	c, after, err := b.withFailure(id, c, func() (*Details, error) { return to.readOwn(at.id) })
+	if err != nil {
+		return nil, err
+	}
 	details, err := to.changeOwn(ctx, at.id, c)
 	if err == nil {
 		after()
@@ -175,21 +178,11 @@ func (s *scanner) change(story Story, stage string, c Change) (changed fileSet, 
 	if file.version(stage) != c.Version {
 		return nil, errChanged
 	}
-	if !c.failed {
-		c.MergeFailure, err = s.whole(id, c.MergeFailure)
-	}
-	if err != nil {
-		return nil, err
-	}
 	content, err := c.apply(file)
 	if err != nil {
 		return nil, err
 	}
-	err = put(dir, target, id+".md", file, content)
-	if err == nil && c.MergeFailure != nil && *c.MergeFailure == "" {
-		s.keepCleared(id, file)
-	}
-	return changed, err
+	return changed, put(dir, target, id+".md", file, content)
 }
 
 func openTarget(work, stage string) (*os.File, error) {

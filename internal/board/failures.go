@@ -2,8 +2,6 @@ package board
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 
 	"switchyard/internal/domain"
@@ -15,7 +13,8 @@ func (b *Board) openMerges(o Options) {
 	var err error
 	b.kept, err = openNotes(o.State, o.Dir, o.Layout+"\x00merges")
 	b.report("read why merges failed", err)
-	b.failures.Store(&b.kept.list)
+	list := b.kept.list
+	b.failures.Store(&list)
 	b.tracker.failure = b.failure
 	if tree, inTree := git.Find(b.dir); inTree && o.AllowMerges {
 		tree.Sweep()
@@ -36,15 +35,9 @@ func (b *Board) keepFailure(id, words string) {
 	if b.failure(id) == words {
 		return
 	}
-	next := map[string]string{}
-	if kept := b.failures.Load(); kept != nil {
-		maps.Copy(next, *kept)
-	}
 	view := b.View()
-	maps.DeleteFunc(next, func(other, _ string) bool { _, _, found := view.Find(other); return !found })
-	if next[id] = words; words == "" {
-		delete(next, id)
-	}
+	next := b.kept.with(id, words, func(other string) bool { _, _, found := view.Find(other); return found })
+	b.kept.list = next
 	b.failures.Store(&next)
 	if b.kept.path != "" {
 		b.report("keep why a merge failed", b.kept.write(next))
@@ -78,27 +71,58 @@ func (b *Board) setFailure(id, words string) {
 	b.join(false, nil, map[string]bool{id: true}) // it may be on a branch alone
 }
 
-// withFailure returns a change without what it does to a failure that no file has, and what does that.
-func (b *Board) withFailure(id string, c Change) (Change, func()) {
-	now := b.failure(id)
-	switch {
-	case c.MergeFailure == nil:
-	case *c.MergeFailure == "" && now != "":
-		return c, func() {
-			b.setFailure(id, "")
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.dropped = append(b.dropped[max(0, len(b.dropped)-maxCleared):], [2]string{id, now})
-		}
-	case *c.MergeFailure != "":
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		for _, dropped := range slices.Backward(b.dropped) {
-			if dropped[0] == id && strings.HasSuffix(dropped[1], strings.TrimSpace(*c.MergeFailure)) {
-				c.MergeFailure = nil
-				return c, func() { b.setFailure(id, dropped[1]) }
-			}
-		}
+// maxCleared is how many cleared merge failures can be restored.
+const maxCleared = 100
+
+// clearedFailure is a merge failure that was cleared.
+type clearedFailure struct {
+	words string
+	kept  bool // by the board, as no file had it
+}
+
+var errNotCleared = domain.Errorf(domain.Invalid,
+	"merge_failure: can only be null, or the end of what was cleared last")
+
+// withFailure returns a change of a story, which read reads, with the whole failure that it restores, and without what
+// it does to a failure that no file has. The returned function does that afterwards.
+func (b *Board) withFailure(id string, c Change, read func() (*Details, error)) (_ Change, after func(), err error) {
+	after = func() {}
+	if c.MergeFailure == nil {
+		return c, after, nil
 	}
-	return c, func() {}
+	if *c.MergeFailure == "" {
+		now := clearedFailure{b.failure(id), true}
+		if details, err := read(); now.words == "" && err == nil {
+			now = clearedFailure{details.MergeFailure, false}
+		}
+		return c, func() { b.keepCleared(id, now) }, nil
+	}
+	b.mu.Lock()
+	cleared := b.cleared[id]
+	b.mu.Unlock()
+	switch {
+	case cleared.words == "" || !strings.HasSuffix(cleared.words, strings.TrimSpace(*c.MergeFailure)):
+		return c, after, errNotCleared
+	case cleared.kept:
+		c.MergeFailure = nil
+		return c, func() { b.setFailure(id, cleared.words) }, nil
+	}
+	c.MergeFailure = &cleared.words
+	return c, after, nil
+}
+
+// keepCleared remembers a failure that a story no longer has.
+func (b *Board) keepCleared(id string, failure clearedFailure) {
+	if failure.words == "" {
+		return
+	}
+	if failure.kept {
+		b.setFailure(id, "")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cleared == nil || len(b.cleared) >= maxCleared {
+		b.cleared = map[string]clearedFailure{}
+	}
+	b.cleared[id] = failure
 }

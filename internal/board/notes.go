@@ -12,7 +12,8 @@ import (
 	"switchyard/internal/files"
 )
 
-// notes are the reasons why stories are blocked where the board's files have no place for them.
+// notes are the reasons why stories are blocked, or why their merges failed, where the board's files have no place for
+// them.
 type notes struct {
 	path string // "" for nowhere
 	list map[string]string
@@ -43,12 +44,22 @@ func openNotes(state, board, layout string) (notes, error) {
 	return n, err
 }
 
-// set keeps a reason for a story, "" for none, and forgets those of stories that are gone.
+// set keeps a reason for a story, "" for none.
 func (n *notes) set(id, reason string, exists func(id string) bool) error {
 	if n.path == "" {
 		return domain.Errorf(domain.Invalid,
 			"blocked: this board has no place for it, and the project server no state directory")
 	}
+	list := n.with(id, reason, exists)
+	if err := n.write(list); err != nil { // it is not the story that could not be written
+		return domain.Errorf(domain.Internal, "blocked: the reason could not be kept: %s", err)
+	}
+	n.list = list
+	return nil
+}
+
+// with returns the list with a reason for a story, "" for none, and without those of stories that are gone.
+func (n *notes) with(id, reason string, exists func(id string) bool) map[string]string {
 	list := map[string]string{}
 	for known, reason := range n.list {
 		if exists(known) {
@@ -58,11 +69,7 @@ func (n *notes) set(id, reason string, exists func(id string) bool) error {
 	if delete(list, id); reason != "" {
 		list[id] = reason
 	}
-	if err := n.write(list); err != nil { // it is not the story that could not be written
-		return domain.Errorf(domain.Internal, "blocked: the reason could not be kept: %s", err)
-	}
-	n.list = list
-	return nil
+	return list
 }
 
 func (n *notes) write(list map[string]string) error {

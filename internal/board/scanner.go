@@ -64,9 +64,8 @@ func (s *scanner) touch(changed fileSet, path string) bool {
 type scanner struct {
 	dir string
 	// watch is called with each directory before it is read, so that no change is missed between reading and watching.
-	watch   func(path string)
-	stages  []*stage          // of the last scan, in order
-	cleared map[string]string // merge failures that were cleared and can be restored, by story
+	watch  func(path string)
+	stages []*stage // of the last scan, in order
 }
 
 // stage is a stage directory as a scan found it.
