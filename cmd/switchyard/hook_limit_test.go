@@ -50,7 +50,7 @@ func TestNoHookWaitsForTheDatabase(t *testing.T) {
 	}
 	statement("BEGIN")
 	statement("LOCK TABLE reviews, agent_sessions, claims, questions, named_tokens, agents IN ACCESS EXCLUSIVE MODE")
-	for _, event := range domain.SessionHooks() {
+	for _, event := range domain.SessionHooks(domain.ClaudeCode) {
 		if event == domain.PermissionRequest {
 			continue
 		}

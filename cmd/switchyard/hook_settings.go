@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,23 +97,15 @@ func hookHeadersCommand() *cobra.Command {
 	}
 }
 
-// claudeOnly and codexOnly are the events that one client alone has.
-var claudeOnly, codexOnly = []string{"Notification", "PostToolUseFailure", "StopFailure"}, []string{"Interrupt"}
-
 // clientHooks has a client run a command for each event that says something of its session.
 func clientHooks(client, command string) object {
-	hooks, others := object{}, codexOnly
-	if client == domain.Codex {
-		others = claudeOnly
-	}
-	for _, event := range domain.SessionHooks() {
+	hooks := object{}
+	for _, event := range domain.SessionHooks(client) {
 		hook := object{"type": "command", "command": command, "timeout": 10}
 		if event == domain.PermissionRequest {
 			hook["timeout"] = 24 * 60 * 60
 		}
-		if !slices.Contains(others, event) {
-			hooks[event] = []any{object{"hooks": []any{hook}}}
-		}
+		hooks[event] = []any{object{"hooks": []any{hook}}}
 	}
 	return hooks
 }

@@ -32,31 +32,24 @@ const maxHookBody = 4 << 20
 // Other events, and what its own mode allows, get an empty answer.
 func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	b := web.DecodeJSON(w, r, maxHookBody)
-	event := b.Text("hook_event_name")
+	asks := b.Text("hook_event_name") == domain.PermissionRequest
 	if err := b.Err(); err != nil {
 		return err
 	}
-	if len(b.Data) > web.MaxBody && event == domain.PermissionRequest {
+	event, err := wire.HookOf(b.Fields)
+	switch {
+	case asks && len(b.Data) > web.MaxBody:
 		return domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", web.MaxBody)
-	}
-	if heard, err := wire.HookOf(b.Fields); err == nil { // else it says nothing of a session that could be told
-		note, heard := a.service.Reviews.AtStop(r.Context(), heard)
+	case asks && err != nil:
+		return err
+	case err == nil: // else it says nothing of a session that could be told
+		note, heard := a.service.Reviews.AtStop(r.Context(), event)
 		a.service.Sessions.Heard(r.Context(), heard)
 		if note != "" {
 			return answer(w, http.StatusOK, map[string]string{"decision": "block", "reason": note}, nil)
 		}
 	}
-	if event != domain.PermissionRequest {
-		w.WriteHeader(http.StatusOK)
-		return nil
-	}
-	use := domain.ToolUse{Name: b.Text("tool_name"), CWD: b.OptionalText("cwd")}
-	use.Input, _ = b.Raw("tool_input")
-	session, mode := wire.Text(b.OptionalText("session_id")), wire.Text(b.OptionalText("permission_mode"))
-	if err := b.Err(); err != nil {
-		return err
-	}
-	if isAllowed(mode, use.Name) {
+	if !asks || isAllowed(event.Mode, event.Tool) {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
@@ -65,8 +58,9 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	useID := wire.Text(b.OptionalText("tool_use_id"))
-	decision, err := a.service.Questions.Permission(r.Context(), held, use, useID, session)
+	use := domain.ToolUse{Name: event.Tool, CWD: wire.OrNull(event.CWD)}
+	use.Input, _ = b.Raw("tool_input")
+	decision, err := a.service.Questions.Permission(r.Context(), held, use, event.UseID, event.Session)
 	if err != nil {
 		return err
 	}
@@ -86,5 +80,5 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	if decision.Answered { // Codex takes any other input for a refusal
 		d.Input = decision.Input
 	}
-	return answer(w, http.StatusOK, map[string]any{"hookSpecificOutput": output{event, d}}, nil)
+	return answer(w, http.StatusOK, map[string]any{"hookSpecificOutput": output{domain.PermissionRequest, d}}, nil)
 }

@@ -68,25 +68,34 @@ type HookEvent struct {
 	Transcript string `json:"transcript_path,omitempty"`
 }
 
-// What an event says of its session.
-const (
-	hookStarts = "starts"
-	hookWorks  = "works"
-	hookStops  = "stops"
-	hookEnds   = "ends"
-	hookOnly   = "is heard"
-)
-
-var hookEvents = map[string]string{
-	"SessionStart": hookStarts, "UserPromptSubmit": hookWorks, "PreToolUse": hookWorks, "PostToolUse": hookWorks,
-	"PostToolUseFailure": hookWorks, PermissionRequest: hookWorks, "Notification": hookOnly, "SubagentStop": hookOnly,
-	HookStop: hookStops, HookStopFailure: hookStops, "Interrupt": hookStops, "SessionEnd": hookEnds,
+// hookKind is what a kind of event says of its session.
+type hookKind struct {
+	client string       // that alone has it, "" for every one
+	state  SessionState // that the session is in then, "" for the one before
+	goesOn bool         // what it asked before has been answered
 }
 
-// SessionHooks returns the names of the events that say something of a session, sorted.
-func SessionHooks() (names []string) {
-	for name := range hookEvents {
-		names = append(names, name)
+var hookKinds = map[string]hookKind{
+	"SessionStart":       {"", SessionIdle, true},
+	"UserPromptSubmit":   {"", SessionWorking, true},
+	"PreToolUse":         {"", SessionWorking, true},
+	PermissionRequest:    {"", SessionWorking, false},
+	"PostToolUse":        {"", SessionWorking, true},
+	"PostToolUseFailure": {ClaudeCode, SessionWorking, true},
+	"Notification":       {ClaudeCode, "", false},
+	"SubagentStop":       {"", "", false},
+	HookStop:             {"", SessionIdle, true},
+	HookStopFailure:      {ClaudeCode, SessionIdle, true},
+	"Interrupt":          {Codex, SessionIdle, true},
+	"SessionEnd":         {"", SessionOver, true},
+}
+
+// SessionHooks returns the names of the events of a client that say something of a session, sorted.
+func SessionHooks(client string) (names []string) {
+	for name, kind := range hookKinds {
+		if kind.client == "" || kind.client == client {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -107,7 +116,8 @@ func (e HookEvent) Identify() (HookEvent, bool) {
 	} {
 		*text = CutText(strings.ToValidUTF8(strings.ReplaceAll(*text, "\x00", ""), ""))
 	}
-	return e, hookEvents[e.Name] != "" && e.Session != ""
+	_, known := hookKinds[e.Name]
+	return e, known && e.Session != ""
 }
 
 // asksForInput reports whether the event is a notification that the agent waits for a person.
@@ -160,9 +170,8 @@ func (s AgentSession) Story() StoryKey { return StoryKey{Project: s.Project, ID:
 
 // After returns the session after an event, which Identify has returned, at a time.
 func (s AgentSession) After(e HookEvent, at time.Time) AgentSession {
-	says, before := hookEvents[e.Name], s.At(at, nil)
-	begins := says == hookStarts || e.Name == "UserPromptSubmit" || e.Name == "PreToolUse"
-	switch {
+	kind, before := hookKinds[e.Name], s.At(at, nil)
+	switch begins := e.Name == "SessionStart" || e.Name == "UserPromptSubmit" || e.Name == "PreToolUse"; {
 	case s.State == SessionOver && !begins:
 		return s // it comes late
 	case s.Started.IsZero(), s.State == SessionOver:
@@ -175,47 +184,30 @@ func (s AgentSession) After(e HookEvent, at time.Time) AgentSession {
 		at = s.Last.Add(time.Millisecond)
 	}
 	s.Last, s.Noticed = at, time.Time{}
-	for _, kept := range []struct {
-		to   *string
-		said string
-	}{
-		{&s.Client, e.Client},
-		{&s.CWD, e.CWD},
-		{&s.Model, e.Model},
-		{&s.Mode, e.Mode},
-		{&s.Host, e.Host},
-		{&s.Project, e.Project},
-	} {
-		*kept.to = cmp.Or(kept.said, *kept.to)
-	}
+	s.Client, s.CWD, s.Model = cmp.Or(e.Client, s.Client, ClaudeCode), cmp.Or(e.CWD, s.CWD), cmp.Or(e.Model, s.Model)
+	s.Mode, s.Host, s.Project = cmp.Or(e.Mode, s.Mode), cmp.Or(e.Host, s.Host), cmp.Or(e.Project, s.Project)
 	if e.Host != "" { // by switchyard hook, which looks each time
 		s.Worktree, s.Branch = e.Worktree, e.Branch
 	}
-	s.Client = cmp.Or(s.Client, ClaudeCode)
-	next := s.State
-	switch {
-	case says == hookWorks:
-		next = SessionWorking
-	case says == hookStops, says == hookStarts && e.Source != "compact": // which happens while it works
-		next = SessionIdle
-	case says == hookEnds:
-		next = SessionOver
-	case e.asksForInput():
+	if e.asksForInput() {
 		s.Noticed = at
 	}
-	if says != hookOnly && e.Name != PermissionRequest {
+	if kind.goesOn {
 		s.WentOn = at
 	}
-	if s.State = next; before.State != next && says != hookOnly {
+	if kind.state != "" && e.Source != "compact" { // which happens while it works
+		s.State = kind.state
+	}
+	if kind.state != "" && before.State != s.State {
 		s.Since = at
 	}
-	return s.withTool(e, next != SessionWorking || e.Name == "UserPromptSubmit")
+	return s.withTool(e)
 }
 
-// withTool notes which tool the session uses after an event; rests is whether it uses none then.
-func (s AgentSession) withTool(e HookEvent, rests bool) AgentSession {
+// withTool notes which tool the session uses after an event.
+func (s AgentSession) withTool(e HookEvent) AgentSession {
 	switch {
-	case rests:
+	case s.State != SessionWorking, e.Name == "UserPromptSubmit":
 		s.Tool, s.ToolSince, s.Uses = "", time.Time{}, nil
 	case e.Name == "PreToolUse":
 		s.Tool, s.ToolSince = e.Tool, s.Last

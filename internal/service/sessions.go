@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
@@ -22,22 +21,24 @@ type Sessions struct {
 	pipelines *Pipelines
 	table     table[domain.AgentSessionKey, domain.AgentSession]
 
-	mu sync.Mutex // held while a session is changed in memory
-	// unsaved are the sessions that are not stored yet, or being stored; dropped likewise those that are to be removed.
-	unsaved, saving, dropped sessionsByKey
+	mu      sync.Mutex // held while a session is changed in memory
+	unsaved map[domain.AgentSessionKey]unsavedSession
 }
 
-type sessionsByKey = map[domain.AgentSessionKey]domain.AgentSession
+// unsavedSession is a session that has not been stored yet or, once it is gone, not been removed.
+type unsavedSession struct {
+	domain.AgentSession
+	gone bool
+}
 
 func newSessions(o Options, claims *claimTable, pipelines *Pipelines, asks *Questions) *Sessions {
 	s := &Sessions{
 		store: o.store, projects: asks.projects, agents: asks.agents, claims: claims, questions: asks, pipelines: pipelines,
 	}
-	s.unsaved, s.dropped = sessionsByKey{}, sessionsByKey{}
-	s.table.key = domain.AgentSession.Key
-	s.table.compare = domain.CompareSessions
+	s.unsaved = map[domain.AgentSessionKey]unsavedSession{}
+	s.table.read, s.table.key = s.read, domain.AgentSession.Key
 	s.table.same = func(known, other domain.AgentSession) bool { return !other.Last.After(known.Last) }
-	s.table.stored = newReloader(o.Changes, domain.TopicSessions, s.load)
+	s.table.stored = newReloader(o.Changes, domain.TopicSessions, s.table.load)
 	asks.sessions, asks.table.edited = s, func(_, now []domain.Question) { s.asked(now) }
 	return s
 }
@@ -62,39 +63,25 @@ func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) {
 		s.makeRoom(key.Asker)
 	}
 	one.By, one.AgentID = by, actor.AgentID
-	s.keep(one.After(e, now))
+	s.put(one.After(e, now), false)
 }
 
-// keep puts a session into memory and notes that it has to be stored. The caller holds mu.
-func (s *Sessions) keep(one domain.AgentSession) {
-	s.table.edit([]domain.AgentSession{one})
-	delete(s.dropped, one.Key())
-	s.unsaved[one.Key()] = one
+// put puts a session into memory, or takes one that is gone out of it, and notes that this has to be stored. The caller
+// holds mu.
+func (s *Sessions) put(one domain.AgentSession, gone bool) {
+	if gone {
+		s.table.edit(nil, one.Key())
+	} else {
+		s.table.edit([]domain.AgentSession{one})
+	}
+	s.unsaved[one.Key()] = unsavedSession{one, gone}
 }
 
 // makeRoom ends an asker's oldest session if there is no room for one more. The caller holds mu.
 func (s *Sessions) makeRoom(asker string) {
-	s.table.mu.RLock()
-	n, oldest := 0, domain.AgentSession{}
-	for _, one := range s.table.rows {
-		if one.Asker != asker {
-			continue
-		}
-		if n++; oldest.ID == "" || one.Last.Before(oldest.Last) {
-			oldest = one
-		}
+	if own := s.byAsker()[asker]; len(own) >= domain.MaxAgentSessions {
+		s.put(slices.MinFunc(own, func(a, b domain.AgentSession) int { return a.Last.Compare(b.Last) }), true)
 	}
-	s.table.mu.RUnlock()
-	if n >= domain.MaxAgentSessions {
-		s.drop(oldest)
-	}
-}
-
-// drop forgets a session. The caller holds mu.
-func (s *Sessions) drop(one domain.AgentSession) {
-	s.table.edit(nil, one.Key())
-	delete(s.unsaved, one.Key())
-	s.dropped[one.Key()] = one
 }
 
 // asked notes which of their questions have ended.
@@ -106,10 +93,9 @@ func (s *Sessions) asked(questions []domain.Question) {
 		if q.State == domain.QuestionOpen {
 			continue
 		}
-		if one, known := s.of(q, askers()); known {
-			if next := one.Answered(q); !next.Last.Equal(one.Last) {
-				s.keep(next)
-			}
+		one, known := s.table.get(s.of(q, askers()))
+		if next := one.Answered(q); known && !next.Last.Equal(one.Last) {
+			s.put(next, false)
 		}
 	}
 }
@@ -125,26 +111,25 @@ func (s *Sessions) byAsker() sessionsByAsker {
 	return askers
 }
 
-// of returns the session that has asked a question, as it is now: the one that it names, or whose use of a tool it is
-// about, else the one live session of its asker.
-func (s *Sessions) of(q domain.Question, askers sessionsByAsker) (domain.AgentSession, bool) {
+// of returns the key of the session that has asked a question: the one that it names, or whose use of a tool it is
+// about, else the one live session of its asker, if it is one.
+func (s *Sessions) of(q domain.Question, askers sessionsByAsker) (only domain.AgentSessionKey) {
 	if q.Session != "" {
-		return s.Asking(q)
+		return domain.AgentSessionKey{Asker: q.Asker, ID: q.Session}
 	}
-	var live []domain.AgentSession
-	now := clock.Now()
+	now, live := clock.Now(), 0
 	for _, one := range askers[q.Asker] {
-		switch {
-		case q.UseID != "" && slices.Contains(one.Uses, q.UseID):
-			return s.table.get(one.Key())
-		case one.At(now, nil).State != domain.SessionOver:
-			live = append(live, one)
+		if q.UseID != "" && slices.Contains(one.Uses, q.UseID) {
+			return one.Key()
+		}
+		if one.At(now, nil).State != domain.SessionOver {
+			only, live = one.Key(), live+1
 		}
 	}
-	if len(live) == 1 {
-		return s.table.get(live[0].Key())
+	if live != 1 {
+		return domain.AgentSessionKey{}
 	}
-	return domain.AgentSession{}, false
+	return only
 }
 
 // Asking returns the session that a question names, as its hooks have told it.
@@ -164,8 +149,8 @@ func (s *Sessions) using(asker, useID string) string {
 
 // wentOn reports whether the session that has asked a question went on since.
 func (s *Sessions) wentOn(q domain.Question, askers sessionsByAsker) bool {
-	one, known := s.of(q, askers)
-	return known && one.WentOn.After(q.AskedAt)
+	one, _ := s.table.get(s.of(q, askers))
+	return one.WentOn.After(q.AskedAt)
 }
 
 // List returns all sessions as they are now: those that wait for a person first, longest first, and ended ones last.
@@ -173,9 +158,16 @@ func (s *Sessions) List() []domain.AgentSession {
 	now, asks, links := clock.Now(), s.asks(), s.links()
 	var list []domain.AgentSession
 	for _, one := range s.table.list() {
-		if one = s.at(one, now, asks[one.Key()], links); !one.Gone(now) {
-			list = append(list, one)
+		asked := asks[one.Key()]
+		if one = one.At(now, asked.held); one.Gone(now) {
+			continue
 		}
+		one.Asks = asked.open
+		if one.AgentID != "" {
+			one.By = cmp.Or(s.agents.label(one.AgentID), one.By)
+		}
+		one.Project, one.StoryID = s.link(one, links)
+		list = append(list, one)
 	}
 	slices.SortFunc(list, domain.CompareSessions)
 	return list
@@ -192,32 +184,25 @@ func (s *Sessions) ByStory() map[domain.StoryKey][]domain.AgentSession {
 	return byStory
 }
 
+// openQuestions are whether a session has any, and the first one that somebody holds, nil for none.
+type openQuestions struct {
+	open bool
+	held *domain.Question
+}
+
 // asks returns the open questions of each session.
-func (s *Sessions) asks() map[domain.AgentSessionKey][]domain.Question {
-	asks, askers := map[domain.AgentSessionKey][]domain.Question{}, s.byAsker()
+func (s *Sessions) asks() map[domain.AgentSessionKey]openQuestions {
+	asks, askers := map[domain.AgentSessionKey]openQuestions{}, s.byAsker()
 	for _, q := range s.questions.Recent() {
 		if q.State != domain.QuestionOpen {
 			continue
 		}
-		if one, known := s.of(q, askers); known {
-			asks[one.Key()] = append(asks[one.Key()], q)
+		key := s.of(q, askers)
+		of := openQuestions{true, asks[key].held}
+		if q.Held && of.held == nil {
+			of.held = &q
 		}
+		asks[key] = of
 	}
 	return asks
-}
-
-func (s *Sessions) at(
-	one domain.AgentSession, now time.Time, asks []domain.Question, links sessionLinks,
-) domain.AgentSession {
-	var held *domain.Question
-	if i := slices.IndexFunc(asks, func(q domain.Question) bool { return q.Held }); i >= 0 {
-		held = &asks[i]
-	}
-	one = one.At(now, held)
-	one.Asks = len(asks) > 0
-	if one.AgentID != "" {
-		one.By = cmp.Or(s.agents.label(one.AgentID), one.By)
-	}
-	one.Project, one.StoryID = s.link(one, links)
-	return one
 }

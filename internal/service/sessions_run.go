@@ -14,35 +14,25 @@ import (
 // sessionSave is how often changed sessions are stored. A crash can lose what was heard in that time.
 const sessionSave = time.Second
 
-// load brings memory up to date with the store, but for what has not been stored yet.
-func (s *Sessions) load(ctx context.Context) error {
+// read returns the sessions that are stored, and those that will be.
+func (s *Sessions) read(ctx context.Context) ([]domain.AgentSession, error) {
+	unsaved := s.notStored() // before the store is read: what has been stored since is in it
 	stored, err := s.store.AgentSessions(ctx)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	gone := map[domain.AgentSessionKey]bool{}
-	for _, one := range s.table.list() {
-		_, unsaved := s.unsaved[one.Key()]
-		_, saving := s.saving[one.Key()]
-		gone[one.Key()] = !unsaved && !saving
-	}
-	stored = slices.DeleteFunc(stored, func(one domain.AgentSession) bool {
-		dropped, isDropped := s.dropped[one.Key()]
-		return isDropped && !one.Last.After(dropped.Last)
+	list := slices.DeleteFunc(stored, func(one domain.AgentSession) bool {
+		return unsaved[one.Key()].gone && !one.Last.After(unsaved[one.Key()].Last)
 	})
-	for _, one := range stored {
-		delete(gone, one.Key())
-	}
-	var keys []domain.AgentSessionKey
-	for key, isGone := range gone {
-		if isGone {
-			keys = append(keys, key)
+	for _, one := range unsaved {
+		if !one.gone {
+			list = append(list, one.AgentSession)
 		}
 	}
-	s.table.edit(stored, keys...)
-	return nil
+	return list, err
+}
+
+func (s *Sessions) notStored() map[domain.AgentSessionKey]unsavedSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.unsaved)
 }
 
 // waiting returns an alert for each session that has waited for a person for a while, if no open question says so.
@@ -89,35 +79,34 @@ func (s *Sessions) forget() {
 	defer s.mu.Unlock()
 	for _, one := range s.table.list() {
 		if one.At(now, nil).Gone(now) {
-			s.drop(one)
+			s.put(one, true)
 		}
 	}
 }
 
+// save stores what has changed.
 func (s *Sessions) save(ctx context.Context) error {
-	s.mu.Lock()
-	now, gone := s.unsaved, s.dropped
-	s.unsaved, s.saving, s.dropped = sessionsByKey{}, now, sessionsByKey{}
-	s.mu.Unlock()
-	if len(now)+len(gone) == 0 {
+	saving := s.notStored()
+	if len(saving) == 0 {
 		return nil
 	}
-	err := s.store.SaveAgentSessions(ctx, slices.Collect(maps.Values(now)), slices.Collect(maps.Values(gone)))
+	var now, gone []domain.AgentSession
+	for _, one := range saving {
+		if one.gone {
+			gone = append(gone, one.AgentSession)
+		} else {
+			now = append(now, one.AgentSession)
+		}
+	}
+	if err := s.store.SaveAgentSessions(ctx, now, gone); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.saving = nil
-	if err == nil {
-		return nil
-	}
-	for key, one := range now {
-		if _, dropped := s.dropped[key]; !dropped && s.unsaved[key].ID == "" {
-			s.unsaved[key] = one
+	for key, saved := range saving {
+		if left := s.unsaved[key]; left.gone == saved.gone && left.Last.Equal(saved.Last) {
+			delete(s.unsaved, key)
 		}
 	}
-	for key, one := range gone {
-		if s.unsaved[key].ID == "" {
-			s.dropped[key] = one
-		}
-	}
-	return err
+	return nil
 }

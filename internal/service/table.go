@@ -47,13 +47,13 @@ func (t *table[K, V]) write(ctx context.Context, store func(context.Context) (no
 func (t *table[K, V]) load(ctx context.Context) error {
 	t.change.Lock()
 	defer t.change.Unlock()
+	t.mu.RLock()
+	gone := maps.Clone(t.rows)
+	t.mu.RUnlock()
 	stored, err := t.read(ctx)
 	if err != nil {
 		return err
 	}
-	t.mu.RLock()
-	gone := maps.Clone(t.rows)
-	t.mu.RUnlock()
 	for _, v := range stored {
 		delete(gone, t.key(v))
 	}

@@ -64,9 +64,11 @@ func newAgentSession(s domain.AgentSession) AgentSession {
 // maxHookValue is the longest value of an event that is read. What is kept is shorter, and an input has megabytes.
 const maxHookValue = 64 << 10
 
-// HookOf returns what is read of a hook's event.
+// HookOf returns what is read of a hook's event. It returns Invalid.
 func HookOf(o Object) (event domain.HookEvent, err error) {
 	o = slices.DeleteFunc(slices.Clone(o), func(m member) bool { return len(m.value) > maxHookValue })
-	err = json.Unmarshal(o.Encode(), &event)
+	if json.Unmarshal(o.Encode(), &event) != nil {
+		err = domain.Errorf(domain.Invalid, "names, ids and other texts of a hook's event must be strings")
+	}
 	return event, err
 }
