@@ -46,7 +46,7 @@ func (p AgentsProps) agentRow(a domain.KnownAgent) agentRow {
 	case row.asks != nil:
 		row.signal, row.word, row.since = SignalAsks, row.asks.state(), row.asks.AskedAt
 	case own != nil && a.Presence == domain.AgentAlive && a.FailingSince.IsZero():
-		row.signal, row.word, row.since = sessionSignal(own.State), sessionWord(*own), own.Since
+		row.signal, row.word, row.since = sessionStates[own.State].signal, sessionWord(*own), own.Since
 	case a.Presence == domain.AgentLost:
 		row.since = a.LastSeen
 	case !a.FailingSince.IsZero():
@@ -161,7 +161,7 @@ func (p AgentsProps) Count(agents []domain.KnownAgent) (c AgentCounts) {
 			if s.Asker == p.Reader {
 				c.Mine++
 			}
-			count(sessionRank(s), func() time.Time { return s.Since })
+			count(sessionStates[s.State].rank, func() time.Time { return s.Since })
 		}
 	}
 	return c

@@ -8,17 +8,16 @@ import (
 	"switchyard/internal/domain"
 )
 
-// sessionSignal returns what a session's state looks like.
-func sessionSignal(state domain.SessionState) Signal {
-	switch state {
-	case domain.SessionWorking:
-		return SignalClear
-	case domain.SessionWaiting:
-		return SignalAsks
-	case domain.SessionSilent:
-		return SignalStop
-	}
-	return SignalNone
+// sessionStates are how a session looks in each state, and its rank among agents, as agentRank has them.
+var sessionStates = map[domain.SessionState]struct {
+	signal Signal
+	rank   int
+}{
+	domain.SessionWaiting: {SignalAsks, 0},
+	domain.SessionSilent:  {SignalStop, 1},
+	domain.SessionWorking: {SignalClear, 3},
+	domain.SessionIdle:    {SignalNone, 4},
+	domain.SessionOver:    {SignalNone, 5},
 }
 
 // sessionWord is the state as people say it.
@@ -55,25 +54,12 @@ func ofAgent(sessions []domain.AgentSession, id string) *domain.AgentSession {
 	return &sessions[i]
 }
 
-// sessionRank is the rank of an agent whose session is in a state.
-func sessionRank(s domain.AgentSession) int {
-	switch s.State {
-	case domain.SessionWaiting:
-		return 0
-	case domain.SessionSilent:
-		return 1
-	case domain.SessionWorking:
-		return 3
-	}
-	return 4
-}
-
 // Needs returns the ranks of agents of whom questions and sessions know more than they say themselves.
 func (p AgentsProps) Needs() map[string]int {
 	needs := map[string]int{}
 	for _, s := range slices.Backward(p.Sessions) { // those that wait are first
 		if s.AgentID != "" && s.State != domain.SessionOver {
-			needs[s.AgentID] = sessionRank(s)
+			needs[s.AgentID] = sessionStates[s.State].rank
 		}
 	}
 	for _, q := range p.Asks {
@@ -99,7 +85,7 @@ func (p AgentsProps) ownRow(s *domain.AgentSession) agentRow {
 	row := agentRow{
 		elementID("session", s.Asker+" "+s.ID),
 		domain.KnownAgent{Agent: domain.Agent{Label: s.By}},
-		s, p.question("", s.QuestionID), sessionSignal(s.State), sessionWord(*s), s.Since,
+		s, p.question("", s.QuestionID), sessionStates[s.State].signal, sessionWord(*s), s.Since,
 	}
 	if s.State != domain.SessionSilent {
 		row.agent.Presence = domain.AgentAlive
@@ -166,7 +152,7 @@ func (p AgentsProps) groups(own []domain.AgentSession) []agentGroup {
 		add(agentRank(a, needs), p.agentRow(a))
 	}
 	for _, s := range own[:min(len(own), maxSessionRows)] {
-		add(sessionRank(s), p.ownRow(&s))
+		add(sessionStates[s.State].rank, p.ownRow(&s))
 	}
 	slices.SortStableFunc(groups[0].rows, func(a, b agentRow) int { return a.since.Compare(b.since) })
 	return slices.DeleteFunc(groups, func(g agentGroup) bool { return len(g.rows) == 0 })

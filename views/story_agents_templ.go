@@ -100,7 +100,7 @@ func storyAgents(p StoryProps) templ.Component {
 			if s.Asker == p.Reader {
 				name = "you"
 			}
-			templ_7745c5c3_Err = atWork(name, "", sessionSignal(s.State), sessionWord(s), s.Since, p.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = atWork(name, "", sessionStates[s.State].signal, sessionWord(s), s.Since, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -231,7 +231,7 @@ func agentAtWork(a domain.KnownAgent, s *domain.AgentSession, now time.Time) tem
 		}
 		ctx = templ.ClearChildren(ctx)
 		if s != nil {
-			templ_7745c5c3_Err = atWork(a.Label, AgentURL(a.ID), sessionSignal(s.State), sessionWord(*s), s.Since, now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = atWork(a.Label, AgentURL(a.ID), sessionStates[s.State].signal, sessionWord(*s), s.Since, now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
