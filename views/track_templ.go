@@ -1415,7 +1415,7 @@ func wagonLink(project string, w wagon, wordy bool, now time.Time) templ.Compone
 			return templ_7745c5c3_Err
 		}
 		if s := w.session; s != nil {
-			var templ_7745c5c3_Var78 = []any{"signal", string(sessionSignal(s.State))}
+			var templ_7745c5c3_Var78 = []any{"signal", string(sessionStates[s.State].signal)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var78...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1440,7 +1440,7 @@ func wagonLink(project string, w wagon, wordy bool, now time.Time) templ.Compone
 			var templ_7745c5c3_Var80 string
 			templ_7745c5c3_Var80, templ_7745c5c3_Err = templ.JoinStringErrs("session: " + sessionWord(*s))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/track.templ`, Line: 240, Col: 97}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/track.templ`, Line: 240, Col: 104}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var80))
 			if templ_7745c5c3_Err != nil {

@@ -24,7 +24,8 @@ func isAllowed(mode, tool string) bool {
 	return false
 }
 
-// maxHookBody is for events of which little is read: a tool's input and output may come with them.
+// maxHookBody is for events of which little is read: a tool's input and output may come with them. Over HTTP a longer
+// one is not heard; switchyard hook sends no such thing.
 const maxHookBody = 4 << 20
 
 // ClaudeCodeHook notes what a coding agent's hook says of its session. It holds a PermissionRequest until people have
@@ -38,8 +39,6 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	}
 	event, err := wire.HookOf(b.Fields)
 	switch {
-	case asks && len(b.Data) > web.MaxBody:
-		return domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", web.MaxBody)
 	case asks && err != nil:
 		return err
 	case err == nil: // else it says nothing of a session that could be told

@@ -257,10 +257,13 @@ func TestManyAskAtOnce(t *testing.T) {
 	}
 }
 
-// TestALongInputCanBeAllowed: lists and pages show it cut, with its length; it is whole in its own answer, and goes back as it came.
+// TestALongInputCanBeAllowed, of 1 MiB, by MCP and by hook: lists show it cut; it is whole in its own answer, and goes back as it came.
 func TestALongInputCanBeAllowed(t *testing.T) {
 	s := newSite(t)
-	long := fmt.Sprintf(`{"file_path":"x","content":%q}`, strings.Repeat("line\n", 60_000))
+	long := fmt.Sprintf(`{"file_path":"x","content":%q}`, strings.Repeat("line\n", 60_000)+strings.Repeat("x", domain.MaxToolInput-360_030))
+	if len(long) != domain.MaxToolInput {
+		t.Fatal(len(long))
+	}
 	answers := make(chan gatewaytest.Answer, 1)
 	go func() {
 		answers <- s.Send("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"permission","arguments":{"tool_name":"Write","input":`+long+`}}}`,
@@ -280,8 +283,11 @@ func TestALongInputCanBeAllowed(t *testing.T) {
 		t.Errorf("allowed: %.300s", allowed.Text)
 	}
 	s.Get("/api/gateway/questions/1").WantText(t, `"input_cut":true`) // nobody needs the rest any more
-	s.Send("POST", "/api/hooks/claude-code", `{"hook_event_name":"PermissionRequest","tool_name":"Write","tool_input":{"content":"`+strings.Repeat("x", 1<<20)+`"}}`).
-		WantStatus(t, http.StatusRequestEntityTooLarge)
+	hook := func(input string) gatewaytest.Answer {
+		return s.Send("POST", "/api/hooks/claude-code", `{"hook_event_name":"PermissionRequest","tool_name":"Write","tool_input":`+input+`}`)
+	}
+	hook(long).WantStatus(t, 200).WantText(t, `"behavior":"allow"`) // the other way of the same use
+	hook(strings.Replace(long, "x", "xx", 1)).WantStatus(t, http.StatusRequestEntityTooLarge)
 }
 
 // TestWhatAModeAllowsIsNotAsked, but questions and plans are in every mode.

@@ -305,7 +305,7 @@ func TestTheAgentsPageHasALineForEachAgent(t *testing.T) {
 	page := s.follow(s.Submit("/projects/webshop/stories/5_story_pay", release...).WantStatus(t, http.StatusSeeOther))
 	page.WantText(t, "The claim is released", "<h1>Agents</h1>").WantNoText(t, " · claimed", ">Release its story<")
 	s.Submit(views.AnswerURL(q.ID), "value", "deny", "next", "/agents").WantStatus(t, http.StatusSeeOther)
-	s.Get("/agents").WantText(t, "Wait for somebody", ">0").WantNoText(t, "May I use Bash?")
+	s.Get("/agents").WantText(t, "Wait for somebody", ">0").WantNoText(t, "rm -r build")
 
 	// Nobody allows what they cannot read here.
 	for _, long := range []string{`{"command":"a\nb\nc\nd"}`, `{"command":"` + strings.Repeat("x", 301) + `"}`, `{"command":"rm \u202e"}`} {

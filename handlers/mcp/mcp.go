@@ -230,6 +230,9 @@ func (c toolCall) wantsProgress() bool {
 	return meta.ProgressToken != nil
 }
 
+// maxRequest has room for the longest input of a tool, and what is around it.
+const maxRequest = domain.MaxToolInput + 64<<10
+
 // readBody reads a request's message, or batch of messages, without the notifications: none of them matters to a server
 // without sessions. The body is nil when nothing is left. stream is whether the answer has to be an event stream. It
 // returns UnsupportedType, TooLarge and Invalid.
@@ -237,7 +240,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool,
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
 		return nil, false, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
 	}
-	if body, err = web.ReadBody(w, r, web.MaxBody); err != nil {
+	if body, err = web.ReadBody(w, r, maxRequest); err != nil {
 		return nil, false, err
 	}
 	body = bytes.TrimSpace(body)

@@ -64,7 +64,7 @@ func TestMCPTakesHostileArguments(t *testing.T) {
 		"GET":             {"GET", "", "", 405},
 		"DELETE":          {"DELETE", "", "", 405},
 		"form":            {"POST", "text/plain", `{}`, 415},
-		"large":           {"POST", "application/json", strings.Repeat(" ", 1<<20+1), 413},
+		"large":           {"POST", "application/json", strings.Repeat(" ", 2<<20), 413},
 		"empty":           {"POST", "application/json", "", 400},
 		"no JSON":         {"POST", "application/json", "{", 400},
 		"many at once":    {"POST", "application/json", batch, 400},

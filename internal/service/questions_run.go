@@ -141,8 +141,8 @@ type Decision struct {
 
 // Permission asks whether a tool may be used, and waits until somebody has answered or the question has ended: nothing
 // is allowed by time. useID is the coding agent's id of that, session its own; each may be "". held is the context of
-// the wait: if it ends, the question stays open for a while, and Unavailable is returned. It returns Conflict if the id
-// is that of another tool's use, and what Ask returns.
+// the wait: if it ends, the question stays open for a while, and Unavailable is returned. It returns TooLarge,
+// Conflict if the id is that of another tool's use, and what Ask returns.
 func (s *Questions) Permission(
 	ctx, held context.Context, use domain.ToolUse, useID, session string,
 ) (Decision, error) {
@@ -156,7 +156,7 @@ func (s *Questions) Permission(
 		use.Input = json.RawMessage("{}")
 	}
 	if len(use.Input) > domain.MaxToolInput {
-		return Decision{}, domain.Errorf(domain.Invalid, "the tool's input must be at most %d bytes", domain.MaxToolInput)
+		return Decision{}, domain.Errorf(domain.TooLarge, "the tool's input must be at most %d bytes", domain.MaxToolInput)
 	}
 	session = cmp.Or(session, s.sessions.using(domain.ActorOf(ctx).Holder(), useID))
 	asked := domain.Question{
