@@ -124,10 +124,16 @@ type Merged struct {
 	Conflicts []string // paths
 }
 
-// Tip returns the commit of a local branch, "" for none.
+// maxBranch is more than the bytes of any branch's name, which is a path.
+const maxBranch = 4096
+
+// Tip returns the commit of a local branch, "" for none, whatever somebody takes for its name.
 func (r Repository) Tip(ctx context.Context, branch string) (string, error) {
+	if len(branch) > maxBranch || strings.Contains(branch, "\x00") {
+		return "", nil // no program takes such an argument
+	}
 	hash, err := r.Output(ctx, "show-ref", "--verify", "--hash", "--", "refs/heads/"+branch)
-	if Exit(err) != 0 && strings.Contains(err.Error(), "not a valid ref") {
+	if Exit(err) != 0 && !IsNoRepository(err) {
 		return "", nil
 	}
 	return hash, err

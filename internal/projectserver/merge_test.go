@@ -202,6 +202,17 @@ func TestAMergeThatIsRefusedChangesNothing(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoBranchHasNoTip, whatever it is called.
+func TestWhatIsNoBranchHasNoTip(t *testing.T) {
+	s, head := newMerging(t, board.Options{})
+	for _, branch := range []string{"none", "story/1_story~0", "--help", "\x00", "story/1_story\x00", strings.Repeat("x", 1000), strings.Repeat("x", 200<<10)} {
+		body := encode(t, map[string]string{"branch": branch, "head": head})
+		if status, answer, _ := s.ask("POST", "/api/stories/1_story/merge", body); status != 409 || !strings.Contains(answer, "is not the tip") {
+			t.Errorf("%.20q: %d %s", branch, status, answer)
+		}
+	}
+}
+
 // Where the story stands in no work tree of its own, the failure is kept by us, until a merge succeeds or somebody clears it.
 func TestAFailureIsKeptUntilItIsOver(t *testing.T) {
 	s, head := newMerging(t, board.Options{})
