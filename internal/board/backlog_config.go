@@ -36,7 +36,9 @@ func openBacklog(files *tree) (*rules, error) {
 	case list.Kind == yaml.SequenceNode && len(list.Content) > 0:
 		f.statuses = nil
 		for _, node := range list.Content {
-			if status := text(resolve(node)); status != "" && len(f.statuses) < 100 {
+			status := text(resolve(node))
+			isKnown := slices.ContainsFunc(f.statuses, func(known string) bool { return fold(known) == fold(status) })
+			if status != "" && !isKnown && len(f.statuses) < 100 {
 				f.statuses = append(f.statuses, status)
 			}
 		}

@@ -44,7 +44,7 @@ func TestBacklogTasksStandWhereTheirStatusSays(t *testing.T) {
 	if stage := b.View().Stages[6]; stage.Label != "Won't Do" {
 		t.Errorf("%q", stage.Label)
 	}
-	b.write("backlog/config.yml", "statuses: [Idea, To Do, \"In Progress\", Done]\n")
+	b.write("backlog/config.yml", "statuses: [Idea, To Do, \"to  do\", \"In Progress\", Done, IDEA]\n") // two are listed twice
 	waittest.Until(t, "the new column", func() bool { return strings.Contains(b.shows(), "4_in_progress: BACK-9 ") })
 	if err := os.Rename(filepath.Join(b.dir, "backlog/tasks/BACK-10 - a.md"), filepath.Join(b.dir, "backlog/tasks/BACK-10 - z.md")); err != nil {
 		t.Fatal(err)
