@@ -23,10 +23,11 @@ func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ..
 	if until := all[0].Until; !until.IsZero() {
 		change.Detail = details("until: "+exactTime(until), change.Detail)
 	}
-	s.change.Lock()
-	defer s.change.Unlock()
-	return s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.Acknowledge(ctx, e, all...) },
-		func() { s.edit(all) })
+	return s.write(ctx, func(ctx context.Context) ([]domain.Acknowledgement, []string, error) {
+		return all, nil, s.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+			return s.store.Acknowledge(ctx, e, all...)
+		})
+	})
 }
 
 // takeBack ends those acknowledgements that are meant, as one change. It returns NotFound when there are none.
@@ -36,17 +37,17 @@ func (s *acknowledgements) takeBack(
 	if err := s.stored.refresh(ctx); err != nil {
 		return err
 	}
-	s.change.Lock()
-	defer s.change.Unlock()
-	all := slices.DeleteFunc(slices.Clone(s.list()), func(a domain.Acknowledgement) bool { return !meant(a) })
-	if len(all) == 0 {
-		return alertNotFound()
-	}
-	made := change(all)
-	made.Action = domain.AlertReopened
-	return s.audit.change(ctx, made, func(e *domain.AuditEntry) error {
-		return s.store.EndAcknowledgements(ctx, e, all...)
-	}, func() { s.drop(all) })
+	return s.write(ctx, func(ctx context.Context) ([]domain.Acknowledgement, []string, error) {
+		all := slices.DeleteFunc(slices.Clone(s.list()), func(a domain.Acknowledgement) bool { return !meant(a) })
+		if len(all) == 0 {
+			return nil, nil, alertNotFound()
+		}
+		made := change(all)
+		made.Action = domain.AlertReopened
+		return nil, domain.Each(all, s.key), s.audit.change(ctx, made, func(e *domain.AuditEntry) error {
+			return s.store.EndAcknowledgements(ctx, e, all...)
+		})
+	})
 }
 
 func alertNotFound() error { return domain.Errorf(domain.NotFound, "no alert has this key") }

@@ -106,16 +106,16 @@ func (t *claimTable) now(ctx context.Context, project, id string) (*domain.Claim
 func (t *claimTable) add(
 	ctx context.Context, e *domain.AuditEntry, wanted ...domain.Claim,
 ) (won int, held domain.Claim, err error) {
-	t.change.Lock()
-	defer t.change.Unlock()
-	won, held, err = t.store.AddClaim(context.WithoutCancel(ctx), e, wanted...)
+	err = t.write(ctx, func(ctx context.Context) ([]domain.Claim, []domain.StoryKey, error) {
+		won, held, err = t.store.AddClaim(ctx, e, wanted...)
+		if won >= 0 {
+			held = wanted[won]
+		}
+		return []domain.Claim{held}, nil, err
+	})
 	if err != nil {
 		return -1, held, err
 	}
-	if won >= 0 {
-		held = wanted[won]
-	}
-	t.edit([]domain.Claim{held})
 	return won, t.labelled(held), nil
 }
 
@@ -124,38 +124,34 @@ func (t *claimTable) add(
 func (t *claimTable) pass(
 	ctx context.Context, e *domain.AuditEntry, before, now domain.Claim, changes ...domain.StoryChange,
 ) error {
-	t.change.Lock()
-	defer t.change.Unlock()
-	err := t.store.PassClaim(context.WithoutCancel(ctx), e, before, now, changes...)
-	if err == nil {
-		t.edit([]domain.Claim{now})
-	}
-	return err
+	return t.write(ctx, func(ctx context.Context) ([]domain.Claim, []domain.StoryKey, error) {
+		return []domain.Claim{now}, nil, t.store.PassClaim(ctx, e, before, now, changes...)
+	})
 }
 
 // undo ends a new claim, or returns it to whose it was. It returns NotFound when it has ended already.
 func (t *claimTable) undo(ctx context.Context, won wonClaim) error {
-	t.change.Lock()
-	defer t.change.Unlock()
-	err := t.store.UndoClaim(context.WithoutCancel(ctx), won.entry, won.Claim, won.before...)
-	if err == nil || domain.CodeOf(err) == domain.NotFound {
-		t.forget(domain.Claim.Is, won.Claim)
-	}
-	if err == nil {
-		t.edit(won.before)
-	}
-	return err
+	return t.replace(ctx, won.Claim, won.before, func(ctx context.Context) error {
+		return t.store.UndoClaim(ctx, won.entry, won.Claim, won.before...)
+	})
 }
 
 // end ends a claim. It returns NotFound when it has ended already.
 func (t *claimTable) end(ctx context.Context, e *domain.AuditEntry, c domain.Claim) error {
-	t.change.Lock()
-	defer t.change.Unlock()
-	err := t.store.EndClaim(context.WithoutCancel(ctx), e, c)
-	if err == nil || domain.CodeOf(err) == domain.NotFound {
-		t.forget(domain.Claim.Is, c)
-	}
-	return err
+	return t.replace(ctx, c, nil, func(ctx context.Context) error { return t.store.EndClaim(ctx, e, c) })
+}
+
+// replace is write for a claim that ends, if it has not ended already, which store says by NotFound.
+func (t *claimTable) replace(
+	ctx context.Context, c domain.Claim, by []domain.Claim, store func(context.Context) error,
+) error {
+	return t.write(ctx, func(ctx context.Context) ([]domain.Claim, []domain.StoryKey, error) {
+		err := store(ctx)
+		if err == nil || domain.CodeOf(err) == domain.NotFound {
+			t.forget(domain.Claim.Is, c)
+		}
+		return by, nil, err
+	})
 }
 
 func (t *claimTable) record(
