@@ -168,6 +168,14 @@ func (p ProjectProps) columns() []boardColumn {
 	return columns
 }
 
+// most is how many stories of a column the page has, all but its first ones folded.
+func (p ProjectProps) most(c boardColumn, columns int) int {
+	if p.Open == c.Name {
+		return maxStories / columns
+	}
+	return min(maxStories/columns, c.fold+foldedStories)
+}
+
 // emptySince returns when the last story left a stage that is empty. It is zero if the latest events do not have it.
 func (p ProjectProps) emptySince(c boardColumn) time.Time {
 	if len(c.Items) > 0 || p.Filter != "" || p.Show != ShowEvery {

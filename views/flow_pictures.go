@@ -27,16 +27,20 @@ func (p flowPoint) label() string {
 }
 
 const (
-	// flowPoints is the most points that are drawn, flowRows the most stories in the table: the CSV has all. youngerRows
-	// is how many stories in work follow the oldest ones, gradeRows how many of the newest forecasts are in their table.
-	flowPoints, flowRows, youngerRows, gradeRows = 2000, 200, 50, 60
+	// flowPoints is about the most points that are drawn, flowRows the most stories in the table: the CSV has all.
+	// youngerRows is how many stories in work follow the oldest ones, gradeRows how many of the newest forecasts are
+	// in their table.
+	flowPoints, flowRows, youngerRows, gradeRows = 250, 40, 25, 40
 	cycleHeight                                  = 188
 )
 
-// points returns the points of the newest stories; the loud ones come last, so that they are on top.
+// pointStep is for how many stories there is one point.
+func (p FlowProps) pointStep() int { return len(p.Report.Stories)/(flowPoints+1) + 1 }
+
+// points returns the points of the stories; the loud ones come last, so that they are on top.
 func (p FlowProps) points() (quiet, loud []flowPoint) {
 	start, scale := p.axis().begin(), p.scale()
-	for i := range p.Report.Stories[:min(len(p.Report.Stories), flowPoints)] {
+	for i := 0; i < len(p.Report.Stories); i += p.pointStep() {
 		s := &p.Report.Stories[i]
 		at := s.Finished.Sub(start).Hours() / 24
 		point := flowPoint{x: max(0, min(100, 100*at/float64(len(p.Report.Days)))), y: scale.y(s.Days), story: s}

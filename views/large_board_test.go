@@ -67,19 +67,24 @@ func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
 	}
 }
 
+// TestABoardShowsALimitedNumberOfStories: few with the page, more of a column that somebody unfolds.
 func TestABoardShowsALimitedNumberOfStories(t *testing.T) {
 	p, alerts := stuckBoard(20_000)
-	var b bytes.Buffer
-	part := views.ProjectPart(views.ProjectProps{Project: domain.Project{Name: "large"}, Pipeline: p, Lasting: alerts.Lasting["large"], Now: now})
-	if err := part.Content.Render(context.Background(), &b); err != nil {
-		t.Fatal(err)
-	}
-	html := b.String()
-	if n := strings.Count(html, `id="story-`); n == 0 || n > 1500 {
-		t.Errorf("%d stories are shown", n)
-	}
-	if !strings.Contains(html, "20,000") || !strings.Contains(html, "are not shown") {
-		t.Error("the page does not say how many there are, and that some are not shown")
+	for open, most := range map[string]int{"": 40, "2_current": 500} {
+		var b bytes.Buffer
+		part := views.ProjectPart(views.ProjectProps{
+			Project: domain.Project{Name: "large"}, Pipeline: p, Lasting: alerts.Lasting["large"], Open: open, Now: now,
+		})
+		if err := part.Content.Render(context.Background(), &b); err != nil {
+			t.Fatal(err)
+		}
+		html := b.String()
+		if n := strings.Count(html, `id="story-`); n != most {
+			t.Errorf("open %q: %d stories are shown", open, n)
+		}
+		if !strings.Contains(html, "20,000") || !strings.Contains(html, "are not shown") || strings.Contains(html, ">Show them<") != (open == "") {
+			t.Errorf("open %q: the page does not say how many there are, and that some are not shown", open)
+		}
 	}
 }
 

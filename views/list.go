@@ -55,7 +55,7 @@ func (l List) address(page int) string {
 func (l List) Address() string { return l.address(l.Page) }
 
 // The number of rows on a page: an agent's has several controls.
-const projectRows, agentRows = 50, 20
+const projectRows, agentRows = 30, 20
 
 // What the list of projects can be sorted by; "" is by trouble.
 const (

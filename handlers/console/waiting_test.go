@@ -40,8 +40,8 @@ func TestWaitingListsStoriesInWorkByTheirAge(t *testing.T) {
 		many = append(many, since(fmt.Sprintf("many-%02d", n), 1))
 	}
 	s.add("delta", []domain.Stage{{Name: "1_backlog"}, {Name: "2_work", Items: many}, {Name: "5_done"}})
-	s.Get("/waiting?project=delta").WantText(t, ">many-19<", ">4 more</a>", `href="/waiting?project=delta&amp;all=yes"`).WantNoText(t, ">many-20<")
-	s.Get("/waiting?project=delta&all=yes").WantText(t, ">many-23<", `data-hx-get="/waiting?project=delta&amp;all=yes`)
+	s.Get("/waiting?project=delta").WantText(t, ">many-19<", `href="/waiting?project=delta&amp;all=yes"`, ">4 more</a>").WantNoText(t, ">many-20<")
+	s.Get("/waiting?project=delta&all=yes").WantText(t, `data-hx-get="/waiting?project=delta&amp;all=yes`, ">many-23<")
 	s.follow(s.Submit("/attention/acknowledge", "key", "stuck/beta/slower", "next", "/waiting?project=beta", "for", "4h")).
 		WantText(t, "Acknowledged for 4 hours.", ">slower<", " · acknowledged").WantNoText(t, ">Acknowledge</button>")
 }
