@@ -2,7 +2,9 @@ package board
 
 import (
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"switchyard/internal/domain"
 )
@@ -55,10 +57,12 @@ func (v *View) has(stage string) bool {
 	return slices.ContainsFunc(v.Stages, func(s Stage) bool { return s.Name == stage })
 }
 
+// Find returns a story with its stage. An id whose bytes are no UTF-8, of a file's name, is also found as JSON has it.
 func (v *View) Find(id string) (story Story, stage string, found bool) {
+	isShown := strings.ContainsRune(id, utf8.RuneError)
 	for i := range v.Stages {
 		for j := range v.Stages[i].Stories {
-			if v.Stages[i].Stories[j].ID == id {
+			if own := v.Stages[i].Stories[j].ID; own == id || isShown && string([]rune(own)) == id {
 				return v.Stages[i].Stories[j], v.Stages[i].Name, true
 			}
 		}

@@ -187,6 +187,19 @@ func TestStoriesOfADirectoryThatIsGone(t *testing.T) {
 	}
 }
 
+// TestAStoryWhoseFileHasNoTextAsItsName is read and moved by the id that it is shown with.
+func TestAStoryWhoseFileHasNoTextAsItsName(t *testing.T) {
+	s := newStories(t, true, map[string]string{"1_a/b\xff\xfe.md": "text", "2_b/x.md": ""})
+	const path = "/api/stories/b%EF%BF%BD%EF%BF%BD"
+	if story := s.story("GET", path, ""); story["story_id"] != "b\ufffd\ufffd" || story["body"] != "text" {
+		t.Errorf("read: %v", story)
+	}
+	s.story("PATCH", path, `{"version":"`+s.version("b%EF%BF%BD%EF%BF%BD")+`","stage":"2_b"}`)
+	if _, err := os.Stat(filepath.Join(s.dir, "2_b", "b\xff\xfe.md")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRequestsForStoriesThatAreRefused(t *testing.T) {
 	files := map[string]string{"1_a/x.md": "text", "2_b/x.md": "", "secret.md": "secret"}
 	open, closed := newStories(t, true, files), newStories(t, false, files)
