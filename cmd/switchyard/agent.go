@@ -73,7 +73,7 @@ func agentCommand() *cobra.Command {
 				Rejoin:  token.given(),
 				Command: args, WhenWaiting: whenWaiting, NoTelemetry: noTelemetry, Worktrees: worktrees,
 				Environment: os.Environ(),
-				Output:      cmd.OutOrStdout(), Log: log,
+				Output:      raw(cmd.OutOrStdout()), Log: log,
 			}
 			if leave {
 				return agentrun.Leave(cmd.Context(), options)

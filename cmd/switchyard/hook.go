@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -91,6 +92,10 @@ func askHook(ctx context.Context, gateway string, event json.RawMessage) (answer
 	}
 	client := agentrun.NewClient(gateway)
 	err = client.Call(ctx, 0, http.MethodPost, "/api/hooks/claude-code", token.Reveal(), event, &answer)
+	if _, malformed := wire.ParseObject(answer); err == nil && len(answer) > 0 && malformed != nil {
+		// Clients take other text for more of the prompt.
+		return nil, fmt.Errorf("the response is no gateway's: %w", malformed)
+	}
 	return answer, err
 }
 

@@ -54,6 +54,7 @@ func main() {
 // A failure is one line on stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand()
+	stdout, stderr = terminal{stdout}, terminal{stderr}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

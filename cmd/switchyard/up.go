@@ -151,7 +151,7 @@ func (u *up) runWithAgent(ctx context.Context, out io.Writer, label string, comm
 			return token, err
 		},
 		Rejoin:  true,
-		Command: command, WhenWaiting: whenWaiting, Environment: os.Environ(), Output: out, Log: u.log,
+		Command: command, WhenWaiting: whenWaiting, Environment: os.Environ(), Output: raw(out), Log: u.log,
 	}
 	var ended sync.WaitGroup
 	ended.Go(func() {
