@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
+	"io"
 	"net"
 	netmail "net/mail"
 	"net/textproto"
@@ -49,11 +50,10 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 	message.SetDateWithValue(m.At)
 	message.SetBodyString(mail.TypeTextPlain, withLink(m.Text, m.Link)+"\n")
 	options := []mail.Option{mail.WithPort(s.SMTPPort), mail.WithTimeout(attemptLimit), mail.WithoutNoop()}
-	auth, dial := mail.SMTPAuthAutoDiscover, (&net.Dialer{}).DialContext
+	auth := mail.SMTPAuthAutoDiscover
 	switch s.SMTPTLS {
 	case "implicit":
 		options = append(options, mail.WithSSL())
-		dial = (&tls.Dialer{Config: &tls.Config{ServerName: s.SMTPHost, MinVersion: tls.VersionTLS12}}).DialContext
 	case "none":
 		options, auth = append(options, mail.WithTLSPolicy(mail.NoTLS)), mail.SMTPAuthPlainNoEnc
 	default:
@@ -63,20 +63,42 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 		options = append(options, mail.WithSMTPAuth(auth), mail.WithUsername(s.SMTPUsername),
 			mail.WithPassword(s.SMTPPassword.Reveal()))
 	}
-	// The library leaves the connection open after some failures, and counts the time of each step by itself.
-	options = append(options, mail.WithDialContextFunc(func(_ context.Context, network, address string) (net.Conn, error) {
-		c, err := dial(ctx, network, address)
-		if err == nil {
-			context.AfterFunc(ctx, func() { c.Close() })
-		}
-		return c, err
-	}))
+	dial := func(_ context.Context, network, address string) (net.Conn, error) {
+		return s.dial(ctx, network, address)
+	}
+	options = append(options, mail.WithDialContextFunc(dial))
 	client, err := mail.NewClient(s.SMTPHost, options...)
 	if err == nil {
 		err = client.DialAndSendWithContext(ctx, message)
 	}
+	if message.IsDelivered() {
+		err = nil // whatever became of the farewell: it would come twice
+	}
 	return domain.Sent{Parts: 1, Status: mailStatus(err), Err: s.failure(err)}
 }
+
+// dial connects until ctx ends. The library leaves the connection open after some failures, counts the time of each
+// step by itself, and keeps an answer of any length.
+func (s Mail) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { c.Close() })
+	c = limitedConn{c, &io.LimitedReader{R: c, N: maxAnswer}}
+	if s.SMTPTLS == "implicit" {
+		c = tls.Client(c, &tls.Config{ServerName: s.SMTPHost, MinVersion: tls.VersionTLS12})
+	}
+	return c, nil
+}
+
+// limitedConn ends when so much was read.
+type limitedConn struct {
+	net.Conn
+	answers io.Reader
+}
+
+func (c limitedConn) Read(p []byte) (int, error) { return c.answers.Read(p) }
 
 func mailStatus(err error) int {
 	reply, _ := errors.AsType[*textproto.Error](err)

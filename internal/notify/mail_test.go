@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net"
 	"net/mail"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,8 @@ type sink struct {
 	commands []string
 	messages []string
 	refuses  string // the answer to RCPT, "" to accept
+	farewell string // the answer to QUIT
+	greeting []byte
 	ended    sync.WaitGroup
 }
 
@@ -29,7 +32,7 @@ func newSink(t *testing.T) *sink {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sink{Listener: l}
+	s := &sink{Listener: l, farewell: "221 bye\r\n", greeting: []byte("220 sink ESMTP\r\n")}
 	s.ended.Go(func() {
 		for {
 			c, err := l.Accept()
@@ -45,7 +48,7 @@ func newSink(t *testing.T) *sink {
 
 func (s *sink) serve(c net.Conn) {
 	lines := bufio.NewScanner(c)
-	fmt.Fprint(c, "220 sink ESMTP\r\n")
+	_, _ = c.Write(s.greeting)
 	for lines.Scan() {
 		line := lines.Text()
 		verb, _, _ := strings.Cut(strings.ToUpper(line), " ")
@@ -61,7 +64,7 @@ func (s *sink) serve(c net.Conn) {
 		case verb == "RCPT" && refuses != "":
 			fmt.Fprint(c, refuses+"\r\n")
 		case verb == "QUIT":
-			fmt.Fprint(c, "221 bye\r\n")
+			fmt.Fprint(c, s.farewell)
 			return
 		case verb == "DATA":
 			fmt.Fprint(c, "354 go on\r\n")
@@ -138,5 +141,31 @@ func TestWhyMailFails(t *testing.T) {
 	none := notify.New(notify.Options{})
 	if sent := none.Send(t.Context(), target("mailto:a@example.org"), message()); !strings.Contains(domain.MessageOf(sent.Err), "notifications.smtp_host") {
 		t.Errorf("%+v", sent)
+	}
+}
+
+// TestAcceptedMailIsSent, also where the server leaves without a proper word: sent again, it would come twice.
+func TestAcceptedMailIsSent(t *testing.T) {
+	for _, farewell := range []string{"", "221\r\n", "421 closing\r\n"} {
+		s := newSink(t)
+		s.farewell = farewell
+		if sent := s.sender().Send(t.Context(), target("mailto:a@example.org"), message()); sent.Err != nil || sent.Status != 250 {
+			t.Errorf("%q: %+v", farewell, sent)
+		}
+	}
+}
+
+// TestAnEndlessMailServerIsLeft before its answer takes memory.
+func TestAnEndlessMailServerIsLeft(t *testing.T) {
+	for _, greeting := range []string{strings.Repeat("220-more\r\n", 4<<20), "220 " + strings.Repeat("x", 32<<20)} {
+		s := newSink(t)
+		s.greeting = []byte(greeting)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		sent := s.sender().Send(t.Context(), target("mailto:a@example.org"), message())
+		runtime.ReadMemStats(&after)
+		if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; sent.Err == nil || taken > 4 {
+			t.Errorf("%.9q…: it took %d MiB, %v", greeting, taken, sent.Err)
+		}
 	}
 }
