@@ -24,7 +24,9 @@ func TestNoForeignTextCommandsATerminal(t *testing.T) {
 	}))
 	defer server.Close()
 	for _, args := range [][]string{
-		{"layouts", dir}, {"layouts", named}, {"project", "--name", "p", "--work", dir},
+		{"layouts", dir},
+		{"layouts", named},
+		{"project", "--name", "p", "--work", dir},
 		{"agent", "--gateway", server.URL, "--token", "swj_x", "--state", filepath.Join(dir, "agent.json")},
 	} {
 		var out bytes.Buffer
