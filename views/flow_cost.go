@@ -104,18 +104,24 @@ func (p FlowProps) lastTen() string {
 
 // costLead is the finding about costs, in parts of which every second one is strong.
 func (p FlowProps) costLead(days int) (lead, strong, rest string) {
-	c, n := p.Cost, p.Cost.Finished.Count
+	c := p.Cost
 	within := " in " + domain.Count(days, "day", "days")
 	switch {
 	case c.Total.Unpriced == c.Total.Calls:
 		return "", tokens(c.Total.Tokens.Sum()) + " tokens" + within + ", no price known.",
 			" Of them " + tokens(c.Total.Tokens.CacheRead) + " came from the cache."
 	case c.Finished.At == nil:
-		return "", c.Total.USD.Dollars() + within + ".", fmt.Sprintf(" %s finished; with %d it says what one usually costs.",
-			domain.Count(n, "story is", "stories are"), flow.Enough)
+		return "", c.Total.USD.Dollars() + within + ".", ""
 	}
-	return fmt.Sprintf("Half of the %s stories finished cost %s or less, ", thousands(n), costAt(c.Finished, 0)),
-		"85 % " + costAt(c.Finished, 2) + " or less.", " All in all " + c.Total.USD.Dollars() + within + "."
+	lead = fmt.Sprintf("Half of the %s stories finished cost %s or less, ", thousands(c.Finished.Count),
+		costAt(c.Finished, 0))
+	return lead, "85 % " + costAt(c.Finished, 2) + " or less.", " All in all " + c.Total.USD.Dollars() + within + "."
+}
+
+// toUsualCost says how many finished stories there are, of those that it takes to say what one costs.
+func (p FlowProps) toUsualCost() string {
+	return fmt.Sprintf("%s finished; with %d it says what one usually costs.",
+		domain.Count(p.Cost.Finished.Count, "story is", "stories are"), flow.Enough)
 }
 
 // costAt is a percentile of what finished stories cost.

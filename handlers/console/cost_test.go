@@ -58,7 +58,7 @@ func TestPagesSayWhatStoriesCost(t *testing.T) {
 	flow := s.Get("/flow")
 	for _, text := range []string{
 		list, "Half of the 12 stories finished cost $6.00 or less, ", "85 % $11.00 or less.", "All in all $93.10", "Of the last ten half cost $7.00 or less.", "85 % cost up to",
-		">$13.40<", "over $12.00", "1 call without a price", ">$12.00<", "over 85 %", "Without a story: 1 session", "no price",
+		">$13.40<", "over $12.00", "1 unpriced", ">$12.00<", "over 85 %", "Without a story: 1 session", "no price",
 		"Give it a price", "&#34;gpt&#34; = {input",
 	} {
 		flow.WantText(t, text)
@@ -70,4 +70,13 @@ func TestPagesSayWhatStoriesCost(t *testing.T) {
 		"more than 85 % of stories", "Half of the 12 finished stories cost ", "$6.00 or less, 85 % $11.00.", "1 call has no price")
 	s.Get("/").WantText(t, "Over budget in webshop · Current", "$13.40 of $12.00 for a story, at list price", "Let it go on")
 	s.Get("/projects/webshop/stories/1_story_search").WantText(t, ">$1.20<").WantNoText(t, "Over budget", "more than 85 %")
+	s.add("few", board("1_backlog: 1_one"))
+	s.Answered()
+	usd := domain.Micros(1_000_000)
+	call = domain.Call{Key: "2", Client: "codex", Model: "opus", Stated: &usd, Project: "few", StoryID: "1_one"}
+	if _, err := s.Costs.RecordOne(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	s.Get("/flow?project=few").WantText(t, "$1.00 in 1 day.", `class="enough"`,
+		"0 stories are finished; with 10 it says what one usually costs.")
 }

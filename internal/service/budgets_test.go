@@ -105,5 +105,16 @@ func TestADigestSaysWhatCallsHaveCostMeanwhile(t *testing.T) {
 		if text := g.posts()[0].message.Text; !strings.HasSuffix(text, "\nCost: $4.00 at list price, $3.00 of it for 7_pay") {
 			t.Errorf("%q", text)
 		}
+		for day := 2; day < 14; day++ {
+			spend("alpha", fmt.Sprint(day, "_story"), 2_000_000)
+			until(t, "UTC", fmt.Sprintf("2000-01-%02d 01:10:00", day))
+		}
+		spend("alpha", "last_story", 2_000_000)
+		g.happens("alpha", domain.StoryBlocked, 2)
+		until(t, "UTC", "2000-01-13 02:10:00")
+		posts := g.posts()
+		if text := posts[len(posts)-1].message.Text; !strings.HasSuffix(text, "; a day usually costs $2.00") {
+			t.Errorf("%q", text)
+		}
 	})
 }

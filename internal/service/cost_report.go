@@ -139,20 +139,29 @@ func (s *Costs) Usual(ctx context.Context, project string) (domain.FinishedCost,
 	return finished.cost(times), err
 }
 
-// Sentence says what calls of projects, of all without any, have cost between two times, "" without calls.
+// Sentence says what calls of projects, of all without any, have cost between two times, and what a day usually costs;
+// "" without calls.
 func (s *Costs) Sentence(ctx context.Context, from, to time.Time, projects []string) (string, error) {
 	c, err := s.count(ctx, []time.Time{from, to}, projects)
 	if err != nil || c.total.Calls == 0 {
 		return "", err
 	}
 	said := "Cost: " + c.total.USD.Dollars() + " at list price"
-	dearest, _ := c.dearest(byStory, 1)
-	if len(dearest) == 0 || dearest[0].USD == 0 {
-		return said, nil
+	if dearest, _ := c.dearest(byStory, 1); len(dearest) > 0 && dearest[0].USD > 0 {
+		key := dearest[0].Key()
+		names, err := s.flow.store.StoryNames(ctx, []domain.StoryKey{key})
+		if err != nil {
+			return "", err
+		}
+		said += ", " + dearest[0].USD.Dollars() + " of it for " + cmp.Or(names[key].Name, key.ID)
 	}
-	key := dearest[0].Key()
-	names, err := s.flow.store.StoryNames(ctx, []domain.StoryKey{key})
-	return said + ", " + dearest[0].USD.Dollars() + " of it for " + cmp.Or(names[key].Name, key.ID), err
+	q := domain.CostQuery{Projects: projects, Days: domain.CostDays, Zone: from.Location()}
+	if r, _ := s.Recent(ctx, q); r != nil { // it is said without that, too
+		if usd := usual(r.Days[:len(r.Days)-1]); usd > 0 {
+			said += "; a day usually costs " + usd.Dollars()
+		}
+	}
+	return said, nil
 }
 
 // Report returns what calls cost. The query's values must be in their ranges. It returns NotFound for an unknown
