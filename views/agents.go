@@ -30,8 +30,8 @@ func stateSignal(state domain.AgentState) Signal {
 	return SignalNone
 }
 
-// stateAsks is the state of an agent that waits for an answer.
-const stateAsks = "asks"
+// What an agent does that waits for an answer.
+const stateAsks, stateHasPlan = "asks", "has a plan"
 
 // maxOutputLines is how many lines of an agent's output its line unfolds to.
 const maxOutputLines = 200
@@ -67,7 +67,7 @@ func (p AgentsProps) question(agent string, id int64) *QuestionProps {
 // state is the state of an agent that asks.
 func (q QuestionProps) state() string {
 	if q.isPlan() {
-		return "has a plan"
+		return stateHasPlan
 	}
 	return stateAsks
 }

@@ -145,19 +145,11 @@ func (q QuestionProps) line(a domain.Alert) (title, where string) {
 
 // link is what a question's link leads to.
 func (q QuestionProps) link() string {
-	switch choices := q.Choices(); {
-	case q.Refusal != "" || q.inSight():
+	if q.Refusal != "" || q.inSight() {
 		return "Open"
-	case len(choices) > 1:
-		return domain.Count(len(choices), "question", "questions")
-	case len(choices) == 1:
-		return domain.Count(len(choices[0].Options), "option", "options")
-	case q.Kind == domain.QuestionChoice:
-		return domain.Count(len(q.Options), "option", "options")
-	case q.isPlan():
-		return "Read the plan"
 	}
-	return "Read and answer"
+	_, link := q.form()
+	return link
 }
 
 // acknowledges is what the button says that acknowledges an alert.

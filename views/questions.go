@@ -100,30 +100,37 @@ func AnswerURL(id int64) string { return QuestionsURL + "/" + strconv.FormatInt(
 
 func (q QuestionProps) id() string { return "question-" + strconv.FormatInt(q.ID, 10) }
 
-// asks is what the question is, after the asker's name.
-func (q QuestionProps) asks() string {
-	choices := q.Choices()
-	switch {
+// form is how a question is put: what it is, after the asker's name, and what a link to it says.
+func (q QuestionProps) form() (asks, link string) {
+	options := func(n int) string { return domain.Count(n, "option", "options") }
+	switch choices := q.Choices(); {
 	case len(choices) > 1:
-		return "asks " + domain.Count(len(choices), "question", "questions")
+		several := domain.Count(len(choices), "question", "questions")
+		return "asks " + several, several
 	case len(choices) == 1 && choices[0].Multiple:
-		return "asks which of these"
+		return "asks which of these", options(len(choices[0].Options))
 	case q.isPlan():
-		return "has a plan"
+		return stateHasPlan, "Read the plan"
 	case q.Kind == domain.QuestionChoice:
-		return "asks which way"
+		return "asks which way", options(len(q.Options))
 	case q.Kind == domain.QuestionText:
-		return "asks for a text"
+		return "asks for a text", "Read and answer"
 	case q.Tool == nil:
-		return "asks for a permission"
+		return "asks for a permission", "Read and answer"
 	}
 	switch q.Tool.Name {
 	case "Bash":
-		return "asks to run a command"
+		return "asks to run a command", "Read and answer"
 	case "Edit", "MultiEdit", "Write", "NotebookEdit":
-		return "asks to change a file"
+		return "asks to change a file", "Read and answer"
 	}
-	return "asks to use a tool"
+	return "asks to use a tool", "Read and answer"
+}
+
+// asks is what the question is, after the asker's name.
+func (q QuestionProps) asks() string {
+	asks, _ := q.form()
+	return asks
 }
 
 // says is what an agent says of its tool's use, "" for nothing.

@@ -78,10 +78,10 @@ func (a *API) Question(w http.ResponseWriter, r *http.Request) error {
 // AnswerQuestion answers a question; the first answer wins.
 func (a *API) AnswerQuestion(w http.ResponseWriter, r *http.Request) error {
 	b := web.DecodeJSON(w, r, web.MaxBody)
+	given := domain.Answer{Text: wire.Text(b.OptionalText("text"))}
 	answers, isPicked := b.Raw("answers")
-	value, text := "", wire.Text(b.OptionalText("text"))
 	if !isPicked {
-		value = b.Text("value")
+		given.Value = b.Text("value")
 	}
 	if err := b.Err(); err != nil {
 		return err
@@ -90,15 +90,10 @@ func (a *API) AnswerQuestion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if isPicked {
-		var picked map[string]domain.Picked
-		if json.Unmarshal(answers, &picked) != nil {
-			return domain.Errorf(domain.Invalid, "answers: must be an object with a text or a list of texts for each question")
-		}
-		q, err := a.service.Questions.Pick(r.Context(), id, picked)
-		return answer(w, http.StatusOK, wire.NewQuestion(q), err)
+	if isPicked && json.Unmarshal(answers, &given.Answers) != nil {
+		return domain.Errorf(domain.Invalid, "answers: must be an object with a text or a list of texts for each question")
 	}
-	q, err := a.service.Questions.Answer(r.Context(), id, value, text)
+	q, err := a.service.Questions.Answer(r.Context(), id, given)
 	return answer(w, http.StatusOK, wire.NewQuestion(q), err)
 }
 

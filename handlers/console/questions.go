@@ -185,14 +185,13 @@ func (c *Console) AnswerQuestion(w http.ResponseWriter, r *http.Request, fields 
 		asked, err = c.service.Questions.Get(r.Context(), id)
 	}
 	if err == nil {
-		value := fields.Get("value")
+		given := domain.Answer{Value: fields.Get("value"), Text: fields.Get("text")}
 		if choices := asked.Choices(); choices != nil {
-			_, err = c.service.Questions.Pick(r.Context(), id, picked(choices, fields))
+			given.Answers = picked(choices, fields)
 		} else if option, ok := asked.Option(fields.Get("option")); ok {
-			_, err = c.service.Questions.Answer(r.Context(), id, option, fields.Get("text"))
-		} else {
-			_, err = c.service.Questions.Answer(r.Context(), id, value, fields.Get("text"))
+			given.Value = option
 		}
+		_, err = c.service.Questions.Answer(r.Context(), id, given)
 	}
 	notice := views.Notice{}
 	if domain.CodeOf(err) == domain.Conflict {

@@ -39,7 +39,7 @@ func TestPermissionAnswersAsClaudeCodeReadsIt(t *testing.T) {
 	actor := domain.Administrator(domain.ViaOpen)
 	answer := func(q domain.Question, value, text string) {
 		t.Helper()
-		if _, err := s.Questions.Answer(domain.WithActor(t.Context(), &actor), q.ID, value, text); err != nil {
+		if _, err := s.Questions.Answer(domain.WithActor(t.Context(), &actor), q.ID, domain.Answer{Value: value, Text: text}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestAnIDIsThatOfOneQuestion(t *testing.T) {
 		t.Fatalf("asked: %+v", asked)
 	}
 	actor := domain.Administrator(domain.ViaOpen)
-	if _, err := s.Questions.Answer(domain.WithActor(t.Context(), &actor), asked[0].ID, domain.Allow, ""); err != nil {
+	if _, err := s.Questions.Answer(domain.WithActor(t.Context(), &actor), asked[0].ID, domain.Answer{Value: domain.Allow}); err != nil {
 		t.Fatal(err)
 	}
 	for _, done := range []<-chan string{first, again} {

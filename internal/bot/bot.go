@@ -54,7 +54,7 @@ type Gateway struct {
 		Recent() []domain.Question
 		Changed() <-chan struct{}
 		Get(ctx context.Context, id int64) (domain.Question, error)
-		Answer(ctx context.Context, id int64, value, text string) (domain.Question, error)
+		Answer(ctx context.Context, id int64, given domain.Answer) (domain.Question, error)
 	}
 	Sessions interface {
 		List() []domain.AgentSession

@@ -113,7 +113,7 @@ func (c answering) answerQuestion(ctx context.Context, asked domain.Question, te
 	if _, whole := c.links.asks(asked); !whole && asked.Kind == domain.QuestionPermission && value == domain.Allow {
 		return say("Not allowed: this is too long to be shown here. Read it in the console, and allow it there.")
 	}
-	if _, err := c.gateway.Questions.Answer(ctx, asked.ID, value, rest); err != nil {
+	if _, err := c.gateway.Questions.Answer(ctx, asked.ID, domain.Answer{Value: value, Text: rest}); err != nil {
 		return c.failed(ctx, err)
 	}
 	return say("Question %s is answered: %s.", strconv.FormatInt(asked.ID, 10), Code(value))

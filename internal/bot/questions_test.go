@@ -69,7 +69,7 @@ func (f *fakeQuestions) Get(_ context.Context, id int64) (domain.Question, error
 	return f.all[id-1], nil
 }
 
-func (f *fakeQuestions) Answer(ctx context.Context, id int64, value, text string) (q domain.Question, err error) {
+func (f *fakeQuestions) Answer(ctx context.Context, id int64, given domain.Answer) (q domain.Question, err error) {
 	if q, err = f.Get(ctx, id); err != nil {
 		return q, err
 	}
@@ -80,7 +80,8 @@ func (f *fakeQuestions) Answer(ctx context.Context, id int64, value, text string
 			return
 		}
 		known.State = domain.QuestionAnswered
-		known.Answer = &domain.Answer{Value: value, Text: text, By: domain.ActorOf(ctx).Who, Via: domain.ActorOf(ctx).Channel}
+		given.By, given.Via = domain.ActorOf(ctx).Who, domain.ActorOf(ctx).Channel
+		known.Answer = &given
 		q = *known
 	})
 	return q, err

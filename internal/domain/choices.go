@@ -66,6 +66,26 @@ func (q *Question) Choices() []Choice {
 	return q.Tool.Choices()
 }
 
+// Complete returns an answer as it is kept: with what was picked of each choice, which its value sums up. It returns
+// Invalid for what does not answer the question.
+func (q *Question) Complete(a Answer) (Answer, error) {
+	choices := q.Choices()
+	if len(choices) == 1 && a.Answers == nil && strings.TrimSpace(a.Value) != "" {
+		a.Answers = map[string]Picked{choices[0].Prompt: choices[0].Read(a.Value)}
+	}
+	switch {
+	case a.Answers == nil:
+		return a, q.CheckAnswer(a.Value, a.Text)
+	case choices == nil:
+		return a, Errorf(Invalid, "value: is required; this question has no answers")
+	}
+	var joined []string
+	for _, c := range choices {
+		joined = append(joined, strings.Join(a.Answers[c.Prompt], ", "))
+	}
+	return Answer{Value: strings.Join(joined, "; "), Answers: a.Answers}, CheckPicked(choices, a.Answers)
+}
+
 // Read reads what people write of a choice in a line: for a multiple one labels or numbers with commas between, or else
 // their own text.
 func (c Choice) Read(line string) Picked {

@@ -102,7 +102,7 @@ func (w twice) open() domain.Question {
 
 func (w twice) allow(id int64) {
 	w.t.Helper()
-	if _, err := w.Questions.Answer(w.as("mara", domain.ChannelConsole), id, domain.Allow, ""); err != nil {
+	if _, err := w.Questions.Answer(w.as("mara", domain.ChannelConsole), id, domain.Answer{Value: domain.Allow}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -231,7 +231,7 @@ func TestAnAnswerThatReachedNobodyIsGivenOnce(t *testing.T) {
 		for read := range 2 {
 			q, err := w.Questions.Ask(ctx, ask, 0)
 			if err == nil {
-				_, err = w.Questions.Answer(w.as("mara", domain.ChannelBot), q.ID, "that", "")
+				_, err = w.Questions.Answer(w.as("mara", domain.ChannelBot), q.ID, domain.Answer{Value: "that"})
 			}
 			if err == nil && read == 1 {
 				_, err = w.Questions.Wait(ctx, q.ID, 0)

@@ -70,7 +70,7 @@ func TestAClockThatJumpsAllowsNothingAndTakesNothingAway(t *testing.T) {
 		q := ask()
 		jump(-3 * time.Hour)
 		time.Sleep(2 * time.Hour) // longer than a question is open, but its time has not come
-		if _, err := s.Questions.Answer(ctx, q.ID, domain.Allow, ""); err != nil {
+		if _, err := s.Questions.Answer(ctx, q.ID, domain.Answer{Value: domain.Allow}); err != nil {
 			t.Errorf("answered after a jump back: %v", err)
 		}
 		if d := <-decided; !d.Allowed {
@@ -84,7 +84,7 @@ func TestAClockThatJumpsAllowsNothingAndTakesNothingAway(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		jump(-2 * time.Hour)
-		if _, err := s.Questions.Answer(ctx, q.ID, domain.Allow, ""); domain.CodeOf(err) != domain.Conflict {
+		if _, err := s.Questions.Answer(ctx, q.ID, domain.Answer{Value: domain.Allow}); domain.CodeOf(err) != domain.Conflict {
 			t.Errorf("answered after it has expired: %v", err)
 		}
 

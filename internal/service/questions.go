@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"switchyard/internal/clock"
@@ -200,38 +199,8 @@ func (s *Questions) MayAnswer(actor domain.Actor, q domain.Question) error {
 }
 
 // Answer answers a question for the actor of ctx. It returns NotFound, Forbidden, Conflict, with who was first and
-// what, when the question is not open, and Invalid for a value that is no answer to an open one.
-func (s *Questions) Answer(ctx context.Context, id int64, value, text string) (domain.Question, error) {
-	return s.answer(ctx, id, func(q domain.Question) (domain.Answer, error) {
-		if choices := q.Choices(); len(choices) == 1 && strings.TrimSpace(value) != "" {
-			return pickedAnswer(choices, map[string]domain.Picked{choices[0].Prompt: choices[0].Read(value)})
-		}
-		return domain.Answer{Value: value, Text: text}, q.CheckAnswer(value, text)
-	})
-}
-
-// Pick is Answer for a question with choices: what is picked of each, by its text.
-func (s *Questions) Pick(ctx context.Context, id int64, answers map[string]domain.Picked) (domain.Question, error) {
-	return s.answer(ctx, id, func(q domain.Question) (domain.Answer, error) {
-		choices := q.Choices()
-		if choices == nil {
-			return domain.Answer{}, domain.Errorf(domain.Invalid, "value: is required; this question has no answers")
-		}
-		return pickedAnswer(choices, answers)
-	})
-}
-
-func pickedAnswer(choices []domain.Choice, answers map[string]domain.Picked) (domain.Answer, error) {
-	var joined []string
-	for _, c := range choices {
-		joined = append(joined, strings.Join(answers[c.Prompt], ", "))
-	}
-	return domain.Answer{Value: strings.Join(joined, "; "), Answers: answers}, domain.CheckPicked(choices, answers)
-}
-
-func (s *Questions) answer(
-	ctx context.Context, id int64, read func(domain.Question) (domain.Answer, error),
-) (domain.Question, error) {
+// what, when the question is not open, and Invalid for what is no answer to an open one.
+func (s *Questions) Answer(ctx context.Context, id int64, given domain.Answer) (domain.Question, error) {
 	q, err := s.Get(ctx, id)
 	if err != nil {
 		return q, err
@@ -240,7 +209,7 @@ func (s *Questions) answer(
 	if err := s.MayAnswer(actor, q); err != nil {
 		return q, err
 	}
-	a, err := read(q)
+	a, err := q.Complete(given)
 	if err != nil && q.State == domain.QuestionOpen {
 		return q, err
 	}
