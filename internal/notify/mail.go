@@ -50,18 +50,19 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 	message.SetDateWithValue(m.At)
 	message.SetBodyString(mail.TypeTextPlain, withLink(m.Text, m.Link)+"\n")
 	options := []mail.Option{mail.WithPort(s.SMTPPort), mail.WithTimeout(attemptLimit), mail.WithoutNoop()}
-	auth := mail.SMTPAuthAutoDiscover
+	// The library's own choice takes a connection that we have made for one that anybody reads.
+	auth := mail.WithOpportunisticSMTPAuth(mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthSCRAMSHA1, mail.SMTPAuthPlain,
+		mail.SMTPAuthLogin, mail.SMTPAuthCramMD5)
 	switch s.SMTPTLS {
 	case "implicit":
 		options = append(options, mail.WithSSL())
 	case "none":
-		options, auth = append(options, mail.WithTLSPolicy(mail.NoTLS)), mail.SMTPAuthPlainNoEnc
+		options, auth = append(options, mail.WithTLSPolicy(mail.NoTLS)), mail.WithSMTPAuth(mail.SMTPAuthPlainNoEnc)
 	default:
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
 	}
 	if s.SMTPUsername != "" {
-		options = append(options, mail.WithSMTPAuth(auth), mail.WithUsername(s.SMTPUsername),
-			mail.WithPassword(s.SMTPPassword.Reveal()))
+		options = append(options, auth, mail.WithUsername(s.SMTPUsername), mail.WithPassword(s.SMTPPassword.Reveal()))
 	}
 	dial := func(_ context.Context, network, address string) (net.Conn, error) {
 		return s.dial(ctx, network, address)

@@ -2,11 +2,20 @@ package notify_test
 
 import (
 	"bufio"
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"mime"
 	"net"
+	"net/http/httptest"
 	"net/mail"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +41,10 @@ func newSink(t *testing.T) *sink {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newSinkOn(t, l)
+}
+
+func newSinkOn(t *testing.T, l net.Listener) *sink {
 	s := &sink{Listener: l, farewell: "221 bye\r\n", greeting: []byte("220 sink ESMTP\r\n")}
 	s.ended.Go(func() {
 		for {
@@ -134,8 +147,8 @@ func TestWhyMailFails(t *testing.T) {
 	if sent := s.sender().Send(t.Context(), target("mailto:a@example.org"), message()); sent.Err == nil || sent.Status != 0 || !strings.Contains(domain.MessageOf(sent.Err), "mail server: ") {
 		t.Errorf("%+v", sent)
 	}
-	tls := notify.New(notify.Options{Mail: notify.Mail{SMTPHost: "127.0.0.1", SMTPPort: newSink(t).Addr().(*net.TCPAddr).Port, SMTPFrom: "y@example.org", SMTPTLS: "starttls"}})
-	if sent := tls.Send(t.Context(), target("mailto:a@example.org"), message()); sent.Err == nil {
+	secure := notify.New(notify.Options{Mail: notify.Mail{SMTPHost: "127.0.0.1", SMTPPort: newSink(t).Addr().(*net.TCPAddr).Port, SMTPFrom: "y@example.org", SMTPTLS: "starttls"}})
+	if sent := secure.Send(t.Context(), target("mailto:a@example.org"), message()); sent.Err == nil {
 		t.Error("mail is sent without TLS")
 	}
 	none := notify.New(notify.Options{})
@@ -167,5 +180,36 @@ func TestAnEndlessMailServerIsLeft(t *testing.T) {
 		if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; sent.Err == nil || taken > 4 {
 			t.Errorf("%.9q…: it took %d MiB, %v", greeting, taken, sent.Err)
 		}
+	}
+}
+
+// TestMailGoesOverTLSFromItsStart, with a password. A process of its own trusts the server's certificate.
+func TestMailGoesOverTLSFromItsStart(t *testing.T) {
+	const variable = "TEST_MAIL_PORT"
+	if port, err := strconv.Atoi(os.Getenv(variable)); err == nil {
+		sender := notify.New(notify.Options{Mail: notify.Mail{
+			SMTPHost: "127.0.0.1", SMTPPort: port, SMTPFrom: "yard@example.org", SMTPUsername: "me", SMTPPassword: "pass", SMTPTLS: "implicit",
+		}})
+		if sent := sender.Send(t.Context(), target("mailto:a@example.org"), message()); sent.Err != nil {
+			t.Error(sent.Err)
+		}
+		return
+	}
+	trusted := httptest.NewTLSServer(nil)
+	defer trusted.Close()
+	file := filepath.Join(t.TempDir(), "certificate.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: trusted.Certificate().Raw})
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: trusted.TLS.Certificates})
+	if err := errors.Join(err, os.WriteFile(file, block, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s := newSinkOn(t, l)
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+file, fmt.Sprint(variable, "=", l.Addr().(*net.TCPAddr).Port))
+	out, err := cmd.CombinedOutput()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil || len(s.messages) != 1 || !slices.ContainsFunc(s.commands, func(c string) bool { return strings.HasPrefix(c, "AUTH PLAIN") }) {
+		t.Errorf("%v: %s%q", err, out, s.commands)
 	}
 }
