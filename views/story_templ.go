@@ -37,7 +37,7 @@ type StoryProps struct {
 }
 
 // shortText is the length, in bytes of HTML, up to which a text leaves a hole beside its story's history.
-const shortText = 900
+const shortText = 500
 
 // Story is the page: the part, and above it the error of a form that was refused. changes is nil for a story without
 // any.
