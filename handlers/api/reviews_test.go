@@ -129,12 +129,14 @@ func TestAHolderWritesInItsWorkTree(t *testing.T) {
 	s.want(s.as(agent, "GET", gammaStories+"/1_a", ""), `"claim":null`)
 	s.want(s.as(agent, "PATCH", gammaStories+"/2_b", `{"version":"v","stage":"3_qa"}`), `200 `)
 	s.want(s.as(agent, "PATCH", gammaStories+"/2_b", `{"version":"v","stage":"2_current","worktree":"/trees/3"}`), `200 `)
+	s.want(s.as(agent, "PATCH", gammaStories+"/2_b", `{"version":"v","stage":"2_current","worktree":"/trees/4"}`), `200 `) // where it may be in another
+	s.want(s.as(gatewaytest.AdminToken, "GET", "/api/gateway/audit", ""), `stage: 3_qa → 2_current; worktree: /trees/3`, `"stage: 2_current; worktree: /trees/4"`)
 	b.gone = "/trees/2"
 	s.want(s.as(agent, "PATCH", gammaStories+"/2_b", `{"version":"v","blocked":"a key"}`), `200 `)
 	s.want(s.as(gatewaytest.AdminToken, "PATCH", gammaStories+"/2_b", `{"version":"v","blocked":null}`), `200 `)
 	s.want(strings.Join(b.changes, "\n"),
 		`{"stage":"2_current","version":"v","worktree":"/trees/2"}`+"\n"+`{"stage":"3_qa","version":"v","worktree":"/trees/2"}`+"\n"+
-			`{"version":"v","stage":"2_current","worktree":"/trees/3"}`+"\n"+`{"version":"v","blocked":"a key"}`+"\n"+`{"version":"v","blocked":null}`)
+			`{"version":"v","stage":"2_current","worktree":"/trees/3"}`+"\n"+`{"version":"v","stage":"2_current","worktree":"/trees/4"}`+"\n"+`{"version":"v","blocked":"a key"}`+"\n"+`{"version":"v","blocked":null}`)
 }
 
 // TestChangesOfAStory come as the project server tells them; a model gets whole files as far as they fit.

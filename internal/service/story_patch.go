@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -18,9 +19,9 @@ type patch struct {
 	body      []byte // for its project server
 	fields    map[string]json.RawMessage
 	takeOver  bool
-	wrong     error // take_over is neither true nor false
-	versioned bool  // whether it has a version, without which the project server refuses it
-	placed    bool  // whether it says in which work tree it is written
+	wrong     error  // take_over is neither true nor false
+	versioned bool   // whether it has a version, without which the project server refuses it
+	worktree  string // in which it is written, "" for where the story stands
 }
 
 func parsePatch(change []byte) patch {
@@ -35,7 +36,7 @@ func parsePatch(change []byte) patch {
 	}
 	p.versioned = p.fields["version"] != nil
 	delete(p.fields, "version")
-	p.placed = p.fields["worktree"] != nil
+	_ = json.Unmarshal(p.fields["worktree"], &p.worktree) // likewise
 	delete(p.fields, "worktree")
 	return p
 }
@@ -45,7 +46,7 @@ func (p patch) in(worktree string) patch {
 	var fields map[string]json.RawMessage
 	if worktree != "" && json.Unmarshal(p.body, &fields) == nil && fields != nil {
 		fields["worktree"] = domain.EncodeJSON(worktree)
-		p.body, p.placed = domain.EncodeJSON(fields), true
+		p.body, p.worktree = domain.EncodeJSON(fields), worktree
 	}
 	return p
 }
@@ -117,8 +118,10 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 		return 0, nil, err
 	}
 	set, known := asked.values(before)
-	idle := shown && known && !slices.ContainsFunc(set, fieldChange.changes)
-	if asked.fields["stage"] != nil && asked.versioned && idle && !asked.placed {
+	// In another work tree it may differ from what is shown.
+	elsewhere := asked.worktree != "" && (before.File == nil || asked.worktree != before.File.Worktree)
+	idle := shown && known && !elsewhere && !slices.ContainsFunc(set, fieldChange.changes)
+	if asked.fields["stage"] != nil && asked.versioned && idle && asked.worktree == "" {
 		return 0, nil, domain.Errorf(domain.Conflict, "already there: the story is in %s", before.Stage)
 	}
 	began := clock.Now()
@@ -153,11 +156,11 @@ func (s *Stories) sendFrom(ctx context.Context, p domain.Project, id string, ask
 	status int, body []byte, err error,
 ) {
 	write := asked
-	if claim != nil && claim.Holder == domain.ActorOf(ctx).Holder() && !asked.placed {
+	if claim != nil && claim.Holder == domain.ActorOf(ctx).Holder() && asked.worktree == "" {
 		write = asked.in(claim.Worktree)
 	}
 	status, body, err = s.send(ctx, p, id, write)
-	if err == nil && status == 400 && write.placed != asked.placed {
+	if err == nil && status == 400 && write.worktree != asked.worktree {
 		return s.send(ctx, p, id, asked)
 	}
 	return status, body, err
@@ -192,8 +195,13 @@ func (s *Stories) patched(
 	record := func(claim string, write func(*domain.AuditEntry) error) error {
 		var parts []string
 		for _, f := range set {
-			parts = append(parts, changeOf(f.name, f.before, f.after))
+			part := changeOf(f.name, f.before, f.after)
+			if asked.worktree != "" {
+				part = cmp.Or(part, f.name+": "+orNone(f.after))
+			}
+			parts = append(parts, part)
 		}
+		parts = append(parts, valueOf("worktree", asked.worktree))
 		return s.audit.change(ctx, domain.Change{
 			Action: domain.StoryChanged, Subject: storyKey(before.Project, before.ID), Project: before.Project,
 			Detail: details(append(parts, claim)...),
