@@ -6,6 +6,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ type ChangesProps struct {
 	// Newer are the files that have changed since the story was sent back, nil if that does not matter.
 	Newer map[string]bool
 	File  string // that is opened without scripts, "" for none
+	From  int    // how many files are before those that are listed
 	Form  StoryForm
 }
 
@@ -120,15 +122,17 @@ func (f changedFile) isMade() bool {
 	return slices.Contains(madeNames, name) || slices.ContainsFunc(ends, isEnd)
 }
 
-// maxOpen is how many lines are on the page at first: the others come when their file is opened.
-const maxOpen = 400
+// maxOpen is how many lines are on the page at first: the others come when their file is opened. maxListed is how many
+// files are.
+const maxOpen, maxListed = 400, 100
 
-// files returns the files in git's order, those that are not committed at all behind the others.
-func (p ChangesProps) files() []changedFile {
+// files returns the files in git's order, those that are not committed at all behind the others, and those that are
+// listed, before which there are from.
+func (p ChangesProps) files() (files, listed []changedFile, from int) {
 	if p.Changes == nil {
-		return nil
+		return nil, nil, 0
 	}
-	files := readFiles(p.Changes.Files, p.Changes.Diff)
+	files = readFiles(p.Changes.Files, p.Changes.Diff)
 	for _, loose := range readFiles(p.Changes.Uncommitted.Files, p.Changes.Uncommitted.Diff) {
 		isSame := func(f changedFile) bool { return f.Path == loose.Path }
 		if at := slices.IndexFunc(files, isSame); at >= 0 {
@@ -137,17 +141,27 @@ func (p ChangesProps) files() []changedFile {
 			files = append(files, loose)
 		}
 	}
+	from = min(max(0, p.From), len(files))
+	if at := slices.IndexFunc(files, func(f changedFile) bool { return f.Path == p.File }); at >= 0 {
+		from = at / maxListed * maxListed
+	}
+	listed = files[from:min(len(files), from+maxListed)]
 	room := maxOpen
-	for i := range files {
-		f := &files[i]
-		f.place = fmt.Sprintf("file-%d", i+1)
+	for i := range listed {
+		f := &listed[i]
+		f.place = fmt.Sprintf("file-%d", from+i+1)
 		f.conflicts, f.newer = slices.Contains(p.Changes.Conflicts, f.Path), p.Newer[f.Path]
 		isQuiet := f.Status == "deleted" || f.isMade() || f.lines() > room
 		if f.open = f.Path == p.File || p.File == "" && !isQuiet; f.open {
 			room -= f.lines()
 		}
 	}
-	return files
+	return files, listed, from
+}
+
+// listURL is that of the page with the files from one on.
+func (p ChangesProps) listURL(from int) string {
+	return withQuery(p.address(p.Since, ""), "from", strconv.Itoa(from)) + "#changes"
 }
 
 func readFiles(list []wire.ChangedFile, diff string) []changedFile {

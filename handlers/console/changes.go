@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ func (c *Console) changesOf(
 	}
 	query := r.URL.Query()
 	p = views.ChangesProps{StoryProps: story, Since: query.Get("since"), File: query.Get("file"), Form: form}
+	p.From, _ = strconv.Atoi(query.Get("from")) // the first are shown otherwise
 	isAsked := func(of domain.Place) bool {
 		return of.Branch == query.Get("branch") && of.Worktree == query.Get("worktree")
 	}
