@@ -1,11 +1,7 @@
 package gitlog
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -47,12 +43,13 @@ type Work struct {
 	facts    *facts
 	numbers  map[string]numbers // by merge base and head
 	merges   map[string]git.Merged
-	clashes  map[string]time.Time // by key of the place; nil before the first look
-	statuses map[string]status    // by work tree
-	linked   map[string]map[string]string
-	copies   map[string]string // directories with the boards of commits
-	temp     string            // where they are, "" for nowhere yet
-	remove   func() error      // temp
+	clashes  map[string]time.Time         // by key of the place; nil before the first look
+	statuses map[string]status            // by work tree
+	linked   map[string]map[string]string // by place, while it is ahead of the base
+	ahead    map[string]bool              // the places that were when last published
+	copies   map[string]string            // directories with the boards of commits
+	temp     string                       // where they are, "" for nowhere yet
+	remove   func() error                 // temp
 	missing  map[string]bool
 	pending  []*board.Board
 	failures int // in a row
@@ -248,53 +245,4 @@ func (w *Work) forget() {
 		w.board.Join(nil)
 	}
 	w.now.Store(&works{})
-}
-
-// publish makes known what was read, with the links that the board's view gives.
-func (w *Work) publish() {
-	f := w.facts
-	next := &works{
-		base:    &wire.Base{Branch: wire.OrNull(f.base), Commit: f.head},
-		stories: map[string][]wire.Work{}, commits: f.graph.commits, trees: f.paths,
-	}
-	moved := w.board.HasMoved()
-	for _, p := range f.places {
-		links := map[string]string{}
-		for _, id := range p.commits {
-			links[id] = "commit"
-		}
-		for _, id := range p.named {
-			links[id] = "name"
-		}
-		for id := range moved[p.key()] {
-			links[id] = "moved"
-		}
-		key := p.key() + " " + p.branch
-		if p.ahead > 0 { // once it is merged, nothing else says whose it was
-			w.linked[key] = links
-		} else {
-			for id, link := range w.linked[key] {
-				links[id] = cmp.Or(links[id], link)
-			}
-		}
-		next.links = append(next.links, p.links(links)...)
-		for id, link := range links {
-			work := p.work(w.statuses[p.worktree])
-			work.Link, work.Merged = link, p.isMerged(f.baseTree, w.linked[key] != nil)
-			if work.Stage = wire.OrNull(f.stages.of(p.head, id)); p.worktree != "" && p.hasBoard {
-				work.Stage = wire.OrNull(w.board.StageIn(p.worktree, id))
-			}
-			next.stories[id] = append(next.stories[id], work)
-		}
-	}
-	rank := []string{"moved", "name", "commit"}
-	for _, list := range next.stories {
-		slices.SortStableFunc(list, func(a, b wire.Work) int {
-			return cmp.Or(cmp.Compare(slices.Index(rank, a.Link), slices.Index(rank, b.Link)), cmp.Compare(b.AtMS, a.AtMS))
-		})
-	}
-	sum := sha256.New()
-	_ = json.NewEncoder(sum).Encode([]any{next.base, next.trees, next.stories})
-	next.version = hex.EncodeToString(sum.Sum(nil)[:6])
-	w.now.Store(next)
 }
