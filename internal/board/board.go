@@ -191,14 +191,18 @@ func (b *Board) rescanned(mayWait bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if tree, inTree := git.Find(b.dir); inTree && (mayWait || b.place != nil) && b.gitIsAtWork(tree) {
-		return !mayWait // another work tree stays as it was
+		return !mayWait || tree.IsUnderWay() // another work tree stays as it was
 	}
 	b.rescanAll()
 	return true
 }
 
-// rescanAll scans everything. If that fails, the view says so.
-func (b *Board) rescanAll() { _, _ = b.scan(nil, false) }
+// rescanAll scans everything, unless that is to stay as it was. If that fails, the view says so.
+func (b *Board) rescanAll() {
+	if !b.staysAsItWas() {
+		_, _ = b.scan(nil, false)
+	}
+}
 
 // scan reads the files that changed, and returns when to scan again even if nothing seems to change, zero for never.
 // An error means that the directory could not be read: the view then keeps its stages and shows the error. A patient

@@ -62,8 +62,11 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 		return nil, err
 	}
 	details, err := to.changeOwn(ctx, at.id, c)
-	if err == nil {
+	switch {
+	case err == nil:
 		after()
+	case domain.CodeOf(err) == domain.NotFound && at.board != nil && to.asItWas(at.id, nil) != nil:
+		err = errUnderWay
 	}
 	return b.placed(id, details, at), err
 }

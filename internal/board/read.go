@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/git"
 )
 
 // maxBody is the length at which the body of a story is cut, in bytes.
@@ -67,7 +68,11 @@ func reasonOf(err error) string {
 func (b *Board) Read(id string) (*Details, error) {
 	at := b.standsIn(id)
 	if at.board != nil {
-		if details, err := at.board.readOwn(at.id); domain.CodeOf(err) != domain.NotFound {
+		details, err := at.board.readOwn(at.id)
+		if was := at.board.asItWas(at.id, details); was != nil {
+			details, err = was, nil
+		}
+		if domain.CodeOf(err) != domain.NotFound {
 			return b.placed(id, details, at), err
 		}
 		at = where{id: b.idIn(b, id)}
@@ -75,6 +80,27 @@ func (b *Board) Read(id string) (*Details, error) {
 	details, err := b.readOwn(at.id)
 	return b.placed(id, details, at), err
 }
+
+// asItWas returns what is known of a story in another work tree where git is in the middle of something, and has
+// changed or taken away its file meanwhile; nil for any other story.
+func (b *Board) asItWas(id string, now *Details) *Details {
+	story, stage, found := b.own.Load().Find(id)
+	if !found || !b.staysAsItWas() || now != nil && now.Version == story.Version {
+		return nil
+	}
+	return &Details{
+		Story: story, Stage: stage, FrontMatter: json.RawMessage("{}"), ReadOnly: domain.MessageOf(errUnderWay),
+	}
+}
+
+// staysAsItWas reports whether it is another work tree's board, where git is in the middle of something.
+func (b *Board) staysAsItWas() bool {
+	tree, inTree := git.Find(b.dir)
+	return b.place != nil && inTree && tree.IsUnderWay()
+}
+
+var errUnderWay = domain.Errorf(domain.Conflict,
+	"a merge, rebase or bisect is under way in the work tree: the story is as it was before, and not written")
 
 func (b *Board) readOwn(id string) (*Details, error) {
 	b.readers <- struct{}{}

@@ -357,6 +357,65 @@ func TestWhatWasMergedIsKnownAfterARestart(t *testing.T) {
 	}
 }
 
+// A story that is sent back to where it waits is still what its place is for, until that is merged and goes on to
+// something else.
+func TestAPlaceIsAStorysAfterItHasMovedBack(t *testing.T) {
+	s := newShop(t, board.Options{})
+	s.in("lane", "mv", "1_backlog/1_story.md", "2_current/")
+	s.in("lane", "commit", "-qm", "begin")
+	s.stands("1_story", "2_current", "lane", "lane")
+	link := func(id string) func() bool {
+		return func() bool { list := s.work(id); return len(list) == 1 && list[0].Link == "moved" }
+	}
+	waittest.Until(t, "the link", link("1_story"))
+	s.story("PATCH", "/api/stories/1_story", fmt.Sprintf(`{"version":%q,"stage":"1_backlog"}`, s.version("1_story")))
+	s.stands("1_story", "1_backlog", "", "main")
+	s.in("lane", "add", ".")
+	s.in("lane", "commit", "-qm", "sent back")
+	head := s.in("lane", "rev-parse", "HEAD")
+	waittest.Until(t, "the commit", func() bool { return link("1_story")() && s.work("1_story")[0].Head == head })
+	if work := s.work("1_story")[0]; work.Ahead != 2 || wire.Text(work.Stage) != "1_backlog" {
+		t.Errorf("%+v", work)
+	}
+	s.git("merge", "-q", "lane")
+	waittest.Until(t, "the merge", func() bool { list := s.work("1_story"); return len(list) == 1 && list[0].Ahead == 0 })
+	s.in("lane", "mv", "1_backlog/2_story.md", "2_current/")
+	s.in("lane", "commit", "-qm", "next")
+	waittest.Until(t, "the next one", func() bool { return link("2_story")() && len(s.work("1_story")) == 0 })
+}
+
+// A tree in which a bisect is under way stays as it was, with the story's object as its card, until that is over.
+func TestATreeStaysAsItWasDuringABisect(t *testing.T) {
+	s := newShop(t, board.Options{})
+	s.in("login", "mv", "1_backlog/1_story.md", "2_current/")
+	s.in("login", "commit", "-qm", "begin")
+	s.in("login", "commit", "-q", "--allow-empty", "-m", "more")
+	s.stands("1_story", "2_current", "login", "login")
+	was := s.details("1_story")
+	s.in("login", "bisect", "start")
+	s.in("login", "bisect", "bad")
+	s.in("login", "bisect", "good", "main")
+	s.in("login", "checkout", "-q", "main~0")
+	waittest.Until(t, "a detached HEAD", func() bool { list := s.work("1_story"); return len(list) == 1 && list[0].Branch == nil })
+	now := s.details("1_story")
+	if wire.Text(now.Stage) != "2_current" || wire.Text(now.Worktree) != wire.Text(was.Worktree) || wire.Text(now.Version) != wire.Text(was.Version) ||
+		now.Writable || wire.Text(now.Body) != "" {
+		t.Errorf("%+v", now)
+	}
+	if item, stage := s.item("1_story"); stage != "2_current" || wire.Text(item.Worktree) != wire.Text(was.Worktree) {
+		t.Errorf("%s %+v", stage, item)
+	}
+	status, answer, _ := s.ask("PATCH", "/api/stories/1_story", fmt.Sprintf(`{"version":%q,"stage":"3_qa"}`, s.version("1_story")))
+	if status != 409 || !strings.Contains(answer, "bisect") {
+		t.Errorf("%d %s", status, answer)
+	}
+	s.in("login", "bisect", "reset")
+	waittest.Until(t, "its text", func() bool { return wire.Text(s.details("1_story").Body) == wire.Text(was.Body) })
+	if events := s.events(); len(events) > 0 {
+		t.Errorf("events %q", events)
+	}
+}
+
 // A review of a commit holds for what only moves of ours have made of it, and for nothing that pretends to be one.
 func TestMovesOfOursCarryAReviewOn(t *testing.T) {
 	s := newShop(t, board.Options{CommitMoves: true})
