@@ -34,10 +34,12 @@ type Costs struct {
 
 	gathering *callBatch // nil for none
 	storedAt  time.Time  // when the last one began to be stored
+	storedOf  string     // the holder whose request was alone in it
 }
 
 const (
-	// gatherFor is the least time between two transactions: each costs a synced write, and hundreds of clients report.
+	// gatherFor is the least time between the transactions of different holders: each costs a synced write, and hundreds
+	// of clients report. Who reports one call after another does not wait.
 	gatherFor = 50 * time.Millisecond
 	// maxGathered is how many calls are stored at once, so that other writes do not wait long.
 	maxGathered = 1000
@@ -194,11 +196,17 @@ func (s *Costs) add(r placedCalls) (added int, err error) {
 	}
 	b.requests, b.size = append(b.requests, r), b.size+len(r.calls)
 	wait := time.Until(s.storedAt.Add(gatherFor))
+	if s.storedOf == r.actor.Holder() {
+		wait = 0
+	}
 	s.mu.Unlock()
 	if first {
 		time.Sleep(wait)
 		s.mu.Lock()
-		s.storedAt = time.Now()
+		s.storedAt, s.storedOf = time.Now(), ""
+		if len(b.requests) == 1 {
+			s.storedOf = r.actor.Holder()
+		}
 		if s.gathering == b {
 			s.gathering = nil
 		}
