@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ const (
 	// flowPoints is about the most points that are drawn, flowRows the most stories in the table: the CSV has all.
 	// youngerRows is how many stories in work follow the oldest ones, gradeRows how many of the newest forecasts are
 	// in their table.
-	flowPoints, flowRows, youngerRows, gradeRows = 250, 40, 25, 40
+	flowPoints, flowRows, youngerRows, gradeRows = 215, 40, 25, 40
 	cycleHeight                                  = 188
 )
 
@@ -115,34 +116,34 @@ func (p FlowProps) inWork(high float64) (bands []flowBand, most int) {
 		}
 		if !slices.Equal(above, below) {
 			now := p.Report.Days[len(above)-1].Work[stage]
-			bands = append(bands, flowBand{class, p.Report.Titles[i], now, steps(above, below, most, high)})
+			bands = append(bands, flowBand{class, p.Report.Titles[i], now, steps(above, most, high)})
 		}
 		below = above
 	}
 	return bands, most
 }
 
-// steps is the path of an area between two numbers of each day, whose unit is a day wide, where most is as high as the
-// picture.
-func steps(above, below []int, most int, high float64) string {
+// steps is the path of the area below a number of each day, whose unit is a day wide, where most is as high as the
+// picture. What is stacked is drawn from the top one down, each over the one before: so no edge is told twice.
+func steps(counts []int, most int, high float64) string {
+	return fmt.Sprintf("%sV%.0fH0z", outline(counts, most, high), high)
+}
+
+// outline is the upper edge of such an area, told from one day to the next, which packs well.
+func outline(counts []int, most int, high float64) string {
 	var path strings.Builder
-	y := func(n int) string {
-		return strconv.FormatFloat(high-high*float64(n)/float64(most), 'f', 0, 64)
-	}
-	for i, n := range above {
+	at := 0
+	for i, n := range counts {
+		y := int(math.Round(high - high*float64(n)/float64(most)))
 		if i == 0 {
-			fmt.Fprintf(&path, "M0 %s", y(n))
-		} else if n != above[i-1] {
-			fmt.Fprintf(&path, "H%dV%s", i, y(n))
+			fmt.Fprintf(&path, "M0 %d", y)
+		} else if y != at {
+			fmt.Fprintf(&path, "v%d", y-at)
 		}
+		path.WriteString("h1")
+		at = y
 	}
-	fmt.Fprintf(&path, "H%d", len(above))
-	for i, n := range slices.Backward(below) {
-		if i == len(below)-1 || n != below[i+1] {
-			fmt.Fprintf(&path, "H%dV%s", i+1, y(n))
-		}
-	}
-	return path.String() + "H0z"
+	return path.String()
 }
 
 // cumulated returns how many stories had come into work, into each later stage of work or further, and to the end, by
@@ -170,13 +171,15 @@ func stageKey(title string) string { return domain.Cut(title, 24) }
 // bars is a path of bars, whose unit is as wide as one, where most is as high as the picture; noBar has none.
 func bars(counts []int, most int, high float64) string {
 	var path strings.Builder
-	for i, n := range counts {
-		if n != noBar {
-			tall := max(1, high*float64(n)/float64(most))
-			fmt.Fprintf(&path, "M%d %sh.75v%sh-.75z", i, pixels(high-tall), pixels(tall))
+	fmt.Fprintf(&path, "M0 %.0f", high)
+	for _, n := range counts {
+		if n == noBar {
+			path.WriteString("h1")
+		} else {
+			fmt.Fprintf(&path, "V%.0fh.75V%.0fh.25", high-max(1, high*float64(n)/float64(most)), high)
 		}
 	}
-	return path.String()
+	return path.String() + "z"
 }
 
 const noBar = -1
@@ -203,21 +206,6 @@ func newFlowGrades(graded []domain.FlowGrade) flowGrades {
 		g.most = max(g.most, one.Came, one.Promised)
 	}
 	return g
-}
-
-// line is the path of what was promised.
-func (g flowGrades) line(high float64) string {
-	var path strings.Builder
-	for i, n := range g.promised {
-		y := pixels(high - high*float64(n)/float64(g.most))
-		if i == 0 {
-			fmt.Fprintf(&path, "M0 %s", y)
-		} else if n != g.promised[i-1] {
-			fmt.Fprintf(&path, "V%s", y)
-		}
-		fmt.Fprintf(&path, "H%d", i+1)
-	}
-	return path.String()
 }
 
 // longLink is how long the address of a story may be before a short one leads there.
