@@ -3,6 +3,7 @@ package console_test
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,5 +145,34 @@ func TestCommandsOnAPhoneAreCopiedAsTheyAre(t *testing.T) {
 		if got := browsertest.Eval[string](tab, "window.copied"); !regexp.MustCompile(c.want).MatchString(got) {
 			t.Errorf("%s: copied %q", c.path, got)
 		}
+	}
+}
+
+// besideAnotherLine lists boxes whose middle is not that of the first line of their label's text.
+const besideAnotherLine = `(() => {
+	const texts = document.createTreeWalker(e.closest('label'), NodeFilter.SHOW_TEXT, text => text.data.trim() ? 1 : 2), line = document.createRange()
+	line.selectNodeContents(texts.nextNode())
+	const middle = box => (box.top + box.bottom) / 2
+	return Math.abs(middle(e.getBoundingClientRect()) - middle([...line.getClientRects()].find(box => box.width > 0))) > 4
+})()`
+
+// TestBoxesOnAPhoneStandAtTheFirstLineOfTheirText where that has several.
+func TestBoxesOnAPhoneStandAtTheFirstLineOfTheirText(t *testing.T) {
+	browsertest.Parallel(t)
+	s := newConsoleSite(t)
+	s.add(strings.Repeat("long-name-", 8)+"alpha", board("1_backlog: 14_story_login"))
+	s.asks(withOptions(`{"question":"Which?","multiSelect":true,"options":[{"label":"` + strings.Repeat("some words ", 9) + `"},{"label":"None"}]}`))
+	tab := browsertest.Open(t)
+	tab.Phone()
+	const boxes = `label > :is([type=checkbox], [type=radio]):not([aria-label])`
+	for _, path := range []string{"/questions", "/notifications?kind=mail", "/access"} {
+		tab.Goto(s.URL + path)
+		tab.Wait(`document.querySelector("` + boxes + `")`)
+		tab.Wait(`[...document.querySelectorAll("label:has(> ` + "[type=checkbox], > [type=radio]" + `)")].some(e => {
+			const text = document.createRange()
+			text.selectNodeContents(e)
+			return text.getBoundingClientRect().height > 36 // two lines
+		})`)
+		wantNone(t, tab, "has boxes beside another line", named(boxes, besideAnotherLine))
 	}
 }
