@@ -57,6 +57,7 @@ done | sort -u >"$work/modules"
 jq -r '.components[].name' "$sbom" | sort -u | comm -23 "$work/modules" - >"$work/lacking"
 [ ! -s "$work/lacking" ] || fail "the SBOM lacks $(tr '\n' ' ' <"$work/lacking")"
 grep -q . "$dist/switchyard_${new}_notes.md" || fail "no notes"
+[ "$(grep -cx '### Added' "$work/before/dist/switchyard_${old}_notes.md")" = 1 ] || fail "the notes of $old are not of that release alone"
 
 step "lintian and rpm"
 lintian --fail-on error "$dist"/*_amd64.deb "$dist"/*_arm64.deb
@@ -102,6 +103,7 @@ echo '# edited' >>"$root/etc/switchyard/switchyard.toml"
 step "upgrade to $new, which keeps what was edited, and the data"
 deb "$dist/switchyard_${new}_amd64.deb"
 grep -qx '# edited' "$root/etc/switchyard/switchyard.toml" || fail "the upgrade has overwritten the configuration"
+[ -x "$root/usr/share/switchyard/work-on-stories.sh" ] || fail "the package lacks the agent in shell"
 start
 running $new
 grep -q alpha <<<"$(curl -s "http://127.0.0.1:$port/api/gateway")" || fail "the data is gone"

@@ -32,8 +32,9 @@ MAN=$work/man go run -trimpath -buildvcs=false -tags man -ldflags="-X main.relea
 gzip -9n "$work"/man/*
 build "$(go env GOOS)" "$(go env GOARCH)" "$work/switchyard"
 for shell in bash zsh fish powershell; do "$work/switchyard" completion $shell >"$work/completions/switchyard.$shell"; done
-awk -v version="$version" '/^## \[/ { on = index($2, "[" version "]") || $2 == "[Unreleased]" && !found; if (on) { found = 1; next } } on' CHANGELOG.md \
-  >"$dist/switchyard_${version}_notes.md"
+section=Unreleased
+! grep -qF "## [$version]" CHANGELOG.md || section=$version
+awk -v section="[$section]" '/^## \[/ { on = $2 == section; next } on' CHANGELOG.md >"$dist/switchyard_${version}_notes.md"
 
 archive() { # SYSTEM ARCHITECTURE BINARY
   local name=switchyard_${version}_$1_$2 suffix=''
