@@ -36,17 +36,48 @@ const stateAsks, stateHasPlan = "asks", "has a plan"
 // maxOutputLines is how many lines of an agent's output its line unfolds to.
 const maxOutputLines = 200
 
-// agentRow returns an agent's line: its signal and state, and since when it has been in it.
-func (p AgentsProps) agentRow(a domain.KnownAgent) agentRow {
-	signal, word := agentState(a)
-	row := agentRow{
-		elementID("agent", a.ID), a, ofAgent(p.Sessions, a.ID), p.question(a.ID, 0), signal, word, a.StateSince,
+// The ranks of the list, by what its rows need.
+const (
+	rankWaits = iota
+	rankFails
+	rankLost
+	rankWorks
+	rankIdle
+	rankOver
+)
+
+// rank orders rows by need. What is open is known better than what an agent says itself.
+func (r agentRow) rank() int {
+	a, s := r.agent, r.session
+	switch {
+	case r.asks != nil || s != nil && s.State == domain.SessionWaiting:
+		return rankWaits
+	case s != nil && s.State == domain.SessionSilent && a.Presence == domain.AgentAlive:
+		return rankFails
+	case a.Presence == domain.AgentLost:
+		return rankLost
+	case a.Presence == domain.AgentLeft:
+		return rankOver
+	case a.State == domain.AgentFailed || !a.FailingSince.IsZero():
+		return rankFails
+	case s != nil:
+		return sessionStates[s.State].rank
+	case a.State == domain.AgentRunning:
+		return rankWorks
 	}
-	switch own := row.session; {
+	return rankIdle
+}
+
+// row returns the line of an agent, or of somebody's own session: its signal and state, and since when it has been in
+// it.
+func (p AgentsProps) row(id string, a domain.KnownAgent, s *domain.AgentSession) agentRow {
+	signal, word := agentState(a)
+	row := agentRow{id, a, s, p.question(a.ID, s), signal, word, a.StateSince}
+	switch {
 	case row.asks != nil:
 		row.signal, row.word, row.since = SignalAsks, row.asks.state(), row.asks.AskedAt
-	case own != nil && a.Presence == domain.AgentAlive && a.FailingSince.IsZero():
-		row.signal, row.word, row.since = sessionStates[own.State].signal, sessionWord(*own), own.Since
+	case s != nil && (row.isOwn() || a.Presence == domain.AgentAlive && a.FailingSince.IsZero()):
+		row.signal, row.word, row.since = sessionStates[s.State].signal, sessionWord(*s), s.Since
 	case a.Presence == domain.AgentLost:
 		row.since = a.LastSeen
 	case !a.FailingSince.IsZero():
@@ -55,9 +86,11 @@ func (p AgentsProps) agentRow(a domain.KnownAgent) agentRow {
 	return row
 }
 
-// question returns what an agent, or a session with a question, asks; nil for nothing.
-func (p AgentsProps) question(agent string, id int64) *QuestionProps {
-	i := slices.IndexFunc(p.Asks, func(q QuestionProps) bool { return q.ID == id || agent != "" && q.AgentID == agent })
+// question returns what an agent, or a session, asks; nil for nothing.
+func (p AgentsProps) question(agent string, s *domain.AgentSession) *QuestionProps {
+	i := slices.IndexFunc(p.Asks, func(q QuestionProps) bool {
+		return agent != "" && q.AgentID == agent || s != nil && q.ID == s.QuestionID
+	})
 	if i < 0 {
 		return nil
 	}
@@ -82,23 +115,38 @@ func (q QuestionProps) inSight() bool {
 		strings.Count(input, "\n") < 3 && len(input) <= 300 && len(q.Prompt) <= 300
 }
 
-// AgentCounts are the numbers above the list.
-type AgentCounts struct {
-	Running, Asking, Troubled, Free int
-	Oldest                          time.Time // since when the first one waits
-	Own, Mine                       int       // people's sessions
+// agentCounts are the numbers above the list.
+type agentCounts struct {
+	ranks     [rankOver + 1]int
+	oldest    time.Time // since when the first one waits
+	own, mine int       // people's sessions
 }
 
-func (c AgentCounts) facts(now time.Time) []fact {
-	waits := fact{name: groupWaits, value: thousands(c.Asking), tone: "text-accent"}
-	if c.Asking > 0 {
-		waits.beside = "longest " + minutes(now.Sub(c.Oldest))
+// add counts a row; mine are the sessions of reader.
+func (c *agentCounts) add(row agentRow, reader string) {
+	rank := row.rank()
+	c.ranks[rank]++
+	if rank == rankWaits && (c.oldest.IsZero() || row.since.Before(c.oldest)) {
+		c.oldest = row.since
+	}
+	if row.isOwn() {
+		c.own++
+		if row.session.Asker == reader {
+			c.mine++
+		}
+	}
+}
+
+func (c agentCounts) facts(now time.Time) []fact {
+	waits := fact{name: groupWaits, value: thousands(c.ranks[rankWaits]), tone: "text-accent"}
+	if c.ranks[rankWaits] > 0 {
+		waits.beside = "longest " + minutes(now.Sub(c.oldest))
 	}
 	return []fact{
 		waits,
-		{name: "Work", value: thousands(c.Running)},
-		{name: "In trouble", value: thousands(c.Troubled), tone: "text-stop"},
-		{name: "Idle or free", value: thousands(c.Free)},
+		{name: "Work", value: thousands(c.ranks[rankWorks])},
+		{name: "In trouble", value: thousands(c.ranks[rankFails] + c.ranks[rankLost]), tone: "text-stop"},
+		{name: "Idle or free", value: thousands(c.ranks[rankIdle])},
 	}
 }
 
@@ -112,59 +160,6 @@ func (p AgentsProps) spent() []fact {
 		beside += ", usually " + usual.Dollars()
 	}
 	return []fact{{name: "Today", value: p.Today.USD.Dollars(), beside: beside}}
-}
-
-// agentRank orders agents by need: those that wait, fail, are lost, run, are free, have stopped. needs knows better.
-func agentRank(a domain.KnownAgent, needs map[string]int) int {
-	rank, known := needs[a.ID]
-	switch {
-	case known && (rank == 0 || rank == 1 && a.Presence == domain.AgentAlive):
-		return rank
-	case a.Presence == domain.AgentLost:
-		return 2
-	case a.Presence == domain.AgentLeft:
-		return 5
-	case a.State == domain.AgentFailed || !a.FailingSince.IsZero():
-		return 1
-	case known:
-		return rank
-	case a.State == domain.AgentRunning:
-		return 3
-	}
-	return 4
-}
-
-// Count counts all agents and people's own sessions by their need.
-func (p AgentsProps) Count(agents []domain.KnownAgent) (c AgentCounts) {
-	count := func(rank int, since func() time.Time) {
-		switch rank {
-		case 0:
-			c.Asking++
-			if began := since(); c.Oldest.IsZero() || began.Before(c.Oldest) {
-				c.Oldest = began
-			}
-		case 1, 2:
-			c.Troubled++
-		case 3:
-			c.Running++
-		case 4:
-			c.Free++
-		}
-	}
-	needs := p.Needs()
-	for _, a := range agents {
-		count(agentRank(a, needs), func() time.Time { return p.agentRow(a).since })
-	}
-	for _, s := range p.Sessions {
-		if s.AgentID == "" && s.State != domain.SessionOver {
-			c.Own++
-			if s.Asker == p.Reader {
-				c.Mine++
-			}
-			count(sessionStates[s.State].rank, func() time.Time { return s.Since })
-		}
-	}
-	return c
 }
 
 // AssignedTo goes on with a sentence about an agent that has joined.

@@ -91,29 +91,32 @@ func NewProjectList(o *TrackOrder, filter string, show Show, sort string, page i
 	return list, on
 }
 
-// NewAgentList returns a page of the list with its agents, those first that need somebody: those with the filter in
-// their label, project or state. Without a filter it is the page of the agent with the id at, if there is one. needs
-// are those of AgentsProps.Needs.
-func NewAgentList(
-	agents []domain.KnownAgent, needs map[string]int, filter, show string, page int, at string,
-) (List, []domain.KnownAgent) {
-	chosen := oneOf(Show(show), showSent, showOwn, showMine)
-	slices.SortStableFunc(agents, func(a, b domain.KnownAgent) int {
-		return agentRank(a, needs) - agentRank(b, needs)
-	})
-	wanted := strings.ToLower(strings.TrimSpace(filter))
-	var found []domain.KnownAgent
+// Arrange chooses the agents on a page of the list, those first that need somebody: those with the filter in their
+// label, project or state. Without a filter it is the page of the agent with the id at, if there is one. It adds
+// people's own sessions, and counts all of both by their need.
+func (p *AgentsProps) Arrange(agents []domain.KnownAgent, filter, show string, page int, at string) {
+	sessions := byAgent(p.Sessions)
+	var all, found []agentRow
 	for _, a := range agents {
+		row := p.row(elementID("agent", a.ID), a, sessions[a.ID])
+		p.counts.add(row, p.Reader)
+		all = append(all, row)
+	}
+	slices.SortStableFunc(all, func(a, b agentRow) int { return a.rank() - b.rank() })
+	chosen, wanted := oneOf(Show(show), showSent, showOwn, showMine), strings.ToLower(strings.TrimSpace(filter))
+	for _, row := range all {
+		a := row.agent
 		if a.ID == at && wanted == "" {
 			page = len(found)/agentRows + 1
 		}
 		_, state := agentState(a)
 		isSent := chosen == ShowAll || chosen == showSent
 		if isSent && strings.Contains(strings.ToLower(a.Label+"\n"+a.Project+"\n"+state), wanted) {
-			found = append(found, a)
+			found = append(found, row)
 		}
 	}
-	list, on := newList(AgentsURL, filter, page, agentRows, len(agents), found)
-	list.show = chosen
-	return list, on
+	p.List, p.rows = newList(AgentsURL, filter, page, agentRows, len(agents), found)
+	p.List.show = chosen
+	p.Agents = domain.Each(p.rows, func(r agentRow) domain.KnownAgent { return r.agent })
+	p.addOwn()
 }

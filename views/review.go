@@ -108,7 +108,7 @@ func dueReview(p StoryProps) *domain.Place {
 	first := &p.Story.File.Work[0]
 	isAtWork := func(s domain.AgentSession) bool { return s.State == domain.SessionWorking }
 	runs := func(a domain.KnownAgent) bool { // its session knows better
-		return a.State == domain.AgentRunning && ofAgent(p.Sessions, a.ID) == nil
+		return a.State == domain.AgentRunning && byAgent(p.Sessions)[a.ID] == nil
 	}
 	works := slices.ContainsFunc(p.Sessions, isAtWork) || slices.ContainsFunc(p.Agents, runs)
 	r := p.Story.Review

@@ -8,16 +8,16 @@ import (
 	"switchyard/internal/domain"
 )
 
-// sessionStates are how a session looks in each state, and its rank among agents, as agentRank has them.
+// sessionStates are how a session looks in each state, and its rank.
 var sessionStates = map[domain.SessionState]struct {
 	signal Signal
 	rank   int
 }{
-	domain.SessionWaiting: {SignalAsks, 0},
-	domain.SessionSilent:  {SignalStop, 1},
-	domain.SessionWorking: {SignalClear, 3},
-	domain.SessionIdle:    {SignalNone, 4},
-	domain.SessionOver:    {SignalNone, 5},
+	domain.SessionWaiting: {SignalAsks, rankWaits},
+	domain.SessionSilent:  {SignalStop, rankFails},
+	domain.SessionWorking: {SignalClear, rankWorks},
+	domain.SessionIdle:    {SignalNone, rankIdle},
+	domain.SessionOver:    {SignalNone, rankOver},
 }
 
 // sessionWord is the state as people say it.
@@ -43,29 +43,15 @@ func sessionClient(s domain.AgentSession) string {
 	return name
 }
 
-// ofAgent returns the session that an agent's command has, the one that waits first; nil for none.
-func ofAgent(sessions []domain.AgentSession, id string) *domain.AgentSession {
-	i := slices.IndexFunc(sessions, func(s domain.AgentSession) bool {
-		return s.AgentID == id && s.State != domain.SessionOver
-	})
-	if i < 0 {
-		return nil
-	}
-	return &sessions[i]
-}
-
-// Needs returns the ranks of agents of whom questions and sessions know more than they say themselves.
-func (p AgentsProps) Needs() map[string]int {
-	needs := map[string]int{}
-	for _, s := range slices.Backward(p.Sessions) { // those that wait are first
+// byAgent returns the sessions that agents' commands have, of several the one that waits first.
+func byAgent(sessions []domain.AgentSession) map[string]*domain.AgentSession {
+	of := map[string]*domain.AgentSession{}
+	for i, s := range slices.Backward(sessions) { // those that wait are first
 		if s.AgentID != "" && s.State != domain.SessionOver {
-			needs[s.AgentID] = sessionStates[s.State].rank
+			of[s.AgentID] = &sessions[i]
 		}
 	}
-	for _, q := range p.Asks {
-		needs[q.AgentID] = 0
-	}
-	return needs
+	return of
 }
 
 // agentRow is an agent with the session that it has; or somebody's own session, which has no more of an agent than a
@@ -80,21 +66,8 @@ type agentRow struct {
 	since   time.Time
 }
 
-// ownRow returns the line of somebody's own session.
-func (p AgentsProps) ownRow(s *domain.AgentSession) agentRow {
-	row := agentRow{
-		elementID("session", s.Asker+" "+s.ID),
-		domain.KnownAgent{Agent: domain.Agent{Label: s.By}},
-		s, p.question("", s.QuestionID), sessionStates[s.State].signal, sessionWord(*s), s.Since,
-	}
-	if s.State != domain.SessionSilent {
-		row.agent.Presence = domain.AgentAlive
-	}
-	if row.asks != nil {
-		row.word = row.asks.state()
-	}
-	return row
-}
+// isOwn reports whether the row is somebody's own session.
+func (r agentRow) isOwn() bool { return r.agent.ID == "" }
 
 // story returns the story of a row, with an empty ID for none.
 func (p AgentsProps) story(r agentRow) (domain.StoryKey, domain.Item) {
@@ -107,12 +80,9 @@ func (p AgentsProps) story(r agentRow) (domain.StoryKey, domain.Item) {
 
 // AtRest returns the stories with changes whose agents and sessions are idle.
 func (p AgentsProps) AtRest() (keys []domain.StoryKey) {
-	live, _ := p.own()
-	for _, g := range p.groups(live) {
-		for _, row := range g.rows {
-			if key, item := p.story(row); row.word == string(domain.SessionIdle) && item.Work != nil && item.Work.Ahead > 0 {
-				keys = append(keys, key)
-			}
+	for _, row := range p.rows {
+		if key, item := p.story(row); row.word == string(domain.SessionIdle) && item.Work != nil && item.Work.Ahead > 0 {
+			keys = append(keys, key)
 		}
 	}
 	return keys
@@ -129,9 +99,6 @@ func (p AgentsProps) AddDue(story domain.Story, sessions []domain.AgentSession) 
 	p.Due[at] = dueReview(of)
 }
 
-// isOwn reports whether the row is somebody's own session.
-func (r agentRow) isOwn() bool { return r.agent.ID == "" }
-
 // agentGroup is a part of the list, by what its rows need.
 type agentGroup struct {
 	title string
@@ -140,19 +107,13 @@ type agentGroup struct {
 
 const groupWaits = "Wait for somebody"
 
-// groups returns the agents of this page and people's own sessions; those that wait, longest first.
-func (p AgentsProps) groups(own []domain.AgentSession) []agentGroup {
+// groups returns what the page shows; those that wait, longest first.
+func (p AgentsProps) groups() []agentGroup {
 	groups := []agentGroup{{title: groupWaits}, {title: "In trouble"}, {title: "Work"}, {title: "Idle or free"}}
-	add := func(rank int, row agentRow) {
-		at := &groups[[]int{0, 1, 1, 2, 3, 3}[rank]]
-		at.rows = append(at.rows, row)
-	}
-	needs := p.Needs()
-	for _, a := range p.Agents {
-		add(agentRank(a, needs), p.agentRow(a))
-	}
-	for _, s := range own[:min(len(own), maxSessionRows)] {
-		add(sessionStates[s.State].rank, p.ownRow(&s))
+	groupOf := [...]int{rankWaits: 0, rankFails: 1, rankLost: 1, rankWorks: 2, rankIdle: 3, rankOver: 3}
+	for _, row := range p.rows {
+		of := &groups[groupOf[row.rank()]]
+		of.rows = append(of.rows, row)
 	}
 	slices.SortStableFunc(groups[0].rows, func(a, b agentRow) int { return a.since.Compare(b.since) })
 	return slices.DeleteFunc(groups, func(g agentGroup) bool { return len(g.rows) == 0 })
@@ -168,20 +129,32 @@ const (
 	showMine Show = "mine" // the reader's
 )
 
-// own returns people's own sessions that are asked for, on the first page: an agent's is its line; and the ended ones.
-func (p AgentsProps) own() (live, ended []domain.AgentSession) {
-	wanted := strings.ToLower(strings.TrimSpace(p.List.Filter))
-	for _, s := range p.Sessions {
-		says := strings.Join([]string{s.By, sessionClient(s), s.Project, s.StoryID, sessionWord(s)}, "\n")
+// addOwn adds people's own sessions, and the ended ones, on the first page, as far as they are asked for.
+func (p *AgentsProps) addOwn() {
+	wanted, agents := strings.ToLower(strings.TrimSpace(p.List.Filter)), len(p.rows)
+	for i := range p.Sessions {
+		s := &p.Sessions[i]
+		says := strings.Join([]string{s.By, sessionClient(*s), s.Project, s.StoryID, sessionWord(*s)}, "\n")
+		isAsked := p.List.Page == 1 && strings.Contains(strings.ToLower(says), wanted) && p.isShown(*s)
+		if s.State == domain.SessionOver && isAsked {
+			p.ended = append(p.ended, *s)
+		}
+		if s.State == domain.SessionOver || s.AgentID != "" { // an agent's is its line
+			continue
+		}
+		own := domain.KnownAgent{Agent: domain.Agent{Label: s.By}, Presence: domain.AgentAlive}
+		if s.State == domain.SessionSilent {
+			own.Presence = ""
+		}
+		row := p.row(elementID("session", s.Asker+" "+s.ID), own, s)
+		p.counts.add(row, p.Reader)
 		switch {
-		case p.List.Page > 1, !strings.Contains(strings.ToLower(says), wanted), !p.isShown(s):
-		case s.State == domain.SessionOver:
-			ended = append(ended, s)
-		case s.AgentID == "":
-			live = append(live, s)
+		case isAsked && len(p.rows)-agents < maxSessionRows:
+			p.rows = append(p.rows, row)
+		case isAsked:
+			p.more++
 		}
 	}
-	return live, ended
 }
 
 func (p AgentsProps) isShown(s domain.AgentSession) bool {

@@ -82,7 +82,7 @@ func storyAgents(p StoryProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = agentAtWork(a, ofAgent(p.Sessions, a.ID), p.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = agentAtWork(a, byAgent(p.Sessions)[a.ID], p.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -30,19 +30,15 @@ func (q QuestionProps) input() string {
 	if q.Tool == nil {
 		return ""
 	}
-	return toolInput(q.Tool)
-}
-
-func toolInput(tool *domain.ToolUse) string {
-	if command, _, ok := tool.Command(); ok {
+	if command, _, ok := q.Tool.Command(); ok {
 		return command
 	}
-	if _, text, ok := written(tool); ok {
+	if _, text, ok := written(q.Tool); ok {
 		return text
 	}
 	var b bytes.Buffer
-	if json.Indent(&b, tool.Input, "", "  ") != nil {
-		return string(tool.Input)
+	if json.Indent(&b, q.Tool.Input, "", "  ") != nil {
+		return string(q.Tool.Input)
 	}
 	return jsonText.ReplaceAllStringFunc(b.String(), readable)
 }

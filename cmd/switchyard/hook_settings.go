@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 
@@ -26,21 +25,20 @@ func hookSettingsCommand() *cobra.Command {
 			"  switchyard hook settings --client codex >~/.codex/hooks.json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if gateway != "" {
-				if _, err := gatewayAddress(gateway); err != nil {
-					return err
-				}
+			known := cmp.Or(gateway, os.Getenv("SWITCHYARD_GATEWAY_URL"))
+			address, err := gatewayAddress(known)
+			if gateway != "" && err != nil {
+				return err
 			}
 			self, err := os.Executable()
 			if err != nil {
 				return err
 			}
 			var settings object
-			switch client {
+			switch command := shellQuoted(self) + " hook"; client {
 			case domain.ClaudeCode:
-				settings = claudeSettings(self, gateway)
+				settings = claudeSettings(command, gateway, address)
 			case domain.Codex:
-				command := shellQuoted(self) + " hook"
 				if gateway != "" { // it has no other place for it
 					command = "SWITCHYARD_GATEWAY_URL=" + shellQuoted(gateway) + " " + command
 				}
@@ -48,15 +46,12 @@ func hookSettingsCommand() *cobra.Command {
 			default:
 				return usagef("--client must be %s or %s", domain.ClaudeCode, domain.Codex)
 			}
-			text, err := json.MarshalIndent(settings, "", "  ")
-			if err != nil {
-				return err
-			}
-			if cmp.Or(gateway, os.Getenv("SWITCHYARD_GATEWAY_URL")) == "" { // without one a client tells nobody anything
+			if known == "" { // without one a client tells nobody anything
 				cmd.PrintErrln("These settings name no gateway: give --gateway, or set SWITCHYARD_GATEWAY_URL for the client.")
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(text))
-			return err
+			out := json.NewEncoder(cmd.OutOrStdout())
+			out.SetIndent("", "  ")
+			return out.Encode(settings)
 		},
 	}
 	cmd.Flags().StringVar(&gateway, "gateway", "", "the gateway's `URL` (default: $SWITCHYARD_GATEWAY_URL of the client)")
@@ -64,15 +59,15 @@ func hookSettingsCommand() *cobra.Command {
 	return cmd
 }
 
-// claudeSettings are the settings of somebody's own Claude Code.
-func claudeSettings(self, gateway string) object {
-	command, env := shellQuoted(self)+" hook", object{}
+// claudeSettings are the settings of somebody's own Claude Code; address is that of its gateway, "" if it is not known
+// yet.
+func claudeSettings(command, gateway, address string) object {
+	env := object{}
 	settings := object{"hooks": clientHooks(domain.ClaudeCode, command), "env": env}
 	if gateway != "" {
 		env["SWITCHYARD_GATEWAY_URL"] = gateway
 	}
-	address, err := gatewayAddress(cmp.Or(gateway, os.Getenv("SWITCHYARD_GATEWAY_URL")))
-	if err != nil { // it is not known yet
+	if address == "" {
 		return settings
 	}
 	for _, line := range agentrun.ClaudeTelemetry(os.Environ(), strings.TrimSuffix(address, "/")) {

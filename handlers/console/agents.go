@@ -41,8 +41,7 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 		p.Gateway += " SWITCHYARD_API_TOKEN=…"
 	}
 	c.addSessions(r.Context(), &p)
-	p.Counts = p.Count(c.service.Agents.All())
-	p.List, p.Agents = c.agentList(r, p.Needs())
+	c.arrange(r, &p)
 	p.Work = c.agentsWork(r.Context(), p.Agents)
 	c.addDue(r.Context(), &p)
 	if p.Today, err = c.service.Costs.Today(r.Context(), zone(r)); err != nil &&
@@ -175,10 +174,8 @@ func (c *Console) agentsWork(ctx context.Context, agents []domain.KnownAgent) ma
 	return work
 }
 
-// agentList returns the page of the list that the address asks for, or that a form was sent from.
-func (c *Console) agentList(
-	r *http.Request, needs map[string]int,
-) (views.List, []domain.KnownAgent) {
+// arrange chooses the page of the list that the address asks for, or that a form was sent from.
+func (c *Console) arrange(r *http.Request, p *views.AgentsProps) {
 	query := r.URL.Query()
 	if r.Method == http.MethodPost {
 		query = nil
@@ -188,7 +185,7 @@ func (c *Console) agentList(
 		}
 	}
 	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
-	return views.NewAgentList(c.service.Agents.All(), needs, query.Get("q"), query.Get("show"), page, query.Get("at"))
+	p.Arrange(c.service.Agents.All(), query.Get("q"), query.Get("show"), page, query.Get("at"))
 }
 
 func (c *Console) RevokeToken(w http.ResponseWriter, r *http.Request) error {
@@ -231,8 +228,9 @@ func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.N
 		c.LogCause(r, err)
 		done = views.Notice{Text: views.Sentence(domain.MessageOf(err)), Signal: views.SignalStop}
 	case !wantsPart(r):
-		list, _ := c.agentList(r, nil)
-		return c.notices.redirect(w, r, list.Address(), done)
+		var p views.AgentsProps
+		c.arrange(r, &p)
+		return c.notices.redirect(w, r, p.List.Address(), done)
 	}
 	return c.showAgents(w, r, view{once: true, status: web.StatusOf(err)}, views.AgentsPageProps{}, done)
 }

@@ -158,6 +158,7 @@ type AgentSession struct {
 	StoryID    string `json:"-"` // that it works on; what it is linked to is known when it is read
 	QuestionID int64  `json:"-"` // what it asks, and somebody holds
 	Asks       bool   `json:"-"` // something it asked is open
+	Dropped    bool   `json:"-"` // it is to be removed
 }
 
 // AgentSessionKey tells sessions apart.
@@ -241,7 +242,7 @@ func (s AgentSession) At(now time.Time, asked *Question) AgentSession {
 	case asked != nil:
 		s.State, s.Since, s.QuestionID = SessionWaiting, asked.AskedAt, asked.ID
 	case quiet >= sessionLife:
-		s.State, s.Since, s.Tool = SessionOver, s.Last.Add(sessionLife), ""
+		s.State, s.Since, s.Tool, s.ToolSince = SessionOver, s.Last.Add(sessionLife), "", time.Time{}
 	case !s.Noticed.IsZero():
 		s.State, s.Since = SessionWaiting, s.Noticed
 	case s.State == SessionWorking && quiet >= silentAfter:

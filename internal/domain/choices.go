@@ -35,28 +35,29 @@ func (u *ToolUse) Choices() []Choice {
 	}
 	var list []Choice
 	for _, q := range input.Questions {
-		same := func(c Choice) bool { return c.Prompt == q.Question }
-		if strings.TrimSpace(q.Question) == "" || len(q.Options) == 0 || slices.ContainsFunc(list, same) {
+		c := Choice{q.Header, q.Question, q.Options, q.MultiSelect}
+		if len(c.Options) == 0 || !areDistinct(c.Labels()) {
 			return nil
 		}
-		c := Choice{q.Header, q.Question, nil, q.MultiSelect}
-		for _, o := range q.Options {
-			if strings.TrimSpace(o.Label) == "" || slices.Contains(c.Labels(), o.Label) {
-				return nil
-			}
-			c.Options = append(c.Options, o)
-		}
 		list = append(list, c)
+	}
+	if !areDistinct(Each(list, func(c Choice) string { return c.Prompt })) {
+		return nil
 	}
 	return list
 }
 
-func (c Choice) Labels() (labels []string) {
-	for _, o := range c.Options {
-		labels = append(labels, o.Label)
+// areDistinct reports whether texts can be told apart, and none is blank.
+func areDistinct(texts []string) bool {
+	for i, text := range texts {
+		if strings.TrimSpace(text) == "" || slices.Contains(texts[:i], text) {
+			return false
+		}
 	}
-	return labels
+	return true
 }
+
+func (c Choice) Labels() []string { return Each(c.Options, func(o Option) string { return o.Label }) }
 
 // Choices returns what a coding agent asks with options, nil for any other question.
 func (q *Question) Choices() []Choice {
@@ -144,11 +145,11 @@ func CheckPicked(choices []Choice, answers map[string]Picked) error {
 		if len(picked) > 1 && !c.Multiple {
 			return Errorf(Invalid, "answers: '%s' has one answer", CutText(c.Prompt))
 		}
-		for i, text := range picked {
-			switch {
-			case strings.TrimSpace(text) == "" || slices.Contains(picked[:i], text):
-				return Errorf(Invalid, "answers: an answer to '%s' is empty or there twice", CutText(c.Prompt))
-			case utf8.RuneCountInString(text) > MaxAnswer && !slices.Contains(c.Labels(), text):
+		if !areDistinct(picked) {
+			return Errorf(Invalid, "answers: an answer to '%s' is empty or there twice", CutText(c.Prompt))
+		}
+		for _, text := range picked {
+			if utf8.RuneCountInString(text) > MaxAnswer && !slices.Contains(c.Labels(), text) {
 				return Errorf(Invalid, "answers: each must be at most %d characters", MaxAnswer)
 			}
 		}

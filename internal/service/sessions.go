@@ -21,21 +21,15 @@ type Sessions struct {
 	pipelines *Pipelines
 	table     table[domain.AgentSessionKey, domain.AgentSession]
 
-	mu      sync.Mutex // held while a session is changed in memory
-	unsaved map[domain.AgentSessionKey]unsavedSession
-}
-
-// unsavedSession is a session that has not been stored yet or, once it is gone, not been removed.
-type unsavedSession struct {
-	domain.AgentSession
-	gone bool
+	mu      sync.Mutex                                     // held while a session is changed in memory
+	unsaved map[domain.AgentSessionKey]domain.AgentSession // not stored yet or, once dropped, not removed
 }
 
 func newSessions(o Options, claims *claimTable, pipelines *Pipelines, asks *Questions) *Sessions {
 	s := &Sessions{
 		store: o.store, projects: asks.projects, agents: asks.agents, claims: claims, questions: asks, pipelines: pipelines,
 	}
-	s.unsaved = map[domain.AgentSessionKey]unsavedSession{}
+	s.unsaved = map[domain.AgentSessionKey]domain.AgentSession{}
 	s.table.read, s.table.key = s.read, domain.AgentSession.Key
 	s.table.same = func(known, other domain.AgentSession) bool { return !other.Last.After(known.Last) }
 	s.table.stored = newReloader(o.Changes, domain.TopicSessions, s.table.load)
@@ -63,24 +57,26 @@ func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) {
 		s.makeRoom(key.Asker)
 	}
 	one.By, one.AgentID = by, actor.AgentID
-	s.put(one.After(e, now), false)
+	s.put(one.After(e, now))
 }
 
-// put puts a session into memory, or takes one that is gone out of it, and notes that this has to be stored. The caller
-// holds mu.
-func (s *Sessions) put(one domain.AgentSession, gone bool) {
-	if gone {
-		s.table.edit(nil, one.Key())
-	} else {
-		s.table.edit([]domain.AgentSession{one})
-	}
-	s.unsaved[one.Key()] = unsavedSession{one, gone}
+// put puts a session into memory, and notes that it has to be stored. The caller holds mu.
+func (s *Sessions) put(one domain.AgentSession) {
+	s.table.edit([]domain.AgentSession{one})
+	s.unsaved[one.Key()] = one
+}
+
+// drop takes a session out of memory, and notes that it has to be removed. The caller holds mu.
+func (s *Sessions) drop(one domain.AgentSession) {
+	s.table.edit(nil, one.Key())
+	one.Dropped = true
+	s.unsaved[one.Key()] = one
 }
 
 // makeRoom ends an asker's oldest session if there is no room for one more. The caller holds mu.
 func (s *Sessions) makeRoom(asker string) {
 	if own := s.byAsker()[asker]; len(own) >= domain.MaxAgentSessions {
-		s.put(slices.MinFunc(own, func(a, b domain.AgentSession) int { return a.Last.Compare(b.Last) }), true)
+		s.drop(slices.MinFunc(own, func(a, b domain.AgentSession) int { return a.Last.Compare(b.Last) }))
 	}
 }
 
@@ -95,7 +91,7 @@ func (s *Sessions) asked(questions []domain.Question) {
 		}
 		one, known := s.table.get(s.of(q, askers()))
 		if next := one.Answered(q); known && !next.Last.Equal(one.Last) {
-			s.put(next, false)
+			s.put(next)
 		}
 	}
 }
@@ -159,10 +155,14 @@ func (s *Sessions) List() []domain.AgentSession {
 	var list []domain.AgentSession
 	for _, one := range s.table.list() {
 		asked := asks[one.Key()]
-		if one = one.At(now, asked.held); one.Gone(now) {
+		var held *domain.Question
+		if i := slices.IndexFunc(asked, func(q domain.Question) bool { return q.Held }); i >= 0 {
+			held = &asked[i]
+		}
+		if one = one.At(now, held); one.Gone(now) {
 			continue
 		}
-		one.Asks = asked.open
+		one.Asks = len(asked) > 0
 		if one.AgentID != "" {
 			one.By = cmp.Or(s.agents.label(one.AgentID), one.By)
 		}
@@ -184,25 +184,14 @@ func (s *Sessions) ByStory() map[domain.StoryKey][]domain.AgentSession {
 	return byStory
 }
 
-// openQuestions are whether a session has any, and the first one that somebody holds, nil for none.
-type openQuestions struct {
-	open bool
-	held *domain.Question
-}
-
 // asks returns the open questions of each session.
-func (s *Sessions) asks() map[domain.AgentSessionKey]openQuestions {
-	asks, askers := map[domain.AgentSessionKey]openQuestions{}, s.byAsker()
+func (s *Sessions) asks() map[domain.AgentSessionKey][]domain.Question {
+	asks, askers := map[domain.AgentSessionKey][]domain.Question{}, s.byAsker()
 	for _, q := range s.questions.Recent() {
-		if q.State != domain.QuestionOpen {
-			continue
+		if q.State == domain.QuestionOpen {
+			key := s.of(q, askers)
+			asks[key] = append(asks[key], q)
 		}
-		key := s.of(q, askers)
-		of := openQuestions{true, asks[key].held}
-		if q.Held && of.held == nil {
-			of.held = &q
-		}
-		asks[key] = of
 	}
 	return asks
 }

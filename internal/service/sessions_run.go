@@ -19,17 +19,17 @@ func (s *Sessions) read(ctx context.Context) ([]domain.AgentSession, error) {
 	unsaved := s.notStored() // before the store is read: what has been stored since is in it
 	stored, err := s.store.AgentSessions(ctx)
 	list := slices.DeleteFunc(stored, func(one domain.AgentSession) bool {
-		return unsaved[one.Key()].gone && !one.Last.After(unsaved[one.Key()].Last)
+		return unsaved[one.Key()].Dropped && !one.Last.After(unsaved[one.Key()].Last)
 	})
 	for _, one := range unsaved {
-		if !one.gone {
-			list = append(list, one.AgentSession)
+		if !one.Dropped {
+			list = append(list, one)
 		}
 	}
 	return list, err
 }
 
-func (s *Sessions) notStored() map[domain.AgentSessionKey]unsavedSession {
+func (s *Sessions) notStored() map[domain.AgentSessionKey]domain.AgentSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.unsaved)
@@ -79,7 +79,7 @@ func (s *Sessions) forget() {
 	defer s.mu.Unlock()
 	for _, one := range s.table.list() {
 		if one.At(now, nil).Gone(now) {
-			s.put(one, true)
+			s.drop(one)
 		}
 	}
 }
@@ -92,10 +92,10 @@ func (s *Sessions) save(ctx context.Context) error {
 	}
 	var now, gone []domain.AgentSession
 	for _, one := range saving {
-		if one.gone {
-			gone = append(gone, one.AgentSession)
+		if one.Dropped {
+			gone = append(gone, one)
 		} else {
-			now = append(now, one.AgentSession)
+			now = append(now, one)
 		}
 	}
 	if err := s.store.SaveAgentSessions(ctx, now, gone); err != nil {
@@ -104,7 +104,7 @@ func (s *Sessions) save(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, saved := range saving {
-		if left := s.unsaved[key]; left.gone == saved.gone && left.Last.Equal(saved.Last) {
+		if left := s.unsaved[key]; left.Dropped == saved.Dropped && left.Last.Equal(saved.Last) {
 			delete(s.unsaved, key)
 		}
 	}

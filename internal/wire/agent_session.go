@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"switchyard/internal/domain"
 )
@@ -25,7 +24,7 @@ type AgentSession struct {
 	SinceMS     int64               `json:"since_ms"` // of the state
 	Tool        *string             `json:"tool"`
 	ToolSinceMS *int64              `json:"tool_since_ms"`
-	QuestionID  *string             `json:"question_id"`
+	QuestionID  *int64              `json:"question_id,string"`
 	Mode        *string             `json:"mode"`
 	StartedMS   int64               `json:"started_ms"`
 	LastMS      int64               `json:"last_ms"`
@@ -46,19 +45,13 @@ func NewAgentSessions(list []domain.AgentSession) AgentSessions {
 }
 
 func newAgentSession(s domain.AgentSession) AgentSession {
-	encoded := AgentSession{
+	return AgentSession{
 		ID: s.ID, Client: s.Client, By: s.By, AgentID: OrNull(s.AgentID), Host: OrNull(s.Host), CWD: s.CWD,
 		Worktree: OrNull(s.Worktree), Branch: OrNull(s.Branch), Project: OrNull(s.Project), StoryID: OrNull(s.StoryID),
 		Model: OrNull(s.Model), State: s.State, SinceMS: s.Since.UnixMilli(), Mode: OrNull(s.Mode),
+		Tool: OrNull(s.Tool), ToolSinceMS: TimeOrNull(s.ToolSince), QuestionID: OrNull(s.QuestionID),
 		StartedMS: s.Started.UnixMilli(), LastMS: s.Last.UnixMilli(),
 	}
-	if s.Tool != "" {
-		encoded.Tool, encoded.ToolSinceMS = &s.Tool, TimeOrNull(s.ToolSince)
-	}
-	if s.QuestionID != 0 {
-		encoded.QuestionID = new(strconv.FormatInt(s.QuestionID, 10))
-	}
-	return encoded
 }
 
 // maxHookValue is the longest value of an event that is read. What is kept is shorter, and an input has megabytes.
