@@ -97,6 +97,23 @@ type AuditLine struct {
 	Story   domain.StoryRef
 }
 
+func sameAuthor(a, b AuditLine) bool { return a.Who == b.Who && a.Via == b.Via && a.Role == b.Role }
+
+// auditRuns gathers neighbours that say the same of different things, once there are three of them.
+func auditRuns(entries []AuditLine) (runs [][]AuditLine) {
+	for len(entries) > 0 {
+		first, n := entries[0], 1
+		for n < len(entries) && sameAuthor(entries[n], first) && entries[n].verb() == first.verb() {
+			n++
+		}
+		if n < 3 {
+			n = 1
+		}
+		runs, entries = append(runs, entries[:n]), entries[n:]
+	}
+	return runs
+}
+
 // auditTotals are the numbers of a day's entries; cut means that there are others of it on another page.
 func auditTotals(entries []AuditLine, cut bool) string {
 	text := domain.Count(len(entries), "change", "changes")

@@ -271,3 +271,21 @@ func TestBrowserAccessAndAudit(t *testing.T) {
 	tab.Accessible()
 	tab.Complaints() // of the status 403
 }
+
+// TestTheAuditGathersWhatSaysTheSame of different things: the first in full, the others behind their names, each with its own line.
+func TestTheAuditGathersWhatSaysTheSame(t *testing.T) {
+	s := loggedIn(t, "")
+	for _, name := range []string{"ci", "dashboard", "wall"} {
+		s.Submit("/access", "name", name, "role", "viewer").WantStatus(t, http.StatusOK)
+	}
+	s.Submit("/switch", "project", "alpha")
+	page := s.Get("/audit?who=admin").Text
+	_, folded, found := strings.Cut(page, `<li class="alike">`)
+	if !found || strings.Count(page, `class="alike"`) != 1 {
+		t.Fatal("not one run is folded")
+	}
+	if summary, lines, _ := strings.Cut(folded, "</summary>"); !strings.Contains(summary, "2 more like it") ||
+		!strings.Contains(summary, "<bdi>dashboard</bdi>") || strings.Count(lines, "Made the token") != 2 {
+		t.Errorf("behind %q: %d lines", summary, strings.Count(lines, "Made the token"))
+	}
+}
