@@ -44,7 +44,7 @@ func TestNewStoriesOfOneIDAreToldApartByTheirFiles(t *testing.T) {
 		s.stands(id, stage, worktree, branch)
 		waittest.Until(t, title, func() bool { item, _ := s.item(id); return item.StoryName == title })
 		if story := s.details(id); story.StoryID != id || wire.Text(story.Body) != title+"." {
-			t.Errorf("%s is %s: %q", id, story.StoryID, story.Body)
+			t.Errorf("%s is %s: %q", id, story.StoryID, wire.Text(story.Body))
 		}
 	}
 	s.put("a", tasks+"task-5 - Pay.md", task("task-5", "Pay", "To Do", "2026-05-02"))
