@@ -61,13 +61,16 @@ func newSinkOn(t *testing.T, l net.Listener) *sink {
 
 func (s *sink) serve(c net.Conn) {
 	lines := bufio.NewScanner(c)
-	_, _ = c.Write(s.greeting)
+	s.mu.Lock()
+	greeting := s.greeting
+	s.mu.Unlock()
+	_, _ = c.Write(greeting)
 	for lines.Scan() {
 		line := lines.Text()
 		verb, _, _ := strings.Cut(strings.ToUpper(line), " ")
 		s.mu.Lock()
 		s.commands = append(s.commands, line)
-		refuses := s.refuses
+		refuses, farewell := s.refuses, s.farewell
 		s.mu.Unlock()
 		switch {
 		case verb == "EHLO":
@@ -77,7 +80,7 @@ func (s *sink) serve(c net.Conn) {
 		case verb == "RCPT" && refuses != "":
 			fmt.Fprint(c, refuses+"\r\n")
 		case verb == "QUIT":
-			fmt.Fprint(c, s.farewell)
+			fmt.Fprint(c, farewell)
 			return
 		case verb == "DATA":
 			fmt.Fprint(c, "354 go on\r\n")
@@ -161,7 +164,9 @@ func TestWhyMailFails(t *testing.T) {
 func TestAcceptedMailIsSent(t *testing.T) {
 	for _, farewell := range []string{"", "221\r\n", "421 closing\r\n"} {
 		s := newSink(t)
+		s.mu.Lock()
 		s.farewell = farewell
+		s.mu.Unlock()
 		if sent := s.sender().Send(t.Context(), target("mailto:a@example.org"), message()); sent.Err != nil || sent.Status != 250 {
 			t.Errorf("%q: %+v", farewell, sent)
 		}
@@ -172,7 +177,9 @@ func TestAcceptedMailIsSent(t *testing.T) {
 func TestAnEndlessMailServerIsLeft(t *testing.T) {
 	for _, greeting := range []string{strings.Repeat("220-more\r\n", 4<<20), "220 " + strings.Repeat("x", 32<<20)} {
 		s := newSink(t)
+		s.mu.Lock()
 		s.greeting = []byte(greeting)
+		s.mu.Unlock()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		sent := s.sender().Send(t.Context(), target("mailto:a@example.org"), message())
