@@ -40,7 +40,7 @@ type Costs struct {
 const (
 	// gatherFor is the least time between the transactions of different holders: each costs a synced write, and hundreds
 	// of clients report. Who reports one call after another does not wait.
-	gatherFor = 50 * time.Millisecond
+	gatherFor = 100 * time.Millisecond
 	// maxGathered is how many calls are stored at once, so that other writes do not wait long.
 	maxGathered = 1000
 )
