@@ -97,6 +97,20 @@ func TestTeamWholeCycle(t *testing.T) {
 	})
 }
 
+func TestTeamLeavesAnEndlessListOfChannels(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, s := team(t)
+		p.kill()
+		s.Do(func() { s.Endless = true })
+		p.start()
+		p.waitState(domain.BotConnected, "")
+		if rooms := p.supervisor.Status().Rooms; !slices.Equal(rooms, []string{"#ops"}) {
+			t.Errorf("rooms %v", rooms)
+		}
+	})
+}
+
 func TestTeamObeysRetryAfterAndSurvivesFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

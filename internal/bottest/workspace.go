@@ -38,6 +38,7 @@ type Workspace struct {
 	Failing    int    // how many of the next calls fail
 	Patient    bool   // more than one message a second is allowed
 	ReadOnly   string // a channel in which the bot must not post
+	Endless    bool   // each page of channels names a next one
 
 	t  testing.TB
 	mu sync.Mutex
@@ -128,6 +129,9 @@ func (s *Workspace) conversations(w http.ResponseWriter, form url.Values) {
 			break
 		}
 		channels = append(channels, map[string]any{"id": id, "name": s.Channels[id], "is_member": true})
+	}
+	if s.Endless {
+		next = form.Get("cursor") + "0"
 	}
 	reply(w, map[string]any{"ok": true, "channels": channels, "response_metadata": map[string]any{"next_cursor": next}})
 }

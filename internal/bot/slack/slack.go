@@ -24,6 +24,8 @@ const (
 	channelsAge = 30 * time.Second
 	// maxMentions is the most mentions that may wait for their answers.
 	maxMentions = 64
+	// maxPages is the most pages of channels that are read, of 200 each: a faulty server's cursor may never end.
+	maxPages = 100
 )
 
 // chat is the transport for one workspace.
@@ -79,7 +81,7 @@ func (t *chat) Refresh(ctx context.Context) error {
 	parameters := slack.GetConversationsForUserParameters{
 		Types: []string{"public_channel", "private_channel"}, ExcludeArchived: true, Limit: 200,
 	}
-	for {
+	for range maxPages {
 		var channels []slack.Channel
 		var next string
 		err := t.waitOut(ctx, func() (err error) {
