@@ -2,7 +2,6 @@ package board
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 )
@@ -103,7 +102,10 @@ func copyID(id string, others int) string {
 // idOf returns the id that a story of a board has beside those of the others, idIn the id there of a story of all, ""
 // for none.
 func (j *otherPlaces) idOf(b *Board, id string) string {
-	if n, is := b.named(id); is && len(j.several) > 0 {
+	if len(j.several) == 0 {
+		return id
+	}
+	if n, is := b.named(id); is {
 		for other, m := range j.several {
 			if m == n {
 				return other
@@ -118,10 +120,16 @@ func (j *otherPlaces) idIn(b *Board, id string) string {
 	if !several {
 		return id
 	}
-	for _, own := range slices.Sorted(maps.Keys(b.index().places)) {
-		if b.index().places[own].named() == n {
-			return own
+	x := b.index()
+	for i, p := range x.shown(n.id) {
+		if p.gone || p.named() != n {
+			continue
 		}
+		own := copyID(n.id, i)
+		for q, taken := x.place(own); taken && q.named() != n; q, taken = x.place(own) {
+			own += "~" // as unusedName has done
+		}
+		return own
 	}
 	return ""
 }

@@ -95,8 +95,11 @@ func (b *Board) asItWas(id string, now *Details) *Details {
 
 // staysAsItWas reports whether it is another work tree's board, where git is in the middle of something.
 func (b *Board) staysAsItWas() bool {
+	if b.place == nil {
+		return false
+	}
 	tree, inTree := git.Find(b.dir)
-	return b.place != nil && inTree && tree.IsUnderWay()
+	return inTree && tree.IsUnderWay()
 }
 
 var errUnderWay = domain.Errorf(domain.Conflict,
