@@ -106,9 +106,10 @@ func dueReview(p StoryProps) *domain.Place {
 		return nil
 	}
 	first := &p.Story.File.Work[0]
+	sessions := byAgent(p.Sessions)
 	isAtWork := func(s domain.AgentSession) bool { return s.State == domain.SessionWorking }
 	runs := func(a domain.KnownAgent) bool { // its session knows better
-		return a.State == domain.AgentRunning && byAgent(p.Sessions)[a.ID] == nil
+		return a.State == domain.AgentRunning && sessions[a.ID] == nil
 	}
 	works := slices.ContainsFunc(p.Sessions, isAtWork) || slices.ContainsFunc(p.Agents, runs)
 	r := p.Story.Review
