@@ -287,6 +287,17 @@ func TestASessionIsOfTheStoryOfItsBranch(t *testing.T) {
 	}
 }
 
+// TestALongTextOfAHookIsCut, however long, and told to nobody whole.
+func TestALongTextOfAHookIsCut(t *testing.T) {
+	s := newSite(t)
+	hook := fmt.Sprintf(`{"hook_event_name":"PreToolUse","session_id":"a","cwd":"%s","tool_name":"Bash","tool_input":{"x":"%s"}}`,
+		strings.Repeat("ü", 50_000), strings.Repeat("x", 100_000))
+	s.Send("POST", "/api/hooks/claude-code", hook).WantStatus(t, 200)
+	if _, list := sessionsOf(t, s); len(list) != 1 || list[0].CWD != strings.Repeat("ü", 1000) || *list[0].Tool != "Bash" {
+		t.Errorf("%d sessions: %.100v", len(list), list)
+	}
+}
+
 // TestAThousandSessionsOfAnAskerAreKept, and a further one ends the oldest.
 func TestAThousandSessionsOfAnAskerAreKept(t *testing.T) {
 	s := newSite(t)

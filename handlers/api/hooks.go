@@ -57,7 +57,7 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	use := domain.ToolUse{Name: event.Tool, CWD: wire.OrNull(event.CWD)}
+	use := domain.ToolUse{Name: event.Tool, CWD: wire.OrNull(domain.CutText(event.CWD))}
 	use.Input, _ = b.Raw("tool_input")
 	decision, err := a.service.Questions.Permission(r.Context(), held, use, event.UseID, event.Session)
 	if err != nil {

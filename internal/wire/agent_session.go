@@ -2,7 +2,9 @@ package wire
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 
 	"switchyard/internal/domain"
 )
@@ -54,12 +56,18 @@ func newAgentSession(s domain.AgentSession) AgentSession {
 	}
 }
 
-// maxHookValue is the longest value of an event that is read. What is kept is shorter, and an input has megabytes.
-const maxHookValue = 64 << 10
+// hookMembers are the names of what is read of an event.
+var hookMembers = func() (names []string) {
+	for field := range reflect.TypeFor[domain.HookEvent]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}()
 
-// HookOf returns what is read of a hook's event. It returns Invalid.
+// HookOf returns what is read of a hook's event: the rest may be megabytes. It returns Invalid.
 func HookOf(o Object) (event domain.HookEvent, err error) {
-	o = slices.DeleteFunc(slices.Clone(o), func(m member) bool { return len(m.value) > maxHookValue })
+	o = slices.DeleteFunc(slices.Clone(o), func(m member) bool { return !slices.Contains(hookMembers, m.name) })
 	if json.Unmarshal(o.Encode(), &event) != nil {
 		err = domain.Errorf(domain.Invalid, "names, ids and other texts of a hook's event must be strings")
 	}
