@@ -105,7 +105,11 @@ func (b *Board) open(o Options) (layout, error) {
 		if o.AllowWrites {
 			b.report("remove temporary files", sweepTemp(o.Dir))
 		}
-		return &scanner{dir: b.dir, watch: b.watch}, nil
+		s := &scanner{dir: b.dir, watch: b.watch}
+		if b.place != nil {
+			s.passes = b.place.isAtBase
+		}
+		return s, nil
 	}
 	for _, kind := range kinds {
 		if kind.name == o.Layout {
@@ -220,7 +224,10 @@ func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error)
 	if changed == nil {
 		b.watched = b.watcher.add != nil
 	}
-	stages, err := b.scanOwn(changed)
+	var stages []*stage
+	if err = b.isElsewhere(); err == nil {
+		stages, err = b.layout.scan(changed)
+	}
 	b.report("read "+b.dir, err)
 	if err != nil {
 		if isRead {

@@ -2,11 +2,10 @@ package board
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/feed"
@@ -22,8 +21,9 @@ type Place struct {
 	State    string // of the work tree's HEAD when it was read
 	// Base returns the stage of a story in the commit that the place began with, "" for none, and Had reports whether the
 	// board's own branch has had the story in a stage since. Base is nil where they have no commit in common.
-	Base func(id string) string
-	Had  func(id, stage string) bool
+	Base  func(id string) string
+	Had   func(id, stage string) bool
+	Began string // that commit
 	// Only has the stories that may stand in it, nil for all.
 	Only map[string]bool
 	// Advanced says that its commits go on from those that it had: what differs is news.
@@ -41,6 +41,14 @@ type member struct {
 	// opening says that its board is read for the first time.
 	opening, ended bool
 	end            chan struct{}
+	began          atomic.Pointer[Place] // with which its files are compared as they are read
+}
+
+// isAtBase reports whether a story is in a stage in which the place began with it: it has not moved there, and nobody
+// asks for more of it.
+func (m *member) isAtBase(stage, id string) bool {
+	began := m.began.Load()
+	return began.Base == nil || began.Base(id) == stage
 }
 
 // where is a place as it was at a moment, nil with the board's own work tree, and the id that a story has there.
@@ -91,7 +99,7 @@ func (b *Board) Join(places []Place) (opened []*Board) {
 	for _, p := range places {
 		i := slices.IndexFunc(known, func(m *member) bool { return m.Dir == p.Dir })
 		if i >= 0 {
-			if p.State != known[i].State {
+			if known[i].began.Swap(&p); p.State != known[i].State || p.Began != known[i].Began {
 				known[i].board.catchUp()
 			}
 			next = append(next, known[i])
@@ -100,6 +108,7 @@ func (b *Board) Join(places []Place) (opened []*Board) {
 		m := &member{
 			Place: p, of: b, opening: true, moved: map[string]standing{}, news: map[string]bool{}, end: make(chan struct{}),
 		}
+		m.began.Store(&p)
 		o := b.options
 		o.Dir, o.Record, o.Refresh = p.Dir, func(...feed.Notification) {}, nil
 		o.Log = o.Log.With("worktree", p.Worktree)
@@ -210,90 +219,4 @@ func (b *Board) placed(id string, d *Details, at where) *Details {
 		}
 	}
 	return d
-}
-
-func errNoTree(branch string) error {
-	return domain.Errorf(domain.Conflict, "the story stands on the branch %s, which no work tree has: it is not written",
-		limit(branch))
-}
-
-// target returns the place in which a change is to be written, and the change to what is there.
-func (b *Board) target(ctx context.Context, id string, c Change) (where, Change, error) {
-	stands := b.standsIn(id)
-	at := stands
-	if c.Worktree != nil {
-		var err error
-		if at, err = b.tree(*c.Worktree, id); err != nil && b.options.Refresh != nil {
-			b.options.Refresh(ctx)
-			at, err = b.tree(*c.Worktree, id)
-		}
-		if err != nil {
-			return at, c, err
-		}
-	}
-	to := b
-	if at.board != nil {
-		if to = at.board; at.worktree == "" {
-			return at, c, errNoTree(at.branch)
-		}
-	}
-	if at.member != stands.member { // the version is that of where it stands
-		details, err := b.Read(id)
-		if err == nil && details.Version != c.Version {
-			err = errChanged
-		}
-		if err == nil {
-			details, err = to.readOwn(at.id)
-		}
-		if err != nil {
-			return at, c, err
-		}
-		c.Version = details.Version
-	}
-	j := &b.joined
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if c.Stage == nil || len(j.members) == 0 || at.member != nil && at.Base == nil || !b.View().has(*c.Stage) {
-		return at, c, nil // what is no stage is refused where it is written
-	}
-	if after := b.stands(id, at.member, *c.Stage); after.stage != *c.Stage {
-		return at, c, domain.Errorf(domain.Conflict, "the story would still stand in %s, where %s has it",
-			after.stage, b.nameOf(after.place))
-	}
-	return at, c, nil
-}
-
-func (b *Board) nameOf(m *member) string {
-	switch {
-	case m == nil:
-		tree, _ := git.Find(b.dir)
-		return "the work tree " + tree.Dir
-	case m.Worktree == "":
-		return "the branch " + m.Branch
-	}
-	return "the work tree " + m.Worktree
-}
-
-// tree returns the place of a story in the work tree at a path. It returns Invalid for none, NotFound for one without a
-// board.
-func (b *Board) tree(path, id string) (where, error) {
-	same := func(other string) bool {
-		resolved, err := filepath.EvalSymlinks(path)
-		return other != "" && (path == other || err == nil && resolved == other)
-	}
-	own, inTree := git.Find(b.dir)
-	b.joined.mu.Lock()
-	defer b.joined.mu.Unlock()
-	if inTree && same(own.Dir) {
-		return b.at(nil, id), nil
-	}
-	for _, m := range b.joined.members {
-		if same(m.Worktree) {
-			return b.at(m, id), nil
-		}
-	}
-	if slices.ContainsFunc(b.joined.without, same) {
-		return where{}, domain.Errorf(domain.NotFound, "the work tree has no such story")
-	}
-	return where{}, domain.Errorf(domain.Invalid, "worktree: %q is none of the repository's", limit(path))
 }

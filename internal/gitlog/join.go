@@ -23,7 +23,9 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 	var copies []boardCopy
 	used := map[string]bool{}
 	for _, p := range f.places {
-		place := board.Place{Worktree: p.worktree, Branch: p.branch, Head: p.head, Dir: p.dir, State: p.state}
+		place := board.Place{
+			Worktree: p.worktree, Branch: p.branch, Head: p.head, Dir: p.dir, State: p.state, Began: p.mergeBase,
+		}
 		if p.mergeBase != "" {
 			place.Base = func(id string) string { return f.stages.of(p.mergeBase, id) }
 			place.Had = func(id, stage string) bool { return p.had[id+"\x00"+stage] }

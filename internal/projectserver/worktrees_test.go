@@ -159,6 +159,30 @@ func TestAStoryStandsWhereItHasMovedTo(t *testing.T) {
 	}
 }
 
+// Files of stories that have not moved in a tree are not read until somebody asks for them: here one has moved there once
+// the base has had its move and not the one after that, and one is to be changed there.
+func TestAStoryThatHasMovedByAMergeOfTheBaseHasItsText(t *testing.T) {
+	s := newShop(t, board.Options{})
+	lane := filepath.Join(s.beside, "lane")
+	s.in("lane", "mv", "1_backlog/1_story.md", "2_current/")
+	s.in("lane", "commit", "-qm", "begin")
+	s.stands("1_story", "2_current", "lane", "lane")
+	s.in("lane", "mv", "2_current/1_story.md", "1_backlog/")
+	s.stands("1_story", "1_backlog", "", "main")
+	s.put("lane", "1_backlog/1_story.md", "---\nname: Begun again\nblocked: a key\n---\n")
+	s.put("lane", "1_backlog/2_story.md", "---\nname: [\n---\n")
+	s.git("merge", "-q", "lane")
+	s.stands("1_story", "1_backlog", "lane", "lane")
+	if item, _ := s.item("1_story"); item.StoryName != "Begun again" || wire.Text(item.Blocked) != "a key" {
+		t.Errorf("%+v", item)
+	}
+	status, answer, _ := s.ask("PATCH", "/api/stories/2_story",
+		fmt.Sprintf(`{"version":%q,"stage":"2_current","worktree":%q}`, s.version("2_story"), lane))
+	if status != 409 || !strings.Contains(answer, "cannot be read") {
+		t.Errorf("a file that cannot be read is moved there: %d %s", status, answer)
+	}
+}
+
 // A branch that has merged the base is read to its end.
 func TestABranchWithAMergeIsAsGitSays(t *testing.T) {
 	s := newShop(t, board.Options{})
