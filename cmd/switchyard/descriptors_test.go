@@ -12,22 +12,26 @@ import (
 // TestIdleStrangersShutNobodyOut: strangers open more connections than the process has descriptors. Without a limit a change would
 // wait until the first of them time out; of three changes at least one is fast even on a busy machine.
 func TestIdleStrangersShutNobodyOut(t *testing.T) {
-	t.Parallel()
-	var took []time.Duration
-	for len(took) < 3 {
-		took = append(took, changeAmongStrangers(t))
-		if slices.Min(took) <= headerLimit/2 {
-			return
-		}
+	for _, descriptors := range []string{"64", "256"} {
+		t.Run(descriptors, func(t *testing.T) {
+			t.Parallel()
+			var took []time.Duration
+			for len(took) < 3 {
+				took = append(took, changeAmongStrangers(t, descriptors))
+				if slices.Min(took) <= headerLimit/2 {
+					return
+				}
+			}
+			t.Errorf("changes took %v", took)
+		})
 	}
-	t.Errorf("changes took %v", took)
 }
 
 // changeAmongStrangers returns how long a change takes.
-func changeAmongStrangers(t *testing.T) time.Duration {
+func changeAmongStrangers(t *testing.T, descriptors string) time.Duration {
 	t.Helper()
 	gateway := switchyard(t, t.TempDir(), "gateway", "--listen=127.0.0.1:0", "--data=DIR/data")
-	shell := exec.Command("sh", append([]string{"-c", `ulimit -n 256 && exec "$@"`, "sh"}, gateway.Args...)...)
+	shell := exec.Command("sh", append([]string{"-c", `ulimit -n "$0" && exec "$@"`, descriptors}, gateway.Args...)...)
 	shell.Env = gateway.Env
 	p := start(t, shell)
 	for range 300 {

@@ -175,7 +175,8 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 	return nil
 }
 
-// spareDescriptors is the number of descriptors reserved for files, the database and outgoing calls.
+// spareDescriptors is the number of descriptors reserved for files, the database and outgoing calls; half of fewer than
+// twice as many.
 const spareDescriptors = 64
 
 // clientConnections limits the connections of all servers in this process, which share its descriptors.
@@ -184,7 +185,7 @@ var clientConnections = sync.OnceValue(func() *web.Connections {
 	if limit > math.MaxInt32 {
 		return web.NewConnections(math.MaxInt32)
 	}
-	return web.NewConnections(max(spareDescriptors, int(limit)-spareDescriptors))
+	return web.NewConnections(max(int(limit)/2, int(limit)-spareDescriptors))
 })
 
 // Messages to the service manager, see sd_notify(3).
