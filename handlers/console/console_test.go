@@ -73,7 +73,7 @@ func TestAnEmptyGatewaySaysHowToBegin(t *testing.T) {
 	for _, path := range []string{"/", "/projects"} {
 		s.Get(path).WantStatus(t, http.StatusOK).WantText(t, "switchyard project --name")
 	}
-	s.Get("/events").WantText(t, "No move has been seen yet")
+	s.Get("/events").WantText(t, "No move has been seen yet", "What git tells of the time before")
 }
 
 func TestUnchangedPagesAndPartsAreNotSentAgain(t *testing.T) {
