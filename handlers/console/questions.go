@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"math"
 	"net/http"
 	"net/url"
@@ -147,20 +146,18 @@ func ofKind(alerts []domain.Alert, kind domain.AlertKind) (found []domain.Alert)
 	return found
 }
 
-// failed returns the stories of the first failed merges that the reader can have tried again, as far as their project
-// servers say at once that they can be changed.
+// failed returns the stories of the first failed merges that the reader can have tried again, by what their boards say.
 func (c *Console) failed(r *http.Request, alerts []domain.Alert) map[string]domain.Story {
 	found := map[string]domain.Story{}
 	if !web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator) {
 		return found
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), storyPatience)
-	defer cancel()
 	for _, a := range ofKind(alerts, domain.AlertMerge) {
-		story, err := c.service.Stories.Now(ctx, a.Project, a.Story.StoryID)
-		if err == nil && story.MergeFailure != "" && story.File != nil && story.File.Writable {
-			story.Project, story.ID = a.Project, a.Story.StoryID
-			found[a.Key()] = story
+		if c.service.Pipelines.Takes(a.Project, a.Story) {
+			found[a.Key()] = domain.Story{
+				Project: a.Project, ID: a.Story.StoryID, MergeFailure: a.Story.MergeFailure,
+				File: &domain.StoryFile{Version: a.Story.Version, Writable: true},
+			}
 		}
 	}
 	return found

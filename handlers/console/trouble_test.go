@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/waittest"
 )
 
@@ -131,6 +133,20 @@ func TestAFailedMergeIsRetriedWhereItIsListed(t *testing.T) {
 	waittest.Until(t, "nothing to retry", func() bool { return !strings.Contains(s.Get("/").Text, label) })
 	s.submitUndo(page)
 	waittest.Until(t, "the failure", func() bool { return strings.Contains(s.Get("/").Text, label) })
+}
+
+// TestTheBoardSaysWhatCanBeRetried, so that pages with lists ask no project server about stories.
+func TestTheBoardSaysWhatCanBeRetried(t *testing.T) {
+	s := newConsoleSiteWith(t, gatewaytest.NewProjectClient(t))
+	s.Add("alpha", gatewaytest.ProjectServer(t, gatewaytest.Says(`{"project":"alpha","writable":true,"stages":[{"name":"4_merge","items":[`+
+		`{"story_id":"7_pay","story_name":"Pay","blocked":null,"merge_failure":"conflict","since_ms":5,"version":"v1"},`+
+		`{"story_id":"8_tax","story_name":"Tax","blocked":null,"merge_failure":"conflict","since_ms":6,"version":"v2","branch":"story/8_tax"}]}]}`),
+		func(mux *http.ServeMux) {
+			mux.HandleFunc("/api/stories/", func(_ http.ResponseWriter, r *http.Request) { t.Error(r.URL, "is asked for") })
+		}))
+	s.Answered()
+	page := s.Get("/").WantText(t, "Merge failed in alpha", `name="version" value="v1"`)
+	page.WantNoText(t, `value="v2"`) // nothing can be written where no work tree has it
 }
 
 // TestAFailedMergeIsRetriedOnAPhone from the inbox, with a thumb.

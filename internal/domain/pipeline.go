@@ -80,6 +80,8 @@ type BoardPlace struct {
 	Path   string // within its repository
 	Branch string // that is checked out there
 	Past   Reading
+	// Writable is whether the server accepts changes of stories.
+	Writable bool
 	// Host is the project server's machine, and Worktrees are the repository's there.
 	Host      string
 	Worktrees []string

@@ -75,7 +75,7 @@ func (p *pipelines) encode(view *board.View, most int) wire.Pipeline {
 	encoded := wire.Pipeline{
 		Project: p.Name, Layout: p.Board.Layout(), Path: p.Board.Path(), Branch: p.Commits.Branch(), Past: p.past(),
 		Stages: make([]wire.Stage, len(stages)), Faults: wire.NewFaults(view.Faults), Worktrees: []string{},
-		CheckedOut: view.CheckedOut,
+		CheckedOut: view.CheckedOut, Writable: p.Board.Writable(),
 	}
 	if p.Work != nil {
 		encoded.Base, encoded.Worktrees = p.Work.Base(), p.Work.Trees()

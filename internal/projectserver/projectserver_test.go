@@ -37,6 +37,7 @@ func (s *standing) View() *workboard.View { return s.view.Load() }
 
 func (s *standing) Layout() string { return "stages" }
 func (s *standing) Path() string   { return "work" }
+func (s *standing) Writable() bool { return false }
 
 func (s *standing) set(stages ...workboard.Stage) {
 	s.view.Store(&workboard.View{Stages: stages, Version: rand.Text()})

@@ -91,6 +91,13 @@ func (s *Pipelines) known(project string) *boardFacts {
 // Finishes reports whether an event has finished its story, by the board that was last read.
 func (s *Pipelines) Finishes(e domain.Event) bool { return s.known(e.Project).course.FinishedBy(e) }
 
+// Takes reports whether a project's server accepts changes of an item of its board, as far as that says.
+func (s *Pipelines) Takes(project string, item *domain.Item) bool {
+	answer := s.known(project).answer
+	return answer != nil && answer.Board.Writable && item.Version != "" && item.Fault == "" &&
+		(item.Branch == "" || item.Worktree != "")
+}
+
 // Past returns what git knew of a project when its board was last read.
 func (s *Pipelines) Past(project string) domain.Past { return s.known(project).charts.Past }
 

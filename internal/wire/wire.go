@@ -57,9 +57,11 @@ type Pipeline struct {
 	Path    string          `json:"path,omitempty"`   // where the board is
 	Branch  string          `json:"branch,omitempty"` // that is checked out there
 	Past    *domain.Reading `json:"past,omitempty"`   // while it is read from git for the first time
-	Stages  []Stage         `json:"stages"`
-	Faults  []Fault         `json:"faults"`
-	Left    int             `json:"left,omitempty"` // how many more items it has than requested
+	// Writable is whether the server accepts changes of stories.
+	Writable bool    `json:"writable,omitempty"`
+	Stages   []Stage `json:"stages"`
+	Faults   []Fault `json:"faults"`
+	Left     int     `json:"left,omitempty"` // how many more items it has than requested
 	// Base, Host and Worktrees, whose paths are of that machine, are of the repository that the board is in.
 	Base      *Base    `json:"base"`
 	Host      string   `json:"host,omitempty"`
