@@ -175,7 +175,6 @@ func newProjects(o Options, audit *Audit, agents *agentTable, access *Access, cl
 func newVisits(o Options, projects *Projects, news *keyed.Waiters) *Visits {
 	s := &Visits{visitTable: visitTable{
 		store: o.store, changes: o.Changes, leader: o.Leadership, projects: projects, news: news, log: o.Log,
-		completed: make(chan struct{}),
 	}, observed: observations{queue: map[string]observation{}, news: make(chan struct{}, 1)}}
 	s.forget()
 	return s

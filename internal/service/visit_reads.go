@@ -37,18 +37,15 @@ func (s *visitTable) LoadWhole(ctx context.Context, patience time.Duration, proj
 		return err
 	}
 	for _, project := range projects {
-		for ctx.Err() == nil {
-			s.mu.Lock()
-			state, completed := s.state(project), s.completed
-			missing := state.known != nil && !state.known.Whole
-			s.mu.Unlock()
-			if !missing {
-				break
-			}
-			select {
-			case <-completed:
-			case <-ctx.Done():
-			}
+		s.mu.Lock()
+		whole := s.state(project).whole
+		s.mu.Unlock()
+		if whole == nil {
+			continue
+		}
+		select {
+		case <-whole:
+		case <-ctx.Done():
 		}
 	}
 	return nil
@@ -137,39 +134,24 @@ func (s *visitTable) fetch(projects []string, newest int) (found map[string]*dom
 	return found, err
 }
 
-// complete reads all visits of the projects of which only the newest are known, one project after the other.
-func (s *visitTable) complete() {
-	for {
-		s.mu.Lock()
-		var state *visitState
-		var project string
-		for s.completing = len(s.partly) > 0; len(s.partly) > 0 && state == nil; s.partly = s.partly[1:] {
-			project = s.partly[0]
-			if state = s.byProject[project]; state == nil || state.known == nil || state.known.Whole {
-				state = nil
-			}
-		}
-		if s.completing = state != nil; !s.completing {
-			s.partly = nil
-			s.mu.Unlock()
-			return
-		}
+// complete reads all visits of a project of which only the newest are known, and then closes whole.
+func (s *visitTable) complete(project string, state *visitState, whole chan struct{}) {
+	s.completing.Lock() // one project after the other
+	defer s.completing.Unlock()
+	defer close(whole)
+	s.mu.Lock()
+	isMeant := state.whole == whole
+	s.mu.Unlock()
+	if !isMeant {
+		return
+	}
+	found, err := s.fetch([]string{project}, maxKeptVisits)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state.whole == whole { // nothing has been replaced meanwhile
+		state.whole, state.known, state.err, state.applied = nil, found[project], err, 0 // after an error it is read again
+		s.changed(state)
 		state.settle()
-		state.whole = true
-		s.mu.Unlock()
-		found, err := s.fetch([]string{project}, maxKeptVisits)
-		s.mu.Lock()
-		if state.whole { // nothing has been replaced meanwhile
-			state.whole, state.known, state.applied = false, found[project], 0 // after an error it is read again
-			s.changed(state)
-			if err == nil {
-				state.known.Whole = true
-				state.settle()
-			}
-			close(s.completed)
-			s.completed = make(chan struct{})
-		}
-		s.mu.Unlock()
 	}
 }
 
@@ -180,7 +162,7 @@ func (s *visitTable) reread(projects ...string) {
 	for _, project := range projects {
 		state := s.state(project)
 		s.changed(state)
-		state.known, state.pending, state.applied, state.again, state.whole = nil, nil, 0, state.read != nil, false
+		state.known, state.pending, state.applied, state.again, state.whole = nil, nil, 0, state.read != nil, nil
 	}
 }
 
@@ -205,14 +187,12 @@ func (s *visitTable) keep(projects []string, found map[string]*domain.ProjectVis
 		if s.changed(state); err != nil {
 			state.pending = nil
 		} else if !state.known.Whole {
-			s.partly = append(s.partly, project)
+			whole := make(chan struct{})
+			state.whole = whole
+			supervise.Go(s.log, "visits", func() { s.complete(project, state, whole) })
 		}
 		close(state.read)
 		state.read = nil
-	}
-	if len(s.partly) > 0 && !s.completing {
-		s.completing = true
-		supervise.Go(s.log, "visits", s.complete)
 	}
 }
 

@@ -41,9 +41,7 @@ type visitTable struct {
 	position   int64    // up to which a gateway that does not lead has read changes, 0 before the first time
 	wanted     []string // to be read
 	reading    bool
-	partly     []string // to be read whole, once none is wanted
-	completing bool
-	completed  chan struct{}  // closed when all of a project have been read, and replaced
+	completing sync.Mutex     // held while all visits of a project are read; taken before mu
 	news       *keyed.Waiters // wakes those who wait for a board that another gateway follows
 }
 
@@ -51,7 +49,7 @@ type visitState struct {
 	version uint64
 	known   *domain.ProjectVisits // nil if not in memory
 	pending []domain.Visit        // changes of known, or of what is being read
-	whole   bool                  // all is being read
+	whole   chan struct{}         // closed when all has been read; nil while known has all
 	applied int                   // how many of pending known has
 	read    chan struct{}         // closed when known has been read; nil while it is not being read
 	again   bool                  // what is being read is out of date
@@ -66,11 +64,11 @@ func (s *visitTable) forget() {
 	s.generation++
 	s.token, s.position = tokenOr(s.leader, -1), 0
 	for _, state := range s.byProject {
-		if state.read != nil { // what is being read may be out of date
+		if state.whole = nil; state.read != nil { // what is being read may be out of date
 			close(state.read)
 		}
 	}
-	s.byProject, s.wanted, s.partly = map[string]*visitState{}, nil, nil
+	s.byProject, s.wanted = map[string]*visitState{}, nil
 }
 
 // Forget empties memory: the store has lost what it had.
@@ -137,7 +135,7 @@ func (state *visitState) settle() {
 	if state.known != nil && len(state.pending) > state.applied {
 		state.known, state.applied = state.known.With(state.pending[state.applied:]), len(state.pending)
 	}
-	if state.known != nil && !state.whole {
+	if state.known != nil && state.whole == nil {
 		state.pending, state.applied = nil, 0
 	}
 }
@@ -163,7 +161,7 @@ func (s *visitTable) apply(changed []domain.Visit) {
 			state.settle()
 		}
 		if state.known != nil && state.known.Count > maxVisits {
-			state.known, state.pending, state.applied, state.whole = nil, nil, 0, false // only the newest are read again
+			state.known, state.pending, state.applied, state.whole = nil, nil, 0, nil // only the newest are read again
 		}
 	}
 }
