@@ -58,7 +58,7 @@ func (q *fetchQueue) fill() {
 		if f == nil {
 			return
 		}
-		supervise.Go(q.log, "pipelines", func() { q.work(f, release) })
+		supervise.Go(q.log, "pipelines", func() { q.run(f, release) })
 	}
 }
 
@@ -82,36 +82,16 @@ func (q *fetchQueue) pop() (f fetch, release func()) {
 	return f, func() { q.busy--; *slots-- }
 }
 
-// work runs fetches one after the other until one was so slow that its slot has been given to another, or there are
-// none. A goroutine for each would cost more, since each stack has to grow (make bench, "fresh pipeline of 1,000
-// projects").
-func (q *fetchQueue) work(f fetch, release func()) {
-	for f != nil {
-		released := false
-		slow := time.AfterFunc(slowFetch, func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			if !released {
-				released = true
-				release()
-				q.fill()
-			}
-		})
-		err := supervise.Call(func() error { f(slow.Stop); return nil })
-		if err != nil {
-			q.log.Error("a fetch failed", "error", err)
-		}
-		slow.Stop()
+// run runs a fetch. One that is slow gives its slot to another.
+func (q *fetchQueue) run(f fetch, release func()) {
+	free := sync.OnceFunc(func() {
 		q.mu.Lock()
-		if released {
-			q.mu.Unlock()
-			return
-		}
-		released = true
+		defer q.mu.Unlock()
 		release()
-		if f, release = nil, nil; q.busy < fetchSlots {
-			f, release = q.pop()
-		}
-		q.mu.Unlock()
-	}
+		q.fill()
+	})
+	defer free()
+	slow := time.AfterFunc(slowFetch, free)
+	defer slow.Stop()
+	f(slow.Stop)
 }
