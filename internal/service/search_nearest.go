@@ -78,14 +78,10 @@ func distance(word, other []rune, limit int) int {
 		row[j] = j
 	}
 	for i, letter := range word {
-		from, to := max(0, i+1-limit), min(len(other), i+1+limit) // all others differ by limit at least
-		next[from] = min(i+1, limit)
-		if to < len(other) {
-			next[to+1] = limit
-		}
-		least := next[from]
-		for j := from; j < to; j++ {
-			o, cost := other[j], 1
+		next[0] = i + 1
+		least := next[0]
+		for j, o := range other {
+			cost := 1
 			if letter == o {
 				cost = 0
 			}
