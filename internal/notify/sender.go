@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 	"switchyard/internal/bot"
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
-	"switchyard/internal/neterr"
 	"switchyard/internal/upstream"
 )
 
@@ -169,12 +167,7 @@ func (s *Sender) post(ctx context.Context, address domain.Secret, r request) dom
 	return domain.Sent{Status: status, RetryAfter: retryAfter, Err: err}
 }
 
-func failure(err error) error {
-	if refused, ok := errors.AsType[upstream.AddressError](err); ok {
-		return domain.WrapError(domain.BadGateway, err, refused.Error())
-	}
-	return domain.WrapError(domain.BadGateway, err, neterr.Describe(err, attemptLimit))
-}
+func failure(err error) error { return upstream.Explain(err, false, attemptLimit) }
 
 // minSecret is from how many characters on a part of an address counts as a secret.
 const minSecret = 4

@@ -15,9 +15,6 @@ type acknowledgements struct {
 	ended chan []domain.Acknowledgement // that are no longer in memory, but still in the store
 }
 
-// drop removes ended acknowledgements from memory, unless newer ones have replaced them.
-func (s *acknowledgements) drop(ended []domain.Acknowledgement) { s.forget(s.same, ended...) }
-
 // add stores acknowledgements that are made together, as one change.
 func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
 	if until := all[0].Until; !until.IsZero() {

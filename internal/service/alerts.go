@@ -59,7 +59,7 @@ func (s *Alerts) all(boards *Boards) []domain.Alert {
 	if len(ended) > 0 && s.events.Available() == nil { // otherwise they end when the store is back
 		select {
 		case s.acknowledged.ended <- ended:
-			s.acknowledged.drop(ended)
+			s.acknowledged.forget(s.acknowledged.same, ended...)
 		default: // the store is slow: next time
 		}
 	}

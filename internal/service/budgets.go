@@ -143,8 +143,9 @@ func (s *Alerts) passed(a domain.Alert, spent domain.Spent) domain.Alert {
 	return a
 }
 
-// stops says why the actor of ctx gets no new story of a project, "" if it does.
-func (s *Alerts) stops(ctx context.Context, project string) string {
+// Stops says why the actor of ctx gets no new story of a project until somebody acknowledges that a budget has been
+// passed, "" if it does.
+func (s *Alerts) Stops(ctx context.Context, project string) string {
 	if !s.costs.budgets.limits.Stop {
 		return ""
 	}
@@ -161,10 +162,4 @@ func (s *Alerts) stops(ctx context.Context, project string) string {
 		}
 	}
 	return ""
-}
-
-// Stopped says why the actor of ctx gets no new story of a project until somebody acknowledges that a budget has been
-// passed, "" if it does.
-func (s *Claims) Stopped(ctx context.Context, project string) string {
-	return s.alerts.stops(ctx, project)
 }

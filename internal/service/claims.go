@@ -157,7 +157,7 @@ func (s *Claims) claim(ctx context.Context, project string, r ClaimRequest) (id 
 		}
 		return id, err
 	}
-	if s.alerts.stops(ctx, project) != "" {
+	if s.alerts.Stops(ctx, project) != "" {
 		return "", nil
 	}
 	// Claims that come fast share a board: whether a story is still as it was is asked afterwards.

@@ -143,20 +143,17 @@ const maxChanges = 5000
 // time only the newest may be known.
 func (s *Events) Caused(ctx context.Context, events []domain.Event) ([]domain.PastEvent, error) {
 	if len(events) == 0 || s.Available() != nil {
-		return s.past(events, nil), nil
+		return s.Past(events, nil), nil
 	}
 	received := func(a, b domain.Event) int { return a.ReceivedAt.Compare(b.ReceivedAt) }
 	from, to := slices.MinFunc(events, received).ReceivedAt, slices.MaxFunc(events, received).ReceivedAt
 	making := s.making.now()
 	changes, err := s.store.ChangesBetween(ctx, from.Add(-domain.ChangeSeen), to.Add(time.Second), maxChanges)
-	return s.past(events, withUnderway(changes, making)), err
+	return s.Past(events, withUnderway(changes, making)), err
 }
 
-// Finished says of events which of them have finished a story.
-func (s *Events) Finished(events []domain.Event) []domain.PastEvent { return s.past(events, nil) }
-
-// past says of events who has caused them, and which of them have finished a story.
-func (s *Events) past(events []domain.Event, changes []domain.StoryChange) []domain.PastEvent {
+// Past says of events who has caused them, and which of them have finished a story.
+func (s *Events) Past(events []domain.Event, changes []domain.StoryChange) []domain.PastEvent {
 	past := domain.History(events, changes)
 	for i := range past {
 		past[i].Finished = s.boards.Finishes(past[i].Event)

@@ -3,7 +3,6 @@ package service
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/hex"
 	"strings"
 
@@ -16,14 +15,8 @@ const (
 	secretBytes  = 20     // 160 random bits in either
 )
 
-// lowerBase32 encodes random bytes as text that is easy to read aloud and to paste.
-var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-
-func randomText(bytes int) string {
-	b := make([]byte, bytes)
-	rand.Read(b) // never fails
-	return lowerBase32.EncodeToString(b)
-}
+// randomText returns so many random bytes as text that is easy to read aloud and to paste.
+func randomText(bytes int) string { return strings.ToLower((rand.Text() + rand.Text())[:bytes*8/5]) }
 
 func hashSecret(secret string) string {
 	sum := sha256.Sum256([]byte(secret))

@@ -106,7 +106,7 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	if err != nil {
 		return err
 	}
-	story.History = s.events.past(events, withUnderway(changes, making))
+	story.History = s.events.Past(events, withUnderway(changes, making))
 	if story.Claim, err = s.claims.now(ctx, story.Project, story.ID); err != nil {
 		return err
 	}

@@ -75,10 +75,8 @@ func addClaim(c domain.Claim) Step {
 func (db claims) PassClaim(
 	ctx context.Context, e *domain.AuditEntry, before, now domain.Claim, changes ...domain.StoryChange,
 ) error {
-	return db.change(ctx, e, topics{domain.TopicClaims}, passClaim(before, now), addStoryChanges(changes))
+	return db.change(ctx, e, topics{domain.TopicClaims}, endClaim(before), addClaim(now), addStoryChanges(changes))
 }
-
-func passClaim(before, now domain.Claim) Step { return All(endClaim(before), addClaim(now)) }
 
 // UndoClaim ends a claim, or passes it back to whose it was, and removes its audit entry. It returns NotFound when it
 // has ended, or been passed on.

@@ -103,7 +103,7 @@ func (p *pageReader) readOn(ctx context.Context, tx *sql.Tx) error {
 
 // readAll reads the events at these places, which are in any order.
 func (p *pageReader) readAll(ctx context.Context, tx *sql.Tx, found []place) error {
-	slices.SortFunc(found, place.compare)
+	slices.SortFunc(found, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
 	found = slices.Compact(found)
 	if p.query.Backward {
 		slices.Reverse(found)
@@ -156,8 +156,6 @@ func (p *pageReader) readFound(ctx context.Context, tx *sql.Tx, found []place) (
 
 // place is where an event stands in the order of a query; at is 0 if that goes by ids.
 type place struct{ at, id int64 }
-
-func (a place) compare(b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) }
 
 // ofProject selects the events of the query's project that may match.
 func (p *pageReader) ofProject() (from string, args []any) {

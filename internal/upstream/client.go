@@ -118,7 +118,7 @@ func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return explain(err, bounded.Err() != nil, call.limit)
+	return Explain(err, bounded.Err() != nil, call.limit)
 }
 
 func (c *Client) send(
@@ -254,9 +254,9 @@ func mediaType(header http.Header) string {
 	return media
 }
 
-// explain gives a failed call a message for people and keeps the cause for the log. A domain error is returned
+// Explain gives a failed call a message for people and keeps the cause for the log. A domain error is returned
 // unchanged.
-func explain(err error, timedOut bool, timeout time.Duration) error {
+func Explain(err error, timedOut bool, timeout time.Duration) error {
 	var known *domain.Error
 	var refused AddressError
 	switch {
