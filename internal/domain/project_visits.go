@@ -59,6 +59,12 @@ func (p *ProjectVisits) With(changed []Visit) *ProjectVisits {
 // apply adds visits, or replaces earlier states of them.
 func (p *ProjectVisits) apply(visits []Visit, ended []VisitEnd) {
 	touched := map[string][]storyVisit{}
+	own := func(id string) []storyVisit {
+		if visits, isTouched := touched[id]; isTouched {
+			return visits
+		}
+		return slices.Clone(p.visitsOf(id))
+	}
 	put := func(e VisitEnd) {
 		stage, known := p.stage(e.Stage)
 		v := storyVisit{number: e.Number, from: e.From, to: e.To, stage: stage, git: e.Git}
@@ -69,10 +75,7 @@ func (p *ProjectVisits) apply(visits []Visit, ended []VisitEnd) {
 		if !known {
 			return
 		}
-		own, isTouched := touched[e.StoryID]
-		if !isTouched {
-			own = slices.Clone(p.visitsOf(e.StoryID))
-		}
+		own := own(e.StoryID)
 		at, replaces := slices.BinarySearchFunc(own, v.number, func(v storyVisit, number int64) int {
 			return cmp.Compare(v.number, number)
 		})
@@ -91,10 +94,7 @@ func (p *ProjectVisits) apply(visits []Visit, ended []VisitEnd) {
 		v := &visits[i]
 		if v.Source == Undone {
 			undone := func(own storyVisit) bool { return own.number == v.Number }
-			own, isTouched := touched[v.StoryID]
-			if !isTouched {
-				own = slices.Clone(p.visitsOf(v.StoryID))
-			}
+			own := own(v.StoryID)
 			touched[v.StoryID] = slices.DeleteFunc(own, undone)
 			p.Count -= len(own) - len(touched[v.StoryID])
 			continue

@@ -18,7 +18,7 @@ type boardFacts struct {
 	version  uint64                 // of the visits
 	until    time.Time              // when it must be derived again although nothing has changed
 	stages   []domain.Stage         // of answer, with the times that are known
-	course   domain.Course          // of these
+	course   domain.Course          // of answer's stages
 	text     func() json.RawMessage // of stages, made once when somebody reads it
 	summary  domain.PipelineSummary
 	limits   []time.Duration // how long stories may be in each stage of work
@@ -41,13 +41,15 @@ func derive(
 	visits *domain.ProjectVisits, version uint64, project string, answer *domain.PipelineAnswer, last *boardFacts,
 ) *boardFacts {
 	now := clock.Now()
-	next := &boardFacts{answer: answer, version: version, stages: answer.Stages}
+	next := &boardFacts{
+		answer: answer, version: version, stages: answer.Stages,
+		course: domain.NewCourse(answer.Board.Layout, answer.Stages),
+	}
 	next.text = sync.OnceValue(func() json.RawMessage { return wire.WithTimes(answer.Raw, next.stages) })
 	known := visits != nil
 	switch {
 	case known:
 		next.stages = visits.Times(answer.Stages)
-		next.course = domain.NewCourse(answer.Board.Layout, next.stages)
 		if last.drawsSame(next, now) {
 			next.charts = last.charts
 		} else if len(next.stages) > 0 {
@@ -58,7 +60,6 @@ func derive(
 	default:
 		next.charts = last.charts
 	}
-	next.course = domain.NewCourse(answer.Board.Layout, next.stages)
 	next.summary = domain.Summarize(next.stages)
 	if known {
 		next.summary.Moved = visits.LastMove()
@@ -71,12 +72,11 @@ func derive(
 		Faults: answer.Faults, Board: answer.Board,
 	}
 	next.alerts, next.until = domain.FindAlerts(&shown, now)
-	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location())
-	again := tomorrow
+	again := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location()) // tomorrow
 	if !known {
 		again = now.Add(deriveRetry)
 	}
-	next.until = slices.MinFunc([]time.Time{next.until, tomorrow, again}, time.Time.Compare)
+	next.until = slices.MinFunc([]time.Time{next.until, again}, time.Time.Compare)
 	next.searched = sync.OnceValue(func() *searchedBoard { return newSearchedBoard(next.stages) })
 	return next
 }

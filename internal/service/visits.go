@@ -120,7 +120,7 @@ func (s *Visits) observeQueued(ctx context.Context) error {
 	return nil
 }
 
-// nextObservations takes from the queue what one transaction stores, a few stories of each project in turn. It is done
+// nextObservations takes from the queue what one transaction stores, a few stories of each project. It is done
 // with pipelines that show nothing else than the visits.
 func (s *Visits) nextObservations(ctx context.Context) (batch []observation, err error) {
 	for room := observedAtOnce; room > 0 && err == nil; {
@@ -204,17 +204,12 @@ const (
 // observations are the pipelines to be observed, the newest of each project. Visits.mu guards them.
 type observations struct {
 	queue map[string]observation
-	order []string
 	news  chan struct{} // of capacity 1; holds a value when there is something in the queue
 }
 
 // add queues an observation, unless a newer one is queued and replace is not set.
 func (o *observations) add(next observation, replace bool) {
-	_, queued := o.queue[next.project]
-	if !queued {
-		o.order = append(o.order, next.project)
-	}
-	if !queued || replace {
+	if _, queued := o.queue[next.project]; !queued || replace {
 		o.queue[next.project] = next
 	}
 	select {
@@ -224,14 +219,11 @@ func (o *observations) add(next observation, replace bool) {
 }
 
 func (o *observations) next() (next observation, ok bool) {
-	if len(o.order) == 0 {
-		o.order = nil // frees the underlying array
-		return next, false
+	for _, next = range o.queue {
+		delete(o.queue, next.project)
+		return next, true
 	}
-	next = o.queue[o.order[0]]
-	o.order = o.order[1:]
-	delete(o.queue, next.project)
-	return next, true
+	return next, false
 }
 
 type observation struct {
