@@ -54,32 +54,22 @@ func (q *fetchQueue) add(f fetch, t turn) {
 // fill uses free slots. The caller holds mu.
 func (q *fetchQueue) fill() {
 	for q.busy < fetchSlots {
-		f, release := q.pop()
-		if f == nil {
+		from, slots := &q.next, new(int)
+		if len(q.next) == 0 {
+			from, slots = &q.behind, &q.lesser
+		}
+		if len(*from) == 0 || *slots == behindSlots {
 			return
 		}
-		supervise.Go(q.log, "pipelines", func() { q.run(f, release) })
-	}
-}
-
-// pop takes a slot for the next fetch, if there is one. The caller holds mu.
-func (q *fetchQueue) pop() (f fetch, release func()) {
-	from, slots := &q.next, new(int)
-	if len(q.next) == 0 {
-		if from, slots = &q.behind, &q.lesser; q.lesser == behindSlots {
-			return nil, nil
+		f := (*from)[0]
+		(*from)[0] = nil
+		if *from = (*from)[1:]; len(*from) == 0 {
+			*from = nil // frees the underlying array
 		}
+		q.busy++
+		*slots++
+		supervise.Go(q.log, "pipelines", func() { q.run(f, func() { q.busy--; *slots-- }) })
 	}
-	if len(*from) == 0 {
-		return nil, nil
-	}
-	f, (*from)[0] = (*from)[0], nil
-	if *from = (*from)[1:]; len(*from) == 0 {
-		*from = nil // frees the underlying array
-	}
-	q.busy++
-	*slots++
-	return f, func() { q.busy--; *slots-- }
 }
 
 // run runs a fetch. One that is slow gives its slot to another.
