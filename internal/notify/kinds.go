@@ -6,6 +6,7 @@ package notify
 import (
 	"context"
 	"encoding/json"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -135,7 +136,7 @@ func ntfy(u *url.URL) *receiver {
 	to := server(u, "/"+topic)
 	to.User = u.User
 	return &receiver{endpoint: to, limit: 1200, requests: func(_ *domain.Target, m domain.Message, _ time.Time) []request {
-		header := http.Header{"Title": {encodedHeader(m.Title)}, "Priority": {priorities[m.Signal].ntfy}}
+		header := http.Header{"Title": {mime.QEncoding.Encode("utf-8", m.Title)}, "Priority": {priorities[m.Signal].ntfy}}
 		if m.Link != "" {
 			header.Set("Click", m.Link)
 		}

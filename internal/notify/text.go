@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"mime"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -79,5 +78,3 @@ func withLink(text, link string) string {
 	}
 	return text + "\n" + link
 }
-
-func encodedHeader(text string) string { return mime.QEncoding.Encode("utf-8", text) }

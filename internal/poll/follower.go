@@ -52,9 +52,9 @@ type follower struct {
 
 func newFollower(o Options, s, reads slots, project domain.Project, token int64) *follower {
 	return &follower{
-		Options: o, slots: s, history: newHistory(reads), project: project,
-		token: token, refused: refusals{}, wake: make(chan struct{}, 1),
-		retry: supervise.Backoff{First: firstRetry, Max: maxRetry},
+		Options: o, slots: s, project: project, token: token, refused: refusals{}, wake: make(chan struct{}, 1),
+		history: history{slots: reads, failing: supervise.Backoff{First: historyPause, Max: maxHistoryPause}},
+		retry:   supervise.Backoff{First: firstRetry, Max: maxRetry},
 	}
 }
 

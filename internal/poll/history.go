@@ -38,10 +38,6 @@ type history struct {
 	failing supervise.Backoff
 }
 
-func newHistory(s slots) history {
-	return history{slots: s, failing: supervise.Backoff{First: historyPause, Max: maxHistoryPause}}
-}
-
 // errUnfinished says that a project's server is still reading git, or that the history has changed meanwhile.
 var errUnfinished = errors.New("the history is not complete yet")
 

@@ -87,11 +87,6 @@ func (t *agentTable) known(registry *domain.Registry) []domain.KnownAgent {
 	return agents
 }
 
-// assigned returns the ids of the agents that are assigned to a project.
-func (t *agentTable) assigned(project string) []string {
-	return t.keys(func(e *agentEntry) bool { return e.project() == project })
-}
-
 // unassigned returns those of the ids whose agents exist and are assigned to no project.
 func (t *agentTable) unassigned(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {

@@ -36,7 +36,9 @@ func (s *Claims) end(ctx context.Context, c domain.Claim, stage string) error {
 		Action: domain.StoryReleased, Subject: storyKey(c.Project, c.StoryID), Project: c.Project,
 		Detail: details(changeOf("claim", s.table.labelled(c).By, ""), valueOf("stage", stage)),
 	}
-	err := s.stories.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.table.end(ctx, e, c) })
+	err := s.stories.audit.change(ctx, change, func(e *domain.AuditEntry) error {
+		return s.table.replace(ctx, c, nil, func(ctx context.Context) error { return s.table.store.EndClaim(ctx, e, c) })
+	})
 	if domain.CodeOf(err) == domain.NotFound {
 		return nil
 	}

@@ -136,11 +136,6 @@ func (t *claimTable) undo(ctx context.Context, won wonClaim) error {
 	})
 }
 
-// end ends a claim. It returns NotFound when it has ended already.
-func (t *claimTable) end(ctx context.Context, e *domain.AuditEntry, c domain.Claim) error {
-	return t.replace(ctx, c, nil, func(ctx context.Context) error { return t.store.EndClaim(ctx, e, c) })
-}
-
 // replace is write for a claim that ends, if it has not ended already, which store says by NotFound.
 func (t *claimTable) replace(
 	ctx context.Context, c domain.Claim, by []domain.Claim, store func(context.Context) error,

@@ -47,12 +47,6 @@ const (
 	flowPatience = 300 * time.Millisecond
 )
 
-func newFlow(store *database, visits *Visits, pipelines *Pipelines) *Flow {
-	return &Flow{
-		store: store, visits: visits, pipelines: pipelines, reports: map[string]cachedReport{}, promises: map[uint64]int{},
-	}
-}
-
 // Run makes the usual report once, so that the first look does not wait for visits and forecasts of days before today.
 func (f *Flow) Run(ctx context.Context) error {
 	registry := f.pipelines.projects.Registry()

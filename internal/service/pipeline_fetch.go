@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -52,7 +53,7 @@ func (s *fetcher) setRegistry() {
 	for i, project := range registry.Projects {
 		states[i] = s.state(project)
 		if states[i] == nil {
-			states[i] = newPipelineState(project)
+			states[i] = &pipelineState{project: project, spread: rand.Float64(), known: &boardFacts{}}
 		}
 	}
 	s.registry, s.states = registry, states

@@ -48,10 +48,6 @@ type pipelineTask struct {
 	done  chan struct{} // closed at its end
 }
 
-func newPipelineState(project domain.Project) *pipelineState {
-	return &pipelineState{project: project, spread: rand.Float64(), known: &boardFacts{}}
-}
-
 func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) bool {
 	feed := &state.feed
 	other := r.Version != feed.version || r.Failed != feed.failing

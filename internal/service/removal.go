@@ -44,7 +44,7 @@ func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Remo
 		}
 		s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.Project == name })
 		s.claims.drop(func(c domain.Claim) bool { return c.Project == name })
-		removed.Agents = s.agents.assigned(name)
+		removed.Agents = s.agents.keys(func(e *agentEntry) bool { return e.project() == name })
 		s.agents.assign("", removed.Agents...)
 		return removed, nil
 	})

@@ -93,7 +93,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 			joinTokenTTL: o.JoinTokenTTL,
 		},
 		Histories: &Histories{store: o.store, visits: visits, pipelines: pipelines},
-		Flow:      newFlow(o.store, visits, pipelines),
+		Flow: &Flow{
+			store: o.store, visits: visits, pipelines: pipelines, reports: map[string]cachedReport{}, promises: map[uint64]int{},
+		},
 		Questions: newQuestions(o, audit, projects, table, claims),
 		Tools:     &ProjectTools{audit: audit, projects: projects, servers: o.Tools},
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},

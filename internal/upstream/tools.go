@@ -123,7 +123,9 @@ func (c *Client) withMCP(ctx context.Context, p domain.Project, use func(*mcpSes
 	err := s.begin(ctx)
 	if err == nil {
 		err = use(s)
-		s.end(ctx)
+		if s.header.Get("Mcp-Session-Id") != "" { // a server that keeps sessions; errors do not matter
+			_ = s.send(ctx, call{method: http.MethodDelete}, nil, ignore)
+		}
 	}
 	if domain.CodeOf(err) == domain.Invalid {
 		c.observe(ctx, p, "tools", nil)
@@ -151,13 +153,6 @@ func (s *mcpSession) begin(ctx context.Context) error {
 	s.header.Set("Mcp-Protocol-Version", server.ProtocolVersion)
 	initialized := map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"}
 	return s.send(ctx, call{method: http.MethodPost}, initialized, ignore)
-}
-
-// end ends the session at a server that keeps them. Errors do not matter.
-func (s *mcpSession) end(ctx context.Context) {
-	if s.header.Get("Mcp-Session-Id") != "" {
-		_ = s.send(ctx, call{method: http.MethodDelete}, nil, ignore)
-	}
 }
 
 func ignore([]byte) error { return nil }
