@@ -61,11 +61,10 @@ func Must(statement string, args ...any) Step {
 		if err != nil {
 			return err
 		}
-		n, err := result.RowsAffected()
-		if err == nil && n == 0 {
-			err = sql.ErrNoRows
+		if n, _ := result.RowsAffected(); n == 0 { // both engines know
+			return sql.ErrNoRows
 		}
-		return err
+		return nil
 	}
 }
 

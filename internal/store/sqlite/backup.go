@@ -2,11 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,10 +82,7 @@ func removeUnfinished(target string) error {
 }
 
 func copyTo(ctx context.Context, path, target string) error {
-	db, err := openReadOnly(path, 1)
-	if err != nil {
-		return err
-	}
+	db := openReadOnly(path, 1)
 	defer db.Close()
 	if _, err := db.ExecContext(ctx, "VACUUM INTO $1", target); err != nil {
 		return Failed(filepath.Dir(path), err)
@@ -97,12 +92,9 @@ func copyTo(ctx context.Context, path, target string) error {
 
 // anonymize removes the identity from a copy: once restored it is another database.
 func anonymize(ctx context.Context, path string) error {
-	db, err := sql.Open(driverName, "file:"+(&url.URL{Path: path}).EscapedPath()+"?_pragma=journal_mode(OFF)")
-	if err != nil {
-		return err
-	}
+	db := openConnections(path, "_pragma=journal_mode(OFF)", 1, nil)
 	defer db.Close()
-	_, err = db.ExecContext(ctx, "DELETE FROM state WHERE key = $1", identityKey)
+	_, err := db.ExecContext(ctx, "DELETE FROM state WHERE key = $1", identityKey)
 	return err
 }
 

@@ -12,23 +12,26 @@ import (
 // it (BenchmarkAddCalls).
 const maxPrepared = 64
 
-// openConnections opens the database at path. Each connection runs check, unless nil, before it is opened.
-func openConnections(path, options string, check func() error) (*sql.DB, error) {
-	named, err := sql.Open(driverName, "")
-	if err != nil { // an unknown driver
-		return nil, err
-	}
-	name := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options
-	return sql.OpenDB(connector{check: check, driver: named.Driver(), name: name}), named.Close()
+// openConnections opens at most so many connections to the database at path, each at its first use. Each runs check,
+// unless nil, before that.
+func openConnections(path, options string, most int, check func() error) *sql.DB {
+	db := sql.OpenDB(connector{check, "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options})
+	db.SetMaxOpenConns(most)
+	db.SetMaxIdleConns(most)
+	return db
+}
+
+// openReadOnly opens the database at path for so many readers.
+func openReadOnly(path string, readers int) *sql.DB {
+	return openConnections(path, "mode=ro&_pragma=busy_timeout(5000)", readers, nil)
 }
 
 type connector struct {
-	check  func() error
-	name   string
-	driver driver.Driver
+	check func() error
+	name  string
 }
 
-func (c connector) Driver() driver.Driver { return c.driver }
+func (c connector) Driver() driver.Driver { return sqliteDriver }
 
 func (c connector) Connect(context.Context) (driver.Conn, error) {
 	if c.check != nil {
@@ -36,7 +39,7 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 			return nil, err
 		}
 	}
-	conn, err := c.driver.Open(c.name)
+	conn, err := sqliteDriver.Open(c.name)
 	if err != nil {
 		return nil, err
 	}

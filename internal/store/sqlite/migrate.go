@@ -156,7 +156,7 @@ func OpenReadOnly(dir string) (*sql.DB, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	return openReadOnly(path, 1)
+	return openReadOnly(path, 1), nil
 }
 
 // MarkMoved marks the database as moved to another address. Open then returns an error that says so.

@@ -2,9 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"sync"
+
+	"modernc.org/sqlite"
 )
 
 // recorder is a driver that records statements.
@@ -17,27 +18,20 @@ type recorder struct {
 // Record makes databases that are opened from now on record their statements, until the returned function is called, which returns
 // them. It must not run in parallel with other tests.
 func Record() (statements func() map[string]bool) {
-	registering.Do(func() {
-		db, _ := sql.Open("sqlite", "") // opens nothing
-		recording.driver = db.Driver()
-		sql.Register("recorder", &recording)
-	})
+	recording.driver = &sqlite.Driver{}
 	recording.mu.Lock()
 	defer recording.mu.Unlock()
 	recording.statements = map[string]bool{}
-	driverName = "recorder"
+	sqliteDriver = &recording
 	return func() map[string]bool {
 		recording.mu.Lock()
 		defer recording.mu.Unlock()
-		driverName = "sqlite"
+		sqliteDriver = recording.driver
 		return recording.statements
 	}
 }
 
-var (
-	recording   recorder
-	registering sync.Once
-)
+var recording recorder
 
 func (r *recorder) note(statement string) {
 	r.mu.Lock()

@@ -4,11 +4,14 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"modernc.org/sqlite"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/files"
@@ -67,14 +70,9 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	}
 	db := &DB{dir: dir, opened: opened}
 	db.check = sync.OnceValue(func() error { return check(db.read, path) })
-	var failed [4]error
-	db.read, failed[0] = openReadOnly(path, readers)
-	db.searches, failed[1] = openReadOnly(path, searchers)
-	db.write, failed[2] = open(path, db.check)
-	db.log, failed[3] = open(path, db.check)
-	if err := errors.Join(failed[:]...); err != nil { // an unknown driver: nothing is open yet
-		return nil, err
-	}
+	db.read, db.searches = openReadOnly(path, readers), openReadOnly(path, searchers)
+	db.write = openConnections(path, writerOptions, 1, db.check)
+	db.log = openConnections(path, writerOptions, 1, db.check)
 	db.log.SetMaxIdleConns(0)
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.write, Turn: make(chan struct{}, 1), Read: db.read, Searches: db.searches, SearchLimit: searchLimit,
@@ -88,31 +86,13 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 
 // Values that tests change.
 var (
-	driverName  = "sqlite"
-	searchLimit = store.SearchLimit
+	sqliteDriver driver.Driver = &sqlite.Driver{}
+	searchLimit                = store.SearchLimit
 )
 
 var writerOptions = fmt.Sprintf("_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&"+
 	"_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(%d)&_pragma=journal_size_limit(%d)",
 	unattendedLog, maxLog)
-
-// open opens the database at path for the one writer, at its first use and after check has succeeded.
-func open(path string, check func() error) (*sql.DB, error) {
-	db, err := openConnections(path, writerOptions, check)
-	if err == nil {
-		db.SetMaxOpenConns(1)
-	}
-	return db, err
-}
-
-func openReadOnly(path string, readers int) (*sql.DB, error) {
-	db, err := openConnections(path, "mode=ro&_pragma=busy_timeout(5000)", nil)
-	if err == nil {
-		db.SetMaxOpenConns(readers)
-		db.SetMaxIdleConns(readers)
-	}
-	return db, err
-}
 
 // restrict creates the database file or repairs its mode. SQLite gives -wal and -shm the same mode.
 func restrict(path string) error {
