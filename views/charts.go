@@ -147,9 +147,13 @@ func perDay(days []domain.DayCount) float64 {
 	return float64(finished(days)) / float64(max(1, len(days)))
 }
 
-// compared says how many more or fewer were finished than in as many days before, and returns the class of the text.
+// compared says how many more or fewer were finished than in as many days before, and returns the class of the text. Of
+// none it says nothing: these days may be those before the first known one.
 func compared(days []domain.DayCount, before int) (words, class string) {
 	sum := finished(days)
+	if before == 0 {
+		return "", ""
+	}
 	if before < len(days)/2 { // too few for a percentage
 		return fmt.Sprintf("%s in the %d days before", thousands(before), len(days)), "text-muted"
 	}

@@ -196,6 +196,11 @@ func (p FlowProps) share(usd domain.Micros) float64 {
 	return 100 * float64(usd) / math.Max(1, float64(p.Cost.Total.USD))
 }
 
+// costBeside is what a story cost beside the dearest one, on the scale that flowTrack has without percentiles.
+func costBeside(usd, dearest domain.Micros) int {
+	return int(1024 * usd / max(1, dearest))
+}
+
 // prices is what is missing in switchyard.toml.
 func prices(models []domain.CostShare) string {
 	text := "[prices]"

@@ -70,13 +70,15 @@ func TestPagesSayWhatStoriesCost(t *testing.T) {
 		"more than 85 % of stories", "Half of the 12 finished stories cost ", "$6.00 or less, 85 % $11.00.", "1 call has no price")
 	s.Get("/").WantText(t, "Over budget in webshop · Current", "$13.40 of $12.00 for a story, at list price", "Let it go on")
 	s.Get("/projects/webshop/stories/1_story_search").WantText(t, ">$1.20<").WantNoText(t, "Over budget", "more than 85 %")
-	s.add("few", board("1_backlog: 1_one"))
+	s.add("few", board("1_backlog: 1_one 2_two"))
 	s.Answered()
-	usd := domain.Micros(1_000_000)
-	call = domain.Call{Key: "2", Client: "codex", Model: "opus", Stated: &usd, Project: "few", StoryID: "1_one"}
-	if _, err := s.Costs.RecordOne(t.Context(), call); err != nil {
-		t.Fatal(err)
+	for id, usd := range map[string]domain.Micros{"1_one": 800_000, "2_two": 200_000} {
+		call = domain.Call{Key: id, Client: "codex", Model: "opus", Stated: &usd, Project: "few", StoryID: id}
+		if _, err := s.Costs.RecordOne(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
 	}
-	s.Get("/flow?project=few").WantText(t, "$1.00 in 1 day.", `class="enough"`,
+	// Without finished stories to compare with, the dearest is farthest out, and one of a quarter is before it.
+	s.Get("/flow?project=few").WantText(t, `<svg x="90.00%"`, `<svg x="74.00%"`, "$1.00 in 1 day.", `class="enough"`,
 		"0 stories are finished; with 10 it says what one usually costs.")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
 )
 
 // tooSmall lists controls that a thumb would miss: those less than 44 px high, or less than 24 px wide. Links within a text
@@ -75,8 +76,15 @@ func TestAPhoneIsOperatedByTouch(t *testing.T) {
 	tap("link", "9 Search")
 	tab.Find("heading", "Search")
 
+	which := domain.Question{Kind: domain.QuestionChoice, Prompt: "Which?", Options: []string{"The bank that we have", "The cheapest one"}}
+	who := domain.Actor{Who: agent.Label, Account: "agent " + agent.ID, AgentID: agent.ID}
+	if _, err := s.Questions.Ask(domain.WithActor(t.Context(), &who), which, time.Hour); err != nil {
+		t.Fatal(err)
+	}
 	tap("link", "Agents")
 	tab.Find("heading", "Agents")
+	tab.Find("button", "The bank that we have")
+	wantNone(t, tab, "has buttons that cut their text", named("main .btn", "e.scrollWidth > e.clientWidth"))
 	tap("button", "Actions for "+agent.Label)
 	tap("button", "Rename")
 	tab.Find("textbox", "Label").Type("painter")

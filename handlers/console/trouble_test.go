@@ -27,7 +27,7 @@ func TestAStuckStoryIsTroubleOfItsProject(t *testing.T) {
 	troubled := s.Get("/?show=troubled").WantText(t, "1 blocked", "1 stuck", "1 other project not shown")
 	troubled.WantNoText(t, `id="project-well"`)
 	s.Get("/projects/slow").WantText(t, "1 blocked", "1 stuck", "Login", "in this stage for", "1 d", "Stuck",
-		"Pay", "in this stage for", "3 h", "blocked for", "Blocked: no key")
+		"Pay", "in this stage for", "3 h", "Blocked: no key")
 }
 
 // TestWorkThatIsNotMergedIsTroubleOfItsStory: on its card, its page and its project, like a conflict.
