@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,29 +17,32 @@ type costPicture struct {
 	days    []domain.CostShare
 	average domain.Micros
 	stories []domain.CostShare
+	step    int   // there is a dot for so many of them
+	low     int64 // the money at the foot of their picture, at most a tenth of the dearest's
 	dearest int64
 }
 
 func (p FlowProps) costPicture() costPicture {
-	c := costPicture{days: p.Cost.Days, dearest: 20_000}
-	for len(c.days) > 1 && c.days[0].Calls == 0 {
+	c := costPicture{days: p.Cost.Days, low: math.MaxInt64, dearest: 10 * costLow}
+	for p.Cost.Before == 0 && len(c.days) > 1 && c.days[0].Calls == 0 {
 		c.days = c.days[1:]
 	}
 	c.flowAxis = flowAxis{len(c.days), p.Now}
 	c.average = p.Cost.Total.USD / domain.Micros(len(c.days))
 	c.stories = p.Cost.Finished.Stories
 	for _, s := range c.stories {
-		c.dearest = max(c.dearest, int64(s.USD))
+		c.low, c.dearest = min(c.low, int64(s.USD)), max(c.dearest, int64(s.USD))
 	}
+	c.low, c.step = max(costLow, min(c.low, c.dearest/10)), len(c.stories)/(flowPoints+1)+1
 	return c
 }
 
-// costLow is the money at the foot of the picture of finished stories: whatever cost less stands there.
+// costLow is a cent.
 const costLow, costHeight = 10_000, 120
 
 // y is the height of money on a logarithmic scale, in pixels.
 func (c costPicture) y(usd int64) float64 {
-	share := math.Log(float64(max(costLow, usd))/costLow) / math.Log(float64(c.dearest)/costLow)
+	share := math.Log(float64(max(c.low, usd))/float64(c.low)) / math.Log(float64(c.dearest)/float64(c.low))
 	return costHeight - 8 - (costHeight-24)*share
 }
 
@@ -47,9 +51,35 @@ func (c costPicture) at(s domain.CostShare) float64 {
 	return max(0, min(100, 100*s.Finished.Sub(c.begin()).Hours()/24/float64(len(c.days))))
 }
 
+// costName is the name of a story beside its dot.
+type costName struct {
+	x, y float64
+	text string
+}
+
+// names are those of the dearest stories that are over the usual, of up to three that do not stand on each other.
+func (p FlowProps) names(c costPicture) (names []costName) {
+	for _, s := range p.Cost.Stories {
+		i := slices.IndexFunc(c.stories, func(f domain.CostShare) bool { return f.Key() == s.Key() })
+		if i < 0 || !isDear(p.Cost.Finished, c.stories[i].USD) {
+			continue
+		}
+		text := visible(domain.Cut(cmp.Or(s.Name, s.StoryID), 24))
+		name := costName{c.at(c.stories[i]), c.y(int64(c.stories[i].USD)), text}
+		near := func(n costName) bool { return math.Abs(n.x-name.x) < 60 && math.Abs(n.y-name.y) < 12 }
+		if len(names) < 3 && !slices.ContainsFunc(names, near) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // ticks are round sums of money, a power of ten apart.
 func (c costPicture) ticks() (list []flowTick) {
 	for usd := int64(costLow); usd <= c.dearest; usd *= 10 {
+		if usd < c.low {
+			continue
+		}
 		list = append(list, flowTick{strings.TrimSuffix(domain.Micros(usd).Dollars(), ".00"), c.y(usd)})
 	}
 	return list
@@ -106,16 +136,34 @@ func (p FlowProps) lastTen() string {
 func (p FlowProps) costLead(days int) (lead, strong, rest string) {
 	c := p.Cost
 	within := " in " + domain.Count(days, "day", "days")
+	spent := c.Total.USD.Dollars() + within + p.thanBefore() + "."
 	switch {
 	case c.Total.Unpriced == c.Total.Calls:
 		return "", tokens(c.Total.Tokens.Sum()) + " tokens" + within + ", no price known.",
 			" Of them " + tokens(c.Total.Tokens.CacheRead) + " came from the cache."
 	case c.Finished.At == nil:
-		return "", c.Total.USD.Dollars() + within + ".", ""
+		return "", spent, ""
 	}
 	lead = fmt.Sprintf("Half of the %s stories finished cost %s or less, ", thousands(c.Finished.Count),
 		costAt(c.Finished, 0))
-	return lead, "85 % " + costAt(c.Finished, 2) + " or less.", " All in all " + c.Total.USD.Dollars() + within + "."
+	return lead, "85 % " + costAt(c.Finished, 2) + " or less.", " All in all " + spent
+}
+
+// thanBefore compares the costs with those of as many days before, "" where these are not known.
+func (p FlowProps) thanBefore() string {
+	if p.Cost.Before == 0 {
+		return ""
+	}
+	than := "as much as"
+	switch change := int(math.Round(100*float64(p.Cost.Total.USD)/float64(p.Cost.Before))) - 100; {
+	case change >= 900:
+		than = thousands(change/100+1) + " times as much as"
+	case change > 0:
+		than = thousands(change) + " % more than"
+	case change < 0:
+		than = thousands(-change) + " % less than"
+	}
+	return ", " + than + " in the " + domain.Count(p.Query.Days, "day", "days") + " before"
 }
 
 // toUsualCost says how many finished stories there are, of those that it takes to say what one costs.
@@ -181,14 +229,6 @@ func (p FlowProps) costParts() []costPart {
 		{"band-2", "other stories", open},
 		{"band-3", "without a story", c.Without},
 	}
-}
-
-// before is what parts cost together.
-func before(parts []costPart) (usd domain.Micros) {
-	for _, part := range parts {
-		usd += part.USD
-	}
-	return usd
 }
 
 // share is a part of the total in percent.

@@ -443,6 +443,49 @@ func TestSumsOfCostsAreExact(t *testing.T) {
 	}
 }
 
+// TestReportsListTheDearest, of what sums and the CSV have all.
+func TestReportsListTheDearest(t *testing.T) {
+	s := newUsageSite(t, service.Options{})
+	var calls []domain.Call
+	for n := range 250 {
+		id := fmt.Sprint(n)
+		c := domain.Call{Key: id, At: time.Now(), Client: "codex", Model: id, Session: id, Holder: id, By: id, Project: "webshop", Cost: new(domain.Micros(n))}
+		forStory := c
+		forStory.Key, forStory.StoryID = "for a story "+id, id
+		calls = append(calls, c, forStory)
+	}
+	if _, err := s.db.AddCalls(t.Context(), calls); err != nil {
+		t.Fatal(err)
+	}
+	type list []struct{ USD json.Number }
+	var got struct {
+		Total                   struct{ Calls int }
+		Stories, Models, Agents list
+		More                    int
+		Without                 struct{ Sessions list } `json:"without_story"`
+	}
+	s.Send("GET", "/api/gateway/cost", "", asAdmin...).WantStatus(t, 200).WantText(t, `"finished":null`).Decode(t, &got)
+	if got.Total.Calls != 500 || got.More != 50 {
+		t.Errorf("%d calls, %d more stories", got.Total.Calls, got.More)
+	}
+	for what, c := range map[string]struct {
+		list    list
+		most    int
+		dearest json.Number
+	}{
+		"stories": {got.Stories, 200, "0.000249"}, "sessions": {got.Without.Sessions, 50, "0.000249"},
+		"models": {got.Models, 200, "0.000498"}, "senders": {got.Agents, 200, "0.000498"},
+	} {
+		if len(c.list) != c.most || c.list[0].USD != c.dearest {
+			t.Errorf("%d %s, the dearest at %v", len(c.list), what, c.list[0].USD)
+		}
+	}
+	table := s.Send("GET", "/cost.csv", "", asAdmin...).WantStatus(t, 200)
+	if lines := strings.Count(table.Text, "\n"); lines != 251 {
+		t.Errorf("%d lines of CSV", lines)
+	}
+}
+
 // TestReportsOfPastDaysFollowWhatHappens: days that no longer change are added up once, and still nothing of them counts
 // twice, or outlives its removal, its price or its project.
 func TestReportsOfPastDaysFollowWhatHappens(t *testing.T) {
@@ -505,6 +548,31 @@ func TestReportsOfPastDaysFollowWhatHappens(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("days=11", "{{1} [{0} {0} {0} {0} {0} {0} {1} {0} {0} {0} {0}] 0 [] {1}}")
+}
+
+// TestFlowComparesCostsWithTheDaysBefore, of the chosen projects, once calls are kept from before these.
+func TestFlowComparesCostsWithTheDaysBefore(t *testing.T) {
+	s := newUsageSite(t, service.Options{})
+	var calls []domain.Call
+	for project, byAge := range map[string]map[int]domain.Micros{
+		"webshop": {0: 1_180_000, 9: 1_000_000, 20: 2_000_000}, "web shop": {0: 500_000, 9: 1_000_000},
+	} {
+		for daysAgo, usd := range byAge {
+			at := time.Now().Add(-time.Duration(24*daysAgo) * time.Hour)
+			calls = append(calls, domain.Call{Key: fmt.Sprint(project, daysAgo), At: at, Client: "codex", Project: project, Cost: &usd})
+		}
+	}
+	if _, err := s.db.AddCalls(t.Context(), calls); err != nil {
+		t.Fatal(err)
+	}
+	for query, says := range map[string]string{
+		"days=7&project=webshop":    "$1.18 in 7 days, 18 % more than in the 7 days before.",
+		"days=7&project=web%20shop": "$0.50 in 7 days, 50 % less than in the 7 days before.",
+		"days=7":                    "$1.68 in 7 days, 16 % less than in the 7 days before.",
+		"days=14":                   "$3.68 in 10 days.", // of the 14 days before not all are known
+	} {
+		s.Send("GET", "/flow?tz=UTC&"+query, "", asAdmin...).WantStatus(t, 200).WantText(t, "<strong>"+says+"</strong>")
+	}
 }
 
 func TestAgentsSayWhatADayUsuallyCosts(t *testing.T) {

@@ -59,10 +59,12 @@ func TestPagesSayWhatStoriesCost(t *testing.T) {
 	for _, text := range []string{
 		list, "Half of the 12 stories finished cost $6.00 or less, ", "85 % $11.00 or less.", "All in all $93.10", "Of the last ten half cost $7.00 or less.", "85 % cost up to",
 		">$13.40<", "over $12.00", "1 unpriced", ">$12.00<", "over 85 %", "Without a story: 1 session", "no price",
-		"Give it a price", "&#34;gpt&#34; = {input",
+		"Give it a price", "&#34;gpt&#34; = {input", ">111 story done</text>",
 	} {
 		flow.WantText(t, text)
 	}
+	s.Get("/api/gateway/cost?project=webshop").WantText(t, `"finished":{"count":12,"mean":6.5,"p50":6,"p85":11}`)
+	flow.WantNoText(t, ">110 story done</text>") // which is within the usual
 	s.Get("/flow?project=webshop&tz=UTC").WantText(t, "On 1 day it passed its $20.00.", ", over $20.00")
 	s.Get("/flow?project=webshop&tz=Asia/Kathmandu").WantNoText(t, "it passed its")
 	s.Get("/projects/webshop/stories/2_story_login").WantText(t, "$13.40 <", list, "Over budget", "$13.40 of $12.00 for a story",
@@ -81,4 +83,33 @@ func TestPagesSayWhatStoriesCost(t *testing.T) {
 	// Without finished stories to compare with, the dearest is farthest out, and one of a quarter is before it.
 	s.Get("/flow?project=few").WantText(t, `<svg x="90.00%"`, `<svg x="74.00%"`, "$1.00 in 1 day.", `class="enough"`,
 		"0 stories are finished; with 10 it says what one usually costs.")
+}
+
+// TestADotStandsForSeveralCosts where there are many, so that the page stays light; the dearest story has one, with its name.
+func TestADotStandsForSeveralCosts(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("webshop", board("1_backlog:", "2_current:", "5_done:"))
+	s.Answered()
+	var records []string
+	var calls []domain.Call
+	const stories = 500
+	for i := range stories {
+		id := fmt.Sprintf("%d_story_done", i)
+		at := time.Now().Add(-time.Hour - time.Duration(i)*time.Second)
+		records = append(records, moved(id, "1_backlog", "2_current", at.Add(-time.Hour)), moved(id, "2_current", "5_done", at))
+		usd := domain.Micros(1_000_000)
+		if i == 100 { // which is no third one
+			usd *= 100
+		}
+		calls = append(calls, domain.Call{Key: id, At: at, Client: "codex", Model: "m", Project: "webshop", StoryID: id, Stated: &usd})
+	}
+	s.Record("webshop", records...)
+	if err := s.Costs.Record(t.Context(), calls); err != nil {
+		t.Fatal(err)
+	}
+	page := s.Get("/flow").WantText(t, "A dot for each 3.", ">100 story done</text>").Text
+	_, costs, _ := strings.Cut(page, `id="cost"`)
+	if dots := strings.Count(costs, "<circle"); dots != (stories+2)/3+1 {
+		t.Errorf("%d dots for %d stories", dots, stories)
+	}
 }

@@ -152,7 +152,7 @@ type CostSum struct {
 	USD      Micros `json:"usd"`
 	Tokens   Tokens `json:"tokens"`
 	Calls    int64  `json:"calls"`
-	Unpriced int64  `json:"-"` // the calls without a price, which are not in USD
+	Unpriced int64  `json:"unpriced"` // the calls without a price, which are not in USD
 }
 
 func (s *CostSum) Plus(other CostSum) {

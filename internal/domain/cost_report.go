@@ -24,6 +24,7 @@ const (
 // stories with those without one, and of all models each equal Total.
 type CostReport struct {
 	Total    CostSum
+	Before   Micros      // what as many days before cost, 0 if that is not known; only of what pages show
 	Days     []CostShare // named 2026-11-23, oldest first
 	Stories  []CostShare
 	More     int // stories beyond these

@@ -180,7 +180,7 @@ func (a *attributes) add(sent message) error {
 	case *common.AnyValue_IntValue:
 		(*a)[name] = strconv.FormatInt(value.IntValue, 10)
 	case *common.AnyValue_DoubleValue:
-		(*a)[name] = strconv.FormatFloat(value.DoubleValue, 'g', -1, 64)
+		(*a)[name] = strconv.FormatFloat(value.DoubleValue, 'f', -1, 64)
 	case nil:
 	default: // no attribute that is used is a boolean, a list or the like
 		(*a)[name] = noValue

@@ -198,16 +198,16 @@ func (of client) tokens(r *record) (t domain.Tokens, ok bool) {
 	return t, true
 }
 
-// whole reads a whole number from 0 to most, in any form that encodings give it.
-func whole(text string, most float64) (n int64, ok bool) {
-	number, err := strconv.ParseFloat(text, 64) // exact for every number that may be
-	return int64(number), err == nil && number == math.Trunc(number) && number >= 0 && number <= most
+// whole reads a whole number from 0 to most, in digits.
+func whole(text string, most uint64) (n int64, ok bool) {
+	number, err := strconv.ParseUint(text, 10, 63)
+	return int64(number), err == nil && number <= most
 }
 
 // stated returns what the record says that its call costs, nil if it says nothing. ok is false for what is no price.
 func (r *record) stated() (cost *domain.Micros, ok bool) {
 	if text, given := r.attributes[usdMicros]; given {
-		micros, ok := whole(text, float64(domain.MaxUSD))
+		micros, ok := whole(text, uint64(domain.MaxUSD))
 		return new(domain.Micros(micros)), ok
 	}
 	if text, given := r.attributes[usd]; given {

@@ -160,6 +160,8 @@ func TestWhatCannotBeIsDropped(t *testing.T) {
 	long := strings.Repeat("ä", 201)
 	for _, attribute := range []string{
 		`input_tokens: {"intValue":"-1"}`, `input_tokens: {"doubleValue":1.5}`, `input_tokens: {"intValue":"1000000001"}`,
+		`input_tokens: {"stringValue":"1e3"}`, `input_tokens: {"stringValue":"+5"}`, `input_tokens: {"stringValue":"5.0"}`,
+		`input_tokens: {"stringValue":"0x10"}`, `cost_usd_micros: {"stringValue":"1e3"}`,
 		`input_tokens: {"stringValue":"NaN"}`, `input_tokens: {"stringValue":"many"}`, `output_tokens: {"doubleValue":"Infinity"}`,
 		`input_tokens: {"boolValue":true}`, `cost_usd: {"arrayValue":{}}`, `cost_usd: {"doubleValue":-0.1}`, `cost_usd: {"doubleValue":"NaN"}`, `cost_usd: {"doubleValue":10000.000001}`,
 		`cost_usd: {"doubleValue":1e999999999}`, `cost_usd: {"stringValue":"1/3"}`, `cost_usd: {"stringValue":"0x1p-2"}`,
@@ -170,6 +172,9 @@ func TestWhatCannotBeIsDropped(t *testing.T) {
 		if calls, dropped, err := otlp.Decode(claudes(attribute), true); len(calls) != 0 || dropped != 1 || err != nil {
 			t.Errorf("%.60s: %v, %d, %v", attribute, texts(calls), dropped, err)
 		}
+	}
+	if calls := decode(t, claudes(`input_tokens: {"doubleValue":1e6}`, `output_tokens: {"stringValue":"007"}`), true); calls[0].Tokens != (domain.Tokens{Input: 1_000_000, Output: 7}) {
+		t.Errorf("whole numbers: %v", texts(calls))
 	}
 	if calls, dropped, err := otlp.Decode(claudes(`model: {"stringValue":"`+long[:400]+`"}`), true); len(calls) != 1 || dropped != 0 || err != nil {
 		t.Errorf("200 characters: %v, %d, %v", calls, dropped, err)

@@ -4,33 +4,26 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/flow"
 )
 
-// finishedStories are the stories of a project that are finished, by id, and the versions of what that was made of.
-type finishedStories struct {
-	made    string
-	stories map[string]*finishedStory
-}
-
-type finishedStory struct {
-	domain.StoryKey
-	at     int64 // when it was finished, in Unix milliseconds
-	usd    domain.Micros
-	called bool // it has a call
+// endedStories are when the stories of a project were finished, by id, in Unix milliseconds, and the versions of what
+// that was made of.
+type endedStories struct {
+	made string
+	at   map[string]int64
 }
 
 // finishedOf are the finished stories of projects.
-type finishedOf map[string]finishedStories
+type finishedOf map[string]endedStories
 
 // of returns when a story was finished, zero if it is not.
 func (f finishedOf) of(story domain.StoryKey) time.Time {
-	if known := f[story.Project].stories[story.ID]; known != nil {
-		return time.UnixMilli(known.at)
+	if at, ended := f[story.Project].at[story.ID]; ended {
+		return time.UnixMilli(at)
 	}
 	return time.Time{}
 }
@@ -44,16 +37,13 @@ func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (
 	finished := finishedOf{}
 	for i, name := range names {
 		visits, version := s.flow.visits.now(name)
-		made := fmt.Sprint(version, boards[i].Version, s.version(name))
+		made := fmt.Sprint(version, boards[i].Version)
 		s.mu.Lock()
 		known := s.ended[name]
 		s.mu.Unlock()
 		if known.made != made {
-			known = finishedStories{made, finishedIn(&boards[i], visits)}
+			known = endedStories{made, endedIn(&boards[i], visits)}
 			s.mu.Lock()
-			for id, story := range known.stories {
-				story.usd, story.called = s.stories[name][id]
-			}
 			s.ended[name] = known
 			s.mu.Unlock()
 		}
@@ -62,46 +52,49 @@ func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (
 	return finished, nil
 }
 
-func finishedIn(p *domain.ProjectPipeline, visits *domain.ProjectVisits) map[string]*finishedStory {
-	stages, finished := p.Stages, map[string]*finishedStory{}
+func endedIn(p *domain.ProjectPipeline, visits *domain.ProjectVisits) map[string]int64 {
+	stages, ended := p.Stages, map[string]int64{}
 	if len(stages) == 0 {
 		stages = visits.Board()
 	}
 	if len(stages) == 0 {
-		return finished
+		return ended
 	}
 	for story := range visits.Follow(domain.NewCourse(p.Board.Layout, stages), 0) {
 		if story.Finished > 0 {
-			key := domain.StoryKey{Project: p.Project, ID: story.StoryID}
-			finished[story.StoryID] = &finishedStory{StoryKey: key, at: story.Finished}
+			ended[story.StoryID] = story.Finished
 		}
 	}
-	return finished
+	return ended
 }
 
-// cost returns what the stories cost in all that were finished on days and have a call.
-func (f finishedOf) cost(days []time.Time) (c domain.FinishedCost) {
+// costOf returns what the stories cost in all that were finished on days and have a call.
+func (s *Costs) costOf(finished finishedOf, days []time.Time) (c domain.FinishedCost) {
 	from, to := days[0].UnixMilli(), days[len(days)-1].UnixMilli()
-	var stories []*finishedStory
 	var costs []int
 	var sum domain.Micros
-	for _, of := range f {
-		for _, s := range of.stories {
-			if s.called && s.at >= from && s.at < to {
-				stories, costs, sum = append(stories, s), append(costs, int(s.usd)), sum+s.usd
+	each := func(yield func(domain.CostShare) bool) {
+		for project, of := range finished {
+			for id, at := range of.at {
+				usd, called := s.stories[project][id]
+				if at < from || at >= to || !called {
+					continue
+				}
+				costs, sum = append(costs, int(usd)), sum+usd
+				if !yield(domain.CostShare{
+					Project: project, StoryID: id, Finished: time.UnixMilli(at), CostSum: domain.CostSum{USD: usd},
+				}) {
+					return
+				}
 			}
 		}
 	}
-	newest := first(slices.Values(stories), domain.MaxFinishedCosts, func(a, b *finishedStory) int {
-		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.usd, a.usd), cmp.Compare(a.Project, b.Project),
-			cmp.Compare(a.ID, b.ID))
+	s.mu.Lock()
+	c.Stories = first(each, domain.MaxFinishedCosts, func(a, b domain.CostShare) int {
+		return cmp.Or(b.Finished.Compare(a.Finished), domain.DearestShare(&a, &b))
 	})
+	s.mu.Unlock()
 	c.Count = len(costs)
-	c.Stories = domain.Each(newest, func(s *finishedStory) domain.CostShare {
-		return domain.CostShare{
-			Project: s.Project, StoryID: s.ID, Finished: time.UnixMilli(s.at), CostSum: domain.CostSum{USD: s.usd},
-		}
-	})
 	if at, enough := flow.Percentiles(costs); enough {
 		n := domain.Micros(len(costs))
 		c.At, c.Mean = &at, (2*sum+n)/(2*n)

@@ -124,7 +124,14 @@ func usual(days []domain.CostShare) domain.Micros {
 func (s *Costs) Recent(ctx context.Context, q domain.CostQuery) (*domain.CostReport, error) {
 	about := fmt.Sprint(q.Projects, q.Days, q.Zone, flow.Day(clock.Now().In(q.Zone)))
 	return s.reports.soon(ctx, flowPatience, about, func(ctx context.Context) (*domain.CostReport, error) {
-		return s.Report(ctx, q)
+		r, err := s.Report(ctx, q)
+		if err == nil { // without the days before, too
+			twice := q
+			twice.Days *= 2
+			times := days(twice)
+			r.Before, _ = s.store.CostBetween(ctx, times[0], times[q.Days], q.Projects)
+		}
+		return r, err
 	})
 }
 
@@ -136,7 +143,7 @@ func (s *Costs) Usual(ctx context.Context, project string) (domain.FinishedCost,
 		return domain.FinishedCost{}, err
 	}
 	finished, err := s.finished(ctx, boards)
-	return finished.cost(times), err
+	return s.costOf(finished, times), err
 }
 
 // Sentence says what calls of projects, of all without any, have cost between two times, and what a day usually costs;
@@ -182,7 +189,7 @@ func (s *Costs) Report(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	}
 	r := &domain.CostReport{
 		Total: c.total, Days: c.days, Without: c.without, Budgets: s.budgets.limits,
-		Finished: finished.cost(times),
+		Finished: s.costOf(finished, times),
 	}
 	for story, share := range c.shares[byStory] {
 		if !finished.of(story).IsZero() {

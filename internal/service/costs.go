@@ -47,16 +47,10 @@ const (
 
 // callBatch are the calls of requests that are stored together.
 type callBatch struct {
-	requests []placedCalls
+	requests []*placing
 	size     int
-	stored   chan struct{} // closed when err and added are known
+	stored   chan struct{} // closed when err and what was added of each request are known
 	err      error
-	added    map[string]bool // keys of those that were not stored already, until their request knows; guarded by Costs.mu
-}
-
-type placedCalls struct {
-	*placing
-	calls []domain.Call
 }
 
 func newCosts(ctx context.Context, o Options, flow *Flow, claims *claimTable, sessions *Sessions) (*Costs, error) {
@@ -151,14 +145,14 @@ func (s *Costs) Record(ctx context.Context, calls []domain.Call) error {
 		return nil
 	}
 	p := s.newPlacing(ctx)
+	p.calls = calls
 	for i := range calls {
 		calls[i].At = calls[i].Received(p.now)
 		if err := p.named(&calls[i]); err != nil {
 			return err
 		}
 	}
-	_, err := s.add(placedCalls{p, calls})
-	return err
+	return s.add(p)
 }
 
 // RecordOne stores a call of another program, whose Key is the caller's id of it, and reports whether it was not stored
@@ -181,12 +175,13 @@ func (s *Costs) RecordOne(ctx context.Context, c domain.Call) (added bool, err e
 		}
 	}
 	c.At, c.Key = c.Received(p.now), domain.CallKey("id", p.actor.Holder(), c.Key)
-	n, err := s.add(placedCalls{p, []domain.Call{c}})
-	return n > 0, err
+	p.calls = []domain.Call{c}
+	err = s.add(p)
+	return p.added > 0, err
 }
 
-// add stores calls together with those that others report meanwhile, and returns how many were not stored already.
-func (s *Costs) add(r placedCalls) (added int, err error) {
+// add stores calls together with those that others report meanwhile.
+func (s *Costs) add(p *placing) error {
 	s.mu.Lock()
 	b := s.gathering
 	first := b == nil || b.size >= maxGathered
@@ -194,9 +189,9 @@ func (s *Costs) add(r placedCalls) (added int, err error) {
 		b = &callBatch{stored: make(chan struct{})}
 		s.gathering = b
 	}
-	b.requests, b.size = append(b.requests, r), b.size+len(r.calls)
+	b.requests, b.size = append(b.requests, p), b.size+len(p.calls)
 	wait := time.Until(s.storedAt.Add(gatherFor))
-	if s.storedOf == r.actor.Holder() {
+	if s.storedOf == p.actor.Holder() {
 		wait = 0
 	}
 	s.mu.Unlock()
@@ -205,38 +200,32 @@ func (s *Costs) add(r placedCalls) (added int, err error) {
 		s.mu.Lock()
 		s.storedAt, s.storedOf = time.Now(), ""
 		if len(b.requests) == 1 {
-			s.storedOf = r.actor.Holder()
+			s.storedOf = p.actor.Holder()
 		}
 		if s.gathering == b {
 			s.gathering = nil
 		}
 		s.mu.Unlock()
 		// What one request gives up is stored for the others.
-		b.err = supervise.Call(func() error { return s.storeBatch(context.WithoutCancel(r.ctx), b) })
+		b.err = supervise.Call(func() error { return s.storeBatch(context.WithoutCancel(p.ctx), b) })
 		close(b.stored)
 	}
 	<-b.stored
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range r.calls {
-		if b.added[c.Key] {
-			delete(b.added, c.Key)
-			added++
-		}
-	}
-	return added, b.err
+	return b.err
 }
 
 func (s *Costs) storeBatch(ctx context.Context, b *callBatch) error {
-	claims, err := s.store.HeldClaims(ctx, domain.Each(b.requests, func(r placedCalls) string { return r.actor.Holder() }))
+	claims, err := s.store.HeldClaims(ctx, domain.Each(b.requests, func(p *placing) string { return p.actor.Holder() }))
 	if err != nil {
 		return err
 	}
 	var calls []domain.Call
-	for _, r := range b.requests {
-		for _, c := range r.calls {
-			r.held(&c, claims[r.actor.Holder()])
-			c.Holder, c.By, c.AgentID, c.Cost = r.actor.Holder(), r.by, r.actor.AgentID, c.Stated
+	of := map[string]*placing{} // by a call's key
+	for _, p := range b.requests {
+		for _, c := range p.calls {
+			of[c.Key] = p
+			p.held(&c, claims[p.actor.Holder()])
+			c.Holder, c.By, c.AgentID, c.Cost = p.actor.Holder(), p.by, p.actor.AgentID, c.Stated
 			if price, known := s.prices[c.Model]; known && c.Stated == nil {
 				c.Cost = new(price.Of(c.Tokens))
 			}
@@ -249,9 +238,8 @@ func (s *Costs) storeBatch(ctx context.Context, b *callBatch) error {
 	if err != nil {
 		return err
 	}
-	b.added = map[string]bool{}
 	for _, c := range added {
-		b.added[c.Key] = true
+		of[c.Key].added++
 	}
 	if s.spend(added) {
 		_ = s.readBudgets(ctx) // otherwise the next call finds it passed

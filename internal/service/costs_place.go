@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"sync"
@@ -10,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// placing says to which stories the calls of an actor belong.
+// placing says to which stories the calls of a request belong.
 type placing struct {
 	*Costs
 	ctx   context.Context // of the request
@@ -19,6 +20,8 @@ type placing struct {
 	now   time.Time
 	links func() sessionLinks // read once, if a call needs them
 	known map[domain.StoryKey]bool
+	calls []domain.Call
+	added int // how many of them were not stored already
 }
 
 func (s *Costs) newPlacing(ctx context.Context) *placing {
@@ -61,16 +64,12 @@ func (p *placing) named(c *domain.Call) error {
 
 // decoded returns what a value names, which one client sends as it is in its environment: percent-encoded.
 func decoded(value string, exists func(string) (bool, error)) (string, error) {
-	if value == "" {
-		return "", nil
-	}
-	plain, err := url.PathUnescape(value)
+	plain, _ := url.PathUnescape(value) // "" for what is not encoded so, which names nothing
 	for _, name := range []string{value, plain} {
 		if found, err := exists(name); found || err != nil {
 			return name, err
 		}
 	}
-	_ = err // then nothing is named
 	return "", nil
 }
 
@@ -109,15 +108,19 @@ func (p *placing) held(c *domain.Call, claims []domain.HeldClaim) {
 	if c.StoryID != "" {
 		return
 	}
+	held := func(claim domain.HeldClaim) time.Time { // until the call, or its end before that
+		if claim.Ended.IsZero() || claim.Ended.After(c.At) {
+			return c.At
+		}
+		return claim.Ended
+	}
 	var best domain.HeldClaim
 	for _, claim := range claims {
-		if c.Project != "" && claim.Project != c.Project || claim.Since.After(c.At) {
+		elsewhere := c.Project != "" && claim.Project != c.Project
+		if elsewhere || claim.Since.After(c.At) || c.At.Sub(held(claim)) > gaveUp {
 			continue
 		}
-		if over := !claim.Ended.IsZero() && !claim.Ended.After(c.At); over && c.At.Sub(claim.Ended) > gaveUp {
-			continue
-		}
-		if best.ID == "" || later(claim, best, c.At) {
+		if best.ID == "" || cmp.Or(held(claim).Compare(held(best)), claim.Since.Compare(best.Since)) > 0 {
 			best = claim
 		}
 	}
@@ -128,17 +131,4 @@ func (p *placing) held(c *domain.Call, claims []domain.HeldClaim) {
 	if project != "" && (c.Project == "" || c.Project == project) {
 		c.Project, c.StoryID = project, id
 	}
-}
-
-// later reports whether a claim counts before another one at a time: one that lasted then before one that had ended,
-// and else the one that was claimed, or given up, last.
-func later(a, b domain.HeldClaim, at time.Time) bool {
-	lasted := func(c domain.HeldClaim) bool { return c.Ended.IsZero() || c.Ended.After(at) }
-	switch {
-	case lasted(a) != lasted(b):
-		return lasted(a)
-	case lasted(a):
-		return a.Since.After(b.Since)
-	}
-	return !a.Ended.Before(b.Ended)
 }

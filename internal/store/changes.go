@@ -38,7 +38,7 @@ type changeSQL struct {
 	addSpans       string
 	addSessions    string
 	reprice        string
-	ofProjects     string // ends eachCost for those of the projects in an array
+	ofProjects     string // ends a query of spans for those of the projects in an array
 	saveAlerts     string
 	dropAlerts     string
 }

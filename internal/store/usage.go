@@ -96,11 +96,7 @@ func (db usage) EachCost(
 	ctx context.Context, times []time.Time, projects []string, yield func(domain.CallSum),
 ) error {
 	spans := domain.Each(times, func(at time.Time) int64 { return at.UnixMilli() / spanMilli })
-	query, arguments := eachCost, []any{spans[0], spans[len(spans)-1]}
-	if len(projects) > 0 {
-		names := domain.Each(projects, func(name string) []any { return []any{name} })
-		query, arguments = query+db.sql.ofProjects, append(arguments, jsonText(names))
-	}
+	ofSpans, arguments := db.ofSpans(times[0], times[len(times)-1], projects)
 	err := db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return Each(ctx, tx, func(row Row) error {
 			var c domain.CallSum
@@ -114,9 +110,34 @@ func (db usage) EachCost(
 			c.Span, _ = slices.BinarySearch(spans[1:], span+1)
 			yield(c)
 			return nil
-		}, query, arguments...)
+		}, `SELECT span, project, story_id, holder, by_whom, agent_id, client, session, model, last_ms, `+sumColumns+ofSpans,
+			arguments...)
 	})
 	return db.Translate(err)
+}
+
+// CostBetween returns what calls of projects between two times cost, of all without any; 0 if none are kept from
+// before.
+func (db usage) CostBetween(
+	ctx context.Context, from, to time.Time, projects []string,
+) (usd domain.Micros, err error) {
+	ofSpans, arguments := db.ofSpans(from, to, projects)
+	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT CAST(CASE WHEN (SELECT MIN(span) FROM usage_spans) <= $1
+			THEN COALESCE(SUM(usd), 0) ELSE 0 END AS BIGINT)`+ofSpans, arguments...).Scan(&usd)
+	})
+	return usd, db.Translate(err)
+}
+
+// ofSpans ends a query for the spans of projects between two times, of all without any, with these arguments.
+func (db usage) ofSpans(from, to time.Time, projects []string) (query string, arguments []any) {
+	query = " FROM usage_spans WHERE span >= $1 AND span < $2"
+	arguments = []any{from.UnixMilli() / spanMilli, to.UnixMilli() / spanMilli}
+	if len(projects) > 0 {
+		names := domain.Each(projects, func(name string) []any { return []any{name} })
+		query, arguments = query+db.sql.ofProjects, append(arguments, jsonText(names))
+	}
+	return query, arguments
 }
 
 // CostsSince returns the time from which sums of calls are kept, and the prices by which they were computed.
@@ -126,9 +147,6 @@ func (db usage) CostsSince(ctx context.Context) (oldest time.Time, prices string
 		COALESCE((SELECT value FROM state WHERE key = $1), '')`, pricesKey).Scan(&span, &prices)
 	return time.UnixMilli(span * spanMilli), prices, db.Translate(err)
 }
-
-const eachCost = `SELECT span, project, story_id, holder, by_whom, agent_id, client, session, model, last_ms, ` +
-	sumColumns + ` FROM usage_spans WHERE span >= $1 AND span < $2`
 
 // StoriesOver returns what stories cost that cost more than a limit, and when they passed it.
 func (db usage) StoriesOver(ctx context.Context, limit domain.Micros) ([]domain.Spent, error) {
