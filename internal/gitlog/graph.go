@@ -191,6 +191,18 @@ func (s *stages) of(commit, story string) string {
 	return s.base[story]
 }
 
+// differ reports whether a story, or one of several with its id, is in another stage in one commit than in another.
+func (s *stages) differ(a, b, story string) bool {
+	for _, commit := range []string{a, b} {
+		for key := range s.other[commit] {
+			if id, _, _ := strings.Cut(key, "\x00"); id == story && s.of(a, key) != s.of(b, key) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // file returns the blob of a file that a commit has otherwise than the base, "" for none.
 func (s *stages) file(commit, path string) string {
 	for _, f := range s.files[commit] {

@@ -33,7 +33,7 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 		if p.worktree == "" {
 			place.Only = map[string]bool{}
 			for _, id := range p.named {
-				if f.stages.of(p.head, id) != f.stages.of(p.mergeBase, id) {
+				if f.stages.differ(p.head, p.mergeBase, id) {
 					place.Only[id] = true
 				}
 			}

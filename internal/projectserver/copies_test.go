@@ -96,4 +96,13 @@ func TestNewStoriesOfOneIDAreToldApartByTheirFiles(t *testing.T) {
 	if got := strings.Join(s.events(), ", "); got != want {
 		t.Errorf("events %s, want %s", got, want)
 	}
+	// A new one on a branch that no work tree has any more is told apart from those of the project, too.
+	s.in("c", "checkout", "-qf", "-b", "fix/task-1-more", "main")
+	s.put("c", tasks+"task-1 - More.md", task("task-1", "More", "To Do", "2026-04-01"))
+	s.in("c", "add", ".")
+	s.in("c", "commit", "-qm", "more")
+	is("task-1~2", "More", "2_to_do", "c", "fix/task-1-more")
+	s.in("c", "checkout", "-q", "c")
+	is("task-1~2", "More", "2_to_do", "", "fix/task-1-more")
+	is("task-1", "Again", "2_to_do", "", "main")
 }
