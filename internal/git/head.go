@@ -1,9 +1,9 @@
 package git
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,11 +29,28 @@ func stateOf(dir string, names ...string) string {
 	return string(state)
 }
 
-// Reflog notices how HEAD of a work tree comes to other commits.
-type Reflog struct {
-	state string
-	last  []byte // its newest entry
+// entry is one of a work tree's reflog: HEAD has come from a commit to another.
+type entry struct{ line, from, to, what string }
+
+// byHand reports whether it was a checkout, a switch or a reset.
+func (e entry) byHand() bool {
+	return strings.HasPrefix(e.what, "checkout: ") || strings.HasPrefix(e.what, "reset: ")
 }
+
+// reflog returns the newest entries, the oldest first.
+func (t Tree) reflog() (entries []entry) {
+	text, _ := files.ReadEnd(filepath.Join(t.Git, "logs", "HEAD"), files.Small)
+	for line := range strings.Lines(string(text)) {
+		about, what, _ := strings.Cut(line, "\t")
+		if fields := strings.Fields(about); len(fields) > 1 { // old new who when
+			entries = append(entries, entry{line, fields[0], fields[1], strings.TrimSuffix(what, "\n")})
+		}
+	}
+	return entries
+}
+
+// Reflog notices how HEAD of a work tree comes to other commits.
+type Reflog struct{ state, last string }
 
 // IsBehind reports whether HEAD has changed since the last call of Checkout.
 func (r *Reflog) IsBehind(t Tree) bool { return t.HeadState() != r.state }
@@ -45,43 +62,28 @@ func (r *Reflog) Checkout(t Tree) bool {
 	if state == r.state {
 		return false
 	}
-	known := strings.HasPrefix(r.state, t.Git+" ")
-	r.state = state
-	text, _ := files.ReadEnd(filepath.Join(t.Git, "logs", "HEAD"), files.Small)
-	text = bytes.TrimSuffix(text, []byte("\n"))
-	before := r.last
-	r.last = text[bytes.LastIndexByte(text, '\n')+1:]
-	if at := bytes.LastIndex(text, before); at >= 0 && len(before) > 0 {
-		text = text[at+len(before):]
-	} else { // it has been shortened, or there are many more
-		text = r.last
-	}
-	for entry := range bytes.Lines(text) {
-		about, message, _ := bytes.Cut(entry, []byte("\t")) // old new who when
-		fields := bytes.Fields(about)
-		byHand := bytes.HasPrefix(message, []byte("checkout: ")) || bytes.HasPrefix(message, []byte("reset: "))
-		if known && byHand && len(fields) > 2 && !bytes.Equal(fields[0], fields[1]) {
-			return true
+	known, before, all := strings.HasPrefix(r.state, t.Git+" "), r.last, t.reflog()
+	news := all[max(0, len(all)-1):] // it has been shortened, or there are many more
+	for i, e := range slices.Backward(all) {
+		if e.line == before {
+			news = all[i+1:]
+			break
 		}
 	}
-	return false
+	if r.state, r.last = state, ""; len(all) > 0 {
+		r.last = all[len(all)-1].line
+	}
+	return known && slices.ContainsFunc(news, func(e entry) bool { return e.byHand() && e.from != e.to })
 }
 
 // HasOnlyCommitted reports whether HEAD has come from a commit to where it is by commits alone, as its reflog says.
 func (t Tree) HasOnlyCommitted(since string) bool {
-	text, _ := files.ReadEnd(filepath.Join(t.Git, "logs", "HEAD"), files.Small)
-	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
-	for i := len(lines) - 1; i >= 0 && len(since) > 0; i-- {
-		about, message, _ := bytes.Cut(lines[i], []byte("\t"))
-		fields := bytes.Fields(about) // old new who when
-		if len(fields) < 2 || string(fields[1]) == since {
-			return len(fields) > 1
-		}
-		if !bytes.HasPrefix(message, []byte("commit: ")) && !bytes.HasPrefix(message, []byte("commit (amend): ")) {
-			return false
-		}
-		if string(fields[0]) == since {
+	for _, e := range slices.Backward(t.reflog()) {
+		switch isCommit := strings.HasPrefix(e.what, "commit: ") || strings.HasPrefix(e.what, "commit (amend): "); {
+		case e.to == since:
 			return true
+		case !isCommit || e.from == since:
+			return isCommit
 		}
 	}
 	return false
@@ -90,17 +92,12 @@ func (t Tree) HasOnlyCommitted(since string) bool {
 // OwnCommits returns the commits that were made in the work tree since something else was last checked out, with what
 // they say first, as its reflog says.
 func (t Tree) OwnCommits() map[string]string {
-	text, _ := files.ReadEnd(filepath.Join(t.Git, "logs", "HEAD"), files.Small)
 	made := map[string]string{}
-	for line := range bytes.Lines(text) {
-		about, message, _ := bytes.Cut(line, []byte("\t"))
-		fields := bytes.Fields(about) // old new who when
-		switch {
-		case bytes.HasPrefix(message, []byte("checkout: ")), bytes.HasPrefix(message, []byte("reset: ")):
+	for _, e := range t.reflog() {
+		if e.byHand() {
 			clear(made)
-		case bytes.HasPrefix(message, []byte("commit")) && len(fields) > 1:
-			_, subject, _ := strings.Cut(string(message), ": ")
-			made[string(fields[1])] = subject
+		} else if strings.HasPrefix(e.what, "commit") {
+			_, made[e.to], _ = strings.Cut(e.what, ": ")
 		}
 	}
 	return made
