@@ -31,6 +31,11 @@ type changedFile struct {
 	before, after string // the ids of its blobs, "" where there is no regular file
 }
 
+// newChangedFile takes what --raw says: :mode mode id id status.
+func newChangedFile(path string, about []string) changedFile {
+	return changedFile{path, blob(about[0][1:], about[2]), blob(about[1], about[3])}
+}
+
 // boardCommits returns the commits since a time that change files below paths, newest first, without merges, and from
 // when on they are all. Those that a shallow clone has without their parents change nothing.
 func (r repository) boardCommits(
@@ -75,8 +80,7 @@ func (r repository) boardCommits(
 			}
 			changes += weight(path)
 			if commit := &commits[len(commits)-1]; !shallow[commit.hash] {
-				file := changedFile{path, blob(fields[0][1:], fields[2]), blob(fields[1], fields[3])}
-				commit.files = append(commit.files, file)
+				commit.files = append(commit.files, newChangedFile(path, fields))
 			}
 		}
 		if changes >= maxChanges {

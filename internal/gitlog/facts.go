@@ -50,12 +50,7 @@ type place struct {
 	clashed time.Time         // since when it conflicts with the base
 }
 
-func (p *place) key() string {
-	if p.worktree != "" {
-		return p.worktree
-	}
-	return p.branch
-}
+func (p *place) key() string { return cmp.Or(p.worktree, p.branch) }
 
 // isMerged reports whether the base contains what the place had, or whether merging it would change nothing of the
 // base's tree. linked is whether it was a story's while it had commits of its own. Where a rebase or the like is not

@@ -261,8 +261,7 @@ func (r repository) changedFiles(
 		case strings.HasPrefix(text, ":"): // mode mode id id status
 			about = strings.Fields(text)
 		case len(about) >= 5:
-			changed[commit] = append(changed[commit],
-				changedFile{text, blob(about[0][1:], about[2]), blob(about[1], about[3])})
+			changed[commit] = append(changed[commit], newChangedFile(text, about))
 			about = nil
 			if count += weight(text); count > maxChanges {
 				return git.ErrEnough

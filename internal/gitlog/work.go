@@ -32,7 +32,7 @@ const (
 // and knows the work on its stories.
 type Work struct {
 	log       *Log
-	board     Joiner
+	board     *board.Board
 	withTrees bool
 	readers   chan struct{} // has a value for each that is shown changes
 	known     chan struct{} // closed once all has been read
@@ -55,14 +55,6 @@ type Work struct {
 	failures int // in a row
 }
 
-// Joiner is a board that stories of other places can be on.
-type Joiner interface {
-	Join(places []board.Place) (opened []*board.Board)
-	HasMoved() map[string]map[string]bool
-	StageIn(worktree, id string) string
-	Layout() string
-}
-
 // works is what is known at a moment. It is immutable.
 type works struct {
 	base    *wire.Base
@@ -74,7 +66,7 @@ type works struct {
 }
 
 // NewWork returns the work in the repository of a log. Without trees it knows branches only.
-func NewWork(log *Log, b Joiner, withTrees bool) *Work {
+func NewWork(log *Log, b *board.Board, withTrees bool) *Work {
 	w := &Work{
 		log: log, board: b, withTrees: withTrees, numbers: map[string]numbers{}, merges: map[string]git.Merged{},
 		statuses: map[string]status{}, linked: map[string]map[string]string{}, copies: map[string]string{},
