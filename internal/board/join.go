@@ -52,16 +52,16 @@ func (b *Board) settle(next *View, news []feed.Notification) {
 
 // changed joins the others with what a scan of the place found.
 func (m *member) changed(view bool, news []feed.Notification) {
-	if m.opening {
-		return
-	}
 	j := &m.of.joined
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if !slices.Contains(j.members, m) { // it is read for the first time, or gone
+		return
+	}
 	for _, n := range news {
 		m.news[n.StoryID] = true
 	}
-	if !m.ended && (view || len(news) > 0) && m.evaluate() {
+	if (view || len(news) > 0) && m.evaluate() {
 		m.of.join(false, nil, m.takeNews())
 	}
 }

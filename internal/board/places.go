@@ -38,10 +38,8 @@ type member struct {
 	moved  map[string]standing // by the ids of its board, joined by those of all
 	joined map[string]standing
 	news   map[string]bool // stories of which there is some that was not joined yet
-	// opening says that its board is read for the first time.
-	opening, ended bool
-	end            chan struct{}
-	began          atomic.Pointer[Place] // with which its files are compared as they are read
+	end    chan struct{}
+	began  atomic.Pointer[Place] // with which its files are compared as they are read
 }
 
 // isAtBase reports whether a story is in a stage in which the place began with it: it has not moved there, and nobody
@@ -106,7 +104,7 @@ func (b *Board) Join(places []Place) (opened []*Board) {
 			continue
 		}
 		m := &member{
-			Place: p, of: b, opening: true, moved: map[string]standing{}, news: map[string]bool{}, end: make(chan struct{}),
+			Place: p, of: b, moved: map[string]standing{}, news: map[string]bool{}, end: make(chan struct{}),
 		}
 		m.began.Store(&p)
 		o := b.options
@@ -120,7 +118,6 @@ func (b *Board) Join(places []Place) (opened []*Board) {
 			without = append(without, p.Worktree)
 			continue
 		}
-		m.opening = false
 		if next = append(next, m); p.Worktree != "" {
 			opened = append(opened, m.board)
 		}
@@ -130,7 +127,6 @@ func (b *Board) Join(places []Place) (opened []*Board) {
 	news := map[string]bool{}
 	for _, m := range known {
 		if !slices.Contains(next, m) {
-			m.ended = true
 			close(m.end)
 			for id := range m.joined {
 				news[id] = true
@@ -184,14 +180,11 @@ func (b *Board) HasMoved() map[string]map[string]bool {
 	defer b.joined.mu.Unlock()
 	moved := map[string]map[string]bool{}
 	for _, m := range b.joined.members {
-		key := m.Worktree
-		if key == "" {
-			key = m.Branch
-		}
-		moved[key] = map[string]bool{}
+		ids := map[string]bool{}
 		for id := range m.joined {
-			moved[key][id] = true
+			ids[id] = true
 		}
+		moved[cmp.Or(m.Worktree, m.Branch)] = ids
 	}
 	return moved
 }
