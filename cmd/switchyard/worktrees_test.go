@@ -83,3 +83,40 @@ func TestStoriesOfOneIDInWorkTreesAreClaimedEach(t *testing.T) {
 		t.Errorf("a third: %d %s", status, text)
 	}
 }
+
+// TestWorkTreesOfOneRepositoryAreOneProject unless nobody wants that; one within another is no stage of its board, and
+// one that is gone is told once.
+func TestWorkTreesOfOneRepositoryAreOneProject(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	repository, within := filepath.Join(dir, "alpha"), filepath.Join(dir, "alpha", "7_within")
+	stages(t, repository, "1_story_login")
+	gittest.Git(t, repository, "init", "-q")
+	gittest.Git(t, repository, "add", ".")
+	gittest.Git(t, repository, "commit", "-qm", "board")
+	for _, tree := range []string{within, filepath.Join(dir, "beta"), filepath.Join(dir, "gone")} {
+		gittest.Git(t, repository, "worktree", "add", "-q", tree)
+	}
+	if err := errors.Join(os.Rename(filepath.Join(within, "2_current"), filepath.Join(within, "3_qa")), os.RemoveAll(filepath.Join(dir, "gone"))); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Git(t, within, "add", "--all")
+	gittest.Git(t, within, "commit", "-qm", "for 1_story_login")
+	up := func(flags ...string) (p *process, projects int) {
+		p = start(t, switchyard(t, dir, append([]string{"up", "DIR/alpha", "DIR/beta", "--listen=localhost:0"}, flags...)...))
+		_, urls := p.registry(t)
+		return p, len(urls)
+	}
+	p, projects := up("--data=DIR/data")
+	p.eventually(t, "/api/gateway/pipeline", `"worktree":"`+within+`"`)
+	said := p.stderr.String()
+	if projects != 1 || !strings.Contains(said, "are work trees of one repository: one project, served from the first") ||
+		strings.Count(said, "a work tree is missing") != 1 {
+		t.Errorf("%d projects: %s", projects, said)
+	}
+	p, projects = up("--data=DIR/data2", "--no-worktrees")
+	p.eventually(t, "/api/gateway/pipeline", `"work":{"branch":"7_within","worktree":null`)
+	if _, text := p.do(t, "GET", "/api/gateway/pipeline", ""); projects != 2 || strings.Contains(text, `"worktree":"`) || strings.Contains(text, `"name":"7_within"`) {
+		t.Errorf("%d projects: %s", projects, text)
+	}
+}

@@ -183,6 +183,24 @@ func TestAStoryThatHasMovedByAMergeOfTheBaseHasItsText(t *testing.T) {
 	}
 }
 
+// What the base has taken over as one commit of its own is merged, and its move counts no more where the base goes on.
+func TestASquashIsAMerge(t *testing.T) {
+	s := newShop(t, board.Options{})
+	s.in("lane", "mv", "1_backlog/1_story.md", "2_current/")
+	s.put("lane", "code", "lane\n")
+	s.in("lane", "commit", "-qam", "begin")
+	s.stands("1_story", "2_current", "lane", "lane")
+	s.git("merge", "-q", "--squash", "lane")
+	s.git("commit", "-qm", "squashed")
+	s.stands("1_story", "2_current", "", "main")
+	waittest.Until(t, "the merge", func() bool { list := s.work("1_story"); return len(list) == 1 && list[0].Merged })
+	if work := s.work("1_story")[0]; work.Ahead != 1 || work.Behind != 1 {
+		t.Errorf("%+v", work)
+	}
+	s.git("mv", "2_current/1_story.md", "1_backlog/")
+	s.stands("1_story", "1_backlog", "", "main")
+}
+
 // A branch that has merged the base is read to its end.
 func TestABranchWithAMergeIsAsGitSays(t *testing.T) {
 	s := newShop(t, board.Options{})
