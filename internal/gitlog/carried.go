@@ -4,8 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
-
-	"switchyard/internal/files"
 )
 
 // maxCarried is how many of our commits in a row are looked through.
@@ -31,18 +29,14 @@ func (w *Work) readCarried(ctx context.Context, r repository, f *facts) error {
 	if len(others) == 0 {
 		return nil
 	}
-	below, err := filepath.Rel(r.tree.Dir, files.Resolved(w.log.Dir))
-	if err != nil {
-		return err
-	}
 	prefix, unit, input, current := "", w.log.Board.Past().Unit, "", ""
-	if below != "." {
-		prefix = filepath.ToSlash(below) + "/"
+	if f.below != "." {
+		prefix = filepath.ToSlash(f.below) + "/"
 	}
 	for commit := range others {
 		input += commit + "\n"
 	}
-	err = r.Records(ctx, strings.NewReader(input), 0, func(record []byte) error {
+	err := r.Records(ctx, strings.NewReader(input), 0, func(record []byte) error {
 		path, isOfBoard := strings.CutPrefix(string(record), prefix)
 		if _, isCommit := others[string(record)]; isCommit {
 			current = string(record)

@@ -23,6 +23,7 @@ type facts struct {
 	head      string // its commit
 	baseAt    time.Time
 	baseTree  string
+	below     string   // where the board is in a work tree
 	paths     []string // of the work trees
 	places    []*place
 	heads     map[string]string // by branch
@@ -101,8 +102,8 @@ func (p *place) work(s status) wire.Work {
 // commit.
 func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 	f := &facts{heads: map[string]string{}, base: r.tree.Branch()}
-	below, err := filepath.Rel(r.tree.Dir, files.Resolved(w.log.Dir))
-	if err != nil {
+	var err error
+	if f.below, err = filepath.Rel(r.tree.Dir, files.Resolved(w.log.Dir)); err != nil {
 		return nil, err
 	}
 	branches, err := r.Branches(ctx, time.Now().AddDate(0, 0, -branchDays), maxBranches)
@@ -118,12 +119,9 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 		}
 	}
 	taken := map[string]bool{f.base: true}
-	if f.places, err = w.lookTrees(ctx, r, f.heads, taken, below); err != nil {
-		return nil, err
-	}
 	f.paths = []string{r.tree.Dir}
-	for _, p := range f.places {
-		f.paths = append(f.paths, p.worktree)
+	if err := w.lookTrees(ctx, r, f, taken); err != nil {
+		return nil, err
 	}
 	for _, b := range branches {
 		if !taken[b.Name] {
@@ -134,13 +132,11 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 	return f, nil
 }
 
-// lookTrees finds the work trees that have a commit, with heads, to which those of older branches are added. What
-// is checked out somewhere is taken.
-func (w *Work) lookTrees(
-	ctx context.Context, r repository, heads map[string]string, taken map[string]bool, below string,
-) (places []*place, err error) {
+// lookTrees finds the work trees that have a commit, and the heads of older branches there. What is checked out
+// somewhere is taken.
+func (w *Work) lookTrees(ctx context.Context, r repository, f *facts, taken map[string]bool) error {
 	if !w.withTrees {
-		return nil, nil
+		return nil
 	}
 	trees, rest, missing := r.tree.Others(maxTrees)
 	for _, branch := range rest {
@@ -154,28 +150,29 @@ func (w *Work) lookTrees(
 	}
 	var older []string
 	for _, t := range trees {
-		if taken[t.Branch] = true; t.Branch != "" && heads[t.Branch] == "" {
+		if taken[t.Branch] = true; t.Branch != "" && f.heads[t.Branch] == "" {
 			older = append(older, "refs/heads/"+t.Branch)
 		}
 	}
 	if len(older) > 0 {
 		branches, err := r.Branches(ctx, time.Time{}, maxTrees, older...)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, b := range branches {
-			heads[b.Name] = b.Head
+			f.heads[b.Name] = b.Head
 		}
 	}
 	for _, t := range trees {
-		if head := cmp.Or(t.Head, heads[t.Branch]); head != "" {
-			places = append(places, &place{
-				worktree: t.Path, branch: t.Branch, head: head, tree: t.Tree, dir: filepath.Join(t.Dir, below),
+		if head := cmp.Or(t.Head, f.heads[t.Branch]); head != "" {
+			f.paths = append(f.paths, t.Path)
+			f.places = append(f.places, &place{
+				worktree: t.Path, branch: t.Branch, head: head, tree: t.Tree, dir: filepath.Join(t.Dir, f.below),
 				state: t.HeadState(), own: t.OwnCommits(),
 			})
 		}
 	}
-	return places, nil
+	return nil
 }
 
 // sign sets the signature of what git and the board say, and the stories of the board.
