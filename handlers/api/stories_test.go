@@ -52,7 +52,7 @@ func TestStoryThatItsProjectServerDoesNotHave(t *testing.T) {
 	s.Answered()
 	got = s.Send("GET", "/api/gateway/projects/old/stories/7_pay", "")
 	if got.StatusCode != 200 || !strings.Contains(got.Text, `"stage":"2_current",`) || !strings.Contains(got.Text, `"merge_failure":"conflict"`) ||
-		!strings.Contains(got.Text, `"body":null,`) || !strings.Contains(got.Text, `"reachable":true,"error":"the project server shows no single stories"`) {
+		!strings.Contains(got.Text, `"body":null,`) || !strings.Contains(got.Text, `"reachable":true,"error":"the project server does not show this story"`) {
 		t.Errorf("a server with boards only: %d %s", got.StatusCode, got.Text)
 	}
 	for _, path := range []string{"/api/gateway/projects/old/stories/9_never", "/api/gateway/projects/alpha/stories/1_never", "/api/gateway/projects/away/stories/1_never", "/api/gateway/projects/none/stories/7_pay"} {

@@ -70,7 +70,7 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 		case !story.Reachable:
 			story.Error = reason
 		case story.Stage != "": // otherwise it has left the board
-			story.Error = "the project server shows no single stories"
+			story.Error = "the project server does not show this story"
 		}
 	}
 	story.Project, story.ID, story.URL = project, id, p.URL
