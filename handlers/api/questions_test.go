@@ -13,6 +13,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/waittest"
+	"switchyard/internal/wire"
 )
 
 type questionReply struct {
@@ -166,6 +167,26 @@ func TestPeopleAnswerQuestions(t *testing.T) {
 	for _, action := range []string{"question.asked", "question.answered", "question.withdrawn"} {
 		if !strings.Contains(audit.Text, action) {
 			t.Errorf("the audit has no %s", action)
+		}
+	}
+}
+
+// TestAPermissionIsOfItsAskersClaim, also where it is no tool's, unless it names a story.
+func TestAPermissionIsOfItsAskersClaim(t *testing.T) {
+	s := newTokenSite(t)
+	s.assign("alpha")
+	agent := asker(s.Site, s.issue("alpha"))
+	claimed, _ := agent("POST", "/api/gateway/projects/alpha/stories/claim", `{"story_id":"7_pay"}`)
+	claimed.WantStatus(t, http.StatusOK)
+	for body, want := range map[string]string{
+		`{"kind":"permission","prompt":"May I deploy?"}`:                   "7_pay",
+		`{"kind":"permission","prompt":"And here?","story_id":"8_refund"}`: "8_refund",
+		`{"kind":"text","prompt":"Which key?"}`:                            "",
+	} {
+		asked, q := agent("POST", "/api/gateway/questions", body)
+		asked.WantStatus(t, http.StatusCreated)
+		if got := wire.Text(q.StoryID); got != want || *q.Project != "alpha" {
+			t.Errorf("%s: of %q", body, got)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 	if !q.Lasting {
 		q.HeldUntil = q.AskedAt.Add(holdLease) // by then somebody waits for it
 	}
-	if q.Tool != nil && q.StoryID == "" {
+	if (q.Tool != nil || q.Kind == domain.QuestionPermission) && q.StoryID == "" {
 		s.place(&q)
 	}
 	change := domain.Change{
@@ -134,7 +134,7 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 	return s.at(asked, q.AskedAt), nil
 }
 
-// place finds out what the use of a tool is for: what its session works on, or the asker has claimed last.
+// place finds out what a permission is for: what its session works on, or the asker has claimed last.
 func (s *Questions) place(q *domain.Question) {
 	project, storyID := s.sessions.storyOf(q.Asker, q.Session, s.sessions.links)
 	if project == "" {
