@@ -72,6 +72,9 @@ func TestTheWallIsReadFromAfar(t *testing.T) {
 		if wide := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`); wide > width {
 			t.Errorf("at %d px it is %d px wide", width, wide)
 		}
+		if cut := browsertest.Eval[string](tab, `[...document.querySelectorAll('.wall-top .facts > *')].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth).map((e) => e.innerText).join()`); cut != "" {
+			t.Errorf("at %d px it cuts %q", width, cut)
+		}
 	}
 	if n := browsertest.Eval[int](tab, `document.querySelectorAll('#wall :is(a, button, input, select)').length`); n != 0 {
 		t.Errorf("%d controls", n)
