@@ -169,6 +169,11 @@ func TestManyProjectsHaveALineEach(t *testing.T) {
 	if got := browsertest.Eval[bool](tab, fmt.Sprintf(`Math.abs(`+right+`.left - `+right+`.left) < 2`, "alone", "alpha")); !got {
 		t.Error("a project alone with its stages is not as wide as the others")
 	}
+	tab.Size(800, 1000)
+	if got := browsertest.Eval[bool](tab, `['alpha', 'clear'].map((name) => document.querySelector('#project-' + name + ' > .last').getBoundingClientRect().left).every((at, _, all) => Math.abs(at - all[0]) < 2)`); !got {
+		t.Error("at 800 px the stages of a band are not below the others'")
+	}
+	tab.Size(1280, 800)
 	// What is wrong comes before what is not, whatever stages it has.
 	s.add("odd", board("1_ideas:", "2_doing: 9_story_z!no key", "3_over:"))
 	tab.Goto(s.URL + "/")
