@@ -106,11 +106,11 @@ func (t TargetRow) says(now time.Time) string {
 	return "Today: " + strings.Join(list, ", ")
 }
 
-// axisHours are the hours that the axis of the day names: where now is written, none is.
+// axisHours are the hours that the axis of the day names: where now is written, none is, on a narrow axis neither.
 func axisHours(zone *time.Location, now time.Time) (list []int) {
 	for hour := 0; hour <= 24; hour += 3 {
 		at := float64(hour) * 100 / 24
-		if zone == nil || math.Abs(at-dayAt(now.In(zone))) > 5 {
+		if zone == nil || math.Abs(at-dayAt(now.In(zone))) > 12 {
 			list = append(list, hour)
 		}
 	}
