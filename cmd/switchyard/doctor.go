@@ -35,9 +35,9 @@ func doctorCommand() *cobra.Command {
 			"changed, and no secret is shown. For root the settings of the installed service stand where there are no others.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			environment := os.Getenv
-			if os.Geteuid() == 0 && !cmd.Flags().Changed("data") {
-				environment = asService(environment, "/")
+			environment, err := meant(cmd.Flags(), os.Getenv, "/", os.Geteuid())
+			if err != nil {
+				return err
 			}
 			return checkUp(cmd.Context(), cmd.Flags(), environment, cmd.OutOrStdout())
 		},

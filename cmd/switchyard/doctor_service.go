@@ -1,10 +1,17 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/spf13/pflag"
+
+	"switchyard/internal/config"
 )
 
 // unitFiles is where systemd looks for a unit, by precedence (systemd.unit(5)).
@@ -14,6 +21,31 @@ var unitFiles = []string{
 }
 
 var environmentLine = regexp.MustCompile(`(?m)^Environment=([A-Z_]+)=(.*)$`)
+
+// meant returns the environment of the gateway that is asked about: for root the installed one's. Somebody else who has no
+// gateway of their own means it, too, and is told if they may not read its data.
+func meant(flags *pflag.FlagSet, environment func(string) string, root string, user int) (func(string) string, error) {
+	service := asService(environment, root)
+	dir := service("SWITCHYARD_DATA")
+	switch {
+	case flags.Changed("data") || dir == environment("SWITCHYARD_DATA"):
+		return environment, nil
+	case user == 0:
+		return service, nil
+	}
+	if own, err := config.LoadSome(flags, environment, "gateway.data"); err != nil || exists(own.Data) {
+		return environment, nil
+	}
+	if _, err := os.ReadDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s, the data of the installed service: %s; use sudo, or --data for another gateway", dir, causeOf(err))
+	}
+	return environment, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
 
 // asService returns environment, and behind it, where that names no data directory, that of the unit which the gateway
 // was installed with below root: somebody who asks as root means that gateway. Paths are those of a system service.

@@ -235,3 +235,45 @@ func TestTheDoctorLooksAtTheInstalledService(t *testing.T) {
 		t.Errorf("another gateway gets the service's %q", got)
 	}
 }
+
+// TestTheDoctorSaysWhoMayReadTheService: somebody who may not read its data and has no gateway of their own.
+func TestTheDoctorSaysWhoMayReadTheService(t *testing.T) {
+	t.Parallel()
+	root, home := t.TempDir(), t.TempDir()
+	unit, data := filepath.Join(root, "etc/systemd/system/switchyard.service"), filepath.Join(root, "data")
+	if err := os.MkdirAll(filepath.Dir(unit), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{unit: "Environment=SWITCHYARD_DATA=" + data + "\n", data: "no directory: root may read everything"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	environment := func(key string) string { return map[string]string{"HOME": home, "XDG_DATA_HOME": home, "XDG_CONFIG_HOME": home}[key] }
+	asks := func(user int, args ...string) (string, error) {
+		flags := doctorCommand().Flags()
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		of, err := meant(flags, environment, root, user)
+		if err != nil {
+			return "", err
+		}
+		return of("SWITCHYARD_DATA"), nil
+	}
+	if _, err := asks(1000); err == nil || !strings.Contains(err.Error(), data) || !strings.Contains(err.Error(), "use sudo, or --data") {
+		t.Errorf("somebody: %v", err)
+	}
+	if got, err := asks(0); got != data || err != nil {
+		t.Errorf("root: %q, %v", got, err)
+	}
+	if got, err := asks(1000, "--data="+home); got != "" || err != nil {
+		t.Errorf("with --data: %q, %v", got, err)
+	}
+	if err := os.Mkdir(filepath.Join(home, "switchyard"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := asks(1000); got != "" || err != nil {
+		t.Errorf("with a gateway of their own: %q, %v", got, err)
+	}
+}
