@@ -22,8 +22,8 @@ var unitFiles = []string{
 
 var environmentLine = regexp.MustCompile(`(?m)^Environment=([A-Z_]+)=(.*)$`)
 
-// meant returns the environment of the gateway that is asked about: for root the installed one's. Somebody else who has no
-// gateway of their own means it, too, and is told if they may not read its data.
+// meant returns the environment of the gateway that is asked about: for root the installed one's. Somebody else who has
+// no gateway of their own means it, too, and is told if they may not read its data.
 func meant(flags *pflag.FlagSet, environment func(string) string, root string, user int) (func(string) string, error) {
 	service := asService(environment, root)
 	dir := service("SWITCHYARD_DATA")
@@ -37,7 +37,8 @@ func meant(flags *pflag.FlagSet, environment func(string) string, root string, u
 		return environment, nil
 	}
 	if _, err := os.ReadDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s, the data of the installed service: %s; use sudo, or --data for another gateway", dir, causeOf(err))
+		return nil, fmt.Errorf("%s, the data of the installed service: %s; use sudo, or --data for another gateway",
+			dir, causeOf(err))
 	}
 	return environment, nil
 }

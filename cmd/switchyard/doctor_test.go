@@ -249,7 +249,9 @@ func TestTheDoctorSaysWhoMayReadTheService(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	environment := func(key string) string { return map[string]string{"HOME": home, "XDG_DATA_HOME": home, "XDG_CONFIG_HOME": home}[key] }
+	environment := func(key string) string {
+		return map[string]string{"HOME": home, "XDG_DATA_HOME": home, "XDG_CONFIG_HOME": home}[key]
+	}
 	asks := func(user int, args ...string) (string, error) {
 		flags := doctorCommand().Flags()
 		if err := flags.Parse(args); err != nil {
