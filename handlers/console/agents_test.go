@@ -330,7 +330,7 @@ func TestTheAgentsPageHasALineForEachAgent(t *testing.T) {
 
 	// What explains it is shown with it if it is short.
 	for detail, isHere := range map[string]bool{"Both have an index.": true, strings.Repeat("long ", 60): false} {
-		which := domain.Question{Project: "webshop", Kind: domain.QuestionChoice, Prompt: "Which?", Options: []string{"a", "b"}, Detail: detail}
+		which := domain.Question{Project: "webshop", Kind: domain.QuestionChoice, Prompt: fmt.Sprint("Which? ", isHere), Options: []string{"a", "b"}, Detail: detail}
 		q, err := s.Questions.Ask(domain.WithActor(t.Context(), &who), which, time.Hour)
 		if err != nil {
 			t.Fatal(err)
