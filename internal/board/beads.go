@@ -155,7 +155,6 @@ func (f *beadsRules) run(args ...string) ([]byte, error) {
 	return list, nil
 }
 
-// limitedBuffer keeps the first bytes that are written to it.
 type limitedBuffer struct {
 	*bytes.Buffer
 	most int
@@ -198,7 +197,6 @@ func dataOf(envelope []byte) *jsonscan.Reader {
 	return nil
 }
 
-// beadsOthers are types of issues that are no work.
 var beadsOthers = []looseText{"agent", "role", "message", "convoy"}
 
 func (f *beadsRules) stories(_ string, files Files, _ []entry) (entries []entry, err error) {

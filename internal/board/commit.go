@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/git"
 )
 
-// commit is one that a write is to become.
+// commit is the commit that a write becomes.
 type commit struct {
 	dir    string
 	before map[string]*storyFile // the files that may be written, by their paths
@@ -60,7 +60,6 @@ func (b *Board) beginCommit(ctx context.Context, names []string) (*commit, error
 	return c, nil
 }
 
-// changeFiles makes a change, and a commit of it.
 func (b *Board) changeFiles(ctx context.Context, story Story, stage string, c Change) (changed fileSet, err error) {
 	names, err := b.layout.writes(story, c)
 	if err != nil {

@@ -19,7 +19,6 @@ func newStory(name, body string) []byte {
 	return []byte(content)
 }
 
-// add writes a file that does not exist yet.
 func add(dir *os.File, name string, content []byte) error {
 	temp, err := writeTemp(dir, content, nil)
 	if err != nil {

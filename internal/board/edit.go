@@ -123,7 +123,6 @@ func sameValue(node, want *yaml.Node) bool {
 	return node.Kind == want.Kind && node.Value == want.Value && node.ShortTag() == want.ShortTag()
 }
 
-// others returns the keys that no setting names, each with its value.
 func others(front frontMatter, settings []setting) []string {
 	var list []string
 	for i := 0; i < len(front.Content); i += 2 {

@@ -170,7 +170,6 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 	b.show(&next, told)
 }
 
-// newsOf returns notifications of how a story differs from what it was.
 func newsOf(was Story, from string, now Story, to string) []feed.Notification {
 	s := &story{
 		id: now.ID, stage: to,
@@ -251,7 +250,6 @@ func (j *otherPlaces) stages(own *View, touched map[string]bool) []Stage {
 	return stages
 }
 
-// insert puts a story into its stage.
 func insert(stages []Stage, name string, story Story) {
 	for i := range stages {
 		if stages[i].Name != name {

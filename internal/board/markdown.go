@@ -91,7 +91,6 @@ func (c *codeBlocks) has(line string) bool {
 	return was != "" || mark != ""
 }
 
-// itemMarker matches what begins a list item.
 var itemMarker = regexp.MustCompile(`^(?:[-*+]|[0-9]{1,9}[.)])[ \t]+`)
 
 func indentOf(line string) (columns int) {

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// name returns what a story with a title is called.
 func (x *index) name(id, title string) string {
 	if title == "" || x.shared[title] {
 		return limit(words(id))
@@ -52,7 +51,6 @@ func withoutKind(title string) string {
 	return title
 }
 
-// words returns an id in words.
 func words(id string) string {
 	text := strings.NewReplacer("-", " ", "_", " ").Replace(id)
 	first, size := utf8.DecodeRuneInString(text)

@@ -154,7 +154,6 @@ func (t *tree) hasChanged() bool {
 	return false
 }
 
-// rewrite replaces the content of a file.
 func (t *tree) rewrite(name string, change func(content []byte) ([]byte, error)) error {
 	file, err := t.file(name)
 	if err != nil {

@@ -109,7 +109,6 @@ func (u *unit) keep(s *units, tree *tree, entries []entry, err error, now time.T
 	return &next
 }
 
-// placesOf says where in a list stories are.
 func placesOf(entries []entry) map[string]int {
 	places := make(map[string]int, len(entries))
 	for i := range entries {
@@ -147,14 +146,12 @@ func (s *unitStory) keep(stories []unitStory) {
 	s.file.facts.fault = fault
 }
 
-// recover ends the fault of the story's unit.
 func (s *unitStory) recover() {
 	if s.fault == nil {
 		s.file.facts.fault = ""
 	}
 }
 
-// path returns the path of the unit's file or folder.
 func (u *unit) path() string {
 	if _, path, marked := strings.Cut(u.name, " "); marked {
 		return path

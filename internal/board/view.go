@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// View is a consistent state of a board. It is immutable.
+// View is an immutable, consistent state of a board.
 type View struct {
 	// Stages are ordered by their numbers, and their stories by the numbers that their ids begin with.
 	Stages []Stage

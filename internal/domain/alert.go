@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Alert is something that needs attention. Story is set if it is about one.
+// Alert is something that needs attention; Story is set if it concerns one.
 type Alert struct {
 	Kind       AlertKind
 	Project    string // "" if it is about none
@@ -33,7 +33,6 @@ type Alert struct {
 	Acknowledged *Acknowledgement
 }
 
-// MaxAlerts is how many alerts are shown at once.
 const MaxAlerts = 200
 
 // Alerts are all alerts, sorted: those that are not acknowledged before the others, kinds that stop work before those

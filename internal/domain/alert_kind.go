@@ -148,7 +148,6 @@ func (a Alert) Text() string {
 	return text
 }
 
-// about says what a question is about, "" for nothing.
 func (a Alert) about() string {
 	switch {
 	case a.Story != nil:

@@ -122,7 +122,6 @@ func (p *Picked) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(p))
 }
 
-// MarshalJSON writes one text as such.
 func (p Picked) MarshalJSON() ([]byte, error) {
 	if len(p) == 1 {
 		return EncodeJSON(p[0]), nil

@@ -65,7 +65,6 @@ func CompareNumbered(a, b, x, y string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
 }
 
-// firstNumber returns the first digits of a text, "" if there are none.
 func firstNumber(text string) string {
 	isDigit := func(r rune) bool { return '0' <= r && r <= '9' }
 	from := strings.IndexFunc(text, isDigit)

@@ -16,8 +16,7 @@ type Micros int64
 
 const (
 	// MaxUSD is more than a single call costs; whoever says so is wrong.
-	MaxUSD Micros = 10_000_000_000
-	// MaxBudget is a billion dollars.
+	MaxUSD    Micros = 10_000_000_000
 	MaxBudget Micros = 1_000_000_000_000_000
 )
 
@@ -111,7 +110,6 @@ type Call struct {
 	AgentID          string // "" unless an agent's command sent it
 }
 
-// CallKey returns the Key of a call by what makes it one.
 func CallKey(parts ...string) string {
 	sum := sha256.Sum256(EncodeJSON(parts))
 	return hex.EncodeToString(sum[:16])

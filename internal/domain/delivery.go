@@ -69,7 +69,6 @@ type Sent struct {
 	Err        error // nil once all were accepted
 }
 
-// Gone reports whether the receiver wants no more messages.
 func (s Sent) Gone() bool { return s.Err != nil && s.Status == 410 }
 
 // Refused reports whether the receiver refused this very message.
@@ -126,7 +125,6 @@ func (p *TargetProgress) Apply(s Sent, now time.Time) (done bool) {
 	return true
 }
 
-// Reset forgets what has failed.
 func (p *TargetProgress) Reset() {
 	p.Message, p.Attempts, p.Parts, p.FirstAt, p.NextAt = "", 0, 0, time.Time{}, time.Time{}
 	p.FailingAt, p.Error, p.Gone = time.Time{}, "", false
@@ -142,7 +140,6 @@ type NotedAlert struct {
 	Seq     int64 // its position, a time in Unix microseconds or shortly after it
 }
 
-// Delivery is an attempt to send a message, in the log of its target.
 type Delivery struct {
 	At        time.Time
 	MessageID string

@@ -122,7 +122,6 @@ func (p *ProjectVisits) apply(visits []Visit, ended []VisitEnd) {
 	p.stories = mergeSorted(merged[:kept:kept], merged[kept:], byID)
 }
 
-// visitsOf returns the visits of a story.
 func (p *ProjectVisits) visitsOf(id string) []storyVisit {
 	at, found := slices.BinarySearchFunc(p.stories, id, func(s visitedStory, id string) int {
 		return strings.Compare(s.id, id)
@@ -133,7 +132,6 @@ func (p *ProjectVisits) visitsOf(id string) []storyVisit {
 	return p.stories[at].visits
 }
 
-// mergeSorted returns the elements of two sorted lists, sorted.
 func mergeSorted[T any](a, b []T, compare func(T, T) int) []T {
 	merged := make([]T, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {

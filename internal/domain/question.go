@@ -113,7 +113,6 @@ const (
 	MaxAnswer = 16_000 // characters
 )
 
-// QuestionLimits are how much may be asked.
 type QuestionLimits struct {
 	Own, All int // open questions, of one asker and of all
 	Ended    int // of one asker within a minute

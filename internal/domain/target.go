@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// Target is where messages about events and alerts go.
 type Target struct {
 	ID    string
 	Owner string // the account of whose device it is, "" for an administrator's target
@@ -119,7 +118,6 @@ func (q *Quiet) check() error {
 	return nil
 }
 
-// clockMinutes reads HH:MM as minutes since midnight.
 func clockMinutes(text string) (minutes int, ok bool) {
 	t, err := time.Parse("15:04", text)
 	return t.Hour()*60 + t.Minute(), err == nil && len(text) == len("15:04")

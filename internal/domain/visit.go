@@ -75,7 +75,6 @@ func (v *Visit) reopen(since time.Time) {
 	v.To, v.Next, v.BlockedSince = time.Time{}, "", since
 }
 
-// Later returns the later one of two times.
 func Later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

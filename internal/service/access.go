@@ -15,14 +15,13 @@ import (
 const (
 	SessionTime    = 12 * time.Hour
 	sessionIDBytes = 20 // random ones
-	// maxSessions is how many sessions an account may have. One more ends the oldest.
+	// maxSessions limits the sessions of an account; a new one ends the oldest.
 	maxSessions = 50
 	// expiredTokenLife is how long an expired token stays listed.
 	expiredTokenLife = 30 * 24 * time.Hour
 )
 
-// Access keeps the live sessions and the named tokens, in memory, so that requests need not read the store, and in the
-// store, so that a restart neither ends nor revives any.
+// Access holds the live sessions and named tokens in memory, written through to the store.
 type Access struct {
 	store    *database
 	audit    *Audit
@@ -56,7 +55,6 @@ type tokenEntry struct {
 	*holder
 }
 
-// holder is what sessions and tokens have in common.
 type holder struct {
 	ended context.Context
 	end   context.CancelFunc
@@ -69,8 +67,8 @@ func newHolder(used time.Time) *holder {
 	return &holder{ended, end, used, used}
 }
 
-// BeginSession begins a session for an actor who has just logged in from an address. tokenID is the named token that
-// was used, with which the session ends, or "". It returns Unauthorized when that token has ended.
+// BeginSession begins a session for an actor who has just logged in. It ends with the named token tokenID, if that is
+// not "". It returns Unauthorized when that token has ended.
 func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, from string) (domain.Session, error) {
 	now := clock.Now()
 	s := domain.Session{
@@ -102,7 +100,6 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, 
 	})
 }
 
-// newestFirst compares sessions by the time at which they began, as it is stored.
 func newestFirst(x, y sessionEntry) int {
 	return cmp.Or(cmp.Compare(y.CreatedAt.UnixMilli(), x.CreatedAt.UnixMilli()), cmp.Compare(x.ID, y.ID))
 }
@@ -145,7 +142,7 @@ func (a *Access) isOver(s sessionEntry, now time.Time) bool {
 	return now.Sub(s.CreatedAt) >= SessionTime || s.TokenID != "" && !a.inForce(s.TokenID, now)
 }
 
-// inForce reports whether there is a named token with this id that has not expired.
+// inForce reports whether the named token exists and has not expired.
 func (a *Access) inForce(id string, now time.Time) bool {
 	t, known := a.tokens.get(id)
 	return known && !t.Expired(now)
@@ -216,7 +213,6 @@ func (a *Access) EndOtherSessions(ctx context.Context, own string) (n int, err e
 	return n, err
 }
 
-// remove removes sessions or tokens from the store, where another gateway may have removed them already.
 func (a *Access) remove(ctx context.Context, change domain.Change, remove func(*domain.AuditEntry) error) error {
 	if err := a.audit.change(ctx, change, remove); domain.CodeOf(err) != domain.NotFound {
 		return err
@@ -224,7 +220,7 @@ func (a *Access) remove(ctx context.Context, change domain.Change, remove func(*
 	return nil
 }
 
-// endAgentTokens ends tokens of agents' commands in memory. The store has ended them already.
+// endAgentTokens ends in memory the agents' tokens that the store has already ended.
 func (a *Access) endAgentTokens(ended func(domain.NamedToken) bool) {
 	a.tokens.drop(func(t tokenEntry) bool { return t.AgentID != "" && ended(t.NamedToken) })
 }

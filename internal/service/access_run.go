@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// useInterval is how often the last uses of sessions and tokens are stored. A crash can lose those of one interval.
+// useInterval is how often last uses are stored; a crash loses at most one interval.
 const useInterval = 30 * time.Second
 
 func newAccess(o Options, audit *Audit, claims *claimTable) *Access {
@@ -68,8 +68,7 @@ func (a *Access) holder(known *holder, used time.Time) *holder {
 	return known
 }
 
-// Run stores the last uses of sessions and tokens, and removes expired ones, until ctx ends. It returns an error when
-// the store failed; nothing is lost if it is run again.
+// Run stores last uses and removes what has expired, until ctx ends. After an error it can be run again.
 func (a *Access) Run(ctx context.Context) error {
 	for supervise.Sleep(ctx, useInterval) {
 		err := errors.Join(a.dropEnded(ctx), a.saveUses(ctx))

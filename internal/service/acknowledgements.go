@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// acknowledgements keeps those that have not ended in memory, by key, written through to the store.
+// acknowledgements holds the current ones in memory, by key, written through to the store.
 type acknowledgements struct {
 	table[string, domain.Acknowledgement]
 	store *database
@@ -15,7 +15,6 @@ type acknowledgements struct {
 	ended chan []domain.Acknowledgement // that are no longer in memory, but still in the store
 }
 
-// add stores acknowledgements that are made together, as one change.
 func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
 	if until := all[0].Until; !until.IsZero() {
 		change.Detail = details("until: "+exactTime(until), change.Detail)
@@ -27,7 +26,7 @@ func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ..
 	})
 }
 
-// takeBack ends those acknowledgements that are meant, as one change. It returns NotFound when there are none.
+// takeBack ends the matching acknowledgements as one change. It returns NotFound when there are none.
 func (s *acknowledgements) takeBack(
 	ctx context.Context, meant func(domain.Acknowledgement) bool, change func(all []domain.Acknowledgement) domain.Change,
 ) error {

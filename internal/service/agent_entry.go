@@ -34,13 +34,12 @@ type agentEntry struct {
 }
 
 const (
-	// recoveredAfter is how long a command must run after a failure to count as healthy again.
+	// recoveredAfter is how long a command must run after a failure before it counts as healthy.
 	recoveredAfter = time.Minute
 	// quietAfter is how long an agent may have no open heartbeat before its last one is stored for other gateways.
 	quietAfter = time.Second
 )
 
-// newAgentEntry returns an agent that was last seen at seen.
 func newAgentEntry(r domain.AgentRecord, seen time.Time, timeout time.Duration) *agentEntry {
 	e := &agentEntry{
 		timeout: timeout, record: r, seen: seen, storedSeen: r.LastSeen.UnixMilli(), changed: make(chan struct{}),
@@ -127,14 +126,12 @@ func (e *agentEntry) project() string {
 	return e.record.Project
 }
 
-// with calls do with mu held.
 func (e *agentEntry) with(do func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	do()
 }
 
-// remove ends the heartbeat that is being held.
 func (e *agentEntry) remove() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -172,7 +169,6 @@ func (e *agentEntry) setState(state domain.AgentState, since time.Time) {
 	e.record.State, e.record.StateSince = state, since
 }
 
-// touch records that the agent was seen. The caller holds mu.
 func (e *agentEntry) touch(now time.Time) {
 	e.seen, e.record.LastSeen, e.unsaved = now, clock.Of(now), true
 }
@@ -202,7 +198,6 @@ func (e *agentEntry) known(registry *domain.Registry) domain.KnownAgent {
 	return known
 }
 
-// apply applies the stored record of an agent that was last seen at seen.
 func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -249,7 +244,6 @@ func (e *agentEntry) isDue(now time.Time) bool {
 
 type assignment struct{ project, url string }
 
-// Heartbeat is an agent's report about itself.
 type Heartbeat struct {
 	State    *domain.AgentState // nil keeps the last one, except that stopped becomes idle
 	Detail   *string            // nil keeps the last one; only the last 4096 bytes are kept

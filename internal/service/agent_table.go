@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// agentTable holds all agents that have an identity, alive or not. It measures silence with the monotonic clock, so
-// that setting the wall clock does not make agents disappear.
+// agentTable holds every agent with an identity. Silence is measured by the monotonic clock: changing the wall clock
+// must not lose agents.
 type agentTable struct {
 	table[string, *agentEntry]
 	timeout time.Duration
@@ -52,7 +52,6 @@ func (t *agentTable) records(ctx context.Context) ([]*agentEntry, error) {
 	}), err
 }
 
-// label returns the label of an agent, "" for an unknown id.
 func (t *agentTable) label(id string) (label string) {
 	if e, known := t.get(id); known {
 		e.with(func() { label = e.record.Label })
@@ -112,7 +111,7 @@ func (t *agentTable) silent(d time.Duration) []string {
 }
 
 const (
-	// beatInterval is how often heartbeats that are due are stored. A crash can lose what agents said in one interval.
+	// beatInterval is how often due heartbeats are stored; a crash loses at most one interval.
 	beatInterval = 250 * time.Millisecond
 	// flushLimit is how long the response to a heartbeat waits for the store.
 	flushLimit = time.Second

@@ -23,14 +23,13 @@ type Agents struct {
 
 const (
 	agentIDBytes = 10 // 80 random bits
-	// identityLife is how long a silent agent keeps its identity.
 	identityLife = 7 * 24 * time.Hour
 	// forgetInterval is how often expired identities and tokens are removed, first that long after the start: agents that
 	// were silent only because the gateway was down have called again by then (they retry every minute).
 	forgetInterval = 2 * time.Minute
 	// maxDetail is how many bytes of a heartbeat's detail are kept, those at its end, which has the last lines of output.
 	maxDetail = 4096
-	// finalSave is the time limit for storing heartbeats when the gateway stops.
+	// finalSave limits how long storing heartbeats may take at shutdown.
 	finalSave = 5 * time.Second
 )
 
@@ -175,8 +174,8 @@ func (s *Agents) Remove(ctx context.Context, id string) error {
 	return err
 }
 
-// update changes an agent while neither its assignment nor any project may change, and returns it as it is then. It
-// returns Invalid unless project exists or is "", NotFound when there is no such agent, and the errors of change.
+// update changes an agent while no assignment or project can change. It returns Invalid for an unknown project,
+// NotFound for an unknown agent, and the errors of change.
 func (s *Agents) update(
 	ctx context.Context, id, project string, change func(e *agentEntry, before domain.Agent) error,
 ) (domain.Agent, error) {

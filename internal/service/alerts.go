@@ -12,7 +12,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Alerts finds what needs attention.
 type Alerts struct {
 	store        *database
 	log          *slog.Logger
@@ -100,7 +99,7 @@ func (s *Alerts) others() (found []domain.Alert) {
 	return slices.Concat(found, asked, s.sessions.waiting(), s.targets.failing(), s.overBudget(), s.leaderAlerts())
 }
 
-// maxNamed is how many questions name their story, which is more than any page shows. Others have its id.
+// maxNamed is how many questions show their story's name rather than its id: more than any page lists.
 const maxNamed = 50
 
 // acknowledge marks the acknowledged alerts. It returns the acknowledgements that have ended: they have expired, or
@@ -136,8 +135,8 @@ func (s *Alerts) acknowledge(
 	return ended
 }
 
-// unknownAlerts reports of an alert that is no longer found whether its board does not say that it is over: its project
-// cannot be reached, or a checkout has taken its story elsewhere. Its key may be short.
+// unknownAlerts reports whether a missing alert may still be open: its project is unreachable, or a checkout moved its
+// story.
 func unknownAlerts(pipelines []domain.ProjectPipeline) func(project, key string) bool {
 	unreachable, away := map[string]bool{}, map[string]func() map[string]bool{}
 	for i := range pipelines {

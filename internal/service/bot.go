@@ -17,7 +17,6 @@ type BotFile interface {
 	Name() string // for people
 }
 
-// Bot is the chat bot: its stored configuration and its runner.
 type Bot struct {
 	Operators []string // user ids that may command the bot
 
@@ -29,8 +28,7 @@ type Bot struct {
 	saves     chan struct{} // holds a value during a save
 }
 
-// Config returns the stored bot configuration, including secrets. It returns an Internal error with the reason when it
-// cannot be read.
+// Config returns the stored configuration, with its secrets, or an Internal error with the reason.
 func (s *Bot) Config(ctx context.Context) (config domain.BotConfig, err error) {
 	if s.shared != nil {
 		config, _, err = s.shared.Store.BotConfig(ctx)
@@ -110,7 +108,6 @@ func (s *Bot) Test(ctx context.Context) error {
 	return err
 }
 
-// configChange describes what a new configuration changes, without secrets.
 func configChange(before, now domain.BotConfig) string {
 	parts := []string{changeOf("transport", string(before.Transport), string(now.Transport))}
 	for _, setting := range domain.BotSettings() {
@@ -125,7 +122,7 @@ func configChange(before, now domain.BotConfig) string {
 	return details(parts...)
 }
 
-// explain returns an error whose message includes the cause. Only administrators may see such errors.
+// explain adds the cause to an error's message. Only administrators may see it.
 func explain(err error, message string) error {
 	reason := err.Error()
 	if known, ok := errors.AsType[*domain.Error](err); ok {

@@ -27,10 +27,8 @@ type BotRunner interface {
 }
 
 const (
-	// saveLimit is the time limit of a save, including the restart and waiting for earlier saves, so that it is answered
-	// in 10 s.
+	// saveLimit covers a whole save, with the restart and the saves before it, so that it is answered within 10 s.
 	saveLimit = 9 * time.Second
-	// testLimit is the time limit for sending the test message to all rooms.
 	testLimit = 20 * time.Second
 )
 
@@ -91,10 +89,8 @@ func (s *sharedRunner) Config(ctx context.Context) (domain.BotConfig, error) {
 	return c, err
 }
 
-// unknownVersion is the version of a configuration that could not be read.
 const unknownVersion = -1
 
-// Status returns the state of the bot, on whichever gateway it runs.
 func (s *sharedRunner) Status() domain.BotStatus {
 	if s.Leader.Leads() {
 		return s.local.Status()
@@ -268,7 +264,6 @@ func (s *sharedRunner) answerTests(ctx context.Context) error {
 	}
 }
 
-// send sends the message that another gateway asks for.
 func (s *sharedRunner) send(ctx context.Context, message string) error {
 	if message == "" {
 		return s.local.SendTest(ctx)

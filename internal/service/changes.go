@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Changes reports changes made by other gateways on the same database.
+// Changes reports what other gateways change in the same database.
 type Changes interface {
 	// Changed returns a channel that is closed when a topic may have changed. Call it before reading the topic.
 	Changed(topic domain.Topic) <-chan struct{}
@@ -53,8 +53,7 @@ func newReloader(changes Changes, topic domain.Topic, read func(context.Context)
 // shares the store. The caller must not hold a lock that read takes.
 func (r *reloader) refresh(ctx context.Context) error { return r.readSince(ctx, time.Now(), true) }
 
-// refreshStale does the same, but only if the topic's version has changed. It is for callers that have not found
-// something in memory. It is cheaper, but misses what this gateway has changed in memory only.
+// refreshStale is refresh for a caller that found something missing: it reads only if the topic's version has changed.
 func (r *reloader) refreshStale(ctx context.Context) error {
 	return r.readSince(ctx, time.Now(), false)
 }
@@ -115,8 +114,8 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// retry makes a change. If that fails because of what is in memory or the store, it refreshes the topics and tries once
-// more: another gateway may just have changed them.
+// retry makes a change, and if it fails refreshes the topics and tries once more: another gateway may have changed
+// them.
 func retry[T any](ctx context.Context, change func() (T, error), stale ...*reloader) (T, error) {
 	result, err := change()
 	switch domain.CodeOf(err) {

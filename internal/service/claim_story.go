@@ -49,8 +49,7 @@ func (s *Claims) end(ctx context.Context, c domain.Claim, stage string) error {
 // noticed.
 const endPause, endCheck = 50 * time.Millisecond, 10 * time.Second
 
-// endAfter is how long a claim outlives what only the board shows of its story, that it is finished or gone: another
-// branch may be checked out for a while.
+// endAfter is how long a claim outlives its story on the board: another branch may be checked out for a while.
 const endAfter = time.Minute
 
 // Run ends the claims of stories that are moved to the done stage, by whatever means, and of those that have been gone
@@ -104,7 +103,6 @@ type ending struct {
 	at    time.Time
 }
 
-// wasMoved reports whether an event since a claim says that its story came to the stage where it is.
 func (s *Claims) wasMoved(ctx context.Context, c domain.Claim, stage string) bool {
 	visits, _ := s.stories.visits.Story(ctx, c.Project, c.StoryID)
 	if len(visits) == 0 {
@@ -205,9 +203,8 @@ func (s *Claims) move(
 	return nil
 }
 
-// patch moves a story, nowhere with "", in a work tree or, with "", where it is, and returns its stage. It returns
-// Forbidden and Invalid for what its server does not do, and errMoved for a story that has changed meanwhile or is not
-// in that work tree.
+// patch moves a story in a work tree, or where it is, and returns its stage. It returns Forbidden and Invalid for what
+// its server refuses, and errMoved if the story has changed or is not in that work tree.
 func (s *Claims) patch(
 	ctx context.Context, p domain.Project, before domain.Story, to, worktree string,
 ) (string, error) {

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/keyed"
 )
 
-// claimTable keeps the claims in memory, written through to the store, in which one transaction decides who wins.
+// claimTable holds the claims in memory; a transaction of the store decides who wins.
 type claimTable struct {
 	table[domain.StoryKey, domain.Claim]
 	store  *database
@@ -18,7 +18,6 @@ type claimTable struct {
 	free   *keyed.Waiters // for stories that may be free now: by project, "" for those of any
 }
 
-// wake wakes those who wait for stories that are free now.
 func (t *claimTable) wake(before, _ []domain.Claim) {
 	for _, c := range before {
 		if _, claimed := t.get(c.Key()); !claimed {
@@ -163,7 +162,6 @@ func (t *claimTable) record(
 	return err
 }
 
-// wonClaim is a claim that has just been stored with its audit entry.
 type wonClaim struct {
 	domain.Claim
 	entry  domain.AuditEntry

@@ -12,7 +12,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// Claims decide who works on which story.
 type Claims struct {
 	table     *claimTable
 	stories   *Stories
@@ -43,14 +42,14 @@ type ClaimRequest struct {
 }
 
 const (
-	// claimCheck is how often those who wait look again, though nothing was noticed: not every server tells of changes.
+	// claimCheck is how often a waiting claim looks again: not every server reports its changes.
 	claimCheck = 5 * time.Second
 	// claimBoardAge is how old the board may be on which a story is looked for first.
 	claimBoardAge = 100 * time.Millisecond
 	// claimTries is how often a named story is tried whose claims change all the time, nextTries how often the next one of
 	// a board that does.
 	claimTries, nextTries = 3, 20
-	// maxWanted is how many stories one transaction tries to claim.
+	// maxWanted limits how many stories one transaction tries to claim.
 	maxWanted = 50
 )
 
@@ -172,7 +171,6 @@ func (s *Claims) claim(ctx context.Context, project string, r ClaimRequest) (id 
 	return "", nil
 }
 
-// errMoved is returned for a story that is no longer as the board showed it.
 var errMoved = domain.Errorf(domain.Conflict, "the story has just been changed by somebody else; try again")
 
 func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) error {

@@ -13,7 +13,6 @@ import (
 	"switchyard/internal/flow"
 )
 
-// costKind is what calls are added up by.
 type costKind int
 
 const (
@@ -34,7 +33,6 @@ type costCount struct {
 	sessions       map[storySession]bool                            // but for those of earlier
 }
 
-// storySession is a session in which calls were made for a story.
 type storySession struct {
 	domain.StoryKey
 	session string
@@ -115,7 +113,6 @@ func first[T any](many iter.Seq[T], most int, compare func(a, b T) int) (list []
 	return list
 }
 
-// size is how many sums a count has.
 func (c *costCount) size() (n int) {
 	n = len(c.days)
 	for _, shares := range c.shares {

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Costs counts the calls of models that coding agents report, and says what stories cost.
+// Costs adds up the model calls that coding agents report, and what stories cost.
 type Costs struct {
 	store     *database
 	flow      *Flow
@@ -65,7 +65,6 @@ func newCosts(ctx context.Context, o Options, flow *Flow, claims *claimTable, se
 	return s, o.store.Reprice(ctx, o.Prices)
 }
 
-// load brings memory up to date with the store.
 func (s *Costs) load(ctx context.Context) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -93,7 +92,6 @@ func (s *Costs) load(ctx context.Context) error {
 	return nil
 }
 
-// put sets what a story costs. The caller holds mu.
 func (s *Costs) put(story domain.StoryKey, usd domain.Micros) {
 	if s.stories[story.Project] == nil {
 		s.stories[story.Project] = map[string]domain.Micros{}

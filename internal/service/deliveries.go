@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Deliveries are what has become of the messages to targets.
+// Deliveries is the record of the messages sent to targets.
 type Deliveries struct {
 	targets   *Targets
 	questions *Questions

@@ -12,7 +12,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Events is the merged stream: a queue of reads to be stored, the newest stored events in memory, and the store.
 type Events struct {
 	store   *database
 	log     *slog.Logger
@@ -101,7 +100,6 @@ func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Durati
 	}
 }
 
-// LastID returns the greatest id in the merged stream, 0 if it is empty.
 func (s *Events) LastID() int64 { return s.tail.Load().last }
 
 // Changed returns a channel that is closed when events are appended. Call it before reading events.
@@ -161,7 +159,6 @@ func (s *Events) Past(events []domain.Event, changes []domain.StoryChange) []dom
 	return past
 }
 
-// pendingRead is a queued read. Its caller waits for stored.
 type pendingRead struct {
 	domain.FeedRead
 	stored chan error // of capacity 1
@@ -237,5 +234,4 @@ func (r *reachability) record(since int64, err error) {
 	}
 }
 
-// readyLimit is how long the store may take to respond.
 const readyLimit = 2500 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Flow tells how long work takes, how much is finished, and when it may be finished, from the visits of stories.
+// Flow reports cycle times, throughput and forecasts, computed from the visits of stories.
 type Flow struct {
 	store     *database
 	visits    *Visits
@@ -31,7 +31,6 @@ type Flow struct {
 	reports map[string]cachedReport
 }
 
-// cachedReport is the last report for a query, and the versions of what it was made of.
 type cachedReport struct {
 	report *domain.FlowReport
 	of     string
@@ -113,7 +112,6 @@ func (f *Flow) count(
 	return report, f.name(ctx, report.Stories, report.Ageing)
 }
 
-// keep keeps a report of projects in the place of the last one for its query.
 func (f *Flow) keep(query string, projects []string, made cachedReport) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +133,6 @@ func (f *Flow) keep(query string, projects []string, made cachedReport) {
 
 func (m cachedReport) rows() int { return len(m.report.Stories) + len(m.report.Ageing) }
 
-// forget drops what may be of removed projects.
 func (f *Flow) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

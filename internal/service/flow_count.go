@@ -58,7 +58,6 @@ func (c *flowCount) day(ms int64) int {
 	return sort.Search(len(c.begins), func(i int) bool { return c.begins[i] > ms }) - 1
 }
 
-// windowStart is the index of the window's first day.
 func (c *flowCount) windowStart() int { return len(c.past) - c.query.Days }
 
 // add adds a board with the visits of its stories. Where no board is known, since its server has only events or has not

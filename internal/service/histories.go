@@ -15,7 +15,7 @@ import (
 // observations.
 const mergeBurst = 4 * domain.MaxMoves
 
-// Histories merges what git knows of projects' past into their visits.
+// Histories merges a project's git history into its visits.
 type Histories struct {
 	store     *database
 	visits    *Visits

@@ -19,7 +19,7 @@ func tokenOr(l domain.Leadership, other int64) int64 {
 	return other
 }
 
-// unlessLost returns err, nil if another gateway has taken over the lead in the meantime.
+// unlessLost ignores an error that only says that another gateway leads now.
 func unlessLost(err error) error {
 	if errors.Is(err, domain.ErrNotLeader) {
 		return nil
@@ -27,7 +27,6 @@ func unlessLost(err error) error {
 	return err
 }
 
-// newsKey is the key of the state in which the leader tells other gateways what only it knows.
 const newsKey = "leader_news"
 
 // leaderReport is what the leader tells: since when and why.
@@ -42,7 +41,7 @@ type trouble struct {
 	Reason string    `json:"reason"`
 }
 
-// leaderNews keeps what the leader tells. A gateway that is alone or leads knows it by itself.
+// leaderNews is what only the leader can know, stored for the other gateways.
 type leaderNews struct {
 	store       *database
 	leader      domain.Leadership

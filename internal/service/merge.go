@@ -11,7 +11,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// mergeAnswer is what a project server says of a merge.
 type mergeAnswer struct {
 	status int
 	body   []byte
@@ -107,7 +106,6 @@ func (s *Reviews) beginMerge(project string, m domain.Merging) (under domain.Mer
 	return m, true
 }
 
-// endMerge notes how a merge has ended: one that was made is known from the board.
 func (s *Reviews) endMerge(project string, m domain.Merging) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

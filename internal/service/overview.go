@@ -18,7 +18,7 @@ const (
 	snapshotShare, maxSnapshotAge = 25, 2 * time.Second
 )
 
-// Overview combines the state of projects, for pages and other frequent readers.
+// Overview combines the state of all projects for pages and other frequent readers.
 type Overview struct {
 	projects  *Projects
 	pipelines *Pipelines

@@ -12,8 +12,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Projects is the project registry, kept in memory and written through to the store. Readers get a snapshot without
-// locking.
+// Projects is the registry, in memory and written through to the store. Readers take a snapshot without locking.
 type Projects struct {
 	store  *database
 	audit  *Audit
@@ -63,7 +62,6 @@ func (s *Projects) load(ctx context.Context) error {
 	return nil
 }
 
-// change makes a change with mu held.
 func change[T any](ctx context.Context, s *Projects, change func() (T, error)) (T, error) {
 	return retry(ctx, func() (T, error) {
 		s.mu.Lock()
@@ -145,7 +143,6 @@ func (s *Projects) seed(ctx context.Context, projects []domain.Project) error {
 	})
 }
 
-// commit makes a change in the store, and then publishes its result.
 func (s *Projects) commit(
 	ctx context.Context, change domain.Change, next domain.Registry, write func(*domain.AuditEntry) error,
 ) error {

@@ -10,7 +10,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Questions are what agents and programs ask people.
 type Questions struct {
 	store    *database
 	audit    *Audit
@@ -65,7 +64,6 @@ func (s *Questions) Recent() (list []domain.Question) {
 	return list
 }
 
-// at returns a question as it is now.
 func (s *Questions) at(q domain.Question, now time.Time) domain.Question {
 	q = q.At(now)
 	q.Held = q.State == domain.QuestionOpen && (s.held.has(q.ID) || q.HeldUntil.After(now))
@@ -155,7 +153,6 @@ func (s *Questions) subject(q domain.Question) string {
 	return q.Project
 }
 
-// ParseQuestionID returns NotFound for what is no id.
 func ParseQuestionID(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 || strconv.FormatInt(id, 10) != text {

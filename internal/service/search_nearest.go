@@ -46,7 +46,6 @@ func nearest(boards *Boards, all []domain.KnownAgent, words []string) (meant str
 	return meant
 }
 
-// nearIn returns the words of a folded name that are near the given ones, and by how many letters they differ.
 func nearIn(name string, words []string) (near string, apart int) {
 	parts := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	found := make([]string, len(words))

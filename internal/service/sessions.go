@@ -60,20 +60,17 @@ func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) {
 	s.put(one.After(e, now))
 }
 
-// put puts a session into memory, and notes that it has to be stored. The caller holds mu.
 func (s *Sessions) put(one domain.AgentSession) {
 	s.table.edit([]domain.AgentSession{one})
 	s.unsaved[one.Key()] = one
 }
 
-// drop takes a session out of memory, and notes that it has to be removed. The caller holds mu.
 func (s *Sessions) drop(one domain.AgentSession) {
 	s.table.edit(nil, one.Key())
 	one.Dropped = true
 	s.unsaved[one.Key()] = one
 }
 
-// makeRoom ends an asker's oldest session if there is no room for one more. The caller holds mu.
 func (s *Sessions) makeRoom(asker string) {
 	if own := s.byAsker()[asker]; len(own) >= domain.MaxAgentSessions {
 		s.drop(slices.MinFunc(own, func(a, b domain.AgentSession) int { return a.Last.Compare(b.Last) }))

@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// sessionSave is how often changed sessions are stored. A crash can lose what was heard in that time.
+// sessionSave is how often changed sessions are stored; a crash loses at most that.
 const sessionSave = time.Second
 
 // read returns the sessions that are stored, and those that will be.
@@ -84,7 +84,6 @@ func (s *Sessions) forget() {
 	}
 }
 
-// save stores what has changed.
 func (s *Sessions) save(ctx context.Context) error {
 	saving := s.notStored()
 	if len(saving) == 0 {

@@ -11,9 +11,8 @@ import (
 	"switchyard/internal/keyed"
 )
 
-// table is a topic of the store in memory. It is loaded at the start and whenever another gateway may have changed it,
-// and changed together with the store. What a change costs does not grow with what it leaves alone, but for the list
-// that is made once somebody asks for it.
+// table keeps a topic of the store in memory, reloaded when another gateway may have changed it. A change costs nothing
+// for the rows it does not touch, except the list, which is rebuilt when it is next read.
 type table[K comparable, V any] struct {
 	read    func(context.Context) ([]V, error)
 	key     func(V) K
@@ -79,7 +78,6 @@ func (t *table[K, V]) drop(ended func(V) bool) bool {
 	return len(gone) > 0
 }
 
-// keys returns the keys of the rows that are meant.
 func (t *table[K, V]) keys(meant func(V) bool) (keys []K) {
 	for _, v := range t.list() {
 		if meant(v) {
@@ -134,14 +132,13 @@ func (t *table[K, V]) get(key K) (V, bool) {
 	return v, known
 }
 
-// version returns a number that differs after each change in memory.
 func (t *table[K, V]) version() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.edits
 }
 
-// list returns all rows in order. They must not be changed.
+// list returns all rows in order; callers must not change them.
 func (t *table[K, V]) list() []V {
 	t.mu.RLock()
 	sorted := t.sorted

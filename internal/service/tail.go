@@ -15,7 +15,6 @@ const (
 	tailBytes  = 4 << 20
 )
 
-// tail is an immutable view of the newest events.
 type tail struct {
 	events   []domain.Event // every event with an id over first, by increasing id
 	first    int64
@@ -34,7 +33,6 @@ func newTail(last int64) *tail {
 	return &tail{first: last, last: last, outdated: make(chan struct{})}
 }
 
-// shorten keeps the newer half, copied so that the rest can be freed.
 func (t *tail) shorten() {
 	from := len(t.events)
 	t.bytes = 0

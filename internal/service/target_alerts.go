@@ -28,7 +28,6 @@ func shortKey(key string) string {
 	return key
 }
 
-// listedAlert is an alert of the list.
 type listedAlert struct {
 	domain.NotedAlert
 	alert  domain.Alert // as last seen, if it was
@@ -171,7 +170,6 @@ func (n *listedAlert) isNews(r *running) bool {
 	return n.stands && n.alert.Acknowledged == nil && r.Wants(n.alert)
 }
 
-// leave keeps an alert for later.
 func (r *running) leave(n *listedAlert) {
 	if r.Progress.Left == nil {
 		r.Progress.Left = map[string]int64{}
@@ -181,7 +179,6 @@ func (r *running) leave(n *listedAlert) {
 	}
 }
 
-// pass moves a target past an alert.
 func (r *running) pass(n *listedAlert) {
 	p := &r.Progress
 	if p.Left[n.Key] == n.Seq {

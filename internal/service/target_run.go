@@ -23,8 +23,7 @@ const (
 	// targetSettle is how often positions are stored that moved past events of no concern, and targetSweep how often what
 	// is too old is removed.
 	targetSettle, targetSweep = time.Minute, time.Hour
-	// hoursLife is how long the counts of attempts are kept.
-	hoursLife = 48 * time.Hour
+	hoursLife                 = 48 * time.Hour
 	// Once over maxHeap messages wait for a target, or several of them for maxWait, they become one digest; there is one
 	// such digest in heapPause at most.
 	maxHeap, maxWait, heapPause = 100, 10 * time.Minute, 10 * time.Second
@@ -160,14 +159,12 @@ func (d *deliverer) step(ctx context.Context) (next time.Duration, err error) {
 	return next, nil
 }
 
-// warn logs a failure, unless the store cannot be reached, which is logged elsewhere.
 func (d *deliverer) warn(ctx context.Context, err error) {
 	if domain.CodeOf(err) != domain.Unavailable {
 		d.log.WarnContext(ctx, "cannot store or read what targets are told", "error", err)
 	}
 }
 
-// tidy stores positions now and then, and removes what is too old.
 func (d *deliverer) tidy(ctx context.Context, now time.Time) error {
 	if now.Sub(d.settledAt) >= targetSettle {
 		d.settledAt = now
@@ -193,7 +190,6 @@ func (d *deliverer) saveOf(r *running) domain.TargetSave {
 	return domain.TargetSave{Target: r.ID, Progress: r.Progress, Revision: r.Revision}
 }
 
-// save stores what has changed. It keeps that after a failure.
 func (d *deliverer) save(ctx context.Context) error {
 	if len(d.saves) == 0 {
 		return nil

@@ -105,7 +105,6 @@ func (d *deliverer) mayGet(r *running) bool {
 	return may
 }
 
-// record takes the result of an attempt.
 func (d *deliverer) record(s sentMessage) {
 	r := s.target
 	d.under--

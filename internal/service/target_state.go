@@ -7,7 +7,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// running is a target to which messages are sent.
 type running struct {
 	domain.Target
 	zone     *time.Location
@@ -21,7 +20,6 @@ type running struct {
 	heapedAt time.Time // when so much waited last that it became a digest
 }
 
-// place is how far a target has been told.
 type place struct{ event, alert int64 }
 
 func (r *running) place() place { return place{r.Progress.Position, r.Progress.Alerts} }

@@ -15,7 +15,6 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Targets are where messages about events and alerts go.
 type Targets struct {
 	store     *database
 	audit     *Audit

@@ -25,7 +25,7 @@ const (
 	maxStoryVisits = 500
 )
 
-// visitTable has the visits of the projects that were asked for in memory.
+// visitTable holds in memory the visits of projects that were asked for.
 type visitTable struct {
 	store    *database
 	changes  Changes // nil if no other gateway shares the store
@@ -59,7 +59,6 @@ type visitState struct {
 	merged  observationCredit // of its history
 }
 
-// forget empties memory, so that everything is read again. The caller holds mu.
 func (s *visitTable) forget() {
 	s.generation++
 	s.token, s.position = tokenOr(s.leader, -1), 0
@@ -71,7 +70,6 @@ func (s *visitTable) forget() {
 	s.byProject, s.wanted = map[string]*visitState{}, nil
 }
 
-// Forget empties memory: the store has lost what it had.
 func (s *visitTable) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +84,6 @@ func (s *visitTable) turn() {
 	}
 }
 
-// state returns the state of a project. The caller holds mu.
 func (s *visitTable) state(project string) *visitState {
 	s.turn()
 	state := s.byProject[project]

@@ -207,7 +207,6 @@ type observations struct {
 	news  chan struct{} // of capacity 1; holds a value when there is something in the queue
 }
 
-// add queues an observation, unless a newer one is queued and replace is not set.
 func (o *observations) add(next observation, replace bool) {
 	if _, queued := o.queue[next.project]; !queued || replace {
 		o.queue[next.project] = next

@@ -101,7 +101,6 @@ func (p *pageReader) readOn(ctx context.Context, tx *sql.Tx) error {
 	}
 }
 
-// readAll reads the events at these places, which are in any order.
 func (p *pageReader) readAll(ctx context.Context, tx *sql.Tx, found []place) error {
 	slices.SortFunc(found, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
 	found = slices.Compact(found)
@@ -239,7 +238,6 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (found []place, err e
 	return found, err
 }
 
-// places returns the first places of a selection of events.
 func (p *pageReader) places(ctx context.Context, tx *sql.Tx, from string, args []any, limit int) ([]place, error) {
 	at := "0"
 	if p.query.ByTime {

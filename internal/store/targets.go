@@ -134,7 +134,7 @@ func queue(target string, q domain.QueuedMessage) Step {
 		target, q.After, encoded(q.Message))
 }
 
-// QueuedMessages returns the first messages that wait for a target, in order, and how many there are.
+// QueuedMessages returns the first messages waiting for a target, and how many there are.
 func (db targets) QueuedMessages(ctx context.Context, target string, limit int) ([]domain.QueuedMessage, error) {
 	return selectAll(ctx, db.conn, func(row Row) (q domain.QueuedMessage, err error) {
 		var text string

@@ -150,7 +150,6 @@ func ScanVisit(row Row) (v domain.Visit, err error) {
 	return v, err
 }
 
-// StoryVisits returns the last limit visits of a story in order.
 func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error) {
 	visits, err := selectAll(ctx, db.conn, ScanVisit, "SELECT "+VisitColumns+` FROM stage_visits
 		WHERE story = (SELECT id FROM stories WHERE project = $1 AND story_id = $2) AND source <> $3
