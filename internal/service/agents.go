@@ -108,13 +108,12 @@ func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secre
 	return nil
 }
 
-func (s *Agents) Find(id string) (domain.KnownAgent, bool) {
-	for _, a := range s.All() {
-		if a.ID == id {
-			return a, true
-		}
+func (s *Agents) Find(id string) (agent domain.KnownAgent, found bool) {
+	entry, found := s.table.get(id)
+	if found {
+		agent = entry.known(s.projects.Registry())
 	}
-	return domain.KnownAgent{}, false
+	return agent, found
 }
 
 // Alive returns the agents that are alive, ordered by label, then id.
