@@ -236,9 +236,12 @@ func (p FlowProps) share(usd domain.Micros) float64 {
 	return 100 * float64(usd) / math.Max(1, float64(p.Cost.Total.USD))
 }
 
-// costBeside is what a story cost beside the dearest one, on the scale that flowTrack has without percentiles.
-func costBeside(usd, dearest domain.Micros) int {
-	return int(1024 * usd / max(1, dearest))
+// onTrack is where flowTrack has what a story cost; without finished ones to compare with, beside the dearest one.
+func (p FlowProps) onTrack(usd domain.Micros) int {
+	if p.Cost.Finished.At != nil {
+		return int(usd)
+	}
+	return int(1024 * usd / max(1, p.Cost.Stories[0].USD))
 }
 
 // prices is what is missing in switchyard.toml.

@@ -30,7 +30,7 @@ func mcpClients(p MCPProps) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<details id=\"mcp\" class=\"panel mt-6 p-4\"><summary class=\"font-semibold\">Connect coding agents</summary><p class=\"mt-2 max-w-prose text-muted\">Over MCP a coding agent can see what is blocked, wait for news, and move or block stories. ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<details id=\"mcp\" class=\"panel mt-6 p-4\"><summary class=\"font-semibold\">Let coding agents act, over MCP</summary><p class=\"mt-2 max-w-prose text-muted\">Over MCP a coding agent can see what is blocked, wait for news, and move or block stories. ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -122,7 +122,8 @@ func targetSays(r domain.TargetRules) (list []words) {
 			add(name)
 		}
 	}
-	kinds := slices.Concat(domain.Each(r.Events, eventWord), domain.Each(r.Alerts, alertWord))
+	kinds := slices.Concat(allOr("all events", domain.Each(r.Events, eventWord), len(TargetForm{}.eventTypes())),
+		allOr("all that needs attention", domain.Each(r.Alerts, alertWord), len(domain.AlertKinds())))
 	if len(kinds) == 0 {
 		return []words{{"Nothing yet: no event and no alert is chosen.", false}}
 	}
@@ -161,6 +162,14 @@ func targetSays(r domain.TargetRules) (list []words) {
 		plain(" (" + r.TimeZone + ")")
 	}
 	return list
+}
+
+// allOr are the names, or one for all of them.
+func allOr(all string, names []string, of int) []string {
+	if len(names) < of {
+		return names
+	}
+	return []string{all}
 }
 
 // firstNames are the first of names, and how many more there are.

@@ -69,7 +69,8 @@ func TestATargetIsAddedChangedAndRemovedWithForms(t *testing.T) {
 	s.add("webshop", board("1_backlog:", "2_current:", "3_done:"))
 	s.Get("/notifications").WantText(t, "<h1>Notifications</h1>", "Nobody is told yet", "Add a target", "ntfy", "Webhook", "On this device")
 	address, messages := receiver(t, http.StatusNoContent)
-	s.Get("/notifications?kind=webhook").WantText(t, `name="name"`, `name="url"`, ">To answer<", "Questions", ">To unblock<", "Blocked", "webshop", "Once a day at")
+	s.Get("/notifications?kind=webhook").WantText(t, `name="name"`, `name="url"`, ">To answer<", "Questions", ">To unblock<", "Blocked", "webshop", "Once a day at",
+		"<b><bdi>All events</bdi></b>", "<b><bdi>all that needs attention</bdi></b>", " of ", "all projects")
 	added := s.Submit("/notifications", "name", "Status page", "url", address, "alerts", "blocked", "alerts", "question",
 		"events", "stage_transition", "projects", "webshop", "digest", "none", "digest_at", "08:00", "time_zone", "UTC",
 		"quiet", "on", "quiet_from", "22:00", "quiet_to", "07:00", "days", "fri")
