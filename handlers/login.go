@@ -135,5 +135,5 @@ func (l logins) forget(w http.ResponseWriter, r *http.Request, begun attempt) {
 }
 
 func (l logins) cookie(r *http.Request, state, value string, maxAge int) *http.Cookie {
-	return sessionCookie(l.name+"_"+state[:min(len(state), 8)], web.CameByHTTPS(r), value, maxAge)
+	return sessionCookie(l.name+"_"+state[:min(len(state), 8)], web.IsHTTPS(r), value, maxAge)
 }

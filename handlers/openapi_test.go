@@ -226,7 +226,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	asked := field(t, post("/api/gateway/questions", `{"kind":"choice","prompt":"Which?","options":["a","b"],"project":"alpha"}`, 201), "id")
 	post("/api/gateway/questions", `{"kind":"other","prompt":"x"}`, 400)
 	get("/api/gateway/questions", "?state=all", 200)
-	s.Sessions.Heard(t.Context(), domain.HookEvent{Name: "PreToolUse", Session: "s", Host: "h", Worktree: "/w", Branch: "b", Tool: "Bash"})
+	s.Sessions.Receive(t.Context(), domain.HookEvent{Name: "PreToolUse", Session: "s", Host: "h", Worktree: "/w", Branch: "b", Tool: "Bash"})
 	get("/api/gateway/agent-sessions", "", 200)
 	one := func(method, call, body string, status int) {
 		t.Helper()

@@ -60,7 +60,7 @@ func (s sessions) begin(w http.ResponseWriter, r *http.Request, who service.Iden
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, sessionCookie(s.name, web.CameByHTTPS(r), value, int(service.SessionTime/time.Second)))
+	http.SetCookie(w, sessionCookie(s.name, web.IsHTTPS(r), value, int(service.SessionTime/time.Second)))
 	return nil
 }
 

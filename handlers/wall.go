@@ -27,7 +27,7 @@ const wallCookieAge = 400 * 24 * 60 * 60
 // force, and no other login.
 func (a *access) authenticateWall(w http.ResponseWriter, r *http.Request, c *caller) error {
 	shown := r.URL.Query().Get(web.WallToken)
-	cookie := sessionCookie(a.sessions.name+"_wall", web.CameByHTTPS(r), shown, wallCookieAge)
+	cookie := sessionCookie(a.sessions.name+"_wall", web.IsHTTPS(r), shown, wallCookieAge)
 	if sent, err := r.Cookie(cookie.Name); shown == "" && err == nil {
 		shown, cookie.Value = sent.Value, sent.Value
 	}

@@ -714,7 +714,7 @@ func agentAsks(p AgentsProps, q QuestionProps) templ.Component {
 			templ_7745c5c3_Var38 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		var templ_7745c5c3_Var39 = []any{"question-line", templ.KV("to-read", !q.inSight())}
+		var templ_7745c5c3_Var39 = []any{"question-line", templ.KV("to-read", !q.fitsRow())}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var39...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -749,12 +749,12 @@ func agentAsks(p AgentsProps, q QuestionProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if q.inSight() && q.Tool != nil {
+		if q.fitsRow() && q.Tool != nil {
 			templ_7745c5c3_Err = usedTool(q.Tool).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if q.inSight() {
+		} else if q.fitsRow() {
 			templ_7745c5c3_Err = exact(q.Prompt).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -782,7 +782,7 @@ func agentAsks(p AgentsProps, q QuestionProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if q.inSight() && q.Detail != "" {
+		if q.fitsRow() && q.Detail != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<p class=\"text-muted\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -796,7 +796,7 @@ func agentAsks(p AgentsProps, q QuestionProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if q.inSight() {
+		if q.fitsRow() {
 			if input := q.input(); input != "" {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "<pre class=\"exact\">")
 				if templ_7745c5c3_Err != nil {
@@ -861,7 +861,7 @@ func agentAsks(p AgentsProps, q QuestionProps) templ.Component {
 
 // agentMenu is what can be done with an agent but is not needed now. Its id depends on what it changes, so that it
 // closes when that has changed.
-func agentMenu(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
+func agentMenu(p AgentsProps, a domain.RegisteredAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-func agentState(a domain.KnownAgent) (Signal, string) {
+func agentState(a domain.RegisteredAgent) (Signal, string) {
 	if a.Presence == domain.AgentLost {
 		return SignalStop, "lost"
 	}
@@ -70,7 +70,7 @@ func (r agentRow) rank() int {
 
 // row returns the line of an agent, or of somebody's own session: its signal and state, and since when it has been in
 // it.
-func (p AgentsProps) row(id string, a domain.KnownAgent, s *domain.AgentSession) agentRow {
+func (p AgentsProps) row(id string, a domain.RegisteredAgent, s *domain.AgentSession) agentRow {
 	signal, word := agentState(a)
 	row := agentRow{id, a, s, p.question(a.ID, s), signal, word, a.StateSince}
 	switch {
@@ -105,9 +105,9 @@ func (q QuestionProps) state() string {
 	return stateAsks
 }
 
-// inSight reports whether all of a question that somebody may answer fits into a line of a list: a permission, or a
+// fitsRow reports whether all of a question that somebody may answer fits into a line of a list: a permission, or a
 // choice between two.
-func (q QuestionProps) inSight() bool {
+func (q QuestionProps) fitsRow() bool {
 	input := fieldsOf(q.Tool).File + q.input() + strings.Join(q.Options, "") + q.Detail
 	isKind := q.Kind == domain.QuestionPermission && !q.isPlan() ||
 		q.Kind == domain.QuestionChoice && q.Tool == nil && len(q.Options) == 2

@@ -15,7 +15,7 @@ import (
 
 // AgentsProps are the agents and tokens on the Agents page.
 type AgentsProps struct {
-	Agents   []domain.KnownAgent // on this page of the list
+	Agents   []domain.RegisteredAgent // on this page of the list
 	List     List
 	Projects []string                          // names to choose from
 	Tokens   []domain.JoinToken                // not yet redeemed
@@ -337,7 +337,7 @@ func agentsShown(p AgentsProps) templ.Component {
 
 // assignAgent assigns the agent to a project. With scripts it does so a moment after one is chosen, since arrow keys
 // pass others on the way; without scripts there is a button.
-func assignAgent(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
+func assignAgent(p AgentsProps, a domain.RegisteredAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -435,7 +435,7 @@ func assignAgent(p AgentsProps, a domain.KnownAgent, id string) templ.Component 
 }
 
 // renameAgent changes the label. The dialog's id depends on the label, so that it closes when the label has changed.
-func renameAgent(a domain.KnownAgent, id string) templ.Component {
+func renameAgent(a domain.RegisteredAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -627,7 +627,7 @@ func renameAgent(a domain.KnownAgent, id string) templ.Component {
 }
 
 // removeAgent asks for confirmation.
-func removeAgent(a domain.KnownAgent, id string) templ.Component {
+func removeAgent(a domain.RegisteredAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -64,7 +64,7 @@ func (p ProjectProps) shows(item domain.Item) bool {
 	case ShowBranches:
 		return onBranch(item) != ""
 	case ShowInDanger:
-		_, state := storyState(item, p.Lasting)
+		_, state := storyState(item, p.Overdue)
 		return state != "" || p.asks(item.StoryID) != nil
 	}
 	return true

@@ -22,8 +22,8 @@ func TestABoardFoldsNoTroubleAway(t *testing.T) {
 	var b bytes.Buffer
 	props := views.ProjectProps{
 		Project: domain.Project{Name: "alpha"}, Pipeline: p, Now: now,
-		Lasting: domain.LastingOf("alpha", []domain.Alert{{Kind: domain.AlertStuck, Project: "alpha", Story: &domain.Item{StoryID: "198_story"}}}),
-		Agents:  []domain.KnownAgent{{Agent: domain.Agent{Label: "builder", Project: "alpha", State: domain.AgentRunning, Detail: "199_story\nstep 1"}}},
+		Overdue: domain.OverdueOf("alpha", []domain.Alert{{Kind: domain.AlertStuck, Project: "alpha", Story: &domain.Item{StoryID: "198_story"}}}),
+		Agents:  []domain.RegisteredAgent{{Agent: domain.Agent{Label: "builder", Project: "alpha", State: domain.AgentRunning, Detail: "199_story\nstep 1"}}},
 		Owners:  domain.NewOwners(nil, []domain.Agent{{Label: "builder", Project: "alpha", Detail: "199_story\nstep 1"}}),
 	}
 	if err := views.ProjectPart(props).Content.Render(context.Background(), &b); err != nil {
@@ -62,13 +62,13 @@ func TestABoardSaysWhatItDoesNotShow(t *testing.T) {
 	for _, c := range []struct {
 		layout, filter, want string
 		known                string
-		past                 domain.Reading
+		past                 domain.HistoryProgress
 	}{
-		{domain.LayoutBacklog, "", "2 stories with 1 subtask", "", domain.Reading{}},
-		{domain.LayoutBacklog, "", "3,400 of 5,000 commits read from git", "", domain.Reading{Read: 3400, Of: 5000}},
-		{domain.LayoutBacklog, "-1", "2 of 3 stories", "x", domain.Reading{Read: 1, Of: 2}},
-		{domain.LayoutTaskMaster, "", "3 stories with 3 subtasks", "x", domain.Reading{}},
-		{domain.LayoutBMAD, "", "3 stories", "", domain.Reading{}},
+		{domain.LayoutBacklog, "", "2 stories with 1 subtask", "", domain.HistoryProgress{}},
+		{domain.LayoutBacklog, "", "3,400 of 5,000 commits read from git", "", domain.HistoryProgress{Read: 3400, Of: 5000}},
+		{domain.LayoutBacklog, "-1", "2 of 3 stories", "x", domain.HistoryProgress{Read: 1, Of: 2}},
+		{domain.LayoutTaskMaster, "", "3 stories with 3 subtasks", "x", domain.HistoryProgress{}},
+		{domain.LayoutBMAD, "", "3 stories", "", domain.HistoryProgress{}},
 	} {
 		branch.Layout, branch.Past = c.layout, c.past
 		var b bytes.Buffer

@@ -103,23 +103,23 @@ func (f changedFile) word() string {
 		return f.Status
 	case f.Status == "mode":
 		return "mode changed"
-	case f.isMade():
+	case f.isGenerated():
 		return "written by a tool"
 	}
 	return ""
 }
 
-// madeNames are the files that tools write, which nobody reads first.
-var madeNames = []string{
+// generatedNames are the files that tools write, which nobody reads first.
+var generatedNames = []string{
 	"go.sum", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "Cargo.lock", "poetry.lock",
 	"uv.lock", "composer.lock", "Gemfile.lock", "flake.lock",
 }
 
-func (f changedFile) isMade() bool {
+func (f changedFile) isGenerated() bool {
 	name := path.Base(f.Path)
 	isEnd := func(end string) bool { return strings.HasSuffix(name, end) }
 	ends := []string{".min.js", ".min.css", ".pb.go", "_templ.go"}
-	return slices.Contains(madeNames, name) || slices.ContainsFunc(ends, isEnd)
+	return slices.Contains(generatedNames, name) || slices.ContainsFunc(ends, isEnd)
 }
 
 // maxOpen is how many lines are on the page at first: the others come when their file is opened. maxListed is how many
@@ -151,7 +151,7 @@ func (p ChangesProps) files() (files, listed []changedFile, from int) {
 		f := &listed[i]
 		f.place = fmt.Sprintf("file-%d", from+i+1)
 		f.conflicts, f.newer = slices.Contains(p.Changes.Conflicts, f.Path), p.Newer[f.Path]
-		isQuiet := f.Status == "deleted" || f.isMade() || f.lines() > room
+		isQuiet := f.Status == "deleted" || f.isGenerated() || f.lines() > room
 		if f.open = f.Path == p.File || p.File == "" && !isQuiet; f.open {
 			room -= f.lines()
 		}
@@ -172,8 +172,8 @@ func readFiles(list []wire.ChangedFile, diff string) []changedFile {
 	return files
 }
 
-// changed adds up the numbers of files.
-func changed(files []changedFile) (added, removed int) {
+// sumLines adds up the numbers of files.
+func sumLines(files []changedFile) (added, removed int) {
 	for _, f := range files {
 		if f.Added != nil && f.Removed != nil {
 			added, removed = added+*f.Added, removed+*f.Removed
@@ -198,8 +198,8 @@ func changeLengths(f changedFile, files []changedFile) (added, removed int) {
 	return length(f.Added), length(f.Removed)
 }
 
-// unshown says why a file has no lines to show, "" if it has.
-func (f changedFile) unshown() string {
+// hiddenReason says why a file has no lines to show, "" if it has.
+func (f changedFile) hiddenReason() string {
 	switch {
 	case f.Binary:
 		return "A binary file: there are no lines to show."
@@ -217,7 +217,7 @@ func (f changedFile) unshown() string {
 
 // diffCommand shows a file's diff in the place's repository.
 func (p ChangesProps) diffCommand(f changedFile) string {
-	return "git diff " + domain.First(p.Changes.MergeBase, 10) + " " + domain.First(p.Changes.Head, 10) + " -- " +
+	return "git diff " + domain.Truncate(p.Changes.MergeBase, 10) + " " + domain.Truncate(p.Changes.Head, 10) + " -- " +
 		shellWord(f.Path)
 }
 

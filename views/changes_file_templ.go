@@ -233,7 +233,7 @@ func changesFile(p ChangesProps, files []changedFile, i int, f changedFile) temp
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if f.open || f.unshown() != "" {
+		if f.open || f.hiddenReason() != "" {
 			templ_7745c5c3_Err = fileLines(p, f).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -423,7 +423,7 @@ func fileLines(p ChangesProps, f changedFile) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if why := f.unshown(); why != "" {
+		if why := f.hiddenReason(); why != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<p class=\"changes-note\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

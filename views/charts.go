@@ -149,7 +149,7 @@ func perDay(days []domain.DayCount) float64 {
 
 // compared says how many more or fewer were finished than in as many days before, and returns the class of the text. Of
 // none it says nothing: these days may be those before the first known one.
-func compared(days []domain.DayCount, before int) (words, class string) {
+func compareWithBefore(days []domain.DayCount, before int) (words, class string) {
 	sum := finished(days)
 	if before == 0 {
 		return "", ""

@@ -309,7 +309,7 @@ func finishedPerDay(days []domain.DayCount, before int, past string) templ.Compo
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			words, sign := compared(days, before)
+			words, sign := compareWithBefore(days, before)
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "<details id=\"finished-numbers\"><summary class=\"ends\"><span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -63,8 +63,8 @@ func foldedPlan(text string) (head, rest string, lines int, headings []string) {
 // atOnce reports whether a question is answered by one press.
 func atOnce(choices []domain.Choice) bool { return len(choices) == 1 && !choices[0].Multiple }
 
-// given is what was said beside how a question ended: a note, or the answer to each of several questions.
-func (q QuestionProps) given() (said [][2]string) {
+// answerDetails is what was said beside how a question ended: a note, or the answer to each of several questions.
+func (q QuestionProps) answerDetails() (said [][2]string) {
 	a := q.Answer
 	if a == nil {
 		return nil

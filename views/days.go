@@ -6,8 +6,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// aDay is what happened on one day.
-type aDay[T any] struct {
+// dayGroup is what happened on one day.
+type dayGroup[T any] struct {
 	key   string // as from dayOf
 	start time.Time
 	list  []T
@@ -15,12 +15,12 @@ type aDay[T any] struct {
 
 // byDay splits what happened into runs of the same day, in its order. With feeds that were behind, a day may appear
 // twice.
-func byDay[T any](list []T, at func(T) time.Time) (days []aDay[T]) {
+func byDay[T any](list []T, at func(T) time.Time) (days []dayGroup[T]) {
 	for _, one := range list {
 		start := at(one)
 		key := start.Format(time.DateOnly)
 		if len(days) == 0 || days[len(days)-1].key != key {
-			days = append(days, aDay[T]{key: key, start: start})
+			days = append(days, dayGroup[T]{key: key, start: start})
 		}
 		last := &days[len(days)-1]
 		last.list = append(last.list, one)
@@ -58,7 +58,7 @@ type eventList struct {
 func (l eventList) at(e domain.Event) time.Time { return eventTime(e).In(l.Now.Location()) }
 
 // title returns the heading of a day, "" for none: a short list does not need one for today.
-func (l eventList) title(d aDay[domain.PastEvent]) (name, date string) {
+func (l eventList) title(d dayGroup[domain.PastEvent]) (name, date string) {
 	name, date = dayTitle(d.start, l.Now)
 	if d.key == l.After || name == "Today" && l.Style != eventsPage {
 		return "", ""

@@ -12,14 +12,14 @@ import (
 
 // DigestProps are the data of a digest's page.
 type DigestProps struct {
-	Digest domain.DigestRecord
-	Zone   *time.Location       // of its target
-	Before *domain.DigestRecord // the one before, nil if there is none
-	Events []domain.PastEvent   // oldest first
-	More   bool                 // there are others
-	Open   []domain.Alert       // of its alerts, those that still stand
-	AtHand AtHand               // for the first of these
-	Told   *domain.Delivery     // the last attempt to send it, nil if that is no longer known
+	Digest        domain.DigestRecord
+	Zone          *time.Location       // of its target
+	Before        *domain.DigestRecord // the one before, nil if there is none
+	Events        []domain.PastEvent   // oldest first
+	More          bool                 // there are others
+	Open          []domain.Alert       // of its alerts, those that still stand
+	InlineActions InlineActions        // for the first of these
+	Told          *domain.Delivery     // the last attempt to send it, nil if that is no longer known
 	// Usual is how many stories were finished by the median of the last Others digests, none if Others is 0.
 	Usual, Others int
 	Cost          string // what calls of models cost meanwhile, "" for nothing
@@ -154,8 +154,8 @@ func (p DigestProps) at(t time.Time) float64 {
 	return 100 * min(1, max(0, float64(t.Sub(from))/float64(whole)))
 }
 
-// says is a project's line in words.
-func (d projectDay) says() string {
+// describe is a project's line in words.
+func (d projectDay) describe() string {
 	list := []string{domain.Count(len(d.events), "event", "events")}
 	if n := len(d.finished); n > 0 {
 		list = append(list, thousands(n)+" finished")

@@ -219,7 +219,7 @@ func Digest(p DigestProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = inboxLines(p.Open, p.AtHand, p.Now, DigestURL(p.Digest.ID)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = inboxLines(p.Open, p.InlineActions, p.Now, DigestURL(p.Digest.ID)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -466,9 +466,9 @@ func Digest(p DigestProps) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var25 string
-				templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(day.says())
+				templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(day.describe())
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/digest.templ`, Line: 101, Col: 95}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/digest.templ`, Line: 101, Col: 99}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var25))
 				if templ_7745c5c3_Err != nil {

@@ -68,8 +68,8 @@ func runLength(events []domain.PastEvent) (n int, alike bool) {
 	return 1, false
 }
 
-// says is a run in words: the way from its first stage to its last one, and its troubles.
-func (l logEntry) says(ctx context.Context) string {
+// describe is a run in words: the way from its first stage to its last one, and its troubles.
+func (l logEntry) describe(ctx context.Context) string {
 	var from, to string
 	var troubles []string
 	for _, e := range slices.Backward(l.events) {
@@ -98,7 +98,7 @@ func (l logEntry) by() string {
 
 // what says what happened, and whether a story went back.
 func what(ctx context.Context, e domain.Event, d domain.EventDetails) string {
-	text := upper(domain.StageWordsOf(ctx).Says(e, d))
+	text := upper(domain.StageWordsOf(ctx).Describe(e, d))
 	from, isNumber := domain.StageNumber(d.FromStage)
 	to, isToo := domain.StageNumber(d.ToStage)
 	if e.Type == domain.StageTransition && isNumber && isToo && to < from {

@@ -104,7 +104,7 @@ type EventsProps struct {
 	Before EventPlace
 	// Day is the last day of the list that this one is appended to, as from dayOf.
 	Day  string
-	Told EventsTold
+	Told EventCounts
 	// Agents are the labels of agents.
 	Agents map[string]bool
 	Now    time.Time

@@ -16,8 +16,8 @@ func TestTheLastHourHasABarWhenClocksGoBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		for now := time.Date(2026, 1, 1, 0, 10, 0, 0, zone); now.Year() == 2026; now = now.Add(30 * time.Minute) {
-			from := views.ToldFrom(now)
-			if told := now.Sub(from); told < (views.ToldHours-1)*time.Hour || told >= views.ToldHours*time.Hour {
+			from := views.CountFrom(now)
+			if told := now.Sub(from); told < (views.CountedHours-1)*time.Hour || told >= views.CountedHours*time.Hour {
 				t.Errorf("at %v the bars begin %v ago", now, told)
 			}
 		}

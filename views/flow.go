@@ -91,8 +91,8 @@ func daysOr(n int, took time.Duration) string {
 
 func took(s domain.FlowStory) string { return daysOr(s.Days, s.Finished.Sub(s.Started)) }
 
-// aged is how long a story has been in work.
-func (p FlowProps) aged(a domain.FlowAge) string {
+// ageText is how long a story has been in work.
+func (p FlowProps) ageText(a domain.FlowAge) string {
 	if a.Start.IsZero() {
 		return days(a.Days)
 	}
@@ -105,7 +105,7 @@ func (p FlowProps) within(level int) string {
 	if at > 1 || p.Report.More > 0 {
 		return days(at)
 	}
-	durations := domain.Each(stories, func(s domain.FlowStory) time.Duration { return s.Finished.Sub(s.Started) })
+	durations := domain.Map(stories, func(s domain.FlowStory) time.Duration { return s.Finished.Sub(s.Started) })
 	slices.Sort(durations)
 	return daysOr(at, durations[(len(durations)*flow.Levels[level]+99)/100-1])
 }
@@ -221,7 +221,7 @@ type flowMark struct {
 
 func (p FlowProps) mark(age domain.FlowAge) flowMark {
 	var m flowMark
-	m.signal, m.why = storyState(*age.Item, domain.Lasting{})
+	m.signal, m.why = storyState(*age.Item, domain.Overdue{})
 	asked, asks := p.Asked[domain.StoryKey{Project: age.Project, ID: age.Item.StoryID}]
 	switch agent := p.Owners.Of(age.Project, age.Item.StoryID).Name; {
 	case asks:

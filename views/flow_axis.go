@@ -115,5 +115,5 @@ func (c cycleScale) labels(at *[4]int) (y [4]float64) {
 }
 
 func (c cycleScale) ticks() []flowTick {
-	return domain.Each(roundNumbers(int(c)), func(n int) flowTick { return flowTick{days(n), c.y(n)} })
+	return domain.Map(roundNumbers(int(c)), func(n int) flowTick { return flowTick{days(n), c.y(n)} })
 }

@@ -146,10 +146,10 @@ func outline(counts []int, most int, high float64) string {
 	return path.String()
 }
 
-// cumulated returns how many stories had come into work, into each later stage of work or further, and to the end, by
+// cumulate returns how many stories had come into work, into each later stage of work or further, and to the end, by
 // the end of each day of the window. Each story counts once, and one that came before the window from its beginning: so
 // no line falls, and none is above the one before it.
-func cumulated(r *domain.FlowReport) (lines [][]int) {
+func cumulate(r *domain.FlowReport) (lines [][]int) {
 	stages := len(r.Work)
 	lines = make([][]int, max(1, stages)+1)
 	came, went := 0, 0
@@ -185,7 +185,7 @@ func bars(counts []int, most int, high float64) string {
 const noBar = -1
 
 func (p FlowProps) finishedDaily() []int {
-	return domain.Each(p.Report.Days, func(d domain.FlowDay) int { return d.Finished })
+	return domain.Map(p.Report.Days, func(d domain.FlowDay) int { return d.Finished })
 }
 
 // flowGrades is the picture of the forecasts that are graded.

@@ -1068,7 +1068,7 @@ func flowCumulated(p FlowProps) templ.Component {
 			templ_7745c5c3_Var61 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		lines := cumulated(p.Report)
+		lines := cumulate(p.Report)
 		day, end := len(lines[0])-1, len(lines)-1
 		came, finished := lines[0][day], lines[end][day]
 		most := max(1, came)

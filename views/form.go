@@ -47,7 +47,7 @@ type AddressCheck struct {
 	URL        string                 // "" when nothing was asked
 	Answer     *domain.PipelineAnswer // nil if no project server answers
 	Problem    string                 // why not
-	WantsToken bool                   // another than was sent
+	NeedsToken bool                   // another than was sent
 	Refused    bool                   // no request was made: Problem says what is wrong with the address
 }
 

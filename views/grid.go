@@ -228,7 +228,7 @@ func NewTrackOrder(pipelines []domain.ProjectPipeline, alerts domain.Alerts, cha
 		asking[key.Project][kind]++
 	}
 	for i := range pipelines {
-		t := newTrack(&pipelines[i], alerts.Lasting[pipelines[i].Project], asking[pipelines[i].Project])
+		t := newTrack(&pipelines[i], alerts.Overdue[pipelines[i].Project], asking[pipelines[i].Project])
 		if t.at = i; i < len(charts) {
 			t.days = charts[i].Days
 		}

@@ -16,23 +16,23 @@ const (
 	maxTags = 12
 )
 
-// AtHand is what can be done about alerts in their own lines.
-type AtHand struct {
+// InlineActions is what can be done about alerts in their own lines.
+type InlineActions struct {
 	Asked  map[int64]QuestionProps // questions, whole
 	Failed map[string]domain.Story // by the alerts' keys: stories whose failed merge can be tried again
 }
 
 // inbox holds the alerts in the form in which they are shown.
 type inbox struct {
-	levers       []lever        // empty where all rows fit
+	groups       []alertGroup   // empty where all rows fit
 	lines        []domain.Alert // alerts with their own lines, of the pulled lever
 	more         int            // how many others there are
 	stuck        int            // stuck stories, which share a line unless there is only one
 	acknowledged []domain.Alert
 }
 
-// lever gathers the alerts of some kinds once there are too many for a list.
-type lever struct {
+// alertGroup gathers the alerts of some kinds once there are too many for a list.
+type alertGroup struct {
 	id, word string
 	todo     string // what they ask for
 	signal   Signal
@@ -42,7 +42,7 @@ type lever struct {
 	pulled   bool
 }
 
-var levers = []lever{
+var alertGroups = []alertGroup{
 	{
 		id: "questions", word: "Questions", todo: "To answer", signal: SignalAsks,
 		kinds: []domain.AlertKind{domain.AlertQuestion, domain.AlertWaiting},
@@ -61,26 +61,26 @@ var levers = []lever{
 		kinds: []domain.AlertKind{domain.AlertBudget},
 	},
 	{
-		id: leverStuck, word: "Stuck", todo: "To look at", signal: SignalCaution,
+		id: groupStuck, word: "Stuck", todo: "To look at", signal: SignalCaution,
 		kinds: []domain.AlertKind{domain.AlertStuck},
 	},
 }
 
-const leverStuck = "stuck"
+const groupStuck = "stuck"
 
 // NeedsOf returns the lever that an address names, "" if it names none.
 func NeedsOf(asked string) string {
-	if slices.ContainsFunc(levers, func(l lever) bool { return l.id == asked }) {
+	if slices.ContainsFunc(alertGroups, func(l alertGroup) bool { return l.id == asked }) {
 		return asked
 	}
 	return ""
 }
 
-// leverOf returns the number of the lever of a kind.
-func leverOf(kind domain.AlertKind) int {
-	i := slices.IndexFunc(levers, func(l lever) bool { return slices.Contains(l.kinds, kind) })
+// groupOf returns the number of the lever of a kind.
+func groupOf(kind domain.AlertKind) int {
+	i := slices.IndexFunc(alertGroups, func(l alertGroup) bool { return slices.Contains(l.kinds, kind) })
 	if i < 0 {
-		i = slices.IndexFunc(levers, func(l lever) bool { return l.kinds == nil })
+		i = slices.IndexFunc(alertGroups, func(l alertGroup) bool { return l.kinds == nil })
 	}
 	return i
 }
@@ -89,24 +89,24 @@ func leverOf(kind domain.AlertKind) int {
 func newInbox(a domain.Alerts, pulled string) inbox {
 	open := a.Items[:min(a.Open, len(a.Items))]
 	b := inbox{acknowledged: a.Items[len(open):], stuck: a.ByKind[domain.AlertStuck]}
-	all := slices.Clone(levers)
+	all := slices.Clone(alertGroups)
 	for kind, n := range a.ByKind {
-		all[leverOf(kind)].count += n
+		all[groupOf(kind)].count += n
 	}
 	for i := range open {
-		if l := &all[leverOf(open[i].Kind)]; !open[i].Asked && (l.oldest == nil || open[i].Since.Before(l.oldest.Since)) {
+		if l := &all[groupOf(open[i].Kind)]; !open[i].Asked && (l.oldest == nil || open[i].Since.Before(l.oldest.Since)) {
 			l.oldest = &open[i]
 		}
 	}
-	all = slices.DeleteFunc(all, func(l lever) bool { return l.count == 0 })
+	all = slices.DeleteFunc(all, func(l alertGroup) bool { return l.count == 0 })
 	rows := a.Rows
 	if b.stuck > 1 {
 		rows -= b.stuck
 	}
 	if rows > ShownAlerts && len(all) > 1 {
-		at := max(0, slices.IndexFunc(all, func(l lever) bool { return l.id == pulled }))
-		all[at].pulled, b.levers = true, all
-		if rows = all[at].count; all[at].id != leverStuck {
+		at := max(0, slices.IndexFunc(all, func(l alertGroup) bool { return l.id == pulled }))
+		all[at].pulled, b.groups = true, all
+		if rows = all[at].count; all[at].id != groupStuck {
 			b.stuck = 0
 		} else if b.stuck > 1 {
 			rows = 0
@@ -115,7 +115,7 @@ func newInbox(a domain.Alerts, pulled string) inbox {
 	for _, alert := range open {
 		switch {
 		case alert.Asked, b.stuck > 1 && alert.Kind == domain.AlertStuck:
-		case b.levers == nil, all[leverAt(all, alert.Kind)].pulled:
+		case b.groups == nil, all[groupIndex(all, alert.Kind)].pulled:
 			b.lines = append(b.lines, alert)
 		}
 	}
@@ -123,13 +123,13 @@ func newInbox(a domain.Alerts, pulled string) inbox {
 	return b
 }
 
-// leverAt returns where the lever of a kind is in a list that has it.
-func leverAt(list []lever, kind domain.AlertKind) int {
-	return slices.IndexFunc(list, func(l lever) bool { return l.id == levers[leverOf(kind)].id })
+// groupIndex returns where the lever of a kind is in a list that has it.
+func groupIndex(list []alertGroup, kind domain.AlertKind) int {
+	return slices.IndexFunc(list, func(l alertGroup) bool { return l.id == alertGroups[groupOf(kind)].id })
 }
 
 // needsURL is the address of the overview with a lever pulled.
-func (p OverviewProps) needsURL(l lever) string {
+func (p OverviewProps) needsURL(l alertGroup) string {
 	p.Needs = l.id
 	return p.address(p.Page)
 }
@@ -145,7 +145,7 @@ func (q QuestionProps) line(a domain.Alert) (title, where string) {
 
 // link is what a question's link leads to.
 func (q QuestionProps) link() string {
-	if q.Refusal != "" || q.inSight() {
+	if q.Refusal != "" || q.fitsRow() {
 		return "Open"
 	}
 	_, link := q.form()

@@ -66,7 +66,7 @@ func inboxPart(p OverviewProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var3 = []any{"panel inbox", templ.KV("framed", len(b.levers) > 0)}
+			var templ_7745c5c3_Var3 = []any{"panel inbox", templ.KV("framed", len(b.groups) > 0)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var3...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -88,8 +88,8 @@ func inboxPart(p OverviewProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if len(b.levers) > 0 {
-				templ_7745c5c3_Err = leverFrame(p, b.levers).Render(ctx, templ_7745c5c3_Buffer)
+			if len(b.groups) > 0 {
+				templ_7745c5c3_Err = groupFrame(p, b.groups).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -99,7 +99,7 @@ func inboxPart(p OverviewProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(first) > 0 {
-				templ_7745c5c3_Err = inboxLines(first, p.AtHand, p.Now, next).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = inboxLines(first, p.InlineActions, p.Now, next).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -146,7 +146,7 @@ func inboxPart(p OverviewProps) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = inboxLines(folded, AtHand{}, p.Now, next).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = inboxLines(folded, InlineActions{}, p.Now, next).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -208,7 +208,7 @@ func inboxPart(p OverviewProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			shown, others := split(b.acknowledged, acknowledgedAlerts)
-			templ_7745c5c3_Err = inboxLines(shown, AtHand{}, p.Now, next).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = inboxLines(shown, InlineActions{}, p.Now, next).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -231,8 +231,8 @@ func inboxPart(p OverviewProps) templ.Component {
 	})
 }
 
-// leverFrame chooses the kind whose rows stand beside it.
-func leverFrame(p OverviewProps, list []lever) templ.Component {
+// groupFrame chooses the kind whose rows stand beside it.
+func groupFrame(p OverviewProps, list []alertGroup) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -298,7 +298,7 @@ func leverFrame(p OverviewProps, list []lever) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var12 = []any{"signal", string(l.signal), templ.KV("stuck", l.id == leverStuck)}
+			var templ_7745c5c3_Var12 = []any{"signal", string(l.signal), templ.KV("stuck", l.id == groupStuck)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var12...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -398,7 +398,7 @@ func leverFrame(p OverviewProps, list []lever) templ.Component {
 }
 
 // inboxLines are the lines of alerts, with what can be done there; next is the page to which their forms return.
-func inboxLines(list []domain.Alert, hand AtHand, now time.Time, next string) templ.Component {
+func inboxLines(list []domain.Alert, hand InlineActions, now time.Time, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -723,7 +723,7 @@ func inboxQuestion(a domain.Alert, q QuestionProps, next string) templ.Component
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if !q.inSight() {
+		if !q.fitsRow() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "<p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -810,7 +810,7 @@ func inboxQuestion(a domain.Alert, q QuestionProps, next string) templ.Component
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if q.inSight() {
+		if q.fitsRow() {
 			templ_7745c5c3_Err = answerForm(q, next).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -869,7 +869,7 @@ func inboxQuestion(a domain.Alert, q QuestionProps, next string) templ.Component
 }
 
 // inboxAlert is why something needs attention, and who takes care of it.
-func inboxAlert(a domain.Alert, hand AtHand, now time.Time, next string) templ.Component {
+func inboxAlert(a domain.Alert, hand InlineActions, now time.Time, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -33,7 +33,7 @@ type JoinForm struct {
 // JoinProps are the data of a join token's state.
 type JoinProps struct {
 	Token domain.JoinToken
-	Agent domain.KnownAgent // the agent that redeemed the token; its ID is "" for none
+	Agent domain.RegisteredAgent // the agent that redeemed the token; its ID is "" for none
 	Now   time.Time
 }
 

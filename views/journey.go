@@ -25,7 +25,7 @@ type step struct {
 // journey returns a story's steps through the stages of its project, and through those that only its history has.
 func journey(p StoryProps) []step {
 	s := p.Story
-	stages := domain.Each(p.Stages, func(stage domain.Stage) string { return stage.Name })
+	stages := domain.Map(p.Stages, func(stage domain.Stage) string { return stage.Name })
 	spent, blocked, live := map[string]time.Duration{}, map[string]time.Duration{}, map[string]bool{}
 	for _, visit := range s.Visits {
 		live[visit.Stage] = live[visit.Stage] || visit.Source != domain.FromGit
@@ -49,7 +49,7 @@ func journey(p StoryProps) []step {
 		var words []string
 		if st.here {
 			st.since, st.atLeast, words = s.Since, s.SinceAtLeast, make([]string, 1)
-			st.signal, words[0] = stateWord(domain.Item{Blocked: s.Blocked, MergeFailure: s.MergeFailure}, domain.Lasting{})
+			st.signal, words[0] = stateWord(domain.Item{Blocked: s.Blocked, MergeFailure: s.MergeFailure}, domain.Overdue{})
 			if been {
 				words = append(words, duration(long)+" before")
 			}

@@ -73,7 +73,7 @@ func TestABoardShowsALimitedNumberOfStories(t *testing.T) {
 	for open, most := range map[string]int{"": 40, "2_current": 500} {
 		var b bytes.Buffer
 		part := views.ProjectPart(views.ProjectProps{
-			Project: domain.Project{Name: "large"}, Pipeline: p, Lasting: alerts.Lasting["large"], Open: open, Now: now,
+			Project: domain.Project{Name: "large"}, Pipeline: p, Overdue: alerts.Overdue["large"], Open: open, Now: now,
 		})
 		if err := part.Content.Render(context.Background(), &b); err != nil {
 			t.Fatal(err)

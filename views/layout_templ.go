@@ -836,7 +836,7 @@ func signIn(f Frame) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = until(moment(f.SignIn.ExpiresAt), f.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = until(clampTime(f.SignIn.ExpiresAt), f.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

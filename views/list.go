@@ -94,7 +94,7 @@ func NewProjectList(o *TrackOrder, filter string, show Show, sort string, page i
 // Arrange chooses the agents on a page of the list, those first that need somebody: those with the filter in their
 // label, project or state. Without a filter it is the page of the agent with the id at, if there is one. It adds
 // people's own sessions, and counts all of both by their need.
-func (p *AgentsProps) Arrange(agents []domain.KnownAgent, filter, show string, page int, at string) {
+func (p *AgentsProps) Arrange(agents []domain.RegisteredAgent, filter, show string, page int, at string) {
 	sessions := byAgent(p.Sessions)
 	var all, found []agentRow
 	for _, a := range agents {
@@ -117,6 +117,6 @@ func (p *AgentsProps) Arrange(agents []domain.KnownAgent, filter, show string, p
 	}
 	p.List, p.rows = newList(AgentsURL, filter, page, agentRows, len(agents), found)
 	p.List.show = chosen
-	p.Agents = domain.Each(p.rows, func(r agentRow) domain.KnownAgent { return r.agent })
+	p.Agents = domain.Map(p.rows, func(r agentRow) domain.RegisteredAgent { return r.agent })
 	p.addOwn()
 }

@@ -106,8 +106,8 @@ type words struct {
 	bold bool
 }
 
-// targetSays is what a target gets, in one sentence.
-func targetSays(r domain.TargetRules) (list []words) {
+// describeRules is what a target gets, in one sentence.
+func describeRules(r domain.TargetRules) (list []words) {
 	plain := func(text string) { list = append(list, words{text, false}) }
 	bold := func(text string) { list = append(list, words{text, true}) }
 	enumerate := func(names []string, add func(string)) {
@@ -175,7 +175,7 @@ func allOr(all string, names []string, of int) []string {
 // firstNames are the first of names, and how many more there are.
 func firstNames(names []string) []string {
 	first, rest := split(names, 3)
-	shown := domain.Each(first, func(name string) string { return domain.Cut(name, 60) })
+	shown := domain.Map(first, func(name string) string { return domain.Cut(name, 60) })
 	if len(rest) > 0 {
 		shown = append(shown, thousands(len(rest))+" more")
 	}

@@ -15,21 +15,21 @@ import (
 
 // OverviewProps are the data of the Overview page.
 type OverviewProps struct {
-	Active     string
-	Order      *TrackOrder
-	Alerts     domain.Alerts
-	AtHand     AtHand                                    // for the first of them
-	Events     []domain.PastEvent                        // the latest, newest first
-	Together   domain.Charts                             // of all projects; empty while they are not drawn
-	Agents     []domain.Agent                            // alive ones
-	Owners     *domain.Owners                            // of stories
-	Sessions   map[domain.StoryKey][]domain.AgentSession // that work on stories
-	FirstSteps *FirstSteps                               // nil for none
-	Filter     string                                    // part of a project's name
-	Show       Show
-	Needs      string // the lever of the inbox that is pulled, "" for the first
-	Page       int    // of the grid; 0 is the first
-	Now        time.Time
+	Active        string
+	Order         *TrackOrder
+	Alerts        domain.Alerts
+	InlineActions InlineActions                             // for the first of them
+	Events        []domain.PastEvent                        // the latest, newest first
+	Together      domain.Charts                             // of all projects; empty while they are not drawn
+	Agents        []domain.Agent                            // alive ones
+	Owners        *domain.Owners                            // of stories
+	Sessions      map[domain.StoryKey][]domain.AgentSession // that work on stories
+	FirstSteps    *FirstSteps                               // nil for none
+	Filter        string                                    // part of a project's name
+	Show          Show
+	Needs         string // the group of alerts that is open, "" for the first
+	Page          int    // of the grid; 0 is the first
+	Now           time.Time
 }
 
 // FirstSteps guide a reader who sees the sample for the first time.

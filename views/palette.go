@@ -45,8 +45,8 @@ type PaletteOption struct {
 
 func (o PaletteOption) does() bool { return o.URL != "" || o.Post != "" || o.Fill != "" }
 
-func PaletteStory(s domain.StoryRef, lasting domain.Lasting, words []string) PaletteOption {
-	signal, trouble, _ := foundState(s, lasting)
+func PaletteStory(s domain.StoryRef, overdue domain.Overdue, words []string) PaletteOption {
+	signal, trouble, _ := foundState(s, overdue)
 	o := PaletteOf("Open", s, words)
 	o.URL, o.Signal = StoryURL(s.Project, s.ID), signal
 	if trouble != "" {
@@ -177,8 +177,8 @@ func PaletteAnswer(q domain.Question, words []string) PaletteOption {
 	}
 }
 
-func PaletteSwitch(p *domain.ProjectPipeline, lasting domain.Lasting, next string, words []string) PaletteOption {
-	signal, state := projectState(*p, lasting)
+func PaletteSwitch(p *domain.ProjectPipeline, overdue domain.Overdue, next string, words []string) PaletteOption {
+	signal, state := projectState(*p, overdue)
 	if !p.Reachable {
 		signal, state = SignalStop, "not reachable"
 	}
@@ -188,7 +188,7 @@ func PaletteSwitch(p *domain.ProjectPipeline, lasting domain.Lasting, next strin
 	}
 }
 
-func PaletteAssign(a domain.KnownAgent, project string, words []string) PaletteOption {
+func PaletteAssign(a domain.RegisteredAgent, project string, words []string) PaletteOption {
 	signal, state := agentState(a)
 	o := PaletteOption{
 		Verb: "Assign", Name: domain.Cut(a.Label, 100) + " to " + cmp.Or(domain.Cut(project, 100), "no project"),

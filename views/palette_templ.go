@@ -383,7 +383,7 @@ func paletteOption(id string, o PaletteOption) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = marked(o.Number, o.Words).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = highlight(o.Number, o.Words).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -405,7 +405,7 @@ func paletteOption(id string, o PaletteOption) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = marked(o.Name, o.Words).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = highlight(o.Name, o.Words).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -413,7 +413,7 @@ func paletteOption(id string, o PaletteOption) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = marked(o.Note, o.Words).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = highlight(o.Note, o.Words).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -236,7 +236,7 @@ func AddressAnswer(c AddressCheck) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var10 = []any{"notice mt-2", string(signal), templ.KV("wants-token", c.WantsToken)}
+			var templ_7745c5c3_Var10 = []any{"notice mt-2", string(signal), templ.KV("wants-token", c.NeedsToken)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var10...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

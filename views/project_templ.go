@@ -19,8 +19,8 @@ type ProjectProps struct {
 	Project  domain.Project
 	Active   bool
 	Pipeline domain.ProjectPipeline
-	Lasting  domain.Lasting                      // of its stories
-	Agents   []domain.KnownAgent                 // the live ones assigned to it
+	Overdue  domain.Overdue                      // of its stories
+	Agents   []domain.RegisteredAgent            // the live ones assigned to it
 	Owners   *domain.Owners                      // of its stories
 	Sessions map[string]domain.AgentSession      // by story: the first that works on it
 	Asked    map[domain.StoryKey]domain.Question // open ones about stories of any project
@@ -301,7 +301,7 @@ func project(p ProjectProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = projectSignal(newTrack(&p.Pipeline, p.Lasting, p.waiting()), p.Now).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = projectSignal(newTrack(&p.Pipeline, p.Overdue, p.waiting()), p.Now).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -315,7 +315,7 @@ func project(p ProjectProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		agents := domain.Each(p.Agents, func(a domain.KnownAgent) domain.Agent { return a.Agent })
+		agents := domain.Map(p.Agents, func(a domain.RegisteredAgent) domain.Agent { return a.Agent })
 		templ_7745c5c3_Err = numbers(facts(p.Pipeline.Summary().Working, p.Charts, agents)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -52,7 +52,7 @@ func usedTool(t *domain.ToolUse) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if file, text, ok := written(t); ok {
+		if file, text, ok := writtenFile(t); ok {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 			if templ_7745c5c3_Err != nil {
@@ -167,7 +167,7 @@ func toolUse(q QuestionProps) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if isTooLong {
-			head, between, tail, _ := folded(input)
+			head, between, tail, _ := foldText(input)
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<pre class=\"exact\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -56,7 +56,7 @@ func (p QuestionsProps) facts() []fact {
 		first := slices.MinFunc(open, func(a, b QuestionProps) int { return a.AskedAt.Compare(b.AskedAt) })
 		next := slices.MinFunc(open, func(a, b QuestionProps) int { return a.Expires.Compare(b.Expires) })
 		ends := fact{name: "Ends next", value: age(next.Expires.Sub(p.Now))}
-		if next.passed() > 80 {
+		if next.elapsed() > 80 {
 			ends.tone = "text-caution"
 		}
 		list = append(list, fact{name: "Longest waits", value: minutes(p.Now.Sub(first.AskedAt))}, ends)
@@ -228,8 +228,8 @@ func endSignal(q domain.Question) Signal {
 	return SignalClear
 }
 
-// passed is which part of its time is over, in percent, to the minute.
-func (q QuestionProps) passed() float64 {
+// elapsed is which part of its time is over, in percent, to the minute.
+func (q QuestionProps) elapsed() float64 {
 	whole := q.Expires.Sub(q.AskedAt)
 	return 100 * min(1, max(0, float64(q.Now.Sub(q.AskedAt))/float64(whole)))
 }

@@ -9,15 +9,15 @@ import (
 	"switchyard/internal/domain"
 )
 
-// isJudged reports whether the last verdict is about what is shown.
-func (p ChangesProps) isJudged() bool {
+// isReviewed reports whether the last verdict is about what is shown.
+func (p ChangesProps) isReviewed() bool {
 	r := p.Story.Review
 	return r != nil && p.Changes != nil && r.Head == p.Changes.Head
 }
 
 // isApproved reports whether what is shown is approved.
 func (p ChangesProps) isApproved() bool {
-	return p.isJudged() && p.Story.Review.Verdict == domain.Approved
+	return p.isReviewed() && p.Story.Review.Verdict == domain.Approved
 }
 
 // stageAfter is where a verdict moves the story, "" if it stays.
@@ -108,7 +108,7 @@ func dueReview(p StoryProps) *domain.Place {
 	first := &p.Story.File.Work[0]
 	sessions := byAgent(p.Sessions)
 	isAtWork := func(s domain.AgentSession) bool { return s.State == domain.SessionWorking }
-	runs := func(a domain.KnownAgent) bool { // its session knows better
+	runs := func(a domain.RegisteredAgent) bool { // its session knows better
 		return a.State == domain.AgentRunning && sessions[a.ID] == nil
 	}
 	works := slices.ContainsFunc(p.Sessions, isAtWork) || slices.ContainsFunc(p.Agents, runs)
@@ -126,7 +126,7 @@ func mergeable(ctx context.Context, p StoryProps) *domain.Place {
 		return nil
 	}
 	of := domain.PlaceWith(f.Work, r.Head)
-	isUnderWay := p.Merging != nil && p.Merging.Refused == ""
+	isUnderWay := p.MergeAttempt != nil && p.MergeAttempt.Refused == ""
 	if of == nil || of.Merged || of.Ahead == 0 || of.Branch == "" || len(of.Conflicts) > 0 || isUnderWay {
 		return nil
 	}

@@ -589,9 +589,9 @@ func reviewDoes(p ChangesProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var28 string
-			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(domain.First(p.Changes.Head, 10))
+			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Truncate(p.Changes.Head, 10))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/review.templ`, Line: 141, Col: 68}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/review.templ`, Line: 141, Col: 71}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 			if templ_7745c5c3_Err != nil {
@@ -780,9 +780,9 @@ func lastVerdict(p ChangesProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var40 string
-			templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinStringErrs(domain.First(r.Head, 10))
+			templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Truncate(r.Head, 10))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/review.templ`, Line: 173, Col: 38}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/review.templ`, Line: 173, Col: 41}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var40))
 			if templ_7745c5c3_Err != nil {
@@ -815,7 +815,7 @@ func lastVerdict(p ChangesProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if r.Outdated || !p.isJudged() {
+			if r.Outdated || !p.isReviewed() {
 				var templ_7745c5c3_Var42 string
 				templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs("Outdated: " + domain.Count(p.commitsSince(r.At), "commit", "commits") + " since. ")
 				if templ_7745c5c3_Err != nil {
@@ -881,7 +881,7 @@ func storyReview(p StoryProps) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		r, due := p.Story.Review, dueReview(p)
-		if m := p.Merging; m != nil && m.Refused == "" {
+		if m := p.MergeAttempt; m != nil && m.Refused == "" {
 			templ_7745c5c3_Var45 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -1158,7 +1158,7 @@ func storyReview(p StoryProps) templ.Component {
 			}
 		}
 		if head := newHead(p); head != "" {
-			now := withQuery(StoryURL(p.Story.Project, p.Story.ID), "now", domain.First(head, 12)) + "#changes"
+			now := withQuery(StoryURL(p.Story.Project, p.Story.ID), "now", domain.Truncate(head, 12)) + "#changes"
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 93, "<p class=\"newer-commits\"><b>New commits</b> since you opened this <a class=\"btn\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

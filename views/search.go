@@ -25,10 +25,10 @@ type SearchProps struct {
 	Text     string
 	Searched bool   // false if there was nothing to search for
 	Failure  string // why the search failed, "" if it did not
-	domain.Found
+	domain.SearchResult
 	Only    bool                               // without stories that are on no board
 	States  map[string]*domain.ProjectPipeline // of the projects
-	Lasting map[string]domain.Lasting          // as domain.Alerts.Lasting
+	Overdue map[string]domain.Overdue          // as domain.Alerts.Lasting
 	Kind    FoundKind
 	Page    int // of one kind; from 1
 	Now     time.Time
@@ -38,7 +38,7 @@ type SearchProps struct {
 const SearchRows, firstStories, firstTexts = 50, 10, 5
 
 // Show sets the results, and leaves those that belong on the page: the first of all kinds, or a page of one kind.
-func (p *SearchProps) Show(found domain.Found) {
+func (p *SearchProps) Show(found domain.SearchResult) {
 	shown := func(kind FoundKind, found, first int) int {
 		switch p.Kind {
 		case FoundAll:
@@ -48,7 +48,7 @@ func (p *SearchProps) Show(found domain.Found) {
 		}
 		return 0
 	}
-	p.Found = found
+	p.SearchResult = found
 	p.Stories = p.Stories[:shown(FoundStories, len(p.Stories), firstStories)]
 	p.Texts = p.Texts[:shown(FoundTexts, len(p.Texts), firstTexts)]
 	p.Projects = p.Projects[:shown(FoundProjects, len(p.Projects), firstTexts)]
@@ -93,7 +93,7 @@ func (p SearchProps) projectNote(name string) (signal Signal, note string) {
 	if project == nil {
 		return SignalNone, "project"
 	}
-	signal, state := projectState(*project, p.Lasting[name])
+	signal, state := projectState(*project, p.Overdue[name])
 	if !project.Reachable || project.EventsOnly {
 		return signal, state
 	}
@@ -109,8 +109,8 @@ func (p SearchProps) total(kind FoundKind) int {
 	}[kind]
 }
 
-// marked is a text in which the folded words are marked. It is no template, since that would put blanks around them.
-func marked(text string, words []string) templ.Component {
+// highlight marks the folded words in a text. It is no template, since a template would put blanks around them.
+func highlight(text string, words []string) templ.Component {
 	var b strings.Builder
 	at := 0
 	for _, span := range fold.Find(text, words) {
@@ -128,11 +128,11 @@ func foundStage(s domain.StoryRef) string {
 	return s.StageTitle
 }
 
-func foundState(s domain.StoryRef, lasting domain.Lasting) (signal Signal, trouble string, since time.Time) {
+func foundState(s domain.StoryRef, overdue domain.Overdue) (signal Signal, trouble string, since time.Time) {
 	if s.Item == nil {
 		return SignalNone, "", since
 	}
-	signal, trouble = stateWord(*s.Item, lasting)
+	signal, trouble = stateWord(*s.Item, overdue)
 	if trouble == "" && s.Finished {
 		signal = SignalClear
 	}

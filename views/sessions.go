@@ -58,7 +58,7 @@ func byAgent(sessions []domain.AgentSession) map[string]*domain.AgentSession {
 // label and whether it is away.
 type agentRow struct {
 	id      string // of its element
-	agent   domain.KnownAgent
+	agent   domain.RegisteredAgent
 	session *domain.AgentSession
 	asks    *QuestionProps
 	signal  Signal
@@ -78,8 +78,8 @@ func (p AgentsProps) story(r agentRow) (domain.StoryKey, domain.Item) {
 	return domain.StoryKey{Project: r.agent.Project, ID: item.StoryID}, item
 }
 
-// AtRest returns the stories with changes whose agents and sessions are idle.
-func (p AgentsProps) AtRest() (keys []domain.StoryKey) {
+// IdleStories returns the stories with changes whose agents and sessions are idle.
+func (p AgentsProps) IdleStories() (keys []domain.StoryKey) {
 	for _, row := range p.rows {
 		if key, item := p.story(row); row.word == string(domain.SessionIdle) && item.Work != nil && item.Work.Ahead > 0 {
 			keys = append(keys, key)
@@ -142,7 +142,7 @@ func (p *AgentsProps) addOwn() {
 		if s.State == domain.SessionOver || s.AgentID != "" { // an agent's is its line
 			continue
 		}
-		own := domain.KnownAgent{Agent: domain.Agent{Label: s.By}, Presence: domain.AgentAlive}
+		own := domain.RegisteredAgent{Agent: domain.Agent{Label: s.By}, Presence: domain.AgentAlive}
 		if s.State == domain.SessionSilent {
 			own.Presence = ""
 		}

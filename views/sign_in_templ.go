@@ -261,7 +261,7 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = until(moment(p.SignIn.ExpiresAt), p.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = until(clampTime(p.SignIn.ExpiresAt), p.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -32,27 +32,27 @@ func (s Signal) order() int {
 
 // projectState returns the state of a project, given the troubles of its stories that time makes, as a signal and in
 // words.
-func projectState(p domain.ProjectPipeline, lasting domain.Lasting) (Signal, string) {
-	list := troubles(&p, lasting)
+func projectState(p domain.ProjectPipeline, overdue domain.Overdue) (Signal, string) {
+	list := troubles(&p, overdue)
 	if len(list) == 0 {
 		return SignalClear, "clear"
 	}
-	words := domain.Each(list, func(t trouble) string { return t.words })
+	words := domain.Map(list, func(t trouble) string { return t.words })
 	return list[0].signal, strings.Join(words, ", ")
 }
 
 // storyState returns the state of a story; SignalNone and "" if it has no trouble.
-func storyState(item domain.Item, lasting domain.Lasting) (Signal, string) {
+func storyState(item domain.Item, overdue domain.Overdue) (Signal, string) {
 	if kind, reason := item.Trouble(); kind != "" {
 		last, _ := lastLine(reason)
 		return signal(kind.Signal()), upper(kind.Word()) + ": " + last
 	}
-	switch kind := lasting.Of(item.StoryID); {
+	switch kind := overdue.Of(item.StoryID); {
 	case kind == domain.AlertConflicts && item.Work != nil && item.Work.Clash != nil:
-		return SignalCaution, "Conflicts with " + domain.Cut(lasting.Base, 60) + " in " +
+		return SignalCaution, "Conflicts with " + domain.Cut(overdue.Base, 60) + " in " +
 			domain.Count(item.Work.Clash.Count, "file", "files")
 	case kind == domain.AlertUnmerged && item.Work != nil && item.Work.Unmerged != nil:
-		return SignalCaution, "Not on " + domain.Cut(lasting.Base, 60) + ": " +
+		return SignalCaution, "Not on " + domain.Cut(overdue.Base, 60) + ": " +
 			domain.Count(item.Work.Unmerged.Ahead, "commit", "commits") + " ahead"
 	case kind != "":
 		return signal(kind.Signal()), upper(kind.Word())
@@ -61,9 +61,9 @@ func storyState(item domain.Item, lasting domain.Lasting) (Signal, string) {
 }
 
 // stateWord returns the state of a story as storyState does, in a word or two.
-func stateWord(item domain.Item, lasting domain.Lasting) (Signal, string) {
+func stateWord(item domain.Item, overdue domain.Overdue) (Signal, string) {
 	kind, _ := item.Trouble()
-	if kind = cmp.Or(kind, lasting.Of(item.StoryID)); kind == "" {
+	if kind = cmp.Or(kind, overdue.Of(item.StoryID)); kind == "" {
 		return SignalNone, ""
 	}
 	return signal(kind.Signal()), kind.Word()
@@ -89,7 +89,7 @@ func split[T any](list []T, n int) (first, rest []T) {
 // folded away while others are shown.
 func (p ProjectProps) troubledFirst(items []domain.Item) []domain.Item {
 	return sortedBy(items, func(item domain.Item) int64 {
-		signal, _ := storyState(item, p.Lasting)
+		signal, _ := storyState(item, p.Overdue)
 		w := wagon{signal: signal, agent: p.Owners.Of(p.Project.Name, item.StoryID).Name}
 		if p.asks(item.StoryID) != nil {
 			w.asks = domain.AlertQuestion.Word()
@@ -115,7 +115,7 @@ func sortedBy(items []domain.Item, key func(domain.Item) int64) []domain.Item {
 		places[i] = place{key(item), i}
 	}
 	slices.SortFunc(places, func(a, b place) int { return cmp.Or(cmp.Compare(a.key, b.key), a.at-b.at) })
-	return domain.Each(places, func(p place) domain.Item { return items[p.at] })
+	return domain.Map(places, func(p place) domain.Item { return items[p.at] })
 }
 
 // times says how often something has happened to a story, if that was more than once: ", for the 3rd time".

@@ -65,8 +65,8 @@ func (p StoryProps) asks() bool {
 	return slices.ContainsFunc(p.Asks, func(q QuestionProps) bool { return q.State == domain.QuestionOpen })
 }
 
-// asksSo reports whether an open question, which stands above, says what the story is blocked by.
-func (p StoryProps) asksSo() bool {
+// blockIsQuestion reports whether an open question, which stands above, says what the story is blocked by.
+func (p StoryProps) blockIsQuestion() bool {
 	return slices.ContainsFunc(p.Asks, func(q QuestionProps) bool {
 		return q.State == domain.QuestionOpen && q.Prompt == p.Story.Blocked
 	})
@@ -130,7 +130,7 @@ func storyPrompt(s domain.Story, html string) string {
 	b.WriteString("Its file is " + s.File.Path + " in the directory of work items.\n")
 	const most = 4000 // characters; an agent can read the rest in the file
 	body := strings.TrimSpace(markdown.Text(html))
-	shown := domain.First(body, most)
+	shown := domain.Truncate(body, most)
 	if shown != "" {
 		b.WriteString("\n" + shown + "\n")
 	}
@@ -172,7 +172,7 @@ func fieldWords(value json.RawMessage) string {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) == nil {
 		text := func(one json.RawMessage) string { return string(bytes.Trim(one, `"`)) }
-		return strings.Join(domain.Each(list, text), ", ")
+		return strings.Join(domain.Map(list, text), ", ")
 	}
 	return string(value)
 }
@@ -205,7 +205,7 @@ func timeline(ctx context.Context, p StoryProps) []entry {
 		kind, d := e.Type.Kind(), e.Details()
 		reason, _ := lastLine(d.Reason)
 		n := entry{
-			signal: signal(kind.Signal), title: upper(domain.StageWordsOf(ctx).Says(e.Event, d)),
+			signal: signal(kind.Signal), title: upper(domain.StageWordsOf(ctx).Describe(e.Event, d)),
 			text: reason, at: eventTime(e.Event), by: author(e),
 		}
 		if e.Type == domain.StageTransition {

@@ -154,7 +154,7 @@ func storyBanners(p StoryProps) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if p.asksSo() {
+				if p.blockIsQuestion() {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "by the question above.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -175,7 +175,7 @@ func storyBanners(p StoryProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if !p.asksSo() {
+			if !p.blockIsQuestion() {
 				templ_7745c5c3_Err = failureLog("blocked-log", s.Blocked).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -2,8 +2,8 @@ package views
 
 import "switchyard/internal/domain"
 
-// lasting says what is wrong with the story for too long, "" for an alert of another kind.
-func lasting(a domain.Alert) (what, why string) {
+// overdueText says what is wrong with the story for too long, "" for an alert of another kind.
+func overdueText(a domain.Alert) (what, why string) {
 	switch a.Kind {
 	case domain.AlertConflicts:
 		return "Conflicts with " + domain.Cut(a.Base, 60), a.Reason

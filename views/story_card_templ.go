@@ -77,7 +77,7 @@ func storyCard(p ProjectProps, c boardColumn, item domain.Item, agent string) te
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		signal, state := storyState(item, p.Lasting)
+		signal, state := storyState(item, p.Overdue)
 		asks := p.asks(item.StoryID)
 		var templ_7745c5c3_Var3 = []any{"card", string(signal), templ.KV("asked", asks != nil), templ.KV("going", agent != ""),
 			templ.KV("stuck", signal == SignalCaution && item.MergeFailure == ""),

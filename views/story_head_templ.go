@@ -575,7 +575,7 @@ func storyFacts(p StoryProps) templ.Component {
 			}
 		}
 		for _, a := range p.Alerts {
-			what, why := lasting(a)
+			what, why := overdueText(a)
 			if what != "" {
 				var templ_7745c5c3_Var22 = []any{"signal signal-caution", templ.KV("stuck", a.Kind == domain.AlertStuck)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var22...)

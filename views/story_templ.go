@@ -17,23 +17,23 @@ import (
 
 // StoryProps are the data of a story's page.
 type StoryProps struct {
-	Costs    domain.FinishedCost // of its project
-	Story    domain.Story
-	Stages   []domain.Stage        // of its project, in order
-	Layout   string                // of its board, "" if that is unknown
-	Usual    []domain.StageTime    // how long stories usually stay in stages, where known
-	Agents   []domain.KnownAgent   // that work on it
-	Sessions []domain.AgentSession // of coding agents that work on it
-	Asks     []QuestionProps       // open questions about it, and those that have just ended
-	Alerts   []domain.Alert        // about the story
-	Owner    domain.Owner          // who works on it
-	Chat     Chat
-	Failure  int64           // the event of a former failure whose log is shown, 0 for none
-	Reader   string          // as domain.Actor.Holder returns it
-	Main     string          // the branch of the project's own work tree, "" if it is not known
-	Head     string          // of the changes that the reader has opened, "" for none
-	Merging  *domain.Merging // a merge of it that is under way or was refused, nil for none
-	Now      time.Time
+	Costs        domain.FinishedCost // of its project
+	Story        domain.Story
+	Stages       []domain.Stage           // of its project, in order
+	Layout       string                   // of its board, "" if that is unknown
+	Usual        []domain.StageTime       // how long stories usually stay in stages, where known
+	Agents       []domain.RegisteredAgent // that work on it
+	Sessions     []domain.AgentSession    // of coding agents that work on it
+	Asks         []QuestionProps          // open questions about it, and those that have just ended
+	Alerts       []domain.Alert           // about the story
+	Owner        domain.Owner             // who works on it
+	Chat         Chat
+	Failure      int64                // the event of a former failure whose log is shown, 0 for none
+	Reader       string               // as domain.Actor.Holder returns it
+	Main         string               // the branch of the project's own work tree, "" if it is not known
+	Head         string               // of the changes that the reader has opened, "" for none
+	MergeAttempt *domain.MergeAttempt // a merge of it that is under way or was refused, nil for none
+	Now          time.Time
 }
 
 // shortText is the length, in bytes of HTML, up to which a text leaves a hole beside its story's history.

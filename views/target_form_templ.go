@@ -380,12 +380,12 @@ func targetForm(f TargetForm, projects []string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for i, l := range levers {
+		for i, l := range alertGroups {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<div class=\"to-do\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var16 = []any{"signal", string(l.signal), templ.KV("stuck", l.id == leverStuck)}
+			var templ_7745c5c3_Var16 = []any{"signal", string(l.signal), templ.KV("stuck", l.id == groupStuck)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var16...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -421,7 +421,7 @@ func targetForm(f TargetForm, projects []string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			for _, kind := range domain.AlertKinds() {
-				if leverOf(kind) == i {
+				if groupOf(kind) == i {
 					templ_7745c5c3_Err = checkbox("alerts", string(kind), upper(alertWord(kind)), slices.Contains(f.Rules.Alerts, kind)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

@@ -17,7 +17,7 @@ func NewChat(s domain.BotStatus) Chat { return Chat{Ready: s.State != domain.Bot
 // In says where the rooms are: "in #yard and #payments".
 func (c Chat) In() string {
 	shown, rest := split(c.Rooms, 3)
-	names := domain.Each(shown, func(room string) string { return domain.Cut(room, 40) })
+	names := domain.Map(shown, func(room string) string { return domain.Cut(room, 40) })
 	if len(rest) > 0 {
 		names = append(names, domain.Count(len(rest), "other room", "other rooms"))
 	}

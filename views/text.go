@@ -57,14 +57,14 @@ func dateText(at, now time.Time) string {
 	return at.Format("2 Jan 2006")
 }
 
-// moment returns the time of a Unix millisecond stamp, at most the end of the year 9999.
-func moment(ms uint64) time.Time {
+// clampTime returns the time of a Unix millisecond stamp, at most the end of the year 9999.
+func clampTime(ms uint64) time.Time {
 	const last = 253402300799999 // the end of the year 9999
 	return time.UnixMilli(int64(min(ms, last)))
 }
 
 // eventTime returns when an event happened according to its project, limited as by moment.
-func eventTime(e domain.Event) time.Time { return moment(uint64(e.At.UnixMilli())) }
+func eventTime(e domain.Event) time.Time { return clampTime(uint64(e.At.UnixMilli())) }
 
 func machineTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 

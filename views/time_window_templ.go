@@ -208,9 +208,9 @@ func timeField(name, label string, ms int64, zone *time.Location) templ.Componen
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var11 string
-			templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(moment(uint64(ms)).In(zone).Format("2006-01-02T15:04"))
+			templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(clampTime(uint64(ms)).In(zone).Format("2006-01-02T15:04"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/time_window.templ`, Line: 34, Col: 66}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/time_window.templ`, Line: 34, Col: 69}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 			if templ_7745c5c3_Err != nil {

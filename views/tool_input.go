@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// written is the text of a file that a tool writes, if its input has nothing but that and the file's name.
-func written(tool *domain.ToolUse) (file, text string, ok bool) {
+// writtenFile is the text of a file that a tool writes, if its input has nothing but that and the file's name.
+func writtenFile(tool *domain.ToolUse) (file, text string, ok bool) {
 	var members map[string]json.RawMessage
 	f := fieldsOf(tool)
 	if f.File == "" || f.Content == nil || json.Unmarshal(tool.Input, &members) != nil || len(members) != 2 {
@@ -33,7 +33,7 @@ func (q QuestionProps) input() string {
 	if command, _, ok := q.Tool.Command(); ok {
 		return command
 	}
-	if _, text, ok := written(q.Tool); ok {
+	if _, text, ok := writtenFile(q.Tool); ok {
 		return text
 	}
 	var b bytes.Buffer
@@ -65,8 +65,8 @@ const (
 	headLines, tailLines = 6, 3
 )
 
-// folded splits a long text into its head, what is folded, and its tail; middle is "" for a short one.
-func folded(text string) (head, middle, tail string, lines int) {
+// foldText splits a long text into its head, the folded middle, and its tail; middle is "" for a short one.
+func foldText(text string) (head, middle, tail string, lines int) {
 	switch all := strings.SplitAfter(text, "\n"); {
 	case len(all) > foldInput:
 		head = domain.CutBytes(strings.Join(all[:headLines], ""), foldBytes)

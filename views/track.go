@@ -66,7 +66,7 @@ type track struct {
 	key           string        // what stages returns
 	stations      []station
 	cut           int // how many more stages of work there are
-	lasting       domain.Lasting
+	overdue       domain.Overdue
 	days          []domain.DayCount
 }
 
@@ -80,9 +80,9 @@ func (t trouble) isStuck() bool { return strings.HasSuffix(t.words, domain.Alert
 // maxStations is the most stages of work that a track shows.
 const maxStations = 24
 
-func newTrack(p *domain.ProjectPipeline, lasting domain.Lasting, asking map[domain.AlertKind]int) *track {
+func newTrack(p *domain.ProjectPipeline, overdue domain.Overdue, asking map[domain.AlertKind]int) *track {
 	sum := p.Summary()
-	t := &track{ProjectPipeline: p, sum: sum, lasting: lasting, troubles: troubles(p, lasting)}
+	t := &track{ProjectPipeline: p, sum: sum, overdue: overdue, troubles: troubles(p, overdue)}
 	for _, kind := range []domain.AlertKind{domain.AlertWaiting, domain.AlertQuestion} {
 		if n := asking[kind]; n > 0 {
 			words := domain.Count(n, kind.Word(), strings.TrimSuffix(kind.Word(), "s"))
@@ -123,16 +123,16 @@ func (t track) filled(
 		for _, item := range stage.Items {
 			key := domain.StoryKey{Project: t.Project, ID: item.StoryID}
 			kind, waits := asking[key]
-			signal, _ := stateWord(item, t.lasting)
+			signal, _ := stateWord(item, t.overdue)
 			if !waits && s.isFull(signal.order(), most) { // there may be 20,000
 				s.count(signal, 1)
 				continue
 			}
-			_, state := storyState(item, t.lasting)
+			_, state := storyState(item, t.overdue)
 			owner := owners.Of(t.Project, item.StoryID)
 			says, _ := lastLine(owner.Output)
 			w := wagon{Item: item, signal: signal, state: state, agent: owner.Name, says: domain.Cut(says, 200)}
-			w.lasting = t.lasting.Of(item.StoryID)
+			w.overdue = t.overdue.Of(item.StoryID)
 			if waits {
 				w.asks, w.signal = kind.Word(), SignalAsks
 			} else if list := sessions[key]; len(list) > 0 {
@@ -162,7 +162,7 @@ func (t *track) counts() string {
 }
 
 // troubles returns what is wrong with a project, worst first. Without any it is clear.
-func troubles(p *domain.ProjectPipeline, lasting domain.Lasting) (list []trouble) {
+func troubles(p *domain.ProjectPipeline, overdue domain.Overdue) (list []trouble) {
 	switch {
 	case !p.Reachable && p.Error == domain.NoAnswerYet:
 		return []trouble{{SignalNone, p.Error}}
@@ -179,10 +179,10 @@ func troubles(p *domain.ProjectPipeline, lasting domain.Lasting) (list []trouble
 	sum := p.Summary()
 	add(sum.Blocked, SignalStop, "blocked", "blocked")
 	add(sum.Failed, SignalCaution, "merge failed", "merges failed")
-	add(lasting.Count(domain.AlertConflicts), SignalCaution, "conflict", "conflicts")
-	notMerged := "not on " + domain.Cut(lasting.Base, 60)
-	add(lasting.Count(domain.AlertUnmerged), SignalCaution, notMerged, notMerged)
-	add(lasting.Count(domain.AlertStuck), SignalCaution, "stuck", "stuck")
+	add(overdue.Count(domain.AlertConflicts), SignalCaution, "conflict", "conflicts")
+	notMerged := "not on " + domain.Cut(overdue.Base, 60)
+	add(overdue.Count(domain.AlertUnmerged), SignalCaution, notMerged, notMerged)
+	add(overdue.Count(domain.AlertStuck), SignalCaution, "stuck", "stuck")
 	return list
 }
 
@@ -216,7 +216,7 @@ func initials(label string) string {
 	if last := runes[len(runes)-1]; last >= '0' && last <= '9' && len(runes) > 1 {
 		short += string(last)
 	} else if words := strings.Fields(string(runes)); len(words) > 1 {
-		short += domain.First(words[len(words)-1], 1)
+		short += domain.Truncate(words[len(words)-1], 1)
 	}
 	return short
 }

@@ -12,7 +12,7 @@ type wagon struct {
 	domain.Item
 	signal  Signal
 	state   string               // in words, "" for no trouble
-	lasting domain.AlertKind     // the trouble that only time makes, "" for none
+	overdue domain.AlertKind     // the trouble that only time makes, "" for none
 	asks    string               // "asks" or "waits" if the agent that works on it waits for a person
 	agent   string               // the label of the agent that works on it
 	says    string               // the last line of its output
@@ -33,7 +33,7 @@ func (w wagon) order() int {
 // word says what a wagon's sign means, "" for none.
 func (w wagon) word() string {
 	kind, _ := w.Trouble()
-	switch kind = cmp.Or(kind, w.lasting); {
+	switch kind = cmp.Or(kind, w.overdue); {
 	case w.asks != "":
 		return w.asks
 	case kind != "":

@@ -150,7 +150,7 @@ func (l waitingLine) at() float64 {
 }
 
 func (l waitingLine) signal() Signal {
-	if signal, _ := storyState(*l.Item, domain.Lasting{}); signal != SignalNone || l.Age <= l.Limit {
+	if signal, _ := storyState(*l.Item, domain.Overdue{}); signal != SignalNone || l.Age <= l.Limit {
 		return signal
 	}
 	return SignalCaution

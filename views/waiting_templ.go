@@ -826,7 +826,7 @@ func waitingStory(l waitingLine, p WaitingProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if _, why := storyState(*l.Item, domain.Lasting{}); why != "" {
+		if _, why := storyState(*l.Item, domain.Overdue{}); why != "" {
 			var templ_7745c5c3_Var37 string
 			templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs(" · ")
 			if templ_7745c5c3_Err != nil {

@@ -48,7 +48,7 @@ func (p WallProps) pages() [][]*track {
 	}
 	pages := (len(shown) + wallRows - 1) / wallRows
 	rows := (len(shown) + pages - 1) / pages
-	tracks := domain.Each(shown, func(t *track) *track {
+	tracks := domain.Map(shown, func(t *track) *track {
 		return t.filled(p.Owners, p.Alerts.Asking, nil, max(2, wallWagons/rows))
 	})
 	return slices.Collect(slices.Chunk(tracks, rows))

@@ -174,8 +174,8 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// scarce is the free space below which a database may not get far.
-const scarce = 256 << 20
+// lowSpace is the free space below which a database may not get far.
+const lowSpace = 256 << 20
 
 func (d *doctor) disk(context.Context) (string, error) {
 	free, err := freeSpace(existing(d.Data))
@@ -183,7 +183,7 @@ func (d *doctor) disk(context.Context) (string, error) {
 		return "", err
 	}
 	says := fmt.Sprintf("%d MiB are free for %s", free>>20, d.Data)
-	if free < scarce {
+	if free < lowSpace {
 		return "", errors.New("only " + says)
 	}
 	return says, nil

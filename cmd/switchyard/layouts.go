@@ -59,7 +59,7 @@ func layoutsCommand() *cobra.Command {
 				}
 			}
 			if !any {
-				return errors.New("none of the directories has a board; looked for " + board.Sought())
+				return errors.New("none of the directories has a board; looked for " + board.SearchedLayouts())
 			}
 			return nil
 		},

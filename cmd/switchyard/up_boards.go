@@ -102,7 +102,7 @@ func boardsOf(dirs []string, create, apart bool, warnings io.Writer) ([]workBoar
 // locate returns the boards of dir, at least one, with a layout only that. It is an error if there is none: with create
 // only if one cannot be made, and among several errNoBoard.
 func locate(dir, layout string, create, several bool) (found []board.Found, err error) {
-	if tree, isBare := git.OfBare(dir); isBare {
+	if tree, isBare := git.FindBare(dir); isBare {
 		dir = tree.Dir
 	}
 	found, err = board.Find(dir, layout)
@@ -122,7 +122,7 @@ func locate(dir, layout string, create, several bool) (found []board.Found, err 
 	case err != nil && several:
 		return nil, errNoBoard
 	case err != nil:
-		return nil, fmt.Errorf("%w, nor a board of %s%s", err, board.Sought(), belowHint("up", dir))
+		return nil, fmt.Errorf("%w, nor a board of %s%s", err, board.SearchedLayouts(), belowHint("up", dir))
 	}
 	return []board.Found{{Layout: domain.LayoutStages, Dir: work}}, nil
 }

@@ -195,7 +195,7 @@ func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
 	for _, layout := range board.Layouts() {
 		tree, looked := layoutTrees[layout]
 		if !looked {
-			if !strings.Contains(board.Sought(), "("+layout+" only") {
+			if !strings.Contains(board.SearchedLayouts(), "("+layout+" only") {
 				t.Errorf("no board of %s is tried", layout)
 			}
 			continue
@@ -224,7 +224,7 @@ func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
 		t.Errorf("below a directory: %v: %s", err, got)
 	}
 	words := func(line string) []string { // of which one has a blank
-		return domain.Each(strings.Fields(strings.ReplaceAll(line, "mono repo", "mono·repo")), func(word string) string {
+		return domain.Map(strings.Fields(strings.ReplaceAll(line, "mono repo", "mono·repo")), func(word string) string {
 			return strings.ReplaceAll(word, "mono·repo", "mono repo")
 		})
 	}
@@ -232,8 +232,8 @@ func TestLayoutsSaysWhichBoardsThereAre(t *testing.T) {
 	for args, want := range map[string]string{
 		"layouts DIR/code":                           "No board in DIR/code\nswitchyard: none of the directories has a board; looked for stages, openspec, spec-kit, kiro, backlog.md, task-master, bmad (beads only with switchyard project --layout)\n",
 		"layouts DIR/none":                           "No board in DIR/none, which does not exist\n",
-		"up --listen=localhost:0 DIR/mono repo":      board.Sought() + below,
-		"project --name x --work DIR/mono repo":      board.Sought() + below,
+		"up --listen=localhost:0 DIR/mono repo":      board.SearchedLayouts() + below,
+		"project --name x --work DIR/mono repo":      board.SearchedLayouts() + below,
 		"up --listen=localhost:0 DIR/mono repo/deep": "; for the directories in it: switchyard up DIR/mono repo/deep/*\n",
 	} {
 		var exit *exec.ExitError

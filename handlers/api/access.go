@@ -52,7 +52,7 @@ func (a *API) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
 
 // ListNamedTokens lists the named tokens that have not been revoked.
 func (a *API) ListNamedTokens(w http.ResponseWriter, _ *http.Request) error {
-	tokens := domain.Each(a.service.Access.Tokens(), func(t domain.NamedToken) namedTokenJSON {
+	tokens := domain.Map(a.service.Access.Tokens(), func(t domain.NamedToken) namedTokenJSON {
 		return namedTokenJSON{
 			t.ID, t.Name, t.Role, t.CreatedBy, t.CreatedAt.UnixMilli(), wire.TimeOrNull(t.ExpiresAt),
 			wire.TimeOrNull(t.LastUsed),
@@ -72,7 +72,7 @@ type sessionJSON struct {
 
 // ListSessions lists the sessions that have not ended, newest first.
 func (a *API) ListSessions(w http.ResponseWriter, _ *http.Request) error {
-	sessions := domain.Each(a.service.Access.Sessions(), func(s domain.Session) sessionJSON {
+	sessions := domain.Map(a.service.Access.Sessions(), func(s domain.Session) sessionJSON {
 		return sessionJSON{s.ID, s.Who, s.Via, s.Role, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli()}
 	})
 	return answer(w, http.StatusOK, map[string]any{"sessions": sessions}, nil)

@@ -302,7 +302,7 @@ func TestALongTextOfAHookIsCut(t *testing.T) {
 func TestAThousandSessionsOfAnAskerAreKept(t *testing.T) {
 	s := newSite(t)
 	for n := range domain.MaxAgentSessions + 1 {
-		s.Sessions.Heard(t.Context(), domain.HookEvent{Name: "Stop", Session: fmt.Sprint(n), CWD: strings.Repeat("ü", 2000)})
+		s.Sessions.Receive(t.Context(), domain.HookEvent{Name: "Stop", Session: fmt.Sprint(n), CWD: strings.Repeat("ü", 2000)})
 	}
 	more, list := sessionsOf(t, s)
 	if more != 800 || len(list) != 200 || list[0].CWD != strings.Repeat("ü", 1000) {

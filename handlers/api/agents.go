@@ -80,7 +80,7 @@ func (a *API) IssueAgentToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) ListAgents(w http.ResponseWriter, r *http.Request) error {
-	return answer(w, http.StatusOK, domain.Each(a.service.Agents.Alive(), encodeAgent), nil)
+	return answer(w, http.StatusOK, domain.Map(a.service.Agents.Alive(), encodeAgent), nil)
 }
 
 // AssignAgent assigns an agent to a project. Every failure except an unknown project is a 404 with one fixed text;

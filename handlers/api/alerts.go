@@ -14,7 +14,7 @@ func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, struct {
 		More  int          `json:"more"`
 		Items []wire.Alert `json:"items"`
-	}{alerts.More, domain.Each(alerts.Items, wire.NewAlert)}, nil)
+	}{alerts.More, domain.Map(alerts.Items, wire.NewAlert)}, nil)
 }
 
 func (a *API) AcknowledgeAlert(w http.ResponseWriter, r *http.Request) error {

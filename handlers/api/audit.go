@@ -39,7 +39,7 @@ func (a *API) ListAudit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next := q.Before
-	entries := domain.Each(page.Entries, func(e domain.AuditEntry) auditJSON {
+	entries := domain.Map(page.Entries, func(e domain.AuditEntry) auditJSON {
 		next = e.ID
 		return auditJSON{
 			e.ID, e.At.UnixMilli(), e.Who, e.Via, wire.OrNull(e.Role), e.Action, e.Subject, e.Detail,

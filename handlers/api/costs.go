@@ -17,7 +17,7 @@ func costShare(s domain.CostSum, about map[string]any) map[string]any {
 
 // costShares are parts of the costs that are about one thing each.
 func costShares(what string, shares []domain.CostShare) []map[string]any {
-	return domain.Each(shares, func(s domain.CostShare) map[string]any {
+	return domain.Map(shares, func(s domain.CostShare) map[string]any {
 		return costShare(s.CostSum, map[string]any{what: s.Name})
 	})
 }
@@ -33,16 +33,16 @@ func (a *API) Cost(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	stories := domain.Each(report.Stories, func(s domain.CostShare) map[string]any {
+	stories := domain.Map(report.Stories, func(s domain.CostShare) map[string]any {
 		return costShare(s.CostSum, map[string]any{
 			"project": s.Project, "story_id": s.StoryID, "story_name": s.Name, "sessions": s.Sessions,
 			"finished_ms": wire.TimeOrNull(s.Finished),
 		})
 	})
-	agents := domain.Each(report.Agents, func(s domain.CostShare) map[string]any {
+	agents := domain.Map(report.Agents, func(s domain.CostShare) map[string]any {
 		return costShare(s.CostSum, map[string]any{"by": s.Name, "agent_id": wire.OrNull(s.AgentID)})
 	})
-	sessions := domain.Each(report.Sessions, func(s domain.CostShare) map[string]any {
+	sessions := domain.Map(report.Sessions, func(s domain.CostShare) map[string]any {
 		return map[string]any{
 			"client": s.Client, "session": s.Session, "by": s.Name, "project": wire.OrNull(s.Project), "usd": s.USD,
 			"calls": s.Calls, "last_ms": s.Last.UnixMilli(),
@@ -56,7 +56,7 @@ func (a *API) Cost(w http.ResponseWriter, r *http.Request) error {
 	}
 	return answer(w, http.StatusOK, map[string]any{
 		"total": report.Total, "days": costShares("day", report.Days), "stories": stories, "more": report.More,
-		"models": domain.Each(report.Models, wire.NewModelCost), "clients": costShares("client", report.Clients),
+		"models": domain.Map(report.Models, wire.NewModelCost), "clients": costShares("client", report.Clients),
 		"finished": finished, "agents": agents,
 		"without_story": costShare(report.Without, map[string]any{"sessions": sessions}),
 	}, nil)

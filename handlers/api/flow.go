@@ -94,14 +94,14 @@ func (a *API) Flow(w http.ResponseWriter, r *http.Request) error {
 		Graded      *gradedJSON      `json:"graded"`
 	}{
 		More: report.More, Percentiles: newLevels(report.Percentiles, false),
-		Stories: domain.Each(report.Stories, func(s domain.FlowStory) flowStoryJSON {
+		Stories: domain.Map(report.Stories, func(s domain.FlowStory) flowStoryJSON {
 			return flowStoryJSON{s.Project, s.StoryID, s.Name, s.Started.UnixMilli(), s.Finished.UnixMilli(), s.Days}
 		}),
-		Throughput: domain.Each(report.Days, func(d domain.FlowDay) throughputJSON {
+		Throughput: domain.Map(report.Days, func(d domain.FlowDay) throughputJSON {
 			return throughputJSON{d.Day, d.Finished}
 		}),
-		InWork: domain.Each(report.Days, func(d domain.FlowDay) inWorkJSON { return inWorkJSON{d.Day, d.Stages} }),
-		Ageing: domain.Each(report.Ageing, func(age domain.FlowAge) ageingJSON {
+		InWork: domain.Map(report.Days, func(d domain.FlowDay) inWorkJSON { return inWorkJSON{d.Day, d.Stages} }),
+		Ageing: domain.Map(report.Ageing, func(age domain.FlowAge) ageingJSON {
 			one := ageingJSON{Project: age.Project, StoryID: age.Item.StoryID, Stage: age.Stage.Name, Days: age.Days}
 			if age.Over > 0 {
 				one.Over = new("p" + strconv.Itoa(age.Over))

@@ -43,7 +43,7 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	case err == nil: // else it says nothing of a session that could be told
 		note, heard := a.service.Reviews.AtStop(r.Context(), event)
-		a.service.Sessions.Heard(r.Context(), heard)
+		a.service.Sessions.Receive(r.Context(), heard)
 		if note != "" {
 			return answer(w, http.StatusOK, map[string]string{"decision": "block", "reason": note}, nil)
 		}

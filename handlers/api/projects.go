@@ -26,7 +26,7 @@ func (a *API) ListProjects(w http.ResponseWriter, r *http.Request) error {
 }
 
 func projectsJSON(registry *domain.Registry) []projectJSON {
-	return domain.Each(registry.Projects, func(p domain.Project) projectJSON { return projectJSON{p.Name, p.URL} })
+	return domain.Map(registry.Projects, func(p domain.Project) projectJSON { return projectJSON{p.Name, p.URL} })
 }
 
 // SwitchProject makes a project the active one. Every failure, including an unknown project, is a 400.

@@ -52,7 +52,7 @@ func (a *API) ListQuestions(w http.ResponseWriter, r *http.Request) error {
 		return domain.Errorf(domain.Invalid, "state: must be open or all")
 	}
 	found, err := a.service.Questions.List(r.Context(), query.Get("project"), state != "all", int(limit))
-	return answer(w, http.StatusOK, map[string]any{"questions": domain.Each(found, wire.NewQuestion)}, err)
+	return answer(w, http.StatusOK, map[string]any{"questions": domain.Map(found, wire.NewQuestion)}, err)
 }
 
 // Question returns a question, with wait once it is no longer open.

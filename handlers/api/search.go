@@ -48,10 +48,10 @@ func (a *API) Search(w http.ResponseWriter, r *http.Request) error {
 		Texts    []text  `json:"texts"`
 		Total    total   `json:"total"`
 	}{
-		Stories:  domain.Each(found.Stories, encode),
-		Projects: domain.Each(found.Projects, func(name string) named { return named{"name": name} }),
-		Agents:   domain.Each(found.Agents, func(a domain.Agent) named { return named{"id": a.ID, "label": a.Label} }),
-		Texts: domain.Each(found.Texts, func(t domain.TextRef) text {
+		Stories:  domain.Map(found.Stories, encode),
+		Projects: domain.Map(found.Projects, func(name string) named { return named{"name": name} }),
+		Agents:   domain.Map(found.Agents, func(a domain.Agent) named { return named{"id": a.ID, "label": a.Label} }),
+		Texts: domain.Map(found.Texts, func(t domain.TextRef) text {
 			return text{encode(t.StoryRef), wire.OrNull(t.Heading), t.Excerpt}
 		}),
 		Total: total(found.Total),

@@ -27,7 +27,7 @@ func encodeStory(s domain.Story) storyJSON {
 	return storyJSON{
 		Story: wire.NewStory(s), URL: s.URL, Reachable: s.Reachable, Error: wire.OrNull(s.Error),
 		Claim: wire.NewClaim(s.Claim), Review: wire.NewReview(s.Review), Cost: wire.NewCost(s.Cost),
-		History: append([]domain.PastEvent{}, s.History...), Visits: domain.Each(s.Visits, wire.NewVisit),
+		History: append([]domain.PastEvent{}, s.History...), Visits: domain.Map(s.Visits, wire.NewVisit),
 	}
 }
 

@@ -32,7 +32,7 @@ func (a *API) ListTargets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list := domain.Each(found, func(t domain.Target) targetJSON { return a.encodeTarget(t, "") })
+	list := domain.Map(found, func(t domain.Target) targetJSON { return a.encodeTarget(t, "") })
 	own, others, err := a.service.Push.Devices(r.Context())
 	for _, t := range slices.Concat(own, others) {
 		device := a.encodeTarget(t, "")
@@ -74,7 +74,7 @@ func targetFields(b *web.Body, url func(name string) string) (t domain.Target, e
 		}
 		return absent
 	}
-	t.Rules.Digest = domain.Digesting(text("digest", string(domain.NoDigest)))
+	t.Rules.Digest = domain.DigestInterval(text("digest", string(domain.NoDigest)))
 	t.Rules.DigestAt, t.Rules.TimeZone = text("digest_at", "08:00"), text("time_zone", "UTC")
 	t.Enabled = b.OptionalBool("enabled")
 	if raw, given := b.Raw("enabled"); !given || string(raw) == "null" {
@@ -124,7 +124,7 @@ func (a *API) ListDeliveries(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	found, err := a.service.Deliveries.List(r.Context(), web.PathParam(r, "id"), int(limit))
-	list := domain.Each(found, func(d domain.Delivery) deliveryJSON {
+	list := domain.Map(found, func(d domain.Delivery) deliveryJSON {
 		return deliveryJSON{
 			d.At.UnixMilli(), d.MessageID, d.Attempt, wire.OrNull(d.Status), wire.OrNull(d.Error), d.Took.Milliseconds(),
 		}

@@ -27,8 +27,8 @@ const (
 // encoding is how an exporter writes what it sends and reads the answer: OTLP has JSON and protobuf.
 type encoding struct{ json bool }
 
-// exported returns the encoding of a request. It returns UnsupportedType for any other content.
-func exported(r *http.Request) (encoding, error) {
+// encodingOf returns the encoding of a request. It returns UnsupportedType for any other content.
+func encodingOf(r *http.Request) (encoding, error) {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch packed := r.Header.Get("Content-Encoding"); {
 	case packed != "" && packed != "identity" && packed != "gzip",
@@ -81,11 +81,11 @@ func (e encoding) accept(w http.ResponseWriter, rejected int) error {
 
 // Logs takes the calls of models out of log records that OpenTelemetry's exporters send, and forgets the rest.
 func (a *API) Logs(w http.ResponseWriter, r *http.Request) error {
-	e, err := exported(r)
+	e, err := encodingOf(r)
 	if err != nil {
 		return err
 	}
-	body, err := unpacked(w, r)
+	body, err := decompressed(w, r)
 	if err != nil {
 		return e.refuse(w, err)
 	}
@@ -103,8 +103,8 @@ func (a *API) Logs(w http.ResponseWriter, r *http.Request) error {
 	return e.accept(w, dropped)
 }
 
-// unpacked reads a body that may be packed by gzip.
-func unpacked(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// decompressed reads a body that may be packed by gzip.
+func decompressed(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := web.ReadBody(w, r, maxLogs)
 	if err != nil || r.Header.Get("Content-Encoding") != "gzip" {
 		return body, err
@@ -125,7 +125,7 @@ func unpacked(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // DropTelemetry answers exporters of metrics and traces, which say again what logs say, or what nobody asks for.
 func (a *API) DropTelemetry(w http.ResponseWriter, r *http.Request) error {
-	e, err := exported(r)
+	e, err := encodingOf(r)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (c *Console) addDue(ctx context.Context, p *views.AgentsProps) {
 	defer cancel()
 	p.Due = map[domain.StoryKey]*domain.Place{}
 	sessions := c.service.Sessions.ByStory()
-	for _, key := range p.AtRest() {
+	for _, key := range p.IdleStories() {
 		if story, err := c.service.Stories.Recent(ctx, key.Project, key.ID); err == nil {
 			p.AddDue(story, sessions[key])
 		}
@@ -152,7 +152,7 @@ func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.
 
 // agentsWork returns the stories on which agents work, by agent: what one has claimed comes before what its output
 // mentions.
-func (c *Console) agentsWork(ctx context.Context, agents []domain.KnownAgent) map[string]views.AgentWork {
+func (c *Console) agentsWork(ctx context.Context, agents []domain.RegisteredAgent) map[string]views.AgentWork {
 	work, seen := map[string]views.AgentWork{}, map[string]bool{"": true}
 	s := c.service.Overview.Snapshot(ctx)
 	for _, a := range agents {
@@ -190,7 +190,7 @@ func (c *Console) arrange(r *http.Request, p *views.AgentsProps) {
 
 func (c *Console) RevokeToken(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Agents.RevokeJoinToken(r.Context(), web.PathParam(r, "hash"))
-	return c.agentsSay(w, r, views.Notice{Text: "The join token is revoked."}, err)
+	return c.answerAgents(w, r, views.Notice{Text: "The join token is revoked."}, err)
 }
 
 func (c *Console) AssignAgent(w http.ResponseWriter, r *http.Request, fields url.Values) error {
@@ -205,24 +205,24 @@ func (c *Console) AssignAgent(w http.ResponseWriter, r *http.Request, fields url
 	if is != was {
 		said.Undo = views.Undo{URL: views.AssignAgentURL(id), Name: "project", Value: was}
 	}
-	return c.agentsSay(w, r, said, err)
+	return c.answerAgents(w, r, said, err)
 }
 
 func (c *Console) LabelAgent(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	agent, err := c.service.Agents.SetLabel(r.Context(), web.PathParam(r, "id"), strings.TrimSpace(fields.Get("label")))
-	return c.agentsSay(w, r, views.Notice{Text: "The agent is now called " + agent.Label + "."}, err)
+	return c.answerAgents(w, r, views.Notice{Text: "The agent is now called " + agent.Label + "."}, err)
 }
 
 // RemoveAgent removes an agent; its secret is no longer valid.
 func (c *Console) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
 	agent, _ := c.service.Agents.Find(web.PathParam(r, "id"))
 	err := c.service.Agents.Remove(r.Context(), web.PathParam(r, "id"))
-	return c.agentsSay(w, r, views.Notice{Text: agent.Label + " is removed."}, err)
+	return c.answerAgents(w, r, views.Notice{Text: agent.Label + " is removed."}, err)
 }
 
-// agentsSay answers a form of the table: with only the table if a script asked for it, otherwise with the page. If err
+// answerAgents answers a form of the table: with only the table if a script asked for it, otherwise with the page. If err
 // is not nil, it says why nothing was done; otherwise done says what was done.
-func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.Notice, err error) error {
+func (c *Console) answerAgents(w http.ResponseWriter, r *http.Request, done views.Notice, err error) error {
 	switch {
 	case err != nil:
 		c.LogCause(r, err)

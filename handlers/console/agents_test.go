@@ -81,8 +81,8 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 	s.wantText("listed", s.Get("/agents").Text, "builder-&lt;2&gt;", ">idle<", "0.1.0", "!Unused join tokens")
 
 	for _, c := range []struct {
-		path, field, value, said string
-		holds                    []string
+		path, field, value, notice string
+		holds                      []string
 	}{
 		{"/assign", "project", "alpha", "is assigned to alpha.", []string{`<option value="alpha" selected>`, "Undo"}},
 		{"/assign", "project", "", "is unassigned.", []string{`<option value="" selected>`, "Undo"}},
@@ -93,13 +93,13 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 		if answer.StatusCode != 303 || answer.Header.Get("Location") != "/agents" {
 			t.Errorf("%s: %d to %q", c.path, answer.StatusCode, answer.Header.Get("Location"))
 		}
-		s.wantText(c.path, s.Get("/agents").Text, append(c.holds, c.said)...)
+		s.wantText(c.path, s.Get("/agents").Text, append(c.holds, c.notice)...)
 	}
 
 	other := s.join("other")
 	for _, c := range []struct {
-		path, field, value, said string
-		status                   int
+		path, field, value, notice string
+		status                     int
 	}{
 		{"/assign", "project", "nowhere", "Project &#39;nowhere&#39; does not exist.", 400},
 		{"/label", "label", "", "Label: must not be empty.", 400},
@@ -112,7 +112,7 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 		if answer.StatusCode != c.status {
 			t.Errorf("%s: %d, want %d", c.path, answer.StatusCode, c.status)
 		}
-		s.wantText(c.path, answer.Text, c.said, "<h1>Agents</h1>", `role="alert"`)
+		s.wantText(c.path, answer.Text, c.notice, "<h1>Agents</h1>", `role="alert"`)
 	}
 
 	state = regexp.MustCompile(`/agents/tokens/[0-9a-f]{64}`).FindString(s.Submit("/agents").Text)

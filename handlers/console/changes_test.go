@@ -172,7 +172,7 @@ func TestAStorysChangesAreShown(t *testing.T) {
 func TestAnIdleAgentsStoryIsForReview(t *testing.T) {
 	s, b := newBranchSite(t)
 	heard := func(session, event string) {
-		s.Sessions.Heard(t.Context(), domain.HookEvent{Name: event, Session: session, Project: "shop", Host: "h", Worktree: "/trees/7 pay", Branch: "story/7_pay"})
+		s.Sessions.Receive(t.Context(), domain.HookEvent{Name: event, Session: session, Project: "shop", Host: "h", Worktree: "/trees/7 pay", Branch: "story/7_pay"})
 	}
 	heard("rests", "Stop")
 	s.Get("/agents").WantText(t, payPage+`#changes" class="link">for review</a>: 4 files`, "+9", "−3")

@@ -25,7 +25,7 @@ type Console struct {
 	sessions Sessions
 	sample   Sample
 	notices  notices
-	told     toldOnce
+	told     countCache
 }
 
 // Sessions begins and ends the reader's session.
@@ -70,7 +70,7 @@ func (c *Console) Page(h web.HandlerFunc) http.HandlerFunc {
 // fail shows an error as a page. If a part was requested, it stays unchanged; if its subject is gone, the page is
 // reloaded.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if web.GivenUp(r, err) {
+	if web.IsClientGone(r, err) {
 		c.Write(w, r, web.Plain, err)
 		return
 	}

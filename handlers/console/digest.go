@@ -40,7 +40,7 @@ func (c *Console) Digest(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	p.AtHand.Failed = c.failed(r, p.Open)
+	p.InlineActions.Failed = c.failedMerges(r, p.Open)
 	return c.render(w, r, view{
 		frame: views.Frame{Title: p.Title(), Sheet: "yard.css", Page: views.PageNotify}, page: views.Digest(p),
 	})

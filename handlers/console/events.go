@@ -19,8 +19,8 @@ const (
 	eventsPage = 100
 	// eventsGrowth is the number of events up to which the newest page may grow while it is open.
 	eventsGrowth = 500
-	// eventsTold is how many events are counted at most for the bars and the sentence above the list.
-	eventsTold = 5000
+	// countedEvents is how many events are counted at most for the bars and the sentence above the list.
+	countedEvents = 5000
 )
 
 var eventScripts = []string{"events.js"}
@@ -106,8 +106,8 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	default:
 		p.Since = views.EventPlace{ID: 1}
 	}
-	if p.Told, err = c.told.get(p, c.service.Events.LastID(), func() (views.EventsTold, error) {
-		return c.tell(r, p)
+	if p.Told, err = c.told.get(p, c.service.Events.LastID(), func() (views.EventCounts, error) {
+		return c.countEvents(r, p)
 	}); err != nil {
 		return err
 	}
@@ -118,21 +118,21 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	})
 }
 
-// toldOnce keeps what was counted until another event comes or another minute begins: each open page asks every two
+// countCache keeps what was counted until another event comes or another minute begins: each open page asks every two
 // seconds.
-type toldOnce struct {
+type countCache struct {
 	mu    sync.Mutex
 	since [2]int64 // the newest event, and the minute
-	told  map[views.EventFilter]views.EventsTold
+	told  map[views.EventFilter]views.EventCounts
 }
 
-func (t *toldOnce) get(
-	p views.EventsProps, last int64, count func() (views.EventsTold, error),
-) (views.EventsTold, error) {
+func (t *countCache) get(
+	p views.EventsProps, last int64, count func() (views.EventCounts, error),
+) (views.EventCounts, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if since := [2]int64{last, p.Now.Unix()}; t.since != since || len(t.told) > 100 {
-		t.since, t.told = since, map[views.EventFilter]views.EventsTold{}
+		t.since, t.told = since, map[views.EventFilter]views.EventCounts{}
 	}
 	key := p.Filter
 	key.Text = p.Now.Location().String() // counts are of all texts, hours the reader's
@@ -146,14 +146,14 @@ func (t *toldOnce) get(
 	return t.told[key], nil
 }
 
-// tell counts the events of the last two days, and those of the window that the filter names.
-func (c *Console) tell(r *http.Request, p views.EventsProps) (told views.EventsTold, err error) {
+// countEvents counts the events of the last two days, and those of the window that the filter names.
+func (c *Console) countEvents(r *http.Request, p views.EventsProps) (told views.EventCounts, err error) {
 	q := p.Filter.Query()
 	q.Text = "" // bars and counts are of all
-	q.From, q.To = views.ToldFrom(p.Now).UnixMilli(), 0
-	recent, more, err := c.service.Events.Newest(r.Context(), q, eventsTold)
+	q.From, q.To = views.CountFrom(p.Now).UnixMilli(), 0
+	recent, more, err := c.service.Events.Newest(r.Context(), q, countedEvents)
 	if err != nil {
-		return told, c.bearUnavailable(err)
+		return told, c.tolerateUnavailable(err)
 	}
 	told.CountHours(recent, p.Now)
 	if p.Filter.From == 0 && p.Filter.To == 0 && p.Filter.Type == "" {
@@ -164,13 +164,13 @@ func (c *Console) tell(r *http.Request, p views.EventsProps) (told views.EventsT
 	if p.Filter.From > 0 || p.Filter.To > 0 {
 		q.From, q.To = p.Filter.From, p.Filter.To
 	}
-	events, more, err := c.service.Events.Newest(r.Context(), q, eventsTold)
+	events, more, err := c.service.Events.Newest(r.Context(), q, countedEvents)
 	told.CountWindow(events, more, c.service.Pipelines.Finishes)
-	return told, c.bearUnavailable(err)
+	return told, c.tolerateUnavailable(err)
 }
 
-// bearUnavailable returns nil for a search that took too long: the page shows the rest.
-func (c *Console) bearUnavailable(err error) error {
+// tolerateUnavailable returns nil for a search that took too long: the page shows the rest.
+func (c *Console) tolerateUnavailable(err error) error {
 	if domain.CodeOf(err) == domain.Unavailable && c.service.Events.AsOf().IsZero() {
 		return nil
 	}
@@ -200,12 +200,12 @@ func (c *Console) findEvents(r *http.Request, p *views.EventsProps, limit int) (
 	page, err := c.service.Events.Page(r.Context(), q)
 	if err == nil {
 		slices.Reverse(page.Events)
-		p.Events, err = c.service.Events.Caused(r.Context(), page.Events)
+		p.Events, err = c.service.Events.WithAuthors(r.Context(), page.Events)
 		domain.Credit(p.Events, c.service.Pipelines.Past)
 		slices.Reverse(p.Events)
 	}
 	p.Agents = c.agentLabels()
-	if err != nil && c.bearUnavailable(err) == nil { // the search took too long
+	if err != nil && c.tolerateUnavailable(err) == nil { // the search took too long
 		p.Failure, err = domain.MessageOf(err), nil
 	}
 	return page.More, err
@@ -220,5 +220,5 @@ func (c *Console) agentLabels() map[string]bool {
 }
 
 func (c *Console) projectNames() []string {
-	return domain.Each(c.service.Projects.Registry().Projects, func(p domain.Project) string { return p.Name })
+	return domain.Map(c.service.Projects.Registry().Projects, func(p domain.Project) string { return p.Name })
 }

@@ -68,14 +68,14 @@ func (c *Console) flowProps(r *http.Request, projects ...string) (p views.FlowPr
 		return p, err
 	}
 	p = views.FlowProps{
-		Report: report.Known(), Query: q, Chosen: q.Items > 0, Now: now().In(q.Zone),
-		Owners: c.service.Overview.Owners(), Asked: c.askedAbout(),
+		Report: report.SinceFirstMove(), Query: q, Chosen: q.Items > 0, Now: now().In(q.Zone),
+		Owners: c.service.Overview.Owners(), Asked: c.questionsAbout(),
 	}
 	return p, nil
 }
 
-// askedAbout returns the open questions about stories, of each the oldest.
-func (c *Console) askedAbout() map[domain.StoryKey]domain.Question {
+// questionsAbout returns the open questions about stories, of each the oldest.
+func (c *Console) questionsAbout() map[domain.StoryKey]domain.Question {
 	found := map[domain.StoryKey]domain.Question{}
 	for _, q := range slices.Backward(c.service.Questions.Recent()) {
 		if q.State == domain.QuestionOpen && q.StoryID != "" {
@@ -113,7 +113,7 @@ func (c *Console) FlowCSV(w http.ResponseWriter, r *http.Request) error {
 	header := []string{"project", "story_id", "story_name", "started", "finished", "days"}
 	return writeCSV(w, name, header, func() (rows [][]string, more bool, err error) {
 		n := min(csvRows, len(rest))
-		stories, err := c.service.Flow.Named(r.Context(), rest[:n])
+		stories, err := c.service.Flow.WithNames(r.Context(), rest[:n])
 		for _, s := range stories {
 			rows = append(rows, []string{
 				s.Project, s.StoryID, s.Name, s.Started.In(q.Zone).Format(time.RFC3339),

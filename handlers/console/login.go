@@ -120,7 +120,7 @@ func (c *Console) FinishLogin(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) loginFailed(w http.ResponseWriter, r *http.Request, next string, err error) error {
-	if domain.CodeOf(err) == domain.Internal || web.GivenUp(r, err) {
+	if domain.CodeOf(err) == domain.Internal || web.IsClientGone(r, err) {
 		return err
 	}
 	return c.askForToken(w, r, web.StatusOf(err), views.LoginProps{Next: next, Refusal: domain.MessageOf(err)})

@@ -69,7 +69,7 @@ func (c *Console) showNotifications(w http.ResponseWriter, r *http.Request, form
 	if err != nil {
 		return err
 	}
-	device := views.Device(own, domain.Each(others, func(t domain.Target) views.OthersDevice {
+	device := views.Device(own, domain.Map(others, func(t domain.Target) views.OthersDevice {
 		return views.OthersDevice{Target: t, Owner: c.service.Push.OwnerOf(t)}
 	}), p.Now)
 	if !web.InfoOf(r.Context()).Role.Allows(domain.RoleAdmin) {
@@ -137,11 +137,11 @@ func (c *Console) AddTarget(w http.ResponseWriter, r *http.Request, fields url.V
 	if form.Error = fieldError(err); err != nil {
 		return c.showNotifications(w, r, form, views.GivenToken{}, err)
 	}
-	return c.targetStored(w, r, added.Name, added.Secret, added.Name+" is added. Test says whether a message arrives.")
+	return c.showStoredTarget(w, r, added.Name, added.Secret, added.Name+" is added. Test says whether a message arrives.")
 }
 
-// targetStored shows the page with a new secret, or redirects to it with a notice if there is none.
-func (c *Console) targetStored(w http.ResponseWriter, r *http.Request, name string, secret domain.Secret, said string,
+// showStoredTarget shows the page with a new secret, or redirects to it with a notice if there is none.
+func (c *Console) showStoredTarget(w http.ResponseWriter, r *http.Request, name string, secret domain.Secret, said string,
 ) error {
 	if secret != "" {
 		return c.showNotifications(w, r, nil, views.GivenToken{Name: name, Token: secret}, nil)
@@ -161,7 +161,7 @@ func (c *Console) ChangeTarget(w http.ResponseWriter, r *http.Request, fields ur
 	if form.Error = fieldError(err); err != nil {
 		return c.showNotifications(w, r, form, views.GivenToken{}, err)
 	}
-	return c.targetStored(w, r, t.Name, secret, "The changes are saved.")
+	return c.showStoredTarget(w, r, t.Name, secret, "The changes are saved.")
 }
 
 // DoTarget does what a button of a target says.
@@ -201,7 +201,7 @@ func (c *Console) DoTarget(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return c.targetStored(w, r, t.Name, secret, "")
+		return c.showStoredTarget(w, r, t.Name, secret, "")
 	case "remove":
 		notice.Text = t.Name + " is removed."
 		err = targets.Remove(ctx, id)
@@ -251,7 +251,7 @@ func targetForm(fields url.Values) (domain.Target, *views.TargetForm) {
 // targetRules reads the rules in a form. The service checks them.
 func targetRules(fields url.Values) domain.TargetRules {
 	rules := domain.TargetRules{
-		Projects: fields["projects"], Digest: domain.Digesting(fields.Get("digest")), DigestAt: fields.Get("digest_at"),
+		Projects: fields["projects"], Digest: domain.DigestInterval(fields.Get("digest")), DigestAt: fields.Get("digest_at"),
 		TimeZone: fields.Get("time_zone"),
 	}
 	for _, kind := range fields["events"] {

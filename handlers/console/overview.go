@@ -29,7 +29,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := views.OverviewProps{
-		Active: s.Registry.Active, Order: trackOrder(s), Alerts: s.Alerts, AtHand: c.atHand(r, s.Alerts),
+		Active: s.Registry.Active, Order: trackOrder(s), Alerts: s.Alerts, InlineActions: c.inlineActions(r, s.Alerts),
 		Events:   c.service.Events.Past(latest, nil),
 		Together: s.Together, Agents: s.Agents, Owners: s.Owners, Sessions: s.Sessions,
 		FirstSteps: c.firstSteps(s), Filter: filter, Show: show(r),

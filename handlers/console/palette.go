@@ -139,7 +139,7 @@ func (p *palette) find(ctx context.Context, text string) error {
 	}
 	var stories, texts, others []views.PaletteOption
 	for _, s := range found.Stories {
-		stories = append(stories, views.PaletteStory(s, p.s.Alerts.Lasting[s.Project], words))
+		stories = append(stories, views.PaletteStory(s, p.s.Alerts.Overdue[s.Project], words))
 	}
 	p.add("Stories", shown(len(stories), found.Total.Stories), stories...)
 	for _, t := range found.Texts {
@@ -163,8 +163,8 @@ func (p *palette) find(ctx context.Context, text string) error {
 	if total := found.Total.All(); total > 0 {
 		p.add("Search", "", views.PaletteSearch("all "+domain.Count(total, "result", "results"), text, "as a page"))
 	}
-	if found.Meant != "" {
-		p.add("Nothing has this name", "", views.PaletteSearch("results", found.Meant, "Did you mean this?"))
+	if found.Suggestion != "" {
+		p.add("Nothing has this name", "", views.PaletteSearch("results", found.Suggestion, "Did you mean this?"))
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (p *palette) switches(words []string) (list []views.PaletteOption) {
 	for i := range p.s.Pipelines {
 		project := &p.s.Pipelines[i]
 		if project.Project != p.s.Registry.Active && has(words, project.Project) && len(list) < paletteOthers {
-			list = append(list, views.PaletteSwitch(project, p.s.Alerts.Lasting[project.Project], p.here, words))
+			list = append(list, views.PaletteSwitch(project, p.s.Alerts.Overdue[project.Project], p.here, words))
 		}
 	}
 	return list

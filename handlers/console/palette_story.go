@@ -77,7 +77,7 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	s := found.Story
 	ref := domain.StoryRef{Project: s.Project, ID: s.ID, Name: s.Name, Stage: s.Stage}
 	ref.StageTitle = p.c.service.Pipelines.StageWord(s.Project, s.Stage)
-	shown := views.PaletteStory(ref, domain.Lasting{}, nil)
+	shown := views.PaletteStory(ref, domain.Overdue{}, nil)
 	var able, unable []views.PaletteOption
 	put := func(o views.PaletteOption) {
 		switch {

@@ -87,7 +87,7 @@ func (c *Console) checkAddress(ctx context.Context, address string, token *domai
 		return views.AddressCheck{URL: address, Problem: fault.Message, Refused: true}
 	}
 	return views.AddressCheck{
-		URL: address, Answer: answer, Problem: domain.MessageOf(err), WantsToken: errors.Is(err, domain.ErrWantsToken),
+		URL: address, Answer: answer, Problem: domain.MessageOf(err), NeedsToken: errors.Is(err, domain.ErrTokenRefused),
 	}
 }
 
@@ -172,11 +172,11 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		return err
 	}
 	p := views.ProjectProps{
-		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Lasting: found.Lasting,
+		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Overdue: found.Overdue,
 		Agents: found.Agents, Owners: found.Owners, Charts: found.Charts, Now: now(),
 		Show: views.StoryChoice(query.Get("show")), Open: query.Get("open"), Filter: query.Get("q"),
 		Reader: domain.ActorOf(r.Context()).Holder(), Sessions: map[string]domain.AgentSession{},
-		Asked: c.askedAbout(),
+		Asked: c.questionsAbout(),
 	}
 	for story, sessions := range c.service.Sessions.ByStory() {
 		if story.Project == name {
@@ -200,7 +200,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		return err
 	}
 	slices.Reverse(latest)
-	if p.Events, err = c.service.Events.Caused(r.Context(), latest); err != nil {
+	if p.Events, err = c.service.Events.WithAuthors(r.Context(), latest); err != nil {
 		return err
 	}
 	p.Events = p.Charts.Past.WithGit(p.Pipeline, p.Events, latestEvents)

@@ -246,7 +246,7 @@ func TestATokenIsAskedForWhereTheServerWantsOne(t *testing.T) {
 	browsertest.Parallel(t)
 	s := newConsoleSite(t)
 	s.add("alpha", nil)
-	s.boards.fail(domain.WrapError(domain.BadGateway, domain.ErrWantsToken, "refuses the token, or needs one"))
+	s.boards.fail(domain.WrapError(domain.BadGateway, domain.ErrTokenRefused, "refuses the token, or needs one"))
 	tab := browsertest.Open(t)
 	tab.Goto(s.URL + "/projects")
 	if fields := tab.All("textbox", "Token"); len(fields) > 0 {

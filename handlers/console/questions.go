@@ -130,10 +130,10 @@ func (c *Console) recentQuestions(
 	return list, more, nil
 }
 
-// atHand returns what can be done in the lines of the first open alerts.
-func (c *Console) atHand(r *http.Request, alerts domain.Alerts) views.AtHand {
+// inlineActions returns what can be done in the lines of the first open alerts.
+func (c *Console) inlineActions(r *http.Request, alerts domain.Alerts) views.InlineActions {
 	first := alerts.Items[:min(len(alerts.Items), alerts.Open)]
-	return views.AtHand{Asked: c.asked(r, first), Failed: c.failed(r, first)}
+	return views.InlineActions{Asked: c.firstQuestions(r, first), Failed: c.failedMerges(r, first)}
 }
 
 // ofKind returns the first alerts of a kind that are shown.
@@ -146,8 +146,8 @@ func ofKind(alerts []domain.Alert, kind domain.AlertKind) (found []domain.Alert)
 	return found
 }
 
-// failed returns the stories of the first failed merges that the reader can have tried again, by what their boards say.
-func (c *Console) failed(r *http.Request, alerts []domain.Alert) map[string]domain.Story {
+// failedMerges returns the stories of the first failed merges that the reader can have tried again, by what their boards say.
+func (c *Console) failedMerges(r *http.Request, alerts []domain.Alert) map[string]domain.Story {
 	found := map[string]domain.Story{}
 	if !web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator) {
 		return found
@@ -163,8 +163,8 @@ func (c *Console) failed(r *http.Request, alerts []domain.Alert) map[string]doma
 	return found
 }
 
-// asked returns the first questions among open alerts, whole, as far as they can be read now.
-func (c *Console) asked(r *http.Request, alerts []domain.Alert) map[int64]views.QuestionProps {
+// firstQuestions returns the first questions among open alerts, whole, as far as they can be read now.
+func (c *Console) firstQuestions(r *http.Request, alerts []domain.Alert) map[int64]views.QuestionProps {
 	found := map[int64]views.QuestionProps{}
 	for _, a := range ofKind(alerts, domain.AlertQuestion) {
 		q, err := c.service.Questions.Get(r.Context(), a.Question)
@@ -184,7 +184,7 @@ func (c *Console) AnswerQuestion(w http.ResponseWriter, r *http.Request, fields 
 	if err == nil {
 		given := domain.Answer{Value: fields.Get("value"), Text: fields.Get("text")}
 		if choices := asked.Choices(); choices != nil {
-			given.Answers = picked(choices, fields)
+			given.Answers = readChoices(choices, fields)
 		} else if option, ok := asked.Option(fields.Get("option")); ok {
 			given.Value = option
 		}
@@ -200,8 +200,8 @@ func (c *Console) AnswerQuestion(w http.ResponseWriter, r *http.Request, fields 
 
 // picked returns what a form says of each choice: the numbers of options, and a text of one's own, which for
 // a single choice counts where no option is picked.
-func picked(choices []domain.Choice, fields url.Values) map[string]domain.Picked {
-	answers := map[string]domain.Picked{}
+func readChoices(choices []domain.Choice, fields url.Values) map[string]domain.ChoiceAnswer {
+	answers := map[string]domain.ChoiceAnswer{}
 	for i, c := range choices {
 		n, labels := strconv.Itoa(i), c.Labels()
 		for _, value := range fields["pick"+n] {

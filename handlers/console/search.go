@@ -38,7 +38,7 @@ func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 		}
 		p.Show(found)
 		snapshot := c.service.Overview.Snapshot(r.Context())
-		p.Lasting, p.States = snapshot.Alerts.Lasting, map[string]*domain.ProjectPipeline{}
+		p.Overdue, p.States = snapshot.Alerts.Overdue, map[string]*domain.ProjectPipeline{}
 		for _, name := range p.Projects {
 			if i, known := snapshot.Registry.Index(name); known {
 				p.States[name] = &snapshot.Pipelines[i]

@@ -21,7 +21,7 @@ func TestPagesShowWhatSessionsDo(t *testing.T) {
 	}
 	heard := func(session string, e domain.HookEvent) {
 		e.Session, e.Host, e.CWD = session, "mara-mbp", "/src/<b>"
-		s.Sessions.Heard(t.Context(), e)
+		s.Sessions.Receive(t.Context(), e)
 	}
 	heard("works", domain.HookEvent{Name: "PreToolUse", Tool: "<i>Bash", Branch: "fix/sort"})
 	heard("waits", domain.HookEvent{Name: "Notification", Notification: "permission_prompt", Client: "codex"})
@@ -31,7 +31,7 @@ func TestPagesShowWhatSessionsDo(t *testing.T) {
 		t.Errorf("the page: %s", page)
 	}
 	zoe := domain.WithActor(t.Context(), &domain.Actor{Who: "zoe", Account: "token z", Role: domain.RoleOperator, Channel: domain.ChannelHook})
-	s.Sessions.Heard(zoe, domain.HookEvent{Name: "PreToolUse", Session: "hers", Host: "zoe-pc", Worktree: "/src/pay", Branch: "fix/\u202epay"})
+	s.Sessions.Receive(zoe, domain.HookEvent{Name: "PreToolUse", Session: "hers", Host: "zoe-pc", Worktree: "/src/pay", Branch: "fix/\u202epay"})
 	s.Get("/agents").WantText(t, "All <", ">3<", "Sent by this yard <", ">0<", "People’s own <", ">3<", "Mine <", ">2<", "<em>you</em>", ">zoe</b>")
 	s.Get("/agents?show=mine").WantText(t, "<em>you</em>").WantNoText(t, ">zoe</b>")
 	s.Get("/agents?show=own").WantText(t, ">zoe</b>", "fix/U+202Epay")
@@ -51,7 +51,7 @@ func TestAWagonAndACardShowTheSessionOfTheirStory(t *testing.T) {
 	if _, _, err := s.Claims.Claim(zoe, "webshop", service.ClaimRequest{StoryID: "2_story_audit"}); err != nil {
 		t.Fatal(err)
 	}
-	s.Sessions.Heard(zoe, domain.HookEvent{Name: "PreToolUse", Session: "works", Tool: "Bash", Project: "webshop"})
+	s.Sessions.Receive(zoe, domain.HookEvent{Name: "PreToolUse", Session: "works", Tool: "Bash", Project: "webshop"})
 	waittest.Until(t, "the wagon", func() bool {
 		page := s.Get("/").Text
 		return strings.Contains(page, `title="session: working"`) && strings.Contains(page, "session working, ")

@@ -173,5 +173,5 @@ func foreignText(text string) string {
 			return ' '
 		}
 		return r
-	}, domain.First(strings.ToValidUTF8(text, "\uFFFD"), maxForeignText))
+	}, domain.Truncate(strings.ToValidUTF8(text, "\uFFFD"), maxForeignText))
 }

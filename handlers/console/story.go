@@ -59,7 +59,7 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	}
 	owner := found.Owners.Of(name, id)
 	sessions := c.service.Sessions.ByStory()[domain.StoryKey{Project: name, ID: id}]
-	idle := func(a domain.KnownAgent) bool {
+	idle := func(a domain.RegisteredAgent) bool {
 		isOf := func(s domain.AgentSession) bool { return s.AgentID == a.ID }
 		return a.ID != owner.AgentID && !domain.Mentions(a.Detail, id) && !slices.ContainsFunc(sessions, isOf)
 	}
@@ -84,6 +84,6 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	}
 	p.Failure, _ = strconv.ParseInt(r.URL.Query().Get("failure"), 10, 64)
 	p.Stages, p.Layout, p.Main = found.Pipeline.Stages, found.Pipeline.Board.Layout, found.Pipeline.Board.Branch
-	p.Head, p.Merging = r.URL.Query().Get("opened"), c.service.Reviews.Merging(name, id)
+	p.Head, p.MergeAttempt = r.URL.Query().Get("opened"), c.service.Reviews.MergeAttempt(name, id)
 	return p, nil
 }

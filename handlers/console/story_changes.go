@@ -48,11 +48,11 @@ const (
 var storyActs = map[string]struct {
 	field  string // of the project server's format
 	clears bool   // the field, which otherwise gets the value
-	said   string // when it is done
+	notice string // when it is done
 	back   string // undoes it
 }{
 	doMove:    {field: "stage", back: doMove},
-	doBlock:   {field: "blocked", said: "Blocked.", back: doBlock},
+	doBlock:   {field: "blocked", notice: "Blocked.", back: doBlock},
 	doUnblock: {"blocked", true, "No longer blocked.", doBlock},
 	doRetry:   {"merge_failure", true, "The failed merge is cleared, so the merge will be tried again.", doFail},
 	doFail:    {"merge_failure", false, "The failure is back: the merge is not tried again.", doRetry},
@@ -86,7 +86,7 @@ func readStoryChange(fields url.Values) (change storyChange, err error) {
 		return change, domain.Errorf(domain.Invalid, "Choose the stage to move the story to.")
 	case change.Do == doBlock && change.Value == "":
 		return change, domain.Errorf(domain.Invalid, "Say why the story is blocked.")
-	case change.said("") == "":
+	case change.notice("") == "":
 		return change, domain.Errorf(domain.Invalid, "The form does not say what to do.")
 	}
 	return change, nil
@@ -110,16 +110,16 @@ func (s storyChange) body() []byte {
 	return body
 }
 
-// said returns the notice that the change was made, "" for an unknown change. stage is the word for where the story was
+// notice says that the change was made, "" for an unknown change. stage is the word for where the story was
 // moved.
-func (s storyChange) said(stage string) string {
+func (s storyChange) notice(stage string) string {
 	switch s.Do {
 	case doMove:
 		return "Moved to " + stage + "."
 	case doTick:
 		return views.Ticked(s.Was, s.Value == "true")
 	}
-	return storyActs[s.Do].said
+	return storyActs[s.Do].notice
 }
 
 // undo returns the change that reverses s at a version, if there is one.
@@ -173,7 +173,7 @@ func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url
 		return err
 	}
 	story := storyIn(body)
-	notice := views.Notice{Text: domain.Cut(change.said(c.service.Pipelines.StageWord(name, change.Value)), 200)}
+	notice := views.Notice{Text: domain.Cut(change.notice(c.service.Pipelines.StageWord(name, change.Value)), 200)}
 	if next != here {
 		notice.Text = "“" + domain.Cut(cmp.Or(story.StoryName, id), 80) + "”: " + notice.Text
 		_, _ = c.service.Pipelines.One(r.Context(), name, 0) // so that the board shows it, unless that takes long

@@ -35,7 +35,7 @@ func TestWorkThatIsNotMergedIsTroubleOfItsStory(t *testing.T) {
 	s := newConsoleSite(t)
 	stages := board("1_backlog:", "2_current: 14_story_login", "3_done: 15_story_pay")
 	for i, work := range []domain.ItemWork{
-		{Clash: &domain.Clash{Place: "<b>login", Files: []string{"go.mod"}, Count: 2}}, {Unmerged: &domain.Unmerged{Place: "pay", Ahead: 1}},
+		{Clash: &domain.Clash{Place: "<b>login", Files: []string{"go.mod"}, Count: 2}}, {Unmerged: &domain.UnmergedPlace{Place: "pay", Ahead: 1}},
 	} {
 		item := &stages[i+1].Items[0]
 		work.Branch, work.Added, work.Uncommitted = []string{"story/14_story_login", "feature/<pay>"}[i], 1234, 1

@@ -61,7 +61,7 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 		err = hint(err, domain.NotFound, s.storyIDs(in.Project))
 		err = hint(err, domain.Conflict, "Claim another one: without story_id you get the next that is free")
 		answer := map[string]any{"story": nil}
-		if why := s.service.Alerts.Stops(ctx, in.Project); err == nil && why != "" {
+		if why := s.service.Alerts.StopReason(ctx, in.Project); err == nil && why != "" {
 			answer["reason"] = why
 		}
 		return answer, err

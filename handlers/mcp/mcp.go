@@ -155,9 +155,9 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, errors.New("internal error, request "+id)
 			}
 		}()
-		if !offered[method] {
-			if asked, ok := request.GetParams().(*sdk.SubscribeParams); ok && strings.HasPrefix(asked.URI, replaced) {
-				method = strings.TrimPrefix(asked.URI, replaced)
+		if !supportedMethods[method] {
+			if asked, ok := request.GetParams().(*sdk.SubscribeParams); ok && strings.HasPrefix(asked.URI, unknownMethodPrefix) {
+				method = strings.TrimPrefix(asked.URI, unknownMethodPrefix)
 			}
 			return nil, unknownMethod(method)
 		}
@@ -194,8 +194,8 @@ const maxBatch = 16
 // newestVersion is the version of the protocol from which on the SDK answers unknown methods as JSON-RPC asks for.
 const newestVersion = "2026-07-28"
 
-// offered are the methods of requests that have an answer here.
-var offered = map[string]bool{
+// supportedMethods are the methods of requests that have an answer here.
+var supportedMethods = map[string]bool{
 	"initialize": true, "ping": true, "server/discover": true, "tools/list": true, "tools/call": true,
 	"prompts/list": true, "prompts/get": true,
 	"resources/list": true, "resources/templates/list": true, "resources/read": true,
@@ -270,8 +270,8 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool,
 	return domain.EncodeJSON(kept), stream, nil
 }
 
-// replaced stands before the name of a method that the SDK does not know, in the message that stands in for it.
-const replaced = "method:"
+// unknownMethodPrefix stands before the name of a method that the SDK does not know, in the message that stands in for it.
+const unknownMethodPrefix = "method:"
 
 // keepRequest returns the message for the SDK, nil for a notification.
 func keepRequest(text []byte, header http.Header) (kept []byte, stream bool) {
@@ -281,10 +281,10 @@ func keepRequest(text []byte, header http.Header) (kept []byte, stream bool) {
 	case m.Method == nil:
 	case len(m.ID) == 0 || string(m.ID) == "null":
 		return nil, false
-	case !offered[*m.Method] && header.Get("Mcp-Protocol-Version") < newestVersion:
+	case !supportedMethods[*m.Method] && header.Get("Mcp-Protocol-Version") < newestVersion:
 		// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone, by the method in uri.
 		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"resources/subscribe","params":{"uri":%s}}`,
-			m.ID, domain.EncodeJSON(replaced+*m.Method))
+			m.ID, domain.EncodeJSON(unknownMethodPrefix+*m.Method))
 	default:
 		call := m.toolCall()
 		stream = call.Name == callProjectTool && call.wantsProgress() || call.Name == askTool || call.Name == permissionTool

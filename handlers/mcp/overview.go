@@ -25,14 +25,14 @@ type overviewJSON struct {
 
 // youJSON is who calls.
 type youJSON struct {
-	By      string     `json:"by"`
-	AgentID string     `json:"agent_id,omitempty"`
-	Project string     `json:"project,omitempty"`
-	Claims  []heldJSON `json:"claims,omitempty"`
-	More    int        `json:"more,omitempty"`
+	By      string          `json:"by"`
+	AgentID string          `json:"agent_id,omitempty"`
+	Project string          `json:"project,omitempty"`
+	Claims  []heldClaimJSON `json:"claims,omitempty"`
+	More    int             `json:"more,omitempty"`
 }
 
-type heldJSON struct {
+type heldClaimJSON struct {
 	Project string `json:"project"`
 	StoryID string `json:"story_id"`
 	Stage   string `json:"stage,omitempty"`
@@ -42,14 +42,14 @@ type heldJSON struct {
 func (s *Server) you(ctx context.Context) youJSON {
 	actor := domain.ActorOf(ctx)
 	by, held := s.service.Claims.Held(ctx)
-	var claims list[heldJSON]
+	var claims list[heldClaimJSON]
 	read := ""
 	for _, c := range held {
 		if c.Project != read { // what it claims it has just moved
 			read = c.Project
 			_, _ = s.service.Pipelines.One(ctx, read, 0) // else as it was last known
 		}
-		line := heldJSON{Project: c.Project, StoryID: c.StoryID}
+		line := heldClaimJSON{Project: c.Project, StoryID: c.StoryID}
 		if item, stage := s.service.Pipelines.Known(c.Project, c.StoryID); item != nil {
 			line.Stage, line.Blocked = stage.Name, short(item.Blocked)
 		}
@@ -196,7 +196,7 @@ func (s *Server) search(ctx context.Context, in struct {
 	shown := len(stories.items) + len(texts.items) + len(projects.items) + len(agents.items)
 	return map[string]any{
 		"stories": stories.shown(), "texts": texts.shown(), "projects": projects.shown(), "agents": agents.shown(),
-		"more": found.Total.All() - shown, "did_you_mean": wire.OrNull(found.Meant),
+		"more": found.Total.All() - shown, "did_you_mean": wire.OrNull(found.Suggestion),
 	}, nil
 }
 

@@ -104,23 +104,23 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		open := domain.OpenStages(p.Stages)
 		for i, stage := range p.Stages {
 			stages[short(stage.Name)] = true
-			if in.Stage != "" && !stage.IsMeant(in.Stage) {
+			if in.Stage != "" && !stage.Matches(in.Stage) {
 				continue
 			}
 			found = true
 			for j := range stage.Items {
 				item := &stage.Items[j]
-				lasting := snapshot.Alerts.Lasting[p.Project]
+				overdue := snapshot.Alerts.Overdue[p.Project]
 				trouble, _ := item.Trouble()
-				if in.Trouble && lasting.Of(item.StoryID) == "" && (i >= open || trouble == "") {
+				if in.Trouble && overdue.Of(item.StoryID) == "" && (i >= open || trouble == "") {
 					continue
 				}
 				line := itemJSON{
 					Project: p.Project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage.Name,
 					Blocked: short(item.Blocked), MergeFailure: short(item.MergeFailure),
-					Conflicts: lasting.Has(domain.AlertConflicts, item.StoryID),
-					Unmerged:  lasting.Has(domain.AlertUnmerged, item.StoryID),
-					Stuck:     lasting.Has(domain.AlertStuck, item.StoryID),
+					Conflicts: overdue.Has(domain.AlertConflicts, item.StoryID),
+					Unmerged:  overdue.Has(domain.AlertUnmerged, item.StoryID),
+					Stuck:     overdue.Has(domain.AlertStuck, item.StoryID),
 				}
 				if c, claimed := claims[p.Project][item.StoryID]; claimed {
 					line.Claim = encodeClaim(&c)

@@ -105,8 +105,8 @@ func (r *runner) assign(a assignment) {
 	}
 }
 
-// wanted returns the assignment, and a channel that is closed when there is another one.
-func (r *runner) wanted() (a assignment, reassigned <-chan struct{}) {
+// current returns the assignment, and a channel that is closed when there is another one.
+func (r *runner) current() (a assignment, reassigned <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.want, r.reassigned
@@ -136,7 +136,7 @@ func (r *runner) run(ctx context.Context) {
 	r.stopLeftover(ctx)
 	backoff := supervise.Backoff{First: restartFirst, Max: restartMax}
 	for ctx.Err() == nil {
-		at, reassigned := r.wanted()
+		at, reassigned := r.current()
 		if at.project == "" || len(r.Command) == 0 {
 			r.set(domain.AgentIdle, "")
 			r.token = "" // it has ended with the assignment, which a gateway without authentication does not say
@@ -152,7 +152,7 @@ func (r *runner) run(ctx context.Context) {
 		}
 		began := time.Now()
 		state, ending := r.runAt(ctx, at, reassigned)
-		if now, _ := r.wanted(); ctx.Err() != nil || now.project != at.project {
+		if now, _ := r.current(); ctx.Err() != nil || now.project != at.project {
 			continue
 		}
 		if time.Since(began) >= restartMax {

@@ -33,7 +33,7 @@ func (t *tail) Write(p []byte) (int, error) {
 			t.line = t.line[:0]
 		}
 		if t.line = append(t.line, line...); ended {
-			t.keep(append(words(t.line), '\n'))
+			t.keep(append(messageText(t.line), '\n'))
 			t.line = t.line[:0]
 		}
 	}
@@ -45,9 +45,9 @@ func (t *tail) keep(text []byte) {
 	t.end = append(t.end[:0], t.end[max(0, len(t.end)-tailBytes):]...)
 }
 
-// words returns what a line says that is a message of a coding agent in JSON (Claude Code's stream-json, the output of
+// messageText returns what a line says that is a message of a coding agent in JSON (Claude Code's stream-json, the output of
 // codex exec --json), any other line as it is.
-func words(line []byte) []byte {
+func messageText(line []byte) []byte {
 	var m struct {
 		Type, Subtype, Result string
 		Message               struct {

@@ -175,7 +175,7 @@ func (b *Board) read(id string, rescan func()) (details *Details, err error) {
 func (b *Board) locate(id string, rescan func(), do func(story Story, stage string) error) error {
 	for range 2 {
 		view := b.own.Load()
-		if err := cmp.Or(view.Err, b.isElsewhere()); err != nil {
+		if err := cmp.Or(view.Err, b.checkLink()); err != nil {
 			return Unavailable(err)
 		}
 		story, stage, found := view.Find(id)
@@ -203,7 +203,7 @@ func (b *Board) rescanned(mayWait bool) bool {
 
 // rescanAll scans everything, unless that is to stay as it was. If that fails, the view says so.
 func (b *Board) rescanAll() {
-	if !b.staysAsItWas() {
+	if !b.isFrozen() {
 		_, _ = b.scan(nil, false)
 	}
 }
@@ -225,7 +225,7 @@ func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error)
 		b.watched = b.watcher.add != nil
 	}
 	var stages []*stage
-	if err = b.isElsewhere(); err == nil {
+	if err = b.checkLink(); err == nil {
 		stages, err = b.layout.scan(changed)
 	}
 	b.report("read "+b.dir, err)

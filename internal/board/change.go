@@ -54,7 +54,7 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 	if at.board != nil {
 		to = at.board
 	}
-	if c.Stage != nil && b.Layout() == domain.LayoutStages && b.View().has(*c.Stage) && to.isElsewhere() == nil {
+	if c.Stage != nil && b.Layout() == domain.LayoutStages && b.View().has(*c.Stage) && to.checkLink() == nil {
 		_ = os.Mkdir(filepath.Join(to.dir, *c.Stage), 0o777) // git keeps no empty directories
 	}
 	c, after, err := b.withFailure(id, c, func() (*Details, error) { return to.readOwn(at.id) })
@@ -65,10 +65,10 @@ func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, erro
 	switch {
 	case err == nil:
 		after()
-	case domain.CodeOf(err) == domain.NotFound && at.board != nil && to.asItWas(at.id, nil) != nil:
+	case domain.CodeOf(err) == domain.NotFound && at.board != nil && to.lastKnown(at.id, nil) != nil:
 		err = errUnderWay
 	}
-	return b.placed(id, details, at), err
+	return b.withPlace(id, details, at), err
 }
 
 func (b *Board) changeOwn(ctx context.Context, id string, c Change) (*Details, error) {

@@ -27,7 +27,7 @@ func (b *Board) beginCommit(ctx context.Context, names []string) (*commit, error
 	if !b.commitMoves || !inTree {
 		return nil, nil
 	}
-	repository := git.In(b.dir)
+	repository := git.Open(b.dir)
 	tracks, err := repository.Tracks(ctx, b.Past().Paths...)
 	if err != nil || !tracks {
 		return nil, noCommit(err)
@@ -89,7 +89,7 @@ func (c *commit) end(ctx context.Context, id, done string, names ...string) erro
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx) // it is written already
-	err := git.In(c.dir).Commit(ctx, git.Commit{
+	err := git.Open(c.dir).Commit(ctx, git.Commit{
 		Author: domain.ActorOf(ctx).Who, Subject: id + ": " + done, Paths: names,
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func (s *units) link(x *index, dependents []dependent) {
 	if same == nil {
 		same = func(id string) string { return id }
 	}
-	stages := domain.Each(s.stages, func(s *stage) domain.Stage { return domain.Stage{Name: s.name, Other: s.other} })
+	stages := domain.Map(s.stages, func(s *stage) domain.Stage { return domain.Stage{Name: s.name, Other: s.other} })
 	done := domain.DoneStage(stages)
 	names, isDone := map[string]string{}, map[string]bool{}
 	for at, st := range s.stages {

@@ -12,8 +12,8 @@ import (
 	"switchyard/internal/git"
 )
 
-// isElsewhere returns an error where a symbolic link leads from a work tree beside the board's own to another board.
-func (b *Board) isElsewhere() error {
+// checkLink returns an error where a symbolic link leads from a work tree beside the board's own to another board.
+func (b *Board) checkLink() error {
 	if b.place == nil || b.place.Worktree == "" || files.Resolved(b.dir) == b.dir {
 		return nil
 	}

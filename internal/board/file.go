@@ -46,14 +46,14 @@ var errForeign = domain.Errorf(domain.Conflict, "the file is not UTF-8: it can o
 
 // newStoryFile returns a file whose text is UTF-8 without a byte order mark, whatever raw is.
 func newStoryFile(raw []byte, f storyFile) *storyFile {
-	f.raw, f.content = raw, decoded(raw)
+	f.raw, f.content = raw, decodeText(raw)
 	f.foreign = !bytes.HasSuffix(raw, f.content) || len(f.content) == 0 && len(raw) > 0
 	return &f
 }
 
-// decoded returns a file's text as UTF-8: read by its byte order mark, which is left out, and with U+FFFD for bytes
+// decodeText returns a file's text as UTF-8: read by its byte order mark, which is left out, and with U+FFFD for bytes
 // that are none.
-func decoded(raw []byte) []byte {
+func decodeText(raw []byte) []byte {
 	if text := bytes.TrimPrefix(raw, []byte("\ufeff")); utf8.Valid(text) {
 		return text
 	}

@@ -23,7 +23,7 @@ func (b *Board) inHead(stage, id string) bool {
 		b.heads = heads{tree.HeadState(), map[string]bool{}}
 		ctx, cancel := context.WithTimeout(context.Background(), headLimit)
 		defer cancel()
-		err := git.In(b.dir).Records(ctx, nil, 0, func(name []byte) error {
+		err := git.Open(b.dir).Records(ctx, nil, 0, func(name []byte) error {
 			b.heads.files[string(name)] = true
 			if len(b.heads.files) > maxFiles {
 				return errors.New("HEAD has more than 200,000 files")

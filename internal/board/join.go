@@ -16,14 +16,14 @@ type otherPlaces struct {
 	state   string   // of the board's own HEAD at the last call of Join, which alone uses it
 	without []string // work trees in which there is no board
 	// standing has the stories that stand elsewhere, kept those that did and have their times from there.
-	standing map[string]standing
+	standing map[string]storyPlace
 	kept     map[string]bool
 	// several has the stories that share their ids with others, which are new, by the ids that they have instead.
 	several map[string]storyName
 }
 
-// standing is a story in a place, nil for the board's own work tree.
-type standing struct {
+// storyPlace is a story in a place, nil for the board's own work tree.
+type storyPlace struct {
 	place *member
 	stage string
 	story *Story
@@ -72,7 +72,7 @@ func (m *member) evaluate() bool {
 	if m.isStale() {
 		return false
 	}
-	m.moved = map[string]standing{}
+	m.moved = map[string]storyPlace{}
 	if m.Base == nil {
 		return true
 	}
@@ -88,7 +88,7 @@ func (m *member) evaluate() bool {
 			if m.Only != nil && !m.Only[id] || base == stage.Name || m.Had(story.ID, stage.Name) {
 				continue
 			}
-			m.moved[story.ID] = standing{m, stage.Name, story, base}
+			m.moved[story.ID] = storyPlace{m, stage.Name, story, base}
 		}
 	}
 	return true
@@ -116,7 +116,7 @@ func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool
 	for id := range others {
 		touched[id] = true
 	}
-	j.standing = map[string]standing{}
+	j.standing = map[string]storyPlace{}
 	for _, m := range j.members {
 		for id := range m.joined {
 			touched[id] = true
@@ -183,25 +183,25 @@ func newsOf(was Story, from string, now Story, to string) []feed.Notification {
 // stands says where a story stands: of the places to which it has moved the one in the furthest stage, in one stage
 // that where its record was changed last, on a tie the board's own work tree. That counts beside another where its
 // stage differs from the one from which the other began. With a stage, the story counts as in that one at a place.
-func (b *Board) stands(id string, at *member, stage string) (best standing) {
+func (b *Board) stands(id string, at *member, stage string) (best storyPlace) {
 	j, own := &b.joined, b.own.Load()
 	story, to, found := own.Find(j.idIn(b, id))
 	if at == nil && stage != "" {
 		to = stage
 	}
-	var moved []standing
+	var moved []storyPlace
 	for _, m := range j.members {
 		s, has := m.joined[id]
 		if m == at && stage != "" {
 			there := j.idIn(m.board, id)
-			s = standing{m, stage, &story, m.base(there)}
+			s = storyPlace{m, stage, &story, m.base(there)}
 			has = s.base != stage && !m.Had(there, stage)
 		}
 		if !has {
 			continue
 		}
 		if found && best.story == nil && s.base != to {
-			best = standing{stage: to, story: &story}
+			best = storyPlace{stage: to, story: &story}
 		}
 		moved = append(moved, s)
 	}
@@ -212,7 +212,7 @@ func (b *Board) stands(id string, at *member, stage string) (best standing) {
 		}
 	}
 	if best.story == nil && found {
-		best = standing{stage: to, story: &story}
+		best = storyPlace{stage: to, story: &story}
 	}
 	return best
 }

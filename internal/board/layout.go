@@ -89,8 +89,8 @@ func Layouts() []string {
 	return names
 }
 
-// Sought says which layouts a directory is searched for. The others are only used when they are asked for.
-func Sought() string {
+// SearchedLayouts says which layouts a directory is searched for. The others are only used when they are asked for.
+func SearchedLayouts() string {
 	names := slices.DeleteFunc(Layouts(), func(name string) bool { return name == domain.LayoutBeads })
 	return strings.Join(names, ", ") + " (" + domain.LayoutBeads + " only with switchyard project --layout)"
 }

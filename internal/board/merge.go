@@ -89,7 +89,7 @@ func (b *Board) Merge(ctx context.Context, id string, q MergeRequest) (commit st
 // mergedStage returns the stage that a merged story is in, "" where nothing says so but its boxes.
 func (b *Board) mergedStage(asked *string) (string, error) {
 	stages := b.View().Stages
-	at := domain.DoneStage(domain.Each(stages, func(s Stage) domain.Stage {
+	at := domain.DoneStage(domain.Map(stages, func(s Stage) domain.Stage {
 		return domain.Stage{Name: s.Name, Other: s.Other}
 	}))
 	if asked != nil {
@@ -124,7 +124,7 @@ func (b *Board) checkMerge(ctx context.Context, q MergeRequest) (git.Tree, error
 	if err != nil || words != "" {
 		return tree, cmp.Or(err, error(domain.Errorf(domain.Conflict, "%s", words)))
 	}
-	tip, err := git.In(tree.Dir).Tip(ctx, q.Branch)
+	tip, err := git.Open(tree.Dir).Tip(ctx, q.Branch)
 	if err == nil && (tip == "" || tip != q.Head) {
 		err = domain.Errorf(domain.Conflict, "%s is not the tip of a branch %s", limit(q.Head), limit(q.Branch))
 	}
@@ -149,7 +149,7 @@ func (b *Board) merge(
 	if commit, err = m.Commit(ctx); err == nil {
 		err = m.Try(ctx, commit, b.ownOf(written)...)
 	}
-	if err = inTheWay(err); err == nil && b.options.MergeCheck != "" {
+	if err = mergeConflict(err); err == nil && b.options.MergeCheck != "" {
 		err = m.Run(ctx, b.options.MergeCheck, checkLimit)
 	}
 	return commit, written, err
@@ -163,8 +163,8 @@ func (b *Board) ownOf(written []string) []string {
 	return written[:max(0, len(written)-1)] // the last is where it was written
 }
 
-// inTheWay returns Conflict for what is refused though the merge itself could be made.
-func inTheWay(err error) error {
+// mergeConflict returns Conflict for what is refused though the merge itself could be made.
+func mergeConflict(err error) error {
 	if refused, is := errors.AsType[*git.Refused](err); is {
 		return domain.Errorf(domain.Conflict, "%s", refused.Words)
 	}
@@ -174,7 +174,7 @@ func inTheWay(err error) error {
 // advance makes the project's work tree go on to a merge.
 func (b *Board) advance(ctx context.Context, m *git.Merge, id, stage, commit string, paths []string) error {
 	b.mu.Lock()
-	err := inTheWay(m.Advance(ctx, commit, b.ownOf(paths)...))
+	err := mergeConflict(m.Advance(ctx, commit, b.ownOf(paths)...))
 	if err == nil {
 		b.keepFailure(id, "")
 	}

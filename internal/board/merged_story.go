@@ -27,7 +27,7 @@ func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string)
 		return nil, err
 	}
 	dir := filepath.Join(files.Resolved(m.Dir), below)
-	tracks, err := git.In(b.dir).Tracks(ctx, b.Past().Paths...)
+	tracks, err := git.Open(b.dir).Tracks(ctx, b.Past().Paths...)
 	if err != nil || !tracks || b.Layout() == domain.LayoutBeads {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string)
 	for _, name := range names {
 		paths = append(paths, path.Join(prefix, name))
 	}
-	if err := b.bring(ctx, m, merged, own, id, stage, prefix, names); err != nil {
+	if err := b.mergeUncommitted(ctx, m, merged, own, id, stage, prefix, names); err != nil {
 		return nil, err
 	}
 	details, err := merged.Read(id)
@@ -85,8 +85,8 @@ func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string)
 	return paths, nil
 }
 
-// bring merges what is not committed of the story's own file with what the branch has made of it.
-func (b *Board) bring(
+// mergeUncommitted merges what is not committed of the story's own file with what the branch has made of it.
+func (b *Board) mergeUncommitted(
 	ctx context.Context, m *git.Merge, merged *Board, ownID, id, stage, prefix string, names []string,
 ) error {
 	own, err := b.readOwn(ownID)

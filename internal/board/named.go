@@ -83,7 +83,7 @@ func (j *otherPlaces) number(own *Board) (others map[string]bool) {
 		}
 	}
 	for _, m := range j.members {
-		m.joined = map[string]standing{}
+		m.joined = map[string]storyPlace{}
 		for id, s := range m.moved {
 			m.joined[j.idOf(m.board, id)] = s
 		}

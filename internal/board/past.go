@@ -68,4 +68,4 @@ var pastOfStages = Past{
 // decodedFiles are read as those of today are.
 type decodedFiles struct{ Files }
 
-func (f decodedFiles) Read(path string) []byte { return decoded(f.Files.Read(path)) }
+func (f decodedFiles) Read(path string) []byte { return decodeText(f.Files.Read(path)) }

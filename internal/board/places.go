@@ -34,9 +34,9 @@ type Place struct {
 type member struct {
 	Place
 	board  *Board
-	of     *Board              // that it is joined with
-	moved  map[string]standing // by the ids of its board, joined by those of all
-	joined map[string]standing
+	of     *Board                // that it is joined with
+	moved  map[string]storyPlace // by the ids of its board, joined by those of all
+	joined map[string]storyPlace
 	news   map[string]bool // stories of which there is some that was not joined yet
 	end    chan struct{}
 	began  atomic.Pointer[Place] // with which its files are compared as they are read
@@ -104,7 +104,7 @@ func (b *Board) Join(places []Place) (opened []*Board) {
 			continue
 		}
 		m := &member{
-			Place: p, of: b, moved: map[string]standing{}, news: map[string]bool{}, end: make(chan struct{}),
+			Place: p, of: b, moved: map[string]storyPlace{}, news: map[string]bool{}, end: make(chan struct{}),
 		}
 		m.began.Store(&p)
 		o := b.options
@@ -196,8 +196,8 @@ func (b *Board) standsIn(id string) where {
 	return b.at(b.joined.standing[id].place, id)
 }
 
-// placed says in details where they were read, and since when the story is there.
-func (b *Board) placed(id string, d *Details, at where) *Details {
+// withPlace says in details where they were read, and since when the story is there.
+func (b *Board) withPlace(id string, d *Details, at where) *Details {
 	if d == nil {
 		return nil
 	}

@@ -69,23 +69,23 @@ func (b *Board) Read(id string) (*Details, error) {
 	at := b.standsIn(id)
 	if at.board != nil {
 		details, err := at.board.readOwn(at.id)
-		if was := at.board.asItWas(at.id, details); was != nil {
+		if was := at.board.lastKnown(at.id, details); was != nil {
 			details, err = was, nil
 		}
 		if domain.CodeOf(err) != domain.NotFound {
-			return b.placed(id, details, at), err
+			return b.withPlace(id, details, at), err
 		}
 		at = where{id: b.idIn(b, id)}
 	}
 	details, err := b.readOwn(at.id)
-	return b.placed(id, details, at), err
+	return b.withPlace(id, details, at), err
 }
 
-// asItWas returns what is known of a story in another work tree where git is in the middle of something, and has
+// lastKnown returns what is known of a story in another work tree where git is in the middle of something, and has
 // changed or taken away its file meanwhile; nil for any other story.
-func (b *Board) asItWas(id string, now *Details) *Details {
+func (b *Board) lastKnown(id string, now *Details) *Details {
 	story, stage, found := b.own.Load().Find(id)
-	if !found || !b.staysAsItWas() || now != nil && now.Version == story.Version {
+	if !found || !b.isFrozen() || now != nil && now.Version == story.Version {
 		return nil
 	}
 	return &Details{
@@ -93,8 +93,8 @@ func (b *Board) asItWas(id string, now *Details) *Details {
 	}
 }
 
-// staysAsItWas reports whether it is another work tree's board, where git is in the middle of something.
-func (b *Board) staysAsItWas() bool {
+// isFrozen reports whether it is another work tree's board, where git is in the middle of something.
+func (b *Board) isFrozen() bool {
 	if b.place == nil {
 		return false
 	}
@@ -137,7 +137,7 @@ func (b *Board) ReadAll(ctx context.Context, stories []StoryInStage, do func(*De
 		}
 		at, own := b.standsIn(story.ID), *story.Story
 		if at.board != nil {
-			if details, err := at.board.readOwn(at.id); err == nil && !do(b.placed(story.ID, details, at)) {
+			if details, err := at.board.readOwn(at.id); err == nil && !do(b.withPlace(story.ID, details, at)) {
 				break
 			}
 			continue

@@ -155,7 +155,7 @@ func (b *bot) attempt() (lived time.Duration, err error) {
 			return 0, err
 		}
 	}
-	if err := caught(func() error { return b.chat.Connect(b.life) }); err != nil {
+	if err := withRecover(func() error { return b.chat.Connect(b.life) }); err != nil {
 		return 0, err
 	}
 	b.report(domain.BotConnected, "")
@@ -168,7 +168,7 @@ func (b *bot) attempt() (lived time.Duration, err error) {
 	}
 	ends := make(chan error, len(works))
 	for _, work := range works {
-		supervise.Go(b.Log, "bot", func() { ends <- caught(work) })
+		supervise.Go(b.Log, "bot", func() { ends <- withRecover(work) })
 	}
 	err = <-ends
 	cancel()
@@ -187,10 +187,10 @@ func (b *bot) call(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(b.life, cancel)()
-	return caught(func() error { return f(ctx) })
+	return withRecover(func() error { return f(ctx) })
 }
 
-func caught(f func() error) error {
+func withRecover(f func() error) error {
 	err := supervise.Call(f)
 	if supervise.IsPanic(err) {
 		return domain.WrapError(domain.Internal, err,

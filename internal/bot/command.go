@@ -31,7 +31,7 @@ type command struct {
 
 // list returns all commands. Only those that are run need c.
 func list(c *commands) []command {
-	reading, changing := reading{c}, changing{c}
+	reading, changing := readCommands{c}, changeCommands{c}
 	return []command{
 		{name: "help", help: "this list", run: c.help},
 		{name: "status", help: "what needs attention", run: reading.status},
@@ -55,11 +55,11 @@ func list(c *commands) []command {
 		{name: "unblock", arguments: "[PROJECT] ID", help: "unblock a story", changes: true, story: changing.unblock},
 		{
 			name: "answer", arguments: "N VALUE [TEXT]", help: "answer question N of an agent",
-			changes: true, asked: answering{c}.answerQuestion,
+			changes: true, asked: answerCommands{c}.answerQuestion,
 		},
 		{
 			name: "filter", arguments: "[PROJECTS, KINDS|everything]",
-			help: "what this room gets, such as \"alpha, blocked, merge failed\"", changes: true, room: filtering{c}.filter,
+			help: "what this room gets, such as \"alpha, blocked, merge failed\"", changes: true, room: filterCommands{c}.filter,
 		},
 		{name: "switch", arguments: "NAME", help: "make a project the active one", changes: true, run: changing.switchTo},
 		{
@@ -91,8 +91,8 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	addressed := q.Addressed || called
 	words := split(text)
 	if q.About != "" && !called && !isNumbered(words) {
-		if asked, ok := (answering{c}).about(ctx, q.About); ok {
-			return answering{c}.answerThread(ctx, q, asked)
+		if asked, ok := (answerCommands{c}).about(ctx, q.About); ok {
+			return answerCommands{c}.answerThread(ctx, q, asked)
 		}
 	}
 	if q.OnlyReply && !isNumbered(words) {
@@ -103,7 +103,7 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	}
 	command, known := find(list(c), words[0].text)
 	if !known {
-		return say("Unknown command %s. Say %s for a list.", Code(words[0].text), Code("help")), addressed
+		return plainf("Unknown command %s. Say %s for a list.", Code(words[0].text), Code("help")), addressed
 	}
 	words = words[1:]
 	if !addressed && (command.arguments == "") != (len(words) == 0) {
@@ -132,9 +132,9 @@ func (c *commands) prepare(ctx context.Context, command command, room, text stri
 		run, meant = func(ctx context.Context) Message { return c.onStory(ctx, command, target) }, target.named()
 	case command.room != nil:
 		run = func(ctx context.Context) Message { return command.room(ctx, room, words) }
-		meant = filtering{c}.isFilter(words)
+		meant = filterCommands{c}.isFilter(words)
 	case command.asked != nil:
-		asked, answer, err := answering{c}.numbered(ctx, text)
+		asked, answer, err := answerCommands{c}.numbered(ctx, text)
 		if domain.CodeOf(err) == domain.Invalid {
 			refusal = usage(command.usage())
 		} else if err != nil {
@@ -151,7 +151,7 @@ func (c *commands) prepare(ctx context.Context, command command, room, text stri
 func (c *commands) asOperator(ctx context.Context, q Question, command string) (context.Context, Message) {
 	if !slices.Contains(c.Operators, q.Sender) {
 		c.Log.InfoContext(ctx, "bot: command refused", "command", command, "sender", q.Sender)
-		return ctx, say("Sorry, only operators may use %s. An administrator can add your user id, %s, to %s.",
+		return ctx, plainf("Sorry, only operators may use %s. An administrator can add your user id, %s, to %s.",
 			Code(command), Code(q.Sender), Code("bot.operators"))
 	}
 	c.Log.InfoContext(ctx, "bot: command", "command", command, "sender", q.Sender)
@@ -174,17 +174,17 @@ func (c *commands) help(context.Context, []word) Message {
 	return m
 }
 
-func usage(text string) Message { return say("Usage: %s", Code(text)) }
+func usage(text string) Message { return plainf("Usage: %s", Code(text)) }
 
 // failed says why a command failed. The cause of an internal error is only logged.
 func (c *commands) failed(ctx context.Context, err error) Message {
 	if ctx.Err() != nil { // Slack does not wait for long
-		return say("Failed: it took too long. Try again in a moment.")
+		return plainf("Failed: it took too long. Try again in a moment.")
 	}
 	if domain.CodeOf(err) == domain.Internal {
 		c.Log.ErrorContext(ctx, "bot: command failed", "error", err)
 	}
-	return say("Failed: %s", domain.MessageOf(err))
+	return plainf("Failed: %s", domain.MessageOf(err))
 }
 
 // word is a part of a command; a quoted one is never a keyword.
@@ -221,5 +221,5 @@ func split(text string) []word {
 
 // join joins words into one name: names may contain spaces.
 func join(words []word) string {
-	return strings.Join(domain.Each(words, func(w word) string { return w.text }), " ")
+	return strings.Join(domain.Map(words, func(w word) string { return w.text }), " ")
 }

@@ -10,11 +10,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-// answering answers the questions of agents.
-type answering struct{ *commands }
+// answerCommands answers the questions of agents.
+type answerCommands struct{ *commands }
 
 // about returns the open or just ended question that a message asks, false if it asks none.
-func (c answering) about(ctx context.Context, message string) (asked domain.Question, ok bool) {
+func (c answerCommands) about(ctx context.Context, message string) (asked domain.Question, ok bool) {
 	known, err := Load(ctx, c.State, questionPostsKey, questionPosts{})
 	if err != nil {
 		c.Log.ErrorContext(ctx, "bot: which question a message asks", "error", err)
@@ -29,7 +29,7 @@ func (c answering) about(ctx context.Context, message string) (asked domain.Ques
 }
 
 // answerThread answers a question by a reply to the message that asks it, or by a reaction.
-func (c answering) answerThread(ctx context.Context, q Question, asked domain.Question) (Message, bool) {
+func (c answerCommands) answerThread(ctx context.Context, q Question, asked domain.Question) (Message, bool) {
 	text, recognized := q.Text, true
 	if q.Reaction != "" {
 		text, recognized = reactionValue(asked, q.Reaction)
@@ -73,7 +73,7 @@ func isNumbered(words []word) bool {
 
 // numbered reads answer N VALUE [TEXT], where the answer is as it was written. It returns Invalid without a number, and
 // NotFound.
-func (c answering) numbered(ctx context.Context, text string) (asked domain.Question, answer string, err error) {
+func (c answerCommands) numbered(ctx context.Context, text string) (asked domain.Question, answer string, err error) {
 	_, text = cutWord(text)
 	number, answer := cutWord(text)
 	id, err := strconv.ParseInt(number, 10, 64)
@@ -94,14 +94,14 @@ func cutWord(text string) (word, rest string) {
 }
 
 // answerQuestion answers a question for the actor of ctx. Nobody allows what was not shown here.
-func (c answering) answerQuestion(ctx context.Context, asked domain.Question, text string) Message {
+func (c answerCommands) answerQuestion(ctx context.Context, asked domain.Question, text string) Message {
 	value, rest, ok := asked.ParseAnswer(text)
 	if !ok && len(asked.Choices()) > 1 {
-		m := say("Several questions are answered together, in the console.")
+		m := plainf("Several questions are answered together, in the console.")
 		return append(m, Line{c.links.question(asked.ID)})
 	}
 	if !ok {
-		m := say("That is no answer to question %s. It may be:", strconv.FormatInt(asked.ID, 10))
+		m := plainf("That is no answer to question %s. It may be:", strconv.FormatInt(asked.ID, 10))
 		if asked.Kind == domain.QuestionText {
 			return usage("answer " + strconv.FormatInt(asked.ID, 10) + " TEXT")
 		}
@@ -111,10 +111,10 @@ func (c answering) answerQuestion(ctx context.Context, asked domain.Question, te
 		return m
 	}
 	if _, whole := c.links.asks(asked); !whole && asked.Kind == domain.QuestionPermission && value == domain.Allow {
-		return say("Not allowed: this is too long to be shown here. Read it in the console, and allow it there.")
+		return plainf("Not allowed: this is too long to be shown here. Read it in the console, and allow it there.")
 	}
 	if _, err := c.gateway.Questions.Answer(ctx, asked.ID, domain.Answer{Value: value, Text: rest}); err != nil {
 		return c.failed(ctx, err)
 	}
-	return say("Question %s is answered: %s.", strconv.FormatInt(asked.ID, 10), Code(value))
+	return plainf("Question %s is answered: %s.", strconv.FormatInt(asked.ID, 10), Code(value))
 }

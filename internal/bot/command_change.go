@@ -10,10 +10,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// changing has the commands that change something.
-type changing struct{ *commands }
+// changeCommands has the commands that change something.
+type changeCommands struct{ *commands }
 
-func (c changing) switchTo(ctx context.Context, words []word) Message {
+func (c changeCommands) switchTo(ctx context.Context, words []word) Message {
 	name := join(words)
 	if name == "" {
 		return usage("switch NAME")
@@ -21,20 +21,20 @@ func (c changing) switchTo(ctx context.Context, words []word) Message {
 	if err := c.gateway.Projects.Switch(ctx, name); err != nil {
 		return c.failed(ctx, err)
 	}
-	return say("The active project is now %s.", Bold(name))
+	return plainf("The active project is now %s.", Bold(name))
 }
 
-func (c changing) assign(ctx context.Context, words []word) Message {
+func (c changeCommands) assign(ctx context.Context, words []word) Message {
 	agents, rest := c.findAgents(words)
 	if len(words) < 2 || len(agents) == 1 && len(rest) == 0 {
 		return usage("assign AGENT NAME|none")
 	}
 	switch len(agents) {
 	case 0:
-		return say("Unknown agent %s. Say %s for a list.", Code(words[0].text), Code("agents"))
+		return plainf("Unknown agent %s. Say %s for a list.", Code(words[0].text), Code("agents"))
 	case 1:
 	default:
-		m := say("Several agents have this label; use one of their ids:")
+		m := plainf("Several agents have this label; use one of their ids:")
 		for _, a := range agents {
 			m = append(m, Line{Code(a.ID)})
 		}
@@ -49,13 +49,13 @@ func (c changing) assign(ctx context.Context, words []word) Message {
 		return c.failed(ctx, err)
 	}
 	if project == "" {
-		return say("%s is no longer assigned to a project.", Bold(agent.Label))
+		return plainf("%s is no longer assigned to a project.", Bold(agent.Label))
 	}
-	return say("%s is now assigned to %s.", Bold(agent.Label), Bold(project))
+	return plainf("%s is now assigned to %s.", Bold(agent.Label), Bold(project))
 }
 
 // findAgents returns the agents whose id or label words begin with, the longest match, and the words after it.
-func (c changing) findAgents(words []word) ([]domain.Agent, []word) {
+func (c changeCommands) findAgents(words []word) ([]domain.Agent, []word) {
 	all := c.gateway.Agents.Alive()
 	for n := len(words); n > 0; n-- {
 		name := join(words[:n])
@@ -75,13 +75,13 @@ func (c changing) findAgents(words []word) ([]domain.Agent, []word) {
 	return nil, words
 }
 
-func (c changing) acknowledge(ctx context.Context, ref domain.StoryRef, rest []word) Message {
+func (c changeCommands) acknowledge(ctx context.Context, ref domain.StoryRef, rest []word) Message {
 	until, duration := "until it changes", time.Duration(0)
 	if len(rest) > 0 {
 		text := rest[0].text
 		var err error
 		if duration, err = domain.ParseAcknowledgedFor(text); err != nil {
-			return say("%s is not a duration; write one like %s or %s.", Code(text), Code("4h"), Code("1h30m"))
+			return plainf("%s is not a duration; write one like %s or %s.", Code(text), Code("4h"), Code("1h30m"))
 		}
 		until = "for " + text
 	}
@@ -90,12 +90,12 @@ func (c changing) acknowledge(ctx context.Context, ref domain.StoryRef, rest []w
 		err := c.gateway.Alerts.Acknowledge(ctx, storyAlert(kind, ref.Project, ref.ID), duration)
 		switch {
 		case err == nil:
-			return say("%s (%s) is acknowledged %s.", id, kind.Word(), until)
+			return plainf("%s (%s) is acknowledged %s.", id, kind.Word(), until)
 		case domain.CodeOf(err) != domain.NotFound:
 			return c.failed(ctx, err)
 		}
 	}
-	return say("%s has no alert: there is nothing to acknowledge.", id)
+	return plainf("%s has no alert: there is nothing to acknowledge.", id)
 }
 
 func storyAlert(kind domain.AlertKind, project, id string) string {
@@ -103,7 +103,7 @@ func storyAlert(kind domain.AlertKind, project, id string) string {
 }
 
 // move moves a story to a stage, given by its name or its title.
-func (c changing) move(ctx context.Context, ref domain.StoryRef, rest []word) Message {
+func (c changeCommands) move(ctx context.Context, ref domain.StoryRef, rest []word) Message {
 	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	var stages []domain.Stage
 	for _, p := range pipelines {
@@ -111,11 +111,11 @@ func (c changing) move(ctx context.Context, ref domain.StoryRef, rest []word) Me
 			stages = p.Stages
 		}
 	}
-	to := domain.MeantStages(stages, join(rest))
+	to := domain.MatchStages(stages, join(rest))
 	if len(to) != 1 {
-		m := say("%s has no stage %s.", Bold(ref.Project), Code(join(rest)))
+		m := plainf("%s has no stage %s.", Bold(ref.Project), Code(join(rest)))
 		if len(to) > 1 {
-			m, stages = say("Several stages have this title; use a stage's name:"), to
+			m, stages = plainf("Several stages have this title; use a stage's name:"), to
 		}
 		return appendLines(m, stages, len(stages), func(s domain.Stage) Line {
 			return Line{Code(s.Name), Plain(" – " + stageTitle(s.Title()))}
@@ -124,18 +124,18 @@ func (c changing) move(ctx context.Context, ref domain.StoryRef, rest []word) Me
 	id, title := c.links.story(ref.Project, ref.ID), stageTitle(to[0].Title())
 	return c.change(ctx, ref, storyChange{
 		fields: map[string]any{"stage": to[0].Name},
-		done:   say("%s is now in %s.", id, title),
-		idle:   say("%s is in %s already.", id, title),
+		done:   plainf("%s is now in %s.", id, title),
+		idle:   plainf("%s is in %s already.", id, title),
 		isIdle: func(s domain.Story) bool { return s.Stage == to[0].Name },
 	})
 }
 
-func (c changing) unblock(ctx context.Context, ref domain.StoryRef, _ []word) Message {
+func (c changeCommands) unblock(ctx context.Context, ref domain.StoryRef, _ []word) Message {
 	id := c.links.story(ref.Project, ref.ID)
 	return c.change(ctx, ref, storyChange{
 		fields: map[string]any{"blocked": nil},
-		done:   say("%s is no longer blocked.", id),
-		idle:   say("%s is not blocked.", id),
+		done:   plainf("%s is no longer blocked.", id),
+		idle:   plainf("%s is not blocked.", id),
 		isIdle: func(s domain.Story) bool { return s.Blocked == "" },
 	})
 }
@@ -148,19 +148,19 @@ type storyChange struct {
 }
 
 // change changes the current version of a story, and says that it is done or why not.
-func (c changing) change(ctx context.Context, ref domain.StoryRef, change storyChange) Message {
+func (c changeCommands) change(ctx context.Context, ref domain.StoryRef, change storyChange) Message {
 	story, err := c.gateway.Stories.Get(ctx, ref.Project, ref.ID)
 	if err != nil {
 		return c.failed(ctx, err)
 	}
 	id, project := c.links.story(ref.Project, ref.ID), Bold(ref.Project)
-	readOnly := say("The project server of %s does not allow changes; it must be started with %s.",
+	readOnly := plainf("The project server of %s does not allow changes; it must be started with %s.",
 		project, Code("--allow-writes"))
 	switch {
 	case story.Error != "":
-		return say("The project server of %s cannot be reached: %s", project, story.Error)
+		return plainf("The project server of %s cannot be reached: %s", project, story.Error)
 	case story.File == nil && ref.Stage == "":
-		return say("%s is not on the board of %s.", id, project)
+		return plainf("%s is not on the board of %s.", id, project)
 	case story.File == nil || !story.File.Writable:
 		return readOnly
 	case change.isIdle(story):
@@ -172,9 +172,9 @@ func (c changing) change(ctx context.Context, ref domain.StoryRef, change storyC
 	const unknown = "It is not known whether %s was changed: the project server of %s "
 	switch {
 	case ctx.Err() != nil: // Slack does not wait for long
-		return say(unknown+"has not answered yet.", id, project)
+		return plainf(unknown+"has not answered yet.", id, project)
 	case domain.CodeOf(err) == domain.BadGateway:
-		return say(unknown+"failed: %s", id, project, domain.MessageOf(err))
+		return plainf(unknown+"failed: %s", id, project, domain.MessageOf(err))
 	case err != nil:
 		return c.failed(ctx, err)
 	case status == http.StatusOK:
@@ -182,9 +182,9 @@ func (c changing) change(ctx context.Context, ref domain.StoryRef, change storyC
 	case status == http.StatusForbidden:
 		return readOnly
 	case status == http.StatusNotFound:
-		return say("%s is no longer on the board of %s.", id, project)
+		return plainf("%s is no longer on the board of %s.", id, project)
 	case status == http.StatusConflict:
-		return say("%s was not changed: %s", id, said)
+		return plainf("%s was not changed: %s", id, said)
 	}
-	return say("%s was not changed. The project server answered with status %s: %s", id, strconv.Itoa(status), said)
+	return plainf("%s was not changed. The project server answered with status %s: %s", id, strconv.Itoa(status), said)
 }

@@ -28,13 +28,13 @@ func appendLines[T any](m Message, items []T, count int, line func(T) Line) Mess
 	return m
 }
 
-// reading has the commands that only say something.
-type reading struct{ *commands }
+// readCommands has the commands that only say something.
+type readCommands struct{ *commands }
 
-func (c reading) projects(ctx context.Context, _ []word) Message {
+func (c readCommands) projects(ctx context.Context, _ []word) Message {
 	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	if len(pipelines) == 0 {
-		return say("No projects are registered.")
+		return plainf("No projects are registered.")
 	}
 	m := Message{{Bold(domain.Count(len(pipelines), "project", "projects"))}}
 	return appendLines(m, pipelines, len(pipelines), func(p domain.ProjectPipeline) Line {
@@ -47,7 +47,7 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 	if !p.Reachable {
 		sign, text = "■ ", "unreachable, "+Short(p.Error, MaxReason)
 	} else if len(p.Stages) > 0 {
-		text = strings.Join(domain.Each(p.Stages, func(s domain.Stage) string {
+		text = strings.Join(domain.Map(p.Stages, func(s domain.Stage) string {
 			return fmt.Sprintf("%s %d", stageTitle(s.Title()), len(s.Items))
 		}), ", ")
 	}
@@ -58,7 +58,7 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 	return append(line, Plain(": "+text))
 }
 
-func (c reading) flow(ctx context.Context, words []word) Message {
+func (c readCommands) flow(ctx context.Context, words []word) Message {
 	if len(words) == 0 {
 		return usage("flow PROJECT")
 	}
@@ -67,12 +67,12 @@ func (c reading) flow(ctx context.Context, words []word) Message {
 	})
 }
 
-func (c reading) forecast(ctx context.Context, words []word) Message {
+func (c readCommands) forecast(ctx context.Context, words []word) Message {
 	items := 0
 	if last := len(words) - 1; last > 0 && !words[last].quoted {
 		if n, err := strconv.Atoi(words[last].text); err == nil {
 			if n < domain.MinFlowItems || n > domain.MaxFlowItems {
-				return say("ITEMS must be a number from %s to %s.", Code("1"), Code("1000"))
+				return plainf("ITEMS must be a number from %s to %s.", Code("1"), Code("1000"))
 			}
 			items, words = n, words[:last]
 		}
@@ -86,9 +86,9 @@ func (c reading) forecast(ctx context.Context, words []word) Message {
 }
 
 // sentence is a sentence about a project.
-func (c reading) sentence(ctx context.Context, project string, tell func(project string) (string, error)) Message {
+func (c readCommands) sentence(ctx context.Context, project string, tell func(project string) (string, error)) Message {
 	if _, found := c.gateway.Projects.Registry().Find(project); !found {
-		return say("Unknown project %s. Say %s for a list.", Code(project), Code("projects"))
+		return plainf("Unknown project %s. Say %s for a list.", Code(project), Code("projects"))
 	}
 	sentence, err := tell(project)
 	if err != nil {
@@ -97,11 +97,11 @@ func (c reading) sentence(ctx context.Context, project string, tell func(project
 	return Message{{Bold(project), Plain(": " + sentence)}}
 }
 
-func (c reading) agents(context.Context, []word) Message {
+func (c readCommands) agents(context.Context, []word) Message {
 	agents := c.gateway.Agents.Alive()
 	sessions := c.sessions()
 	if len(agents)+len(sessions) == 0 {
-		return say("No agents are alive.")
+		return plainf("No agents are alive.")
 	}
 	var m Message
 	if len(sessions) > 0 {
@@ -122,13 +122,13 @@ func (c reading) agents(context.Context, []word) Message {
 }
 
 // sessions returns those of coding agents that have not ended, the ones that wait for a person first.
-func (c reading) sessions() []domain.AgentSession {
+func (c readCommands) sessions() []domain.AgentSession {
 	return slices.DeleteFunc(c.gateway.Sessions.List(), func(s domain.AgentSession) bool {
 		return s.State == domain.SessionOver
 	})
 }
 
-func (c reading) sessionLine(s domain.AgentSession) Line {
+func (c readCommands) sessionLine(s domain.AgentSession) Line {
 	where := Line{Plain("no story")}
 	switch {
 	case s.StoryID != "":
@@ -140,16 +140,16 @@ func (c reading) sessionLine(s domain.AgentSession) Line {
 	return columns(Line{Bold(s.By)}, Line{Plain(state)}, where)
 }
 
-func (c reading) events(ctx context.Context, _ []word) Message {
+func (c readCommands) events(ctx context.Context, _ []word) Message {
 	page, err := c.gateway.Events.Page(ctx, domain.EventQuery{Backward: true, Limit: 10})
 	if err != nil {
 		return c.failed(ctx, err)
 	}
 	if len(page.Events) == 0 {
-		return say("No events yet.")
+		return plainf("No events yet.")
 	}
 	slices.Reverse(page.Events)
-	m := say("%s (UTC)", Bold("Latest events"))
+	m := plainf("%s (UTC)", Bold("Latest events"))
 	return appendLines(m, page.Events, len(page.Events), func(e domain.Event) Line {
 		return columns(Line{Plain(e.At.UTC().Format("2 Jan 15:04"))}, c.links.describe(e, c.gateway.Pipelines.StageWord))
 	})
@@ -159,7 +159,7 @@ func (c reading) events(ctx context.Context, _ []word) Message {
 const pipelineAge = 2 * time.Second
 
 // status counts projects and agents, and lists what needs attention.
-func (c reading) status(ctx context.Context, _ []word) Message {
+func (c readCommands) status(ctx context.Context, _ []word) Message {
 	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	alerts := c.gateway.Alerts.List(ctx)
 	reachable := 0
@@ -192,7 +192,7 @@ func (c reading) status(ctx context.Context, _ []word) Message {
 	return appendLines(m, alerts.Items[:min(alerts.Open, len(alerts.Items))], alerts.Open, c.alertLine)
 }
 
-func (c reading) alertLine(a domain.Alert) Line {
+func (c readCommands) alertLine(a domain.Alert) Line {
 	line := sign(a.Kind.Signal())
 	if a.Story == nil {
 		return append(line, Plain(Short(a.Text(), 2*MaxName+MaxReason)))
@@ -206,7 +206,7 @@ func (c reading) alertLine(a domain.Alert) Line {
 	return slices.Concat(line, text, reason(d))
 }
 
-func (c reading) story(ctx context.Context, ref domain.StoryRef, _ []word) Message {
+func (c readCommands) story(ctx context.Context, ref domain.StoryRef, _ []word) Message {
 	s, err := c.gateway.Stories.Get(ctx, ref.Project, ref.ID)
 	if err != nil {
 		return c.failed(ctx, err)
@@ -214,7 +214,7 @@ func (c reading) story(ctx context.Context, ref domain.StoryRef, _ []word) Messa
 	title := c.links.title(s.Project, domain.EventDetails{StoryID: s.ID, StoryName: s.Name})
 	m := Message{columns(Line{Bold(s.Project)}, title)}
 	if s.Error != "" {
-		m = append(m, say("▲ The project server cannot be reached: %s. This is what was last known:", s.Error)...)
+		m = append(m, plainf("▲ The project server cannot be reached: %s. This is what was last known:", s.Error)...)
 	}
 	switch {
 	case s.Stage != "":

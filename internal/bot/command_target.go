@@ -70,21 +70,21 @@ func (c *commands) findStories(ctx context.Context, project, id string) ([]domai
 		}
 	}
 	if len(board) > 0 {
-		return exact(board, id), nil
+		return exactMatches(board, id), nil
 	}
 	gone, err := c.gateway.Search.Stories(ctx, id, maxFound)
 	if err != nil && domain.CodeOf(err) != domain.Invalid { // too long to be searched for
 		return nil, err
 	}
-	gone = exact(slices.DeleteFunc(gone, isOther), id)
+	gone = exactMatches(slices.DeleteFunc(gone, isOther), id)
 	if len(gone) == 0 && project != "" {
 		gone = []domain.StoryRef{{Project: project, ID: id}} // the project may have a story that the search does not find
 	}
 	return gone, nil
 }
 
-// exact returns the stories with exactly this id, or, if there are none, all.
-func exact(list []domain.StoryRef, id string) []domain.StoryRef {
+// exactMatches returns the stories with exactly this id, or, if there are none, all.
+func exactMatches(list []domain.StoryRef, id string) []domain.StoryRef {
 	isOther := func(ref domain.StoryRef) bool { return ref.ID != id }
 	if found := slices.DeleteFunc(slices.Clone(list), isOther); len(found) > 0 {
 		return found
@@ -104,9 +104,9 @@ func (c *commands) onStory(ctx context.Context, command command, t target) Messa
 	case t.err != nil:
 		return c.failed(ctx, t.err)
 	case len(t.stories) == 0:
-		return say("No project has a story %s.", Code(t.id))
+		return plainf("No project has a story %s.", Code(t.id))
 	case len(t.stories) > 1:
-		m := say("There are several; give the project and the full id:")
+		m := plainf("There are several; give the project and the full id:")
 		return appendLines(m, t.stories, len(t.stories), func(s domain.StoryRef) Line {
 			line := columns(Line{Code(s.Project), Plain(" "), Code(s.ID)})
 			if s.Name != "" {

@@ -87,10 +87,10 @@ func (g *digest) message() Message {
 		return cmp.Or(cmp.Compare(b.trouble, a.trouble), cmp.Compare(a.name, b.name))
 	})
 	in := domain.Count(len(projects), "project", "projects")
-	m := say("%s in %s", Bold(domain.Count(g.events, "event", "events")), in)
+	m := plainf("%s in %s", Bold(domain.Count(g.events, "event", "events")), in)
 	m = append(m, g.shown...)
 	if hidden := g.troubles - int64(len(g.shown)); hidden > 0 {
-		m = append(m, say("■ ▲ and %s more blocked stories or failed merges", Bold(strconv.FormatInt(hidden, 10)))...)
+		m = append(m, plainf("■ ▲ and %s more blocked stories or failed merges", Bold(strconv.FormatInt(hidden, 10)))...)
 	}
 	for i, p := range projects {
 		if i == maxDigestProjects {
@@ -99,7 +99,7 @@ func (g *digest) message() Message {
 				rest += p.events
 			}
 			more := domain.Count(len(projects)-i, "project", "projects")
-			m = append(m, say("and %s in %s more", domain.Count(rest, "event", "events"), more)...)
+			m = append(m, plainf("and %s in %s more", domain.Count(rest, "event", "events"), more)...)
 			break
 		}
 		m = append(m, p.line())
@@ -115,7 +115,7 @@ func (p *projectDigest) line() Line {
 		parts = append(parts, domain.Thousands(p.moves[title])+" → "+title)
 	}
 	if len(p.counts) > 0 {
-		parts = append(parts, p.counts.Says())
+		parts = append(parts, p.counts.Describe())
 	}
 	if p.missed > 0 {
 		parts = append(parts, domain.Thousands(p.missed)+" dropped unread")

@@ -39,9 +39,9 @@ func Bold(text string) Span { return Span{Text: Short(text, MaxName), Style: Bol
 
 func Code(text string) Span { return Span{Text: Short(text, MaxName), Style: CodeStyle} }
 
-// say returns a message of one line: each %s in format stands for a Span, or for a plain text, which is cut to the
+// plainf returns a message of one line: each %s in format stands for a Span, or for a plain text, which is cut to the
 // length of a reason.
-func say(format string, args ...any) Message {
+func plainf(format string, args ...any) Message {
 	var line Line
 	for i, text := range strings.Split(format, "%s") {
 		if i > 0 {
@@ -132,7 +132,7 @@ func Describe(e domain.Event, words domain.StageWords) Message {
 
 func (l links) describe(e domain.Event, words domain.StageWords) Line {
 	kind, d := e.Type.Kind(), e.Details()
-	line, text := Line{Bold(e.Project)}, Short(words.Says(e, d), 3*MaxName)
+	line, text := Line{Bold(e.Project)}, Short(words.Describe(e, d), 3*MaxName)
 	switch {
 	case kind.Alert != "":
 		line = append(columns(line, Line{Bold(text)}, l.title(e.Project, d)), reason(d)...)

@@ -30,7 +30,7 @@ func (r roomRules) wantsProject(room, project string) bool {
 func (r roomRules) text(room string) string {
 	rules, limited := r[room]
 	if !limited {
-		return everything
+		return noRules
 	}
 	items := slices.Clone(rules.Projects)
 	for _, k := range domain.EventKinds {
@@ -41,14 +41,14 @@ func (r roomRules) text(room string) string {
 	return "only this: " + strings.Join(items, ", ")
 }
 
-// everything is what filter takes for a room without rules.
-const everything = "everything"
+// noRules is what filter takes for a room without rules.
+const noRules = "everything"
 
-// filtering has the command that says what a room gets.
-type filtering struct{ *commands }
+// filterCommands has the command that says what a room gets.
+type filterCommands struct{ *commands }
 
 // parse reads projects and kinds of events between commas. It returns the first text that is neither.
-func (c filtering) parse(words []word) (rules domain.TargetRules, unknown string) {
+func (c filterCommands) parse(words []word) (rules domain.TargetRules, unknown string) {
 	known := c.gateway.Projects.Registry()
 	for item := range strings.SplitSeq(join(words), ",") {
 		item = strings.TrimSpace(item)
@@ -68,13 +68,13 @@ func (c filtering) parse(words []word) (rules domain.TargetRules, unknown string
 }
 
 // isFilter reports whether words are a filter: if not, people may be talking to each other.
-func (c filtering) isFilter(words []word) bool {
+func (c filterCommands) isFilter(words []word) bool {
 	_, unknown := c.parse(words)
-	return unknown == "" || strings.EqualFold(join(words), everything)
+	return unknown == "" || strings.EqualFold(join(words), noRules)
 }
 
 // filter changes what a room gets, or without words says what that is.
-func (c filtering) filter(ctx context.Context, room string, words []word) Message {
+func (c filterCommands) filter(ctx context.Context, room string, words []word) Message {
 	all, err := Load(ctx, c.State, rulesKey, roomRules{})
 	if err != nil {
 		return c.failed(ctx, err)
@@ -82,8 +82,8 @@ func (c filtering) filter(ctx context.Context, room string, words []word) Messag
 	rules, unknown := c.parse(words)
 	switch {
 	case len(words) == 0:
-		return say("This room gets %s.", all.text(room))
-	case strings.EqualFold(join(words), everything):
+		return plainf("This room gets %s.", all.text(room))
+	case strings.EqualFold(join(words), noRules):
 		delete(all, room)
 	case unknown != "":
 		var kinds []string
@@ -92,12 +92,12 @@ func (c filtering) filter(ctx context.Context, room string, words []word) Messag
 				kinds = append(kinds, k.Choice)
 			}
 		}
-		return say("%s is neither a project nor one of: %s.", Code(unknown), strings.Join(kinds, ", "))
+		return plainf("%s is neither a project nor one of: %s.", Code(unknown), strings.Join(kinds, ", "))
 	default:
 		all[room] = rules
 	}
 	if err := Save(ctx, c.State, rulesKey, all); err != nil {
 		return c.failed(ctx, err)
 	}
-	return say("This room now gets %s.", all.text(room))
+	return plainf("This room now gets %s.", all.text(room))
 }

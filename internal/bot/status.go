@@ -37,7 +37,7 @@ func (s *Supervisor) Status() domain.BotStatus {
 	}
 	rooms := b.chat.Rooms()
 	slices.SortStableFunc(rooms, func(a, b Room) int { return cmp.Compare(a.Name, b.Name) })
-	status.Rooms = domain.Each(rooms, func(r Room) string { return r.Name })
+	status.Rooms = domain.Map(rooms, func(r Room) string { return r.Name })
 	if status.State == domain.BotConnected {
 		status.Detail = mutedDetail(rooms)
 		if len(rooms) == 0 {
@@ -56,7 +56,7 @@ func mutedDetail(rooms []Room) string {
 	if len(muted) == 0 {
 		return ""
 	}
-	names := domain.Each(muted[:min(len(muted), maxMuted)], func(r Room) string {
+	names := domain.Map(muted[:min(len(muted), maxMuted)], func(r Room) string {
 		return r.Name + " (since " + r.MutedSince.UTC().Format("2 Jan 15:04") + " UTC)"
 	})
 	detail := "The bot may not post in " + strings.Join(names, ", ")
@@ -83,7 +83,7 @@ func (s *Supervisor) Posted(ctx context.Context) (id int64, err error) {
 
 // SendTest sends a test message to every room. It returns BadGateway with the reason if any of them did not accept it.
 func (s *Supervisor) SendTest(ctx context.Context) error {
-	return s.send(ctx, "test", say("This is a test message from %s. What happens in your projects is posted here.",
+	return s.send(ctx, "test", plainf("This is a test message from %s. What happens in your projects is posted here.",
 		Bold("Switchyard")))
 }
 

@@ -51,7 +51,7 @@ func New(o Options) *Supervisor {
 		o.Observe = func(bool) {}
 	}
 	if o.Leadership == nil {
-		o.Leadership = domain.Alone{}
+		o.Leadership = domain.SoleGateway{}
 	}
 	s := &Supervisor{options: o, restarts: make(chan chan<- struct{})}
 	s.status = domain.BotStatus{Transport: domain.BotNetworks[0].Transport, State: domain.BotOff, Since: clock.Now()}

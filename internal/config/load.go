@@ -86,20 +86,20 @@ func (c *Config) load(flags *pflag.FlagSet, getenv func(string) string, keys []s
 	last map[string]input, err error,
 ) {
 	last, err = c.read(flags, getenv, keys)
-	if err == nil && wanted(keys, adminTokenFile) {
+	if err == nil && wantsKey(keys, adminTokenFile) {
 		c.AdminToken, err = c.readSecret(adminTokenVariable, c.adminTokenFile, adminTokenFile, last, getenv)
 	}
-	if err == nil && wanted(keys, "login.client_secret_file") {
+	if err == nil && wantsKey(keys, "login.client_secret_file") {
 		err = c.readLogin(last, getenv)
 	}
-	if err == nil && wanted(keys, "notifications.smtp_password_file") {
+	if err == nil && wantsKey(keys, "notifications.smtp_password_file") {
 		err = c.readMail(last, getenv)
 	}
 	return last, err
 }
 
-// wanted reports whether the setting with this key is among those with the keys that LoadSome takes.
-func wanted(keys []string, key string) bool {
+// wantsKey reports whether the setting with this key is among those with the keys that LoadSome takes.
+func wantsKey(keys []string, key string) bool {
 	table, _, _ := strings.Cut(key, ".")
 	return len(keys) == 0 || slices.Contains(keys, key) || slices.Contains(keys, table+".")
 }
@@ -124,7 +124,7 @@ func (c *Config) read(flags *pflag.FlagSet, getenv func(string) string, keys []s
 	}
 	last := map[string]input{}
 	for _, s := range settings {
-		if !wanted(keys, s.key) {
+		if !wantsKey(keys, s.key) {
 			continue
 		}
 		for _, g := range s.layers(flags, getenv, file) {

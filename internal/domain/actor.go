@@ -120,11 +120,11 @@ type RoleLists struct{ Viewers, Operators, Admins []string }
 // it has been verified.
 func (l RoleLists) Of(groups []string, email string) Role {
 	switch {
-	case lists(l.Admins, groups, email):
+	case listMatches(l.Admins, groups, email):
 		return RoleAdmin
-	case lists(l.Operators, groups, email):
+	case listMatches(l.Operators, groups, email):
 		return RoleOperator
-	case lists(l.Viewers, groups, email):
+	case listMatches(l.Viewers, groups, email):
 		return RoleViewer
 	}
 	return ""
@@ -132,10 +132,10 @@ func (l RoleLists) Of(groups []string, email string) Role {
 
 func (l RoleLists) Empty() bool { return len(l.Viewers)+len(l.Operators)+len(l.Admins) == 0 }
 
-// lists reports whether list contains one of the groups, compared exactly, or the e-mail address, ignoring the case of
+// listMatches reports whether list contains one of the groups, compared exactly, or the e-mail address, ignoring the case of
 // ASCII letters only: some other letters have an ASCII letter as their lower case. An entry with @ is an address: a
 // group spelt like it gets nothing.
-func lists(list, groups []string, email string) bool {
+func listMatches(list, groups []string, email string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool {
 		if strings.Contains(entry, "@") {
 			return lowerASCII(entry) == lowerASCII(email)

@@ -46,8 +46,8 @@ const (
 	AgentLost  AgentPresence = "lost"    // silent for longer than the agent timeout
 )
 
-// KnownAgent is an agent that has an identity, alive or not.
-type KnownAgent struct {
+// RegisteredAgent is an agent that has an identity, alive or not.
+type RegisteredAgent struct {
 	Agent
 	Presence  AgentPresence
 	Connected bool // one of its heartbeats is being held

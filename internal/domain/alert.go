@@ -49,8 +49,8 @@ type Alerts struct {
 	ByKind map[AlertKind]int
 	// Asking are the stories whose agents wait for a person: AlertQuestion or AlertWaiting.
 	Asking map[StoryKey]AlertKind
-	// Lasting are the troubles of each project's stories that only time makes.
-	Lasting map[string]Lasting
+	// Overdue are the troubles of each project's stories that only time makes.
+	Overdue map[string]Overdue
 	// OpenStuck counts the stuck stories that are not acknowledged, of each project that has any, the longest first.
 	OpenStuck []StuckStories
 	// Acknowledged are the keys of all that are acknowledged.
@@ -72,7 +72,7 @@ func NewAlerts(list []Alert) Alerts {
 		)
 	})
 	a := Alerts{
-		Items: list, ByProject: map[string]int{}, ByKind: map[AlertKind]int{}, Lasting: newLasting(list),
+		Items: list, ByProject: map[string]int{}, ByKind: map[AlertKind]int{}, Overdue: newOverdue(list),
 		Acknowledged: map[string]bool{}, Asking: join(list),
 	}
 	stuck := map[string]StuckStories{}
@@ -141,14 +141,14 @@ func (a Alert) ShownSince() (at time.Time, atLeast bool) {
 	return a.Since, false
 }
 
-// limitsHold is how long computed stuck limits are valid while nothing changes.
-const limitsHold = time.Hour
+// limitsLifetime is how long computed stuck limits are valid while nothing changes.
+const limitsLifetime = time.Hour
 
 // FindAlerts returns what needs attention in a pipeline, in no particular order, and until when that is valid if
 // nothing but the time changes. Besides what is wrong with its work there is at most one alert for a story, and none
 // when it is done.
 func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Time) {
-	until = now.Add(limitsHold)
+	until = now.Add(limitsLifetime)
 	summary := p.Summary()
 	found = make([]Alert, 0, summary.Blocked+summary.Failed) // and those of stuck stories
 	for i, stage := range p.Stages[:summary.Open] {
@@ -178,7 +178,7 @@ func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Ti
 			found = append(found, a)
 		}
 	}
-	late, from := lateWork(p, now)
+	late, from := overdueWork(p, now)
 	if from.Before(until) {
 		until = from
 	}
@@ -229,9 +229,9 @@ type Acknowledgement struct {
 	Since   time.Time // when the alert began; zero if unknown
 }
 
-// Ends reports whether alert is no longer the one that was acknowledged: its text differs, its story has been blocked
+// EndedBy reports whether alert is no longer the one that was acknowledged: its text differs, its story has been blocked
 // or has failed to merge again, or it is about another day. What is over its budget costs more and more.
-func (a Acknowledgement) Ends(alert Alert) bool {
+func (a Acknowledgement) EndedBy(alert Alert) bool {
 	later := !a.Since.IsZero() && alert.Since.After(a.Since)
 	switch alert.Kind {
 	case AlertBudget:

@@ -60,7 +60,7 @@ func TestWorkThatConflictsOrIsLeftIsAnAlertAfterAWhile(t *testing.T) {
 	ago := func(minutes int) time.Time { return now.Add(-time.Duration(minutes) * time.Minute) }
 	item := func(id string, since, clashed time.Time) domain.Item {
 		return domain.Item{StoryID: id, Since: since, Work: &domain.ItemWork{
-			Clash: &domain.Clash{Place: "b", Count: 1, Since: clashed}, Unmerged: &domain.Unmerged{Place: "b", Ahead: 1},
+			Clash: &domain.Clash{Place: "b", Count: 1, Since: clashed}, Unmerged: &domain.UnmergedPlace{Place: "b", Ahead: 1},
 		}}
 	}
 	p := domain.ProjectPipeline{Project: "alpha", Stages: []domain.Stage{
@@ -79,7 +79,7 @@ func TestWorkThatConflictsOrIsLeftIsAnAlertAfterAWhile(t *testing.T) {
 	if want := "blocked long 90\nconflicts long 11\nunmerged left 61\n"; got != want || !until.Equal(ago(-2)) {
 		t.Errorf("until %v:\n%swant\n%s", until, got, want)
 	}
-	if l := all.Lasting["alpha"]; l.Of("long") != domain.AlertConflicts || l.Of("left") != domain.AlertUnmerged || l.Of("new") != "" || l.Base != "the base" {
+	if l := all.Overdue["alpha"]; l.Of("long") != domain.AlertConflicts || l.Of("left") != domain.AlertUnmerged || l.Of("new") != "" || l.Base != "the base" {
 		t.Errorf("%+v", l)
 	}
 }

@@ -101,7 +101,7 @@ func CheckTransport(t BotTransport) error {
 	if t.Network().Name != "" {
 		return nil
 	}
-	known := Each(BotNetworks, func(n BotNetwork) string { return string(n.Transport) })
+	known := Map(BotNetworks, func(n BotNetwork) string { return string(n.Transport) })
 	return Errorf(Invalid, "transport: must be %s", strings.Join(known, " or "))
 }
 

@@ -42,7 +42,7 @@ type StageTime struct {
 }
 
 // Charts returns charts of the last ChartDays days in now's time zone.
-func (p *ProjectVisits) Charts(course Course, now time.Time) Charts {
+func (p *ProjectVisits) Charts(workflow Workflow, now time.Time) Charts {
 	start := time.Date(now.Year(), now.Month(), now.Day()-ChartDays+1, 0, 0, 0, 0, now.Location())
 	c := Charts{Days: make([]DayCount, ChartDays), Past: p.Past}
 	for i := range c.Days {
@@ -50,7 +50,7 @@ func (p *ProjectVisits) Charts(course Course, now time.Time) Charts {
 		c.Days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location())
 	}
 	earlier := start.AddDate(0, 0, -ChartDays).UnixMilli()
-	for story := range p.Follow(course, earlier) {
+	for story := range p.Follow(workflow, earlier) {
 		switch at := time.UnixMilli(story.Finished); {
 		case story.Finished < earlier:
 		case at.Before(start):
@@ -72,7 +72,7 @@ func (p *ProjectVisits) Charts(course Course, now time.Time) Charts {
 	c.ToDone = stageTime("", c.toDone)
 	visits := make([][]time.Duration, len(p.stages))
 	p.eachTransition(start, func(v storyVisit) { visits[v.stage] = append(visits[v.stage], seconds(v.to-v.from)) })
-	for _, stage := range course.Stages[course.From:course.To] {
+	for _, stage := range workflow.Stages[workflow.From:workflow.To] {
 		var took []time.Duration
 		if i := slices.Index(p.stages, stage.Name); i >= 0 {
 			took = visits[i]

@@ -17,7 +17,7 @@ func BenchmarkSumCharts(b *testing.B) {
 	}
 	charts := make([]domain.Charts, 10_000)
 	for i := range charts {
-		charts[i] = visitsOf(b, transitions...).Charts(domain.NewCourse("", stages(usual)), chartsNow)
+		charts[i] = visitsOf(b, transitions...).Charts(domain.NewWorkflow("", stages(usual)), chartsNow)
 	}
 	for b.Loop() {
 		domain.SumCharts(charts)

@@ -25,7 +25,7 @@ func TestChartsMeasureTheTimeFromTheBeginningOfWorkUntilDone(t *testing.T) {
 		"6 1_backlog 2_current", hoursAgo(20*24), "6 2_current 5_done", hoursAgo(19*24), // too long ago
 	)
 	want := domain.StageTime{Median: 11 * time.Hour, Visits: 4}
-	if got := f.Charts(domain.NewCourse("", stages(usual)), chartsNow).ToDone; got != want {
+	if got := f.Charts(domain.NewWorkflow("", stages(usual)), chartsNow).ToDone; got != want {
 		t.Errorf("to done %v, want %v", got, want)
 	}
 }
@@ -38,7 +38,7 @@ func TestChartsOfAllProjectsAreMadeOfTheirStories(t *testing.T) {
 		"3 1_todo 2_qa", hoursAgo(8), "3 2_qa 3_current", hoursAgo(6), // 2
 	)
 	sum := domain.SumCharts([]domain.Charts{
-		slow.Charts(domain.NewCourse("", stages(usual)), chartsNow), {}, quick.Charts(domain.NewCourse("", stages("1_todo 2_qa 3_current 4_done")), chartsNow),
+		slow.Charts(domain.NewWorkflow("", stages(usual)), chartsNow), {}, quick.Charts(domain.NewWorkflow("", stages("1_todo 2_qa 3_current 4_done")), chartsNow),
 	})
 	want := []domain.StageTime{ // QA is the first of more stories
 		{Stage: "QA", Median: 150 * time.Minute, Visits: 4},
@@ -60,10 +60,10 @@ func TestAStageThatOneProjectMakesUpDoesNotCrowdOutTheOthers(t *testing.T) {
 	for i := range 20 {
 		transitions = append(transitions, fmt.Sprintf("%d 1_backlog 2_current", i), hoursAgo(90), fmt.Sprintf("%d 2_current 3_qa", i), hoursAgo(50))
 	}
-	usualCharts := visitsOf(t, transitions...).Charts(domain.NewCourse("", stages(usual)), chartsNow)
+	usualCharts := visitsOf(t, transitions...).Charts(domain.NewWorkflow("", stages(usual)), chartsNow)
 	odd := visitsOf(t,
 		"1 0_x 1_a", hoursAgo(9), "1 1_a 2_b", hoursAgo(8), "1 2_b 3_c", hoursAgo(7), "1 3_c 4_d", hoursAgo(6), "1 4_d 5_e", hoursAgo(5), "1 5_e 6_f", hoursAgo(4),
-	).Charts(domain.NewCourse("", stages("0_x 1_a 2_b 3_c 4_d 5_e 6_f 7_g")), chartsNow)
+	).Charts(domain.NewWorkflow("", stages("0_x 1_a 2_b 3_c 4_d 5_e 6_f 7_g")), chartsNow)
 	got := domain.SumCharts([]domain.Charts{odd, usualCharts}).Stages
 	if len(got) != 5 || !slices.Contains(got, domain.StageTime{Stage: "Current", Median: 40 * time.Hour, Visits: 20}) {
 		t.Errorf("%v", got)

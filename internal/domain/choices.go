@@ -41,7 +41,7 @@ func (u *ToolUse) Choices() []Choice {
 		}
 		list = append(list, c)
 	}
-	if !areDistinct(Each(list, func(c Choice) string { return c.Prompt })) {
+	if !areDistinct(Map(list, func(c Choice) string { return c.Prompt })) {
 		return nil
 	}
 	return list
@@ -57,7 +57,7 @@ func areDistinct(texts []string) bool {
 	return true
 }
 
-func (c Choice) Labels() []string { return Each(c.Options, func(o Option) string { return o.Label }) }
+func (c Choice) Labels() []string { return Map(c.Options, func(o Option) string { return o.Label }) }
 
 // Choices returns what a coding agent asks with options, nil for any other question.
 func (q *Question) Choices() []Choice {
@@ -72,7 +72,7 @@ func (q *Question) Choices() []Choice {
 func (q *Question) Complete(a Answer) (Answer, error) {
 	choices := q.Choices()
 	if len(choices) == 1 && a.Answers == nil && strings.TrimSpace(a.Value) != "" {
-		a.Answers = map[string]Picked{choices[0].Prompt: choices[0].Read(a.Value)}
+		a.Answers = map[string]ChoiceAnswer{choices[0].Prompt: choices[0].Read(a.Value)}
 	}
 	switch {
 	case a.Answers == nil:
@@ -84,17 +84,17 @@ func (q *Question) Complete(a Answer) (Answer, error) {
 	for _, c := range choices {
 		joined = append(joined, strings.Join(a.Answers[c.Prompt], ", "))
 	}
-	return Answer{Value: strings.Join(joined, "; "), Answers: a.Answers}, CheckPicked(choices, a.Answers)
+	return Answer{Value: strings.Join(joined, "; "), Answers: a.Answers}, CheckChoiceAnswers(choices, a.Answers)
 }
 
 // Read reads what people write of a choice in a line: for a multiple one labels or numbers with commas between, or else
 // their own text.
-func (c Choice) Read(line string) Picked {
+func (c Choice) Read(line string) ChoiceAnswer {
 	if !c.Multiple {
-		return Picked{line}
+		return ChoiceAnswer{line}
 	}
 	labels := c.Labels()
-	var picked Picked
+	var picked ChoiceAnswer
 	for part := range strings.SplitSeq(line, ",") {
 		part = strings.TrimSpace(part)
 		i := slices.IndexFunc(labels, func(label string) bool { return strings.EqualFold(label, part) })
@@ -102,35 +102,35 @@ func (c Choice) Read(line string) Picked {
 			i = n - 1
 		}
 		if i < 0 || i >= len(labels) {
-			return Picked{line}
+			return ChoiceAnswer{line}
 		}
 		picked = append(picked, labels[i])
 	}
 	return picked
 }
 
-// Picked is what has been picked of a Choice: labels, or a text of one's own, or for a multiple one both.
-type Picked []string
+// ChoiceAnswer is what has been picked of a Choice: labels, or a text of one's own, or for a multiple one both.
+type ChoiceAnswer []string
 
 // UnmarshalJSON reads a text or a list of texts.
-func (p *Picked) UnmarshalJSON(text []byte) error {
+func (p *ChoiceAnswer) UnmarshalJSON(text []byte) error {
 	var one string
 	if json.Unmarshal(text, &one) == nil && string(text) != "null" {
-		*p = Picked{one}
+		*p = ChoiceAnswer{one}
 		return nil
 	}
 	return json.Unmarshal(text, (*[]string)(p))
 }
 
-func (p Picked) MarshalJSON() ([]byte, error) {
+func (p ChoiceAnswer) MarshalJSON() ([]byte, error) {
 	if len(p) == 1 {
 		return EncodeJSON(p[0]), nil
 	}
 	return EncodeJSON([]string(p)), nil
 }
 
-// CheckPicked returns an Invalid error unless each of the choices, and nothing else, has been answered.
-func CheckPicked(choices []Choice, answers map[string]Picked) error {
+// CheckChoiceAnswers returns an Invalid error unless each of the choices, and nothing else, has been answered.
+func CheckChoiceAnswers(choices []Choice, answers map[string]ChoiceAnswer) error {
 	for text := range answers {
 		if !slices.ContainsFunc(choices, func(c Choice) bool { return c.Prompt == text }) {
 			return Errorf(Invalid, "answers: nobody asks '%s'", CutText(text))
@@ -157,7 +157,7 @@ func CheckPicked(choices []Choice, answers map[string]Picked) error {
 }
 
 // Joined returns what was picked as the coding agent's own terminal writes it.
-func (c Choice) Joined(picked Picked) string {
+func (c Choice) Joined(picked ChoiceAnswer) string {
 	texts := slices.Clone(picked)
 	for i, text := range texts {
 		if c.Multiple && strings.Contains(text, ",") && slices.Contains(c.Labels(), text) {
@@ -168,7 +168,7 @@ func (c Choice) Joined(picked Picked) string {
 }
 
 // WithAnswers returns the whole input of AskUserQuestion with what was picked, as the coding agent reads it.
-func (u *ToolUse) WithAnswers(answers map[string]Picked) json.RawMessage {
+func (u *ToolUse) WithAnswers(answers map[string]ChoiceAnswer) json.RawMessage {
 	var input map[string]json.RawMessage
 	_ = json.Unmarshal(u.Input, &input) // Choices has read it
 	joined := map[string]string{}

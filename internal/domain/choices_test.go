@@ -22,13 +22,13 @@ func TestAChoiceIsAnsweredInALine(t *testing.T) {
 			t.Errorf("an option that does not exist is %q", value)
 		}
 	}
-	for line, want := range map[string]struct{ one, several domain.Picked }{
-		"2":               {domain.Picked{"Postgres"}, domain.Picked{"Postgres"}},
-		"sqlite":          {domain.Picked{"SQLite"}, domain.Picked{"SQLite"}},
-		"2, sqlite":       {domain.Picked{"Postgres"}, domain.Picked{"Postgres", "SQLite"}},
-		"none, but files": {domain.Picked{"none, but files"}, domain.Picked{"none, but files"}},
+	for line, want := range map[string]struct{ one, several domain.ChoiceAnswer }{
+		"2":               {domain.ChoiceAnswer{"Postgres"}, domain.ChoiceAnswer{"Postgres"}},
+		"sqlite":          {domain.ChoiceAnswer{"SQLite"}, domain.ChoiceAnswer{"SQLite"}},
+		"2, sqlite":       {domain.ChoiceAnswer{"Postgres"}, domain.ChoiceAnswer{"Postgres", "SQLite"}},
+		"none, but files": {domain.ChoiceAnswer{"none, but files"}, domain.ChoiceAnswer{"none, but files"}},
 	} {
-		for q, want := range map[*domain.Question]domain.Picked{&one: want.one, &several: want.several} {
+		for q, want := range map[*domain.Question]domain.ChoiceAnswer{&one: want.one, &several: want.several} {
 			value, _, ok := q.ParseAnswer(line)
 			if c := q.Choices()[0]; !ok || !slices.Equal(c.Read(value), want) {
 				t.Errorf("%q, several %v: %q, %v; want %q", line, c.Multiple, c.Read(value), ok, want)

@@ -183,15 +183,15 @@ type Budgets struct {
 	Stop       bool
 }
 
-// Spent is what a story costs, or with no ID all calls of a project, and when that passed a limit, zero if it has not.
-type Spent struct {
+// Spending is what a story costs, or with no ID all calls of a project, and when that passed a limit, zero if it has not.
+type Spending struct {
 	StoryKey
 	USD    Micros
 	Passed time.Time
 }
 
-// HeldClaim is a story that somebody claims, or claimed until Ended.
-type HeldClaim struct {
+// ClaimPeriod is a story that somebody claims, or claimed until Ended.
+type ClaimPeriod struct {
 	StoryKey
 	Since, Ended time.Time // Ended is zero while it lasts
 }

@@ -16,8 +16,8 @@ const (
 	AlertCount    = "alert." // and a kind of alerts
 )
 
-// Says says what was counted: "12 finished, 2 blocked, 1 question".
-func (c Counts) Says() string {
+// Describe says what was counted: "12 finished, 2 blocked, 1 question".
+func (c Counts) Describe() string {
 	var parts []string
 	left := maps.Clone(c)
 	say := func(key, word string) {

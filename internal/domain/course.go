@@ -2,9 +2,9 @@ package domain
 
 import "slices"
 
-// Course is the way of stories through the stages of a board. It alone says which stages are of work and what finishes
+// Workflow is the way of stories through the stages of a board. It alone says which stages are of work and what finishes
 // a story. Stages are known by their positions on the board, -1 for an unknown one.
-type Course struct {
+type Workflow struct {
 	Stages   []Stage
 	Waiting  int
 	From, To int // the stages of work, excluding To
@@ -12,8 +12,8 @@ type Course struct {
 	openSpec bool
 }
 
-func NewCourse(layout string, stages []Stage) Course {
-	c := Course{
+func NewWorkflow(layout string, stages []Stage) Workflow {
+	c := Workflow{
 		Stages: stages, Waiting: WaitingStage(stages), Done: DoneStage(stages), openSpec: layout == LayoutOpenSpec,
 	}
 	c.From, c.To = WorkStages(stages)
@@ -21,20 +21,20 @@ func NewCourse(layout string, stages []Stage) Course {
 }
 
 // At returns the position of the stage of this name, or of the one that stands for it if the board no longer has it.
-func (c Course) At(name string) int {
+func (c Workflow) At(name string) int {
 	at := slices.IndexFunc(c.Stages, func(s Stage) bool { return s.Name == name })
 	if at < 0 && name != "" && len(c.Stages) > 0 {
-		return FormerPlace(c.Stages, name)
+		return ReplacementStage(c.Stages, name)
 	}
 	return at
 }
 
-func (c Course) IsWork(at int) bool { return at >= c.From && at < c.To }
+func (c Workflow) IsWork(at int) bool { return at >= c.From && at < c.To }
 
 // Finishes reports whether a move finishes a story, which may be finished already: one into the done stage from a stage
 // before it. The archive of OpenSpec finishes one that came with all its boxes ticked, too, as those of a squashed
 // branch do.
-func (c Course) Finishes(from, to int, already bool) bool {
+func (c Workflow) Finishes(from, to int, already bool) bool {
 	if c.openSpec && to > c.Done {
 		return from >= 0 && from < c.Done || from == c.Done && !already
 	}
@@ -42,14 +42,14 @@ func (c Course) Finishes(from, to int, already bool) bool {
 }
 
 // FinishedBy reports whether an event has finished its story. Without a board the words of stages tell.
-func (c Course) FinishedBy(e Event) bool {
+func (c Workflow) FinishedBy(e Event) bool {
 	if e.Type != StageTransition {
 		return false
 	}
 	d := e.Details()
 	if len(c.Stages) == 0 {
-		c = NewCourse("", VisitedStages([]string{d.FromStage, d.ToStage}))
-		if namedDone(c.Stages) < 0 {
+		c = NewWorkflow("", VisitedStages([]string{d.FromStage, d.ToStage}))
+		if doneByName(c.Stages) < 0 {
 			return false
 		}
 	}

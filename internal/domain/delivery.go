@@ -60,8 +60,8 @@ type QueuedMessage struct {
 	Message
 }
 
-// Sent is the result of an attempt to send a message.
-type Sent struct {
+// SendResult is the result of an attempt to send a message.
+type SendResult struct {
 	Status     int // of the answer, 0 without one
 	Took       time.Duration
 	RetryAfter time.Duration
@@ -69,10 +69,10 @@ type Sent struct {
 	Err        error // nil once all were accepted
 }
 
-func (s Sent) Gone() bool { return s.Err != nil && s.Status == 410 }
+func (s SendResult) Gone() bool { return s.Err != nil && s.Status == 410 }
 
 // Refused reports whether the receiver refused this very message.
-func (s Sent) Refused() bool {
+func (s SendResult) Refused() bool {
 	return s.Err != nil && slices.Contains([]int{400, 413, 422, 431}, s.Status)
 }
 
@@ -99,7 +99,7 @@ func (p *TargetProgress) Begin(id string, now time.Time) {
 
 // Apply brings p up to date after an attempt to send a message. It reports whether that is done with: accepted, or
 // skipped.
-func (p *TargetProgress) Apply(s Sent, now time.Time) (done bool) {
+func (p *TargetProgress) Apply(s SendResult, now time.Time) (done bool) {
 	if s.Err == nil {
 		p.Reset()
 		p.Skipped, p.SentAt, p.SentMS = 0, now, s.Took.Milliseconds()
@@ -130,9 +130,9 @@ func (p *TargetProgress) Reset() {
 	p.FailingAt, p.Error, p.Gone = time.Time{}, "", false
 }
 
-// NotedAlert is an alert in the list by which targets are told of them. The list is in the order in which the leader
+// AlertRecord is an alert in the list by which targets are told of them. The list is in the order in which the leader
 // noticed them.
-type NotedAlert struct {
+type AlertRecord struct {
 	Key     string // of the alert; the hash of a long one
 	Kind    AlertKind
 	Project string

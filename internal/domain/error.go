@@ -53,8 +53,8 @@ func WrapError(code Code, cause error, message string) *Error {
 	return &Error{Code: code, Message: message, Cause: cause}
 }
 
-// ErrWantsToken is the cause of an error where a server refuses the token, or needs one.
-var ErrWantsToken = errors.New("token is refused, or missing")
+// ErrTokenRefused is the cause of an error where a server refuses the token, or needs one.
+var ErrTokenRefused = errors.New("token is refused, or missing")
 
 // ErrMayHaveRun is the cause of an error after which it is not known whether what was asked for has happened.
 var ErrMayHaveRun = errors.New("it may have run")

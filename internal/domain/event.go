@@ -158,8 +158,8 @@ type EventKind struct {
 	Signal  Signal
 	Alert   AlertKind // that the event begins, "" for none
 	OfStory bool      // it is about a story: its texts are searched, and cut if it comes from a project server
-	// Says is the event in words; its stages are in the words of their board already, as StageWords.Says gives them.
-	Says func(EventDetails) string
+	// Describe is the event in words; its stages are in the words of their board already, as StageWords.Describe gives them.
+	Describe func(EventDetails) string
 }
 
 // EventKinds are the types with a meaning. All others are kept unchanged, and shown by their name.
@@ -167,33 +167,33 @@ var EventKinds = []EventKind{
 	{
 		Type: StageTransition, Foreign: "StageTransition", Choice: "moved", Plural: "moves",
 		Signal: SignalNone, OfStory: true,
-		Says: func(d EventDetails) string { return d.FromStage + " → " + d.ToStage },
+		Describe: func(d EventDetails) string { return d.FromStage + " → " + d.ToStage },
 	},
 	{
 		Type: StoryBlocked, Foreign: "StoryBlocked", Choice: "blocked", Plural: "blocks",
-		Signal: SignalStop, OfStory: true, Alert: AlertBlocked, Says: says("blocked"),
+		Signal: SignalStop, OfStory: true, Alert: AlertBlocked, Describe: says("blocked"),
 	},
 	{
 		Type: MergeFailure, Foreign: "MergeFailure", Choice: "merge failed", Plural: "failed merges",
-		Signal: SignalCaution, OfStory: true, Alert: AlertMerge, Says: says("merge failed"),
+		Signal: SignalCaution, OfStory: true, Alert: AlertMerge, Describe: says("merge failed"),
 	},
 	{
 		Type: StoryReviewed, Choice: "reviewed", Plural: "reviews", Signal: SignalNone, OfStory: true,
-		Says: func(d EventDetails) string { return Verdict(d.Verdict).Word() + " by " + d.By },
+		Describe: func(d EventDetails) string { return Verdict(d.Verdict).Word() + " by " + d.By },
 	},
 	{
 		Type: FeedGap, Choice: "events dropped", Plural: "gaps", Signal: SignalCaution,
-		Says: func(d EventDetails) string {
+		Describe: func(d EventDetails) string {
 			return Count(d.Missed, "event was", "events were") + " dropped before the gateway could read them"
 		},
 	},
 	{
 		Type: ForeignFeedGap, Foreign: string(FeedGap), Signal: SignalCaution,
-		Says: says("the project server reports that events before this one are missing"),
+		Describe: says("the project server reports that events before this one are missing"),
 	},
 	{
 		Type: ForeignStoryReviewed, Foreign: string(StoryReviewed), Signal: SignalNone, OfStory: true,
-		Says: says("the project server reports a review"),
+		Describe: says("the project server reports a review"),
 	},
 }
 
@@ -208,7 +208,7 @@ func (t EventType) Kind() EventKind {
 			return k
 		}
 	}
-	return EventKind{Type: t, Signal: SignalNone, Says: says(strings.ReplaceAll(string(t), "_", " "))}
+	return EventKind{Type: t, Signal: SignalNone, Describe: says(strings.ReplaceAll(string(t), "_", " "))}
 }
 
 // parseEventType returns the type that a project server means by name. Some are reserved for the gateway.

@@ -180,11 +180,11 @@ type Leadership interface {
 	Changed() <-chan struct{}
 }
 
-// Alone is the leadership of a gateway that shares its store with no other. No write is refused under token 0.
-type Alone struct{}
+// SoleGateway is the leadership of a gateway that shares its store with no other. No write is refused under token 0.
+type SoleGateway struct{}
 
-func (Alone) Leads() bool { return true }
+func (SoleGateway) Leads() bool { return true }
 
-func (Alone) Token() (int64, bool) { return 0, true }
+func (SoleGateway) Token() (int64, bool) { return 0, true }
 
-func (Alone) Changed() <-chan struct{} { return nil }
+func (SoleGateway) Changed() <-chan struct{} { return nil }

@@ -41,8 +41,8 @@ type FlowReport struct {
 	Titles           []string  // theirs, for people
 }
 
-// Known returns the report with its days from the first known move on: none if there is no move.
-func (r *FlowReport) Known() *FlowReport {
+// SinceFirstMove returns the report with its days from the first known move on: none if there is no move.
+func (r *FlowReport) SinceFirstMove() *FlowReport {
 	known, first := *r, r.Since.Format(time.DateOnly)
 	known.Days = slices.DeleteFunc(slices.Clone(r.Days), func(d FlowDay) bool { return r.Since.IsZero() || d.Day < first })
 	return &known

@@ -19,7 +19,7 @@ func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []Pa
 			}
 		}
 	}
-	course := NewCourse(board.Board.Layout, board.Stages)
+	workflow := NewWorkflow(board.Board.Layout, board.Stages)
 	own := make([]*PastEvent, len(events))
 	for i := range events {
 		own[i] = &events[i]
@@ -29,7 +29,7 @@ func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []Pa
 			d := EventDetails{StoryID: m.StoryID, StoryName: names[m.StoryID], FromStage: m.From, ToStage: m.To}
 			text, _ := json.Marshal(d) // texts and numbers always encode
 			e := Event{ID: int64(i - len(p.Latest)), Project: board.Project, Record: Record{StageTransition, m.At, text}}
-			events = append(events, PastEvent{e, m.Author, ChannelGit, course.FinishedBy(e)})
+			events = append(events, PastEvent{e, m.Author, ChannelGit, workflow.FinishedBy(e)})
 		}
 	}
 	slices.SortStableFunc(events, func(a, b PastEvent) int { return a.At.Compare(b.At) })
@@ -55,7 +55,7 @@ func (p Past) credit(events []*PastEvent) (unseen []int) {
 	if len(p.Latest) == 0 {
 		return nil
 	}
-	details := Each(events, func(e *PastEvent) EventDetails { return e.Details() })
+	details := Map(events, func(e *PastEvent) EventDetails { return e.Details() })
 	for i, m := range slices.Backward(p.Latest) { // of two that fit, the newer has the event: an older one is not listed
 		at, nearest := -1, sameMove
 		for j, d := range details {

@@ -79,7 +79,7 @@ type BoardPlace struct {
 	Layout string
 	Path   string // within its repository
 	Branch string // that is checked out there
-	Past   Reading
+	Past   HistoryProgress
 	// Writable is whether the server accepts changes of stories.
 	Writable bool
 	// Host is the project server's machine, and Worktrees are the repository's there.
@@ -88,8 +88,8 @@ type BoardPlace struct {
 	Links     []PlaceLink // of those and of branches, each to its only story
 }
 
-// Reading is how many of the commits that touch a board have been read, zero unless they are being read.
-type Reading struct {
+// HistoryProgress is how many of the commits that touch a board have been read, zero unless they are being read.
+type HistoryProgress struct {
 	Read int `json:"read"`
 	Of   int `json:"of"`
 }
@@ -276,22 +276,22 @@ type TextRef struct {
 	Whole   bool // it has the words one after the other
 }
 
-// Found is the result of a search, each list with the best match first.
-type Found struct {
+// SearchResult is the result of a search, each list with the best match first.
+type SearchResult struct {
 	Stories  []StoryRef
 	Projects []string
 	Agents   []Agent
 	Texts    []TextRef
-	Total    FoundTotal
+	Total    SearchTotals
 	// OnBoard is how many of the stories are on a board now.
 	OnBoard int
 	// Silent is how many projects did not say in time what is in their texts, or were not asked because there are so many.
 	Silent int
-	// Meant is the nearest name if nothing was found, "" if none is near.
-	Meant string
+	// Suggestion is the nearest name if nothing was found, "" if none is near.
+	Suggestion string
 }
 
-// FoundTotal is how many results a search has in all.
-type FoundTotal struct{ Stories, Projects, Agents, Texts int }
+// SearchTotals is how many results a search has in all.
+type SearchTotals struct{ Stories, Projects, Agents, Texts int }
 
-func (t FoundTotal) All() int { return t.Stories + t.Projects + t.Agents + t.Texts }
+func (t SearchTotals) All() int { return t.Stories + t.Projects + t.Agents + t.Texts }

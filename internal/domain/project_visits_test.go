@@ -43,7 +43,7 @@ func TestWhatFinishesAStory(t *testing.T) {
 	} {
 		now := time.Now()
 		visits := domain.NewProjectVisits(nil, []domain.VisitEnd{{StoryID: "1", Number: 1, Stage: c.from, Next: c.to, To: now.UnixMilli()}})
-		days := visits.Charts(domain.NewCourse("", stages(c.stages)), now).Days
+		days := visits.Charts(domain.NewWorkflow("", stages(c.stages)), now).Days
 		if got := days[len(days)-1].Finished == 1; got != c.want {
 			t.Errorf("%s → %s in %q: %t", c.from, c.to, c.stages, got)
 		}
@@ -96,7 +96,7 @@ func TestChartsCountFinishedStoriesByDay(t *testing.T) {
 		"7 4_merge 5_done", at(31, 12, 0),
 		"8 4_merge 5_done", at(31, 16, 0), // by a clock that is fast
 	)
-	c := f.Charts(domain.NewCourse("", stages(usual)), now)
+	c := f.Charts(domain.NewWorkflow("", stages(usual)), now)
 	if got, want := finished(c), "2026-10-18 1, 2026-10-25 2, 2026-10-26 1, 2026-10-31 2"; got != want {
 		t.Errorf("finished %s\nwant     %s", got, want)
 	}
@@ -121,7 +121,7 @@ func TestChartsMeasureTimeInStage(t *testing.T) {
 		"5 1_backlog 2_current", ago(9), "5 3_qa 4_merge", ago(8), // a move is missing
 		"6 1_backlog 2_current", ago(5), "6 2_current 3_qa", ago(6), // the clock was set back
 	)
-	c := f.Charts(domain.NewCourse("", stages(usual)), now)
+	c := f.Charts(domain.NewWorkflow("", stages(usual)), now)
 	want := []domain.StageTime{
 		{Stage: "2_current", Title: "Current", Median: 4 * time.Hour, Visits: 4}, // 1, 3, 5 and 470 hours
 		{Stage: "3_qa", Title: "QA", Median: 3 * time.Hour, Visits: 2},           // 2 and 4

@@ -90,7 +90,7 @@ type Answer struct {
 	Value string
 	Text  string // beside a value, "" for none
 	// Answers are what was picked of each Choice, by its text; nil for questions without. Value sums that up.
-	Answers map[string]Picked
+	Answers map[string]ChoiceAnswer
 	By      string
 	Via     Channel
 	At      time.Time

@@ -76,8 +76,8 @@ type ReviewRecord struct {
 	Changes []StoryChange // that were made with it
 }
 
-// Merging is the last merge of a project that a gateway has asked for.
-type Merging struct {
+// MergeAttempt is the last merge of a project that a gateway has asked for.
+type MergeAttempt struct {
 	StoryID, Branch string
 	Since           time.Time
 	Refused         string // why it was not made; "" while it is under way

@@ -80,7 +80,7 @@ func InOrder(stages []Stage) []Stage {
 // DoneStage returns the index of the stage that finishes a story: the first whose word says so, else the last one, no
 // Other one. It is -1 without stages.
 func DoneStage(stages []Stage) int {
-	if done := namedDone(stages); done >= 0 {
+	if done := doneByName(stages); done >= 0 {
 		return done
 	}
 	for i, stage := range slices.Backward(stages) {
@@ -91,7 +91,7 @@ func DoneStage(stages []Stage) int {
 	return len(stages) - 1
 }
 
-func namedDone(stages []Stage) int {
+func doneByName(stages []Stage) int {
 	return slices.IndexFunc(stages, func(s Stage) bool {
 		return !s.Other && slices.Contains(doneWords, strings.ToLower(stageWord(s.Name)))
 	})
@@ -110,9 +110,9 @@ func WorkStages(stages []Stage) (from, to int) {
 	return min(WaitingStage(stages)+1, to), to
 }
 
-// FormerPlace returns the index of the stage that stands for one that the board no longer has: the done stage if its
+// ReplacementStage returns the index of the stage that stands for one that the board no longer has: the done stage if its
 // word says so, the waiting stage if its number is not above that one's, else the first stage of work.
-func FormerPlace(stages []Stage, name string) int {
+func ReplacementStage(stages []Stage, name string) int {
 	from, to := WorkStages(stages)
 	waiting := WaitingStage(stages)
 	waitingNumber := 0
@@ -120,7 +120,7 @@ func FormerPlace(stages []Stage, name string) int {
 		waitingNumber, _ = StageNumber(stages[waiting].Name)
 	}
 	switch number, numbered := StageNumber(name); {
-	case namedDone([]Stage{{Name: name}}) == 0:
+	case doneByName([]Stage{{Name: name}}) == 0:
 		return DoneStage(stages)
 	case numbered && number <= waitingNumber, from == to:
 		return waiting
@@ -139,7 +139,7 @@ func VisitedStages(names []string) (stages []Stage) {
 	}
 	place := func(s Stage) int {
 		number, numbered := StageNumber(s.Name)
-		if !numbered && namedDone([]Stage{s}) == 0 {
+		if !numbered && doneByName([]Stage{s}) == 0 {
 			return math.MaxInt
 		}
 		return number
@@ -159,7 +159,7 @@ func StageNumber(name string) (int, bool) {
 // for those that have ended. A blocked story in any of these needs attention, even in the last stage, which need not be
 // the end.
 func OpenStages(stages []Stage) int {
-	if done := namedDone(stages); done >= 0 {
+	if done := doneByName(stages); done >= 0 {
 		return done
 	}
 	open := len(stages)
@@ -205,12 +205,12 @@ func StageWord(stages []Stage, name string) string {
 	return StageTitle(name)
 }
 
-// Says is the event in words, without its project, its story and its reason.
-func (w StageWords) Says(e Event, d EventDetails) string {
+// Describe is the event in words, without its project, its story and its reason.
+func (w StageWords) Describe(e Event, d EventDetails) string {
 	if e.Type == StageTransition {
 		d.FromStage, d.ToStage = w(e.Project, d.FromStage), w(e.Project, d.ToStage)
 	}
-	return e.Type.Kind().Says(d)
+	return e.Type.Kind().Describe(d)
 }
 
 type stageWordsKey struct{}

@@ -12,13 +12,13 @@ type StoryFlow struct {
 	FirstMove, Started, Finished int64
 	// Arrived is when it was in a stage of work for the first time, or on its way past them all to be finished.
 	Arrived int64
-	Working bool    // it is in a stage of work
-	Reached []Reach // when it came further than before
+	Working bool         // it is in a stage of work
+	Reached []StageEntry // when it came further than before
 	Stays   []Stay
 }
 
-// Reach is when a story came into a stage of work, by the stage's position on the board.
-type Reach struct {
+// StageEntry is when a story came into a stage of work, by the stage's position on the board.
+type StageEntry struct {
 	MS    int64
 	Stage int
 }
@@ -32,16 +32,16 @@ type Stay struct {
 
 // follower follows stories on their course.
 type follower struct {
-	Course
+	Workflow
 	visits *ProjectVisits
 	at     []int // the positions of the stages of visits
 	story  StoryFlow
 }
 
 // Follow tells of the stories that were on their way at or after a time.
-func (p *ProjectVisits) Follow(c Course, since int64) iter.Seq[*StoryFlow] {
+func (p *ProjectVisits) Follow(c Workflow, since int64) iter.Seq[*StoryFlow] {
 	return func(yield func(*StoryFlow) bool) {
-		f := follower{Course: c, visits: p}
+		f := follower{Workflow: c, visits: p}
 		for _, name := range p.stages {
 			f.at = append(f.at, c.At(name))
 		}
@@ -91,9 +91,9 @@ func (f *follower) move(ms int64, from, to int) {
 	if f.IsWork(to) {
 		s.Arrived = cmp.Or(s.Arrived, ms)
 		if n := len(s.Reached); n == 0 {
-			s.Reached = append(s.Reached, Reach{ms, to})
+			s.Reached = append(s.Reached, StageEntry{ms, to})
 		} else if last := s.Reached[n-1]; to > last.Stage {
-			s.Reached = append(s.Reached, Reach{max(ms, last.MS), to}) // clocks may be wrong
+			s.Reached = append(s.Reached, StageEntry{max(ms, last.MS), to}) // clocks may be wrong
 		}
 	}
 	switch {

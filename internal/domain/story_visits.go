@@ -141,7 +141,7 @@ func (s *storyVisits) rejoin() {
 	}
 	before, away, back := &s.visits[n-3], &s.visits[n-2], &s.visits[n-1]
 	if before.Stage != back.Stage || before.From.IsZero() || !back.To.IsZero() || away.Source != FromEvent ||
-		!joins(*before, *away) || !joins(*away, *back) || away.To.Sub(away.From) > backAtOnce {
+		!joins(*before, *away) || !joins(*away, *back) || away.To.Sub(away.From) > returnWindow {
 		return
 	}
 	last := *back

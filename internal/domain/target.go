@@ -28,22 +28,22 @@ func (t *Target) Failing() bool { return t.Enabled && !t.Progress.FailingAt.IsZe
 
 // TargetRules say what a target gets, and when. Their JSON form is the API's.
 type TargetRules struct {
-	Events   []EventType `json:"events"`
-	Alerts   []AlertKind `json:"alerts"`
-	Projects []string    `json:"projects"` // nil for all
-	Digest   Digesting   `json:"digest"`
-	DigestAt string      `json:"digest_at"` // HH:MM, for a daily one
-	Quiet    *Quiet      `json:"quiet"`     // nil for never
-	TimeZone string      `json:"time_zone"` // an IANA name
+	Events   []EventType    `json:"events"`
+	Alerts   []AlertKind    `json:"alerts"`
+	Projects []string       `json:"projects"` // nil for all
+	Digest   DigestInterval `json:"digest"`
+	DigestAt string         `json:"digest_at"` // HH:MM, for a daily one
+	Quiet    *Quiet         `json:"quiet"`     // nil for never
+	TimeZone string         `json:"time_zone"` // an IANA name
 }
 
-// Digesting is how often a target gets everything in one message.
-type Digesting string
+// DigestInterval is how often a target gets everything in one message.
+type DigestInterval string
 
 const (
-	NoDigest     Digesting = "none"
-	HourlyDigest Digesting = "hourly"
-	DailyDigest  Digesting = "daily"
+	NoDigest     DigestInterval = "none"
+	HourlyDigest DigestInterval = "hourly"
+	DailyDigest  DigestInterval = "daily"
 )
 
 // Quiet are hours in which a target gets nothing, by the clock of its zone; they may end on the next day.
@@ -75,7 +75,7 @@ func (r *TargetRules) Check() error {
 	}
 	for _, kind := range r.Alerts {
 		if !slices.Contains(AlertKinds(), kind) {
-			return Errorf(Invalid, "alerts: there is no kind %q", First(string(kind), MaxFilter))
+			return Errorf(Invalid, "alerts: there is no kind %q", Truncate(string(kind), MaxFilter))
 		}
 	}
 	for _, name := range r.Projects {
@@ -83,7 +83,7 @@ func (r *TargetRules) Check() error {
 			return Errorf(Invalid, "projects: %s", MessageOf(err))
 		}
 	}
-	if !slices.Contains([]Digesting{NoDigest, HourlyDigest, DailyDigest}, r.Digest) {
+	if !slices.Contains([]DigestInterval{NoDigest, HourlyDigest, DailyDigest}, r.Digest) {
 		return Errorf(Invalid, "digest: must be none, hourly or daily")
 	}
 	if _, ok := clockMinutes(r.DigestAt); !ok {

@@ -12,7 +12,7 @@ import (
 func TestPausesAfterFailures(t *testing.T) {
 	var p domain.TargetProgress
 	now := time.Unix(1_000_000, 0)
-	failed := domain.Sent{Status: 500, Err: domain.Errorf(domain.BadGateway, "500")}
+	failed := domain.SendResult{Status: 500, Err: domain.Errorf(domain.BadGateway, "500")}
 	var pauses []time.Duration
 	for range 9 {
 		if p.Apply(failed, now) {
@@ -28,7 +28,7 @@ func TestPausesAfterFailures(t *testing.T) {
 	if p.FailingAt != time.Unix(1_000_000, 0) || p.Attempts != 9 {
 		t.Errorf("%+v", p)
 	}
-	if !p.Apply(domain.Sent{Status: 200, Took: time.Second}, now) || p.Attempts != 0 || !p.FailingAt.IsZero() || !p.NextAt.IsZero() || p.SentMS != 1000 {
+	if !p.Apply(domain.SendResult{Status: 200, Took: time.Second}, now) || p.Attempts != 0 || !p.FailingAt.IsZero() || !p.NextAt.IsZero() || p.SentMS != 1000 {
 		t.Errorf("%+v", p)
 	}
 }

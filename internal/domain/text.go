@@ -17,7 +17,7 @@ const MaxPicture = 4 << 20
 const MaxText = 1000
 
 // CutText returns the first MaxText characters of text.
-func CutText(text string) string { return First(text, MaxText) }
+func CutText(text string) string { return Truncate(text, MaxText) }
 
 // CutReason returns the last MaxText characters of a reason: what went wrong stands at the end of an output.
 func CutReason(text string) string {
@@ -35,8 +35,8 @@ func CutReason(text string) string {
 	return strings.Clone(text[start:])
 }
 
-// First returns the first n characters of text. It copies them, so that a longer text can be freed.
-func First(text string, n int) string {
+// Truncate returns the first n characters of text. It copies them, so that a longer text can be freed.
+func Truncate(text string, n int) string {
 	if len(text) > n {
 		for i := range text {
 			if n == 0 {
@@ -50,10 +50,10 @@ func First(text string, n int) string {
 
 // Cut returns text, or its beginning and an ellipsis if it has more than n characters.
 func Cut(text string, n int) string {
-	if len(First(text, n)) == len(text) {
+	if len(Truncate(text, n)) == len(text) {
 		return text
 	}
-	return strings.TrimRight(First(text, n-1), " ") + "…"
+	return strings.TrimRight(Truncate(text, n-1), " ") + "…"
 }
 
 func CutBytes(text string, n int) string {
@@ -63,8 +63,8 @@ func CutBytes(text string, n int) string {
 	return text
 }
 
-// Each makes a list of what there is of each element. It is never nil: as JSON a list without any is not null.
-func Each[T, V any](list []T, of func(T) V) []V {
+// Map makes a list of what there is of each element. It is never nil: as JSON a list without any is not null.
+func Map[T, V any](list []T, of func(T) V) []V {
 	values := make([]V, len(list))
 	for i, one := range list {
 		values[i] = of(one)

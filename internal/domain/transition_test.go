@@ -11,7 +11,7 @@ import (
 // charts returns the finished stories of the last day and the median of 2_b in minutes, as charts have them at minute
 // 100.
 func (j *journey) charts() (finished int, median time.Duration) {
-	c := j.project.Charts(domain.NewCourse("", []domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_c"}}), minute(100))
+	c := j.project.Charts(domain.NewWorkflow("", []domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_c"}}), minute(100))
 	return c.Days[domain.ChartDays-1].Finished, c.Stages[0].Median
 }
 
@@ -53,7 +53,7 @@ func TestFinishedStoriesAreCountedHoweverManyThereAre(t *testing.T) {
 	for i := range 12_000 {
 		transitions = append(transitions, fmt.Sprint(i, " 4_merge 5_done"), now.Add(-time.Duration(12_000-i)*3*time.Minute)) // in 25 days
 	}
-	c := visitsOf(t, transitions...).Charts(domain.NewCourse("", stages(usual)), now)
+	c := visitsOf(t, transitions...).Charts(domain.NewWorkflow("", stages(usual)), now)
 	total := c.Before
 	for _, day := range c.Days {
 		total += day.Finished

@@ -38,8 +38,8 @@ const (
 	Undone    VisitSource = "undone" // it is part of a later one: the story was back at once
 )
 
-// backAtOnce is how soon a story comes back by an Undo, or because of a slip: it has not left its stage then.
-const backAtOnce = time.Minute
+// returnWindow is how soon a story comes back by an Undo, or because of a slip: it has not left its stage then.
+const returnWindow = time.Minute
 
 // BlockedFor returns how long the story has been blocked in this visit up to now.
 func (v Visit) BlockedFor(now time.Time) time.Duration {

@@ -53,7 +53,7 @@ type ItemWork struct {
 	Places                int // how many the story has
 	// Clash is the first of all places that conflicts with the base, Unmerged the first that the base lacks; nil for none.
 	Clash    *Clash
-	Unmerged *Unmerged
+	Unmerged *UnmergedPlace
 }
 
 // Clash is a place that conflicts with the base.
@@ -64,8 +64,8 @@ type Clash struct {
 	Since time.Time
 }
 
-// Unmerged is a place with commits that the base lacks.
-type Unmerged struct {
+// UnmergedPlace is a place with commits that the base lacks.
+type UnmergedPlace struct {
 	Place string // its branch, else its work tree
 	Ahead int
 }

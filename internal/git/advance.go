@@ -17,7 +17,7 @@ import (
 // is not committed. No hooks run.
 func (m *Merge) Advance(ctx context.Context, commit string, paths ...string) error {
 	ctx = context.WithoutCancel(ctx)
-	r, err := In(m.into.Dir).without(ctx, "branch."+m.into.Branch()+".mergeoptions")
+	r, err := Open(m.into.Dir).without(ctx, "branch."+m.into.Branch()+".mergeoptions")
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (m *Merge) Advance(ctx context.Context, commit string, paths ...string) err
 	}
 	// It goes on to its end even if this process is killed.
 	cmd := r.command(ctx, slices.Concat(mergeCommand, []string{"--ff-only", "--no-overwrite-ignore", "--quiet", commit}))
-	var end said
+	var end outputTail
 	cmd.Stdout, cmd.Stderr = &end, &end
 	if err := cmd.Run(); err != nil {
 		return errors.Join(refusal(ctx, end.String(), err), away.putBack(ctx))
@@ -46,7 +46,7 @@ func (m *Merge) Advance(ctx context.Context, commit string, paths ...string) err
 // Try returns Refused where git would overwrite something that is not committed, but for files at paths, as Advance
 // would. It changes nothing.
 func (m *Merge) Try(ctx context.Context, commit string, paths ...string) error {
-	r, err := In(m.into.Dir).WithoutDrivers(ctx)
+	r, err := Open(m.into.Dir).WithoutDrivers(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (m *Merge) Try(ctx context.Context, commit string, paths ...string) error {
 		return err
 	}
 	cmd := r.command(ctx, []string{"read-tree", "--dry-run", "-m", "-u", m.Base, tree})
-	var end said
+	var end outputTail
 	cmd.Stdout, cmd.Stderr = &end, &end
 	if err := cmd.Run(); err != nil {
 		return refusal(ctx, "What is not committed would be overwritten by merge.\n"+end.String(), err)
@@ -174,7 +174,7 @@ func (a *away) putBack(ctx context.Context) error {
 	if a.Paths == nil {
 		return nil
 	}
-	r := In(a.tree.Dir)
+	r := Open(a.tree.Dir)
 	head, err := r.Head(ctx)
 	if err != nil || head == a.Commit || r.Contains(ctx, head, a.Commit) {
 		return errors.Join(err, a.drop())

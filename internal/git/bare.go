@@ -8,8 +8,8 @@ import (
 	"switchyard/internal/files"
 )
 
-// OfBare returns the work tree with the branch of a bare repository's HEAD, which is dir or what its .git leads to.
-func OfBare(dir string) (Tree, bool) {
+// FindBare returns the work tree with the branch of a bare repository's HEAD, which is dir or what its .git leads to.
+func FindBare(dir string) (Tree, bool) {
 	common := files.Resolved(dir)
 	if text, err := files.Read(filepath.Join(common, ".git"), files.Small); err == nil {
 		path, _ := strings.CutPrefix(string(text), "gitdir:")

@@ -20,17 +20,17 @@ func TestABareRepositoryStandsForItsWorkTree(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(app, ".git"), []byte("gitdir: ./.bare\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if tree, is := git.OfBare(app); is {
+	if tree, is := git.FindBare(app); is {
 		t.Errorf("without a work tree: %+v", tree)
 	}
 	gittest.Git(t, app, "worktree", "add", "-q", "-b", "side", filepath.Join(app, "side"))
 	gittest.Git(t, app, "worktree", "add", "-q", filepath.Join(app, "main"), "main")
 	for _, path := range []string{app, filepath.Join(app, ".bare")} {
-		if tree, is := git.OfBare(path); !is || tree.Dir != filepath.Join(app, "main") {
+		if tree, is := git.FindBare(path); !is || tree.Dir != filepath.Join(app, "main") {
 			t.Errorf("%s: %+v", path, tree)
 		}
 	}
-	if tree, is := git.OfBare(first); is {
+	if tree, is := git.FindBare(first); is {
 		t.Errorf("a repository with a work tree: %+v", tree)
 	}
 }

@@ -44,7 +44,7 @@ func (t Tree) IsUnderWay() bool { return slices.ContainsFunc(underWay, t.has) }
 // seconds. It is "" if nothing prevents a commit.
 func (t Tree) UnderWay(ctx context.Context) (words string, err error) {
 	if t.IsUnderWay() {
-		r, err := In(t.Dir).WithoutDrivers(ctx)
+		r, err := Open(t.Dir).WithoutDrivers(ctx)
 		if err != nil {
 			return "", err
 		}

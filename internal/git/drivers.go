@@ -54,7 +54,7 @@ func (r Repository) without(ctx context.Context, keys ...string) (Repository, er
 // Of returns the repository in another of its work trees, whose configuration may be another one.
 func (r Repository) Of(ctx context.Context, t Tree) (Repository, error) {
 	if _, err := os.Lstat(filepath.Join(t.Git, "config.worktree")); r.differs || !os.IsNotExist(err) {
-		return In(t.Dir).WithoutDrivers(ctx)
+		return Open(t.Dir).WithoutDrivers(ctx)
 	}
 	r.dir = t.Dir
 	return r, nil

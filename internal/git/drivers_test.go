@@ -34,7 +34,7 @@ func TestNoCommandSpringsATrap(t *testing.T) {
 	write("new", "n\n")
 	gittest.Git(t, dir, "config", "filter.a=b.c.clean", "false")
 	gittest.Traps(t, dir)
-	r, err := git.In(dir).WithoutDrivers(t.Context())
+	r, err := git.Open(dir).WithoutDrivers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ type Repository struct {
 	differs bool
 }
 
-func In(dir string) Repository { return Repository{dir: dir, memory: maxMemory, limit: timeLimit} }
+func Open(dir string) Repository { return Repository{dir: dir, memory: maxMemory, limit: timeLimit} }
 
 // IsInstalled reports whether there is a git to run.
 func IsInstalled() bool {

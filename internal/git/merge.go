@@ -56,7 +56,7 @@ func (t Tree) BeginMerge(ctx context.Context, author string) (*Merge, error) {
 	}
 	m := &Merge{into: t, unlock: unlock}
 	t.sweep()
-	own, err := In(t.Dir).WithoutDrivers(ctx)
+	own, err := Open(t.Dir).WithoutDrivers(ctx)
 	if err == nil {
 		m.Base, err = own.Head(ctx)
 	}
@@ -137,7 +137,7 @@ func (m *Merge) Join(ctx context.Context, commit, message string) error {
 	defer cancel()
 	r := m.repository
 	r.hooks = true
-	words, err := talk(r.command(ctx, slices.Concat(mergeCommand, []string{
+	words, err := runForOutput(r.command(ctx, slices.Concat(mergeCommand, []string{
 		"--no-ff", "--no-edit", "--no-log", "--strategy=ort", "-m", printable(message), commit,
 	})))
 	if err != nil {
@@ -195,7 +195,7 @@ func (m *Merge) Run(ctx context.Context, command string, limit time.Duration) er
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir, cmd.Env = m.Dir, others()
-	if words, err := talk(cmd); err != nil {
+	if words, err := runForOutput(cmd); err != nil {
 		return refusal(ctx, words, err)
 	}
 	return nil

@@ -33,7 +33,7 @@ func TestConflictsAreNamedFromTheTop(t *testing.T) {
 	write("main\n")
 	gittest.Git(t, dir, "commit", "-qam", "main")
 	tree, _ := git.Find(board)
-	merges, err := git.In(board).Merges(t.Context(), tree, "main", []string{"side"})
+	merges, err := git.Open(board).Merges(t.Context(), tree, "main", []string{"side"})
 	if err != nil || len(merges) != 1 || !slices.Equal(merges[0].Conflicts, []string{"code"}) {
 		t.Errorf("%+v, %v", merges, err)
 	}

@@ -64,7 +64,7 @@ func (t *Tree) open() bool {
 	if text, err := files.Read(filepath.Join(t.Git, "commondir"), files.Small); err == nil {
 		t.Common = within(t.Git, string(text))
 	}
-	return !t.isStrange()
+	return !t.hasIrregularFiles()
 }
 
 // plain are files that git reads as a whole, and maxPlain how large they are at most.
@@ -73,9 +73,9 @@ var plain = strings.Fields(`HEAD index config config.worktree packed-refs shallo
 
 const maxPlain = 256 << 20
 
-// isStrange reports whether something else is in the place of a file that git reads: it would wait for a pipe, and for
+// hasIrregularFiles reports whether something else is in the place of a file that git reads: it would wait for a pipe, and for
 // the end of a device.
-func (t *Tree) isStrange() bool {
+func (t *Tree) hasIrregularFiles() bool {
 	return slices.ContainsFunc(plain, func(name string) bool {
 		for _, dir := range []string{t.Git, t.Common} {
 			info, err := os.Stat(filepath.Join(dir, name))

@@ -92,14 +92,14 @@ func TestWhatIsCutOffIsAnError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	var records []string
-	err := git.In(t.TempDir()).Records(ctx, nil, '\n', func(record []byte) error {
+	err := git.Open(t.TempDir()).Records(ctx, nil, '\n', func(record []byte) error {
 		records = append(records, string(record))
 		return nil
 	}, "log")
 	if !errors.Is(err, git.ErrCutOff) || strings.Join(records, "") != "a" {
 		t.Errorf("%q, %v", records, err)
 	}
-	err = git.In(t.TempDir()).Records(t.Context(), nil, '\n', func([]byte) error { return git.ErrEnough }, "log")
+	err = git.Open(t.TempDir()).Records(t.Context(), nil, '\n', func([]byte) error { return git.ErrEnough }, "log")
 	if err != nil {
 		t.Error(err)
 	}
@@ -115,7 +115,7 @@ func TestAHugeReferenceEndsGit(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, ".git", "refs", "heads", "main"), 8<<30); err != nil {
 		t.Fatal(err)
 	}
-	if head, err := git.In(dir).Within(64 << 20).Head(t.Context()); err == nil {
+	if head, err := git.Open(dir).Within(64 << 20).Head(t.Context()); err == nil {
 		t.Errorf("HEAD is %q", head)
 	}
 }

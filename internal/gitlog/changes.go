@@ -49,7 +49,7 @@ func (w *Work) Changes(ctx context.Context, story string, q domain.ChangesQuery)
 }
 
 func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery) (*wire.Changes, error) {
-	own := git.In(w.log.Dir)
+	own := git.Open(w.log.Dir)
 	base, err := own.Head(ctx)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (w *Work) find(
 	if i < 0 || !found {
 		return place, r, "", errNoPlace
 	}
-	place, r = places[i], repository{git.In(tree.Dir), tree}
+	place, r = places[i], repository{git.Open(tree.Dir), tree}
 	if place.Worktree == nil {
 		head, err = r.Tip(ctx, *place.Branch)
 	} else {
@@ -132,7 +132,7 @@ func (w *Work) find(
 			return place, r, "", errNoPlace
 		}
 		place.Branch = wire.OrNull(linked.Branch())
-		r = repository{git.In(linked.Dir), linked}
+		r = repository{git.Open(linked.Dir), linked}
 		head, err = r.Head(ctx)
 	}
 	if err == nil && head == "" {

@@ -194,7 +194,7 @@ func (w *Work) sign(f *facts) {
 
 // read fills in what git says of places.
 func (w *Work) read(ctx context.Context, r repository, f *facts) error {
-	heads := domain.Each(f.places, func(p *place) string { return p.head })
+	heads := domain.Map(f.places, func(p *place) string { return p.head })
 	slices.Sort(heads)
 	heads = slices.Compact(heads)
 	names := newNamer(f.ids)
@@ -240,7 +240,7 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 	if f.stages, err = r.stages(ctx, f.head, slices.Sorted(maps.Keys(commits)), w.log.Board.Past().Named()); err != nil {
 		return err
 	}
-	w.readHad(f)
+	w.readBaseStages(f)
 	for _, read := range []func(context.Context, repository, *facts) error{
 		w.readTips, w.readNumbers, w.readCarried, w.readMerges,
 	} {
@@ -251,8 +251,8 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 	return nil
 }
 
-// readHad says which stages stories have been in on the base since places began.
-func (w *Work) readHad(f *facts) {
+// readBaseStages says which stages stories have been in on the base since places began.
+func (w *Work) readBaseStages(f *facts) {
 	var moves []wire.Move
 	for _, m := range w.log.Moves().List {
 		if _, is := f.graph.own[m.Commit]; is {

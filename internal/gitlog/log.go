@@ -142,7 +142,7 @@ func (l *Log) report(ctx context.Context, err error) {
 func (l *Log) open() {
 	tree, found := git.Find(l.Dir)
 	if found && git.IsInstalled() { // else there is no history to show
-		l.repository = repository{git.In(l.Dir), tree}
+		l.repository = repository{git.Open(l.Dir), tree}
 		l.opened, l.head, l.searched = true, "", nil
 	}
 }

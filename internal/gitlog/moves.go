@@ -30,10 +30,10 @@ const (
 
 // Moves are what commits did to a board's stories, oldest first. They are immutable.
 type Moves struct {
-	ID             string // changes with the moves
-	Complete       bool   // git has been read
-	domain.Reading        // while it is read for the first time
-	List           []wire.Move
+	ID                     string // changes with the moves
+	Complete               bool   // git has been read
+	domain.HistoryProgress        // while it is read for the first time
+	List                   []wire.Move
 
 	still map[string]string // the stages of stories that no move of the list has brought to where HEAD has them
 	from  time.Time         // since when they have been there at least
@@ -87,7 +87,7 @@ func (l *Log) updateMoves(ctx context.Context) error {
 
 func (l *Log) showProgress(read, of int) {
 	if known := l.moves.Load(); !known.Complete {
-		l.moves.Store(&Moves{ID: known.ID, Reading: domain.Reading{Read: read, Of: of}})
+		l.moves.Store(&Moves{ID: known.ID, HistoryProgress: domain.HistoryProgress{Read: read, Of: of}})
 	}
 }
 

@@ -197,7 +197,7 @@ func (w *Work) update(ctx context.Context, looks bool) error {
 		w.forget()
 		return nil
 	}
-	r := repository{git.In(w.log.Dir), tree}
+	r := repository{git.Open(w.log.Dir), tree}
 	if looks || w.facts == nil {
 		found, err := w.readPlaces(ctx, r)
 		if err != nil || !found {

@@ -84,7 +84,7 @@ func (c claims) name(email string) string {
 
 // printable returns text without control and invisible characters, cut to maxName.
 func printable(text string) string {
-	return domain.First(strings.Map(func(r rune) rune {
+	return domain.Truncate(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return -1
 		}

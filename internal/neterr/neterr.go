@@ -110,19 +110,19 @@ var plain = []struct{ text, sentences string }{
 	{"timed out", "It takes too long to answer. See whether its project server is running, and what it is busy with."},
 	{"no such host", "There is no host of that name. Correct its address."},
 	{"host name could not", "Its host could not be looked up. Look at the network and the DNS settings of the gateway."},
-	{"no route to host", noWay},
-	{"network is unreachable", noWay},
+	{"no route to host", noRoute},
+	{"network is unreachable", noRoute},
 	{"connection ", "Its connection broke off before the answer was complete. See what its project server’s log says."},
 	{speaksHTTP, "It takes no encrypted connections. Begin its address with http://, or set up a certificate there."},
 	{"does not speak https", "It takes no encrypted connections. Correct the port in its address."},
-	{NotHTTP, elsewhere},
-	{"is not a project server", elsewhere},
+	{NotHTTP, wrongServer},
+	{"is not a project server", wrongServer},
 	{"refuses the token", "It refuses the token, or needs one. Enter the token that its project server was started with."},
 }
 
-const elsewhere = "Something other than a project server is running at its address. Correct the port."
+const wrongServer = "Something other than a project server is running at its address. Correct the port."
 
-const noWay = "The gateway’s network does not lead there. Correct its address, or look at the network."
+const noRoute = "The gateway’s network does not lead there. Correct its address, or look at the network."
 
 // Plain says what is wrong with a project server that cannot be reached, and what to do about it, for a description by
 // Describe or package upstream. It returns "" for any other text.

@@ -32,17 +32,17 @@ func mailbox(u *url.URL) *receiver {
 	if err != nil || len(list) > 20 {
 		return nil
 	}
-	return &receiver{limit: 20_000, mail: domain.Each(list, func(a *netmail.Address) string { return a.Address })}
+	return &receiver{limit: 20_000, mail: domain.Map(list, func(a *netmail.Address) string { return a.Address })}
 }
 
-func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Sent {
+func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.SendResult {
 	if s.SMTPHost == "" || s.SMTPFrom == "" {
-		return domain.Sent{Err: domain.Errorf(domain.BadGateway,
+		return domain.SendResult{Err: domain.Errorf(domain.BadGateway,
 			"mail is not set up: it needs notifications.smtp_host and notifications.smtp_from")}
 	}
 	message := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := errors.Join(message.From(s.SMTPFrom), message.To(to...)); err != nil {
-		return domain.Sent{Err: domain.Errorf(domain.BadGateway, "the address of the sender or a recipient is malformed")}
+		return domain.SendResult{Err: domain.Errorf(domain.BadGateway, "the address of the sender or a recipient is malformed")}
 	}
 	message.Subject(m.Title)
 	message.SetMessageIDWithValue(m.ID + "@switchyard")
@@ -75,7 +75,7 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 	if message.IsDelivered() {
 		err = nil // whatever became of the farewell: it would come twice
 	}
-	return domain.Sent{Parts: 1, Status: mailStatus(err), Err: s.failure(err)}
+	return domain.SendResult{Parts: 1, Status: mailStatus(err), Err: s.failure(err)}
 }
 
 // dial connects until ctx ends. The library leaves the connection open after some failures, counts the time of each

@@ -87,13 +87,13 @@ func decodeKey(text string) ([]byte, error) {
 }
 
 // push sends a message to a browser, encrypted for it alone (RFC 8291).
-func (s *Sender) push(ctx context.Context, d domain.PushDevice, m domain.Message) (sent domain.Sent) {
+func (s *Sender) push(ctx context.Context, d domain.PushDevice, m domain.Message) (sent domain.SendResult) {
 	if s.pushes.Keys == nil {
-		return domain.Sent{Err: domain.Errorf(domain.BadGateway, "this gateway does not push to browsers")}
+		return domain.SendResult{Err: domain.Errorf(domain.BadGateway, "this gateway does not push to browsers")}
 	}
 	keys, err := s.pushes.Keys(ctx)
 	if err != nil {
-		return domain.Sent{Err: domain.WrapError(domain.BadGateway, err, "the keys for push services could not be read")}
+		return domain.SendResult{Err: domain.WrapError(domain.BadGateway, err, "the keys for push services could not be read")}
 	}
 	shown := map[string]string{"title": domain.CutBytes(m.Title, pushTitle), "link": m.Link, "tag": m.ID}
 	var payload []byte
@@ -115,7 +115,7 @@ func (s *Sender) push(ctx context.Context, d domain.PushDevice, m domain.Message
 	to := &webpush.Subscription{Endpoint: d.Endpoint, Keys: webpush.Keys{P256dh: d.P256dh, Auth: d.Auth}}
 	response, err := webpush.SendNotificationWithContext(ctx, payload, to, options)
 	if err != nil {
-		return domain.Sent{Err: failure(err)}
+		return domain.SendResult{Err: failure(err)}
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)) // so that the connection can be used again

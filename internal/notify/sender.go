@@ -104,7 +104,7 @@ func (s *Sender) Describe(e domain.Event, words domain.StageWords) string {
 }
 
 // Send sends a message, or the rest of its requests, to a target. It takes at most 10 s.
-func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (sent domain.Sent) {
+func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (sent domain.SendResult) {
 	began := time.Now()
 	defer func() { sent.Took = time.Since(began) }()
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
@@ -114,7 +114,7 @@ func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (s
 	}
 	r, _, err := parse(t.URL.Reveal())
 	if err != nil {
-		return domain.Sent{Err: err}
+		return domain.SendResult{Err: err}
 	}
 	m = literal(m, t.Progress.Skipped, r.limit)
 	if r.mail != nil {
@@ -133,10 +133,10 @@ func (s *Sender) Send(ctx context.Context, t domain.Target, m domain.Message) (s
 }
 
 // post sends one request for the target of an address. It uses the transport itself: a client would follow redirects.
-func (s *Sender) post(ctx context.Context, address domain.Secret, r request) domain.Sent {
+func (s *Sender) post(ctx context.Context, address domain.Secret, r request) domain.SendResult {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(r.body))
 	if err != nil {
-		return domain.Sent{Err: domain.Errorf(domain.BadGateway, "the address cannot be used")}
+		return domain.SendResult{Err: domain.Errorf(domain.BadGateway, "the address cannot be used")}
 	}
 	request.Header = r.header
 	request.Header.Set("User-Agent", s.agent)
@@ -147,16 +147,16 @@ func (s *Sender) post(ctx context.Context, address domain.Secret, r request) dom
 	}
 	response, err := s.transport.RoundTrip(request)
 	if err != nil {
-		return domain.Sent{Err: failure(err)}
+		return domain.SendResult{Err: failure(err)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // the rest is not read
 	status := response.StatusCode
 	switch {
 	case status >= 200 && status < 300 && err != nil:
-		return domain.Sent{Err: failure(err)}
+		return domain.SendResult{Err: failure(err)}
 	case status >= 200 && status < 300:
-		return domain.Sent{Status: status}
+		return domain.SendResult{Status: status}
 	case status >= 300 && status < 400:
 		err = domain.Errorf(domain.BadGateway, "%d: redirects are not followed", status)
 	default:
@@ -164,7 +164,7 @@ func (s *Sender) post(ctx context.Context, address domain.Secret, r request) dom
 		err = domain.Errorf(domain.BadGateway, "%d %s%s", status, http.StatusText(status), says)
 	}
 	retryAfter := cmp.Or(pause(response.Header.Get("Retry-After")), pauseIn(body))
-	return domain.Sent{Status: status, RetryAfter: retryAfter, Err: err}
+	return domain.SendResult{Status: status, RetryAfter: retryAfter, Err: err}
 }
 
 func failure(err error) error { return upstream.Explain(err, false, attemptLimit) }

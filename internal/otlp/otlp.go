@@ -132,7 +132,7 @@ func Decode(body []byte, isJSON bool) (calls []domain.Call, dropped int, err err
 
 // read returns the call that a record tells of, nil for none. It is not valid if what the record says of it cannot be.
 func (r *record) read(sent message) (call *domain.Call, valid bool, err error) {
-	if !tellsOfCall(sent) {
+	if !isModelCall(sent) {
 		return nil, true, nil
 	}
 	err = sent.each(
@@ -150,12 +150,12 @@ func (r *record) read(sent message) (call *domain.Call, valid bool, err error) {
 	}
 	var counted, priced bool
 	c.Tokens, counted = of.tokens(r)
-	c.Stated, priced = r.stated()
+	c.Stated, priced = r.statedCost()
 	if !counted || !priced || !c.Valid() {
 		return nil, false, nil
 	}
 	var sentAt string
-	c.At, sentAt = r.when()
+	c.At, sentAt = r.callTime()
 	switch {
 	case c.Session != "" && r.attributes[request] != "":
 		c.Key = domain.CallKey("request", c.Session, r.attributes[request])
@@ -167,8 +167,8 @@ func (r *record) read(sent message) (call *domain.Call, valid bool, err error) {
 	return c, true, nil
 }
 
-// tellsOfCall reports whether a record may be of a call. Of what agents send, few are.
-func tellsOfCall(record message) bool {
+// isModelCall reports whether a record may be of a call. Of what agents send, few are.
+func isModelCall(record message) bool {
 	for name := range clients {
 		if bytes.Contains(record.sent, []byte(name)) {
 			return true
@@ -204,8 +204,8 @@ func whole(text string, most uint64) (n int64, ok bool) {
 	return int64(number), err == nil && number <= most
 }
 
-// stated returns what the record says that its call costs, nil if it says nothing. ok is false for what is no price.
-func (r *record) stated() (cost *domain.Micros, ok bool) {
+// statedCost returns what the record says that its call costs, nil if it says nothing. ok is false for what is no price.
+func (r *record) statedCost() (cost *domain.Micros, ok bool) {
 	if text, given := r.attributes[usdMicros]; given {
 		micros, ok := whole(text, uint64(domain.MaxUSD))
 		return new(domain.Micros(micros)), ok
@@ -217,8 +217,8 @@ func (r *record) stated() (cost *domain.Micros, ok bool) {
 	return nil, true
 }
 
-// when returns the time of a call, zero if it is unknown, and as it was sent.
-func (r *record) when() (at time.Time, sent string) {
+// callTime returns the time of a call, zero if it is unknown, and as it was sent.
+func (r *record) callTime() (at time.Time, sent string) {
 	sent = r.attributes[timestamp]
 	if at, err := time.Parse(time.RFC3339Nano, sent); err == nil {
 		return at, sent

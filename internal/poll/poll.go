@@ -71,7 +71,7 @@ type Poller struct {
 
 func New(o Options) *Poller {
 	if o.Leadership == nil {
-		o.Leadership = domain.Alone{}
+		o.Leadership = domain.SoleGateway{}
 	}
 	return &Poller{o: o, slots: make(slots, readSlots), reads: make(slots, historySlots), followers: map[string]running{}}
 }

@@ -114,8 +114,8 @@ func TestThePipelineSaysHowFarGitIsRead(t *testing.T) {
 		want  string
 	}{
 		{gitlog.Moves{}, ""},
-		{gitlog.Moves{Reading: domain.Reading{Read: 1, Of: 20}}, `"past":{"read":1,"of":20}`},
-		{gitlog.Moves{Reading: domain.Reading{Read: 7, Of: 20}}, `"past":{"read":7,"of":20}`},
+		{gitlog.Moves{HistoryProgress: domain.HistoryProgress{Read: 1, Of: 20}}, `"past":{"read":1,"of":20}`},
+		{gitlog.Moves{HistoryProgress: domain.HistoryProgress{Read: 7, Of: 20}}, `"past":{"read":7,"of":20}`},
 		{gitlog.Moves{ID: "x", Complete: true}, ""},
 	} {
 		p.handler = projectserver.Server{

@@ -135,9 +135,9 @@ func (s *server) routes() http.Handler {
 }
 
 // past says how much of the board's past has been read, nil once it is known.
-func (s *server) past() *domain.Reading {
+func (s *server) past() *domain.HistoryProgress {
 	if known := s.Commits.Moves(); !known.Complete && known.Of > 0 {
-		return &known.Reading
+		return &known.HistoryProgress
 	}
 	return nil
 }

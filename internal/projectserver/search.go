@@ -33,10 +33,10 @@ type texts struct {
 	board Board
 
 	mu    sync.Mutex
-	known map[string]keptText // by story
+	known map[string]cachedText // by story
 }
 
-type keptText struct{ version, text string }
+type cachedText struct{ version, text string }
 
 // search answers with the stories whose text contains all words of q.
 func (t *texts) search(w http.ResponseWriter, r *http.Request) error {
@@ -113,13 +113,13 @@ func placed(view *board.View) (stories []board.StoryInStage) {
 }
 
 // read returns the texts of the stories on the board, and reads those that are new.
-func (t *texts) read(ctx context.Context, view *board.View) (map[string]keptText, error) {
+func (t *texts) read(ctx context.Context, view *board.View) (map[string]cachedText, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	current := make(map[string]keptText, len(t.known))
+	current := make(map[string]cachedText, len(t.known))
 	versions := map[string]string{}
 	size := 0
-	keep := func(id string, text keptText) {
+	keep := func(id string, text cachedText) {
 		if size += len(text.text); size > maxTexts {
 			size, text.text = size-len(text.text), ""
 		}
@@ -137,7 +137,7 @@ func (t *texts) read(ctx context.Context, view *board.View) (map[string]keptText
 	var err error
 	if len(changed) > 0 {
 		err = t.board.ReadAll(ctx, changed, func(details *board.Details) bool {
-			keep(details.ID, keptText{versions[details.ID], fold.Text(searched(details))})
+			keep(details.ID, cachedText{versions[details.ID], fold.Text(searched(details))})
 			return time.Now().Before(until)
 		})
 	}

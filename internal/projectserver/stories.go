@@ -63,7 +63,7 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 		Writable: s.Board.Writable() && d.ReadOnly == "", Fault: wire.OrNull(d.Fault),
 		Criteria: wire.OrNull(d.Criteria), Label: d.Label,
 		DependsOn: wire.NewIDs(d.DependsOn), WaitsFor: wire.NewIDs(d.WaitsFor),
-		Tasks: domain.Each(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
+		Tasks: domain.Map(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
 	}
 	story.Merges = s.Board.MayMerge() == nil
 	if d.Worktree != "" || d.Branch != "" { // it stands elsewhere
@@ -92,7 +92,7 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id, _ := storyID(r)
-	details, err := s.Board.Change(madeBy(r), id, change)
+	details, err := s.Board.Change(authorOf(r), id, change)
 	return s.answer(w, http.StatusOK, details, err)
 }
 
@@ -131,7 +131,7 @@ func (s *server) merge(w http.ResponseWriter, r *http.Request) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	commit, err := s.Board.Merge(madeBy(r), id, q)
+	commit, err := s.Board.Merge(authorOf(r), id, q)
 	if err != nil {
 		return err
 	}
@@ -139,13 +139,13 @@ func (s *server) merge(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// madeBy returns the context of a change, whose author's name the gateway says: nothing else is decided by it.
-func madeBy(r *http.Request) context.Context {
+// authorOf returns the context of a change, whose author's name the gateway says: nothing else is decided by it.
+func authorOf(r *http.Request) context.Context {
 	name, err := url.PathUnescape(r.Header.Get(domain.ByHeader))
 	if err != nil || name == "" {
 		return r.Context()
 	}
-	return domain.WithActor(r.Context(), &domain.Actor{Who: domain.First(name, domain.MaxBy)})
+	return domain.WithActor(r.Context(), &domain.Actor{Who: domain.Truncate(name, domain.MaxBy)})
 }
 
 func newChange(body *web.Body) (board.Change, error) {
@@ -198,6 +198,6 @@ func (s *server) createStory(w http.ResponseWriter, r *http.Request) error {
 	if stage != nil && *stage == "" {
 		return domain.Errorf(domain.Invalid, "stage: must not be empty")
 	}
-	details, err := s.Board.Create(madeBy(r), name, wire.Text(text), wire.Text(stage))
+	details, err := s.Board.Create(authorOf(r), name, wire.Text(text), wire.Text(stage))
 	return s.answer(w, http.StatusCreated, details, err)
 }

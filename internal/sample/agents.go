@@ -31,16 +31,16 @@ type crew struct {
 	yard
 }
 
-func isOurs(a domain.KnownAgent) bool { return strings.HasPrefix(a.Version, agentVersion) }
+func isOurs(a domain.RegisteredAgent) bool { return strings.HasPrefix(a.Version, agentVersion) }
 
-func (c crew) known(i int) (domain.KnownAgent, bool) {
+func (c crew) known(i int) (domain.RegisteredAgent, bool) {
 	version := agentVersion + agentLabels[i]
 	for _, a := range c.service.Agents.All() {
 		if a.Version == version {
 			return a, true
 		}
 	}
-	return domain.KnownAgent{}, false
+	return domain.RegisteredAgent{}, false
 }
 
 // agent returns the agent of the project with an index. It joins as every agent does.

@@ -26,7 +26,7 @@ type Access struct {
 	store    *database
 	audit    *Audit
 	claims   *claimTable // those of a token end with it
-	stored   *reloader
+	reloader *reloader
 	sessions table[string, sessionEntry] // by id, newest first
 	tokens   table[string, tokenEntry]   // by id; its change is taken before that of sessions
 
@@ -111,7 +111,7 @@ func (a *Access) find(ctx context.Context, look func(now time.Time) *Identity) (
 		defer a.mu.Unlock()
 		who = look(clock.Now())
 	}
-	if locked(); who == nil && a.stored.refreshStale(ctx) == nil {
+	if locked(); who == nil && a.reloader.refreshStale(ctx) == nil {
 		locked()
 	}
 	return who
@@ -179,7 +179,7 @@ func (a *Access) EndSession(ctx context.Context, id string) error {
 			return a.store.RemoveSession(ctx, e, id)
 		})
 	}
-	_, err := retry(ctx, func() (any, error) { return nil, a.sessions.write(ctx, end) }, a.stored)
+	_, err := retry(ctx, func() (any, error) { return nil, a.sessions.write(ctx, end) }, a.reloader)
 	return err
 }
 

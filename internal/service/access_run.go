@@ -24,7 +24,7 @@ func newAccess(o Options, audit *Audit, claims *claimTable) *Access {
 		same: func(x, y sessionEntry) bool { return x.holder == y.holder },
 		read: func(ctx context.Context) ([]sessionEntry, error) {
 			stored, err := o.store.Sessions(ctx)
-			return domain.Each(stored, func(s domain.Session) sessionEntry {
+			return domain.Map(stored, func(s domain.Session) sessionEntry {
 				known, _ := a.sessions.get(s.ID)
 				return sessionEntry{s, a.holder(known.holder, s.LastSeen)}
 			}), err
@@ -42,14 +42,14 @@ func newAccess(o Options, audit *Audit, claims *claimTable) *Access {
 		same: func(x, y tokenEntry) bool { return x.holder == y.holder },
 		read: func(ctx context.Context) ([]tokenEntry, error) {
 			stored, err := o.store.NamedTokens(ctx)
-			return domain.Each(stored, func(t domain.NamedToken) tokenEntry {
+			return domain.Map(stored, func(t domain.NamedToken) tokenEntry {
 				known, _ := a.tokens.get(t.ID)
 				return tokenEntry{t, a.holder(known.holder, t.LastUsed)}
 			}), err
 		},
 		edited: a.tokensChanged,
 	}
-	a.stored = newReloader(o.Changes, domain.TopicAccess, func(ctx context.Context) error {
+	a.reloader = newReloader(o.Changes, domain.TopicAccess, func(ctx context.Context) error {
 		return errors.Join(a.sessions.load(ctx), a.tokens.load(ctx))
 	})
 	return a

@@ -30,7 +30,7 @@ func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ..
 func (s *acknowledgements) takeBack(
 	ctx context.Context, meant func(domain.Acknowledgement) bool, change func(all []domain.Acknowledgement) domain.Change,
 ) error {
-	if err := s.stored.refresh(ctx); err != nil {
+	if err := s.reloader.refresh(ctx); err != nil {
 		return err
 	}
 	return s.write(ctx, func(ctx context.Context) ([]domain.Acknowledgement, []string, error) {
@@ -40,7 +40,7 @@ func (s *acknowledgements) takeBack(
 		}
 		made := change(all)
 		made.Action = domain.AlertReopened
-		return nil, domain.Each(all, s.key), s.audit.change(ctx, made, func(e *domain.AuditEntry) error {
+		return nil, domain.Map(all, s.key), s.audit.change(ctx, made, func(e *domain.AuditEntry) error {
 			return s.store.EndAcknowledgements(ctx, e, all...)
 		})
 	})

@@ -182,11 +182,11 @@ func (e *agentEntry) agent(registry *domain.Registry) domain.Agent {
 	return a
 }
 
-// known returns the agent with what people see of it.
-func (e *agentEntry) known(registry *domain.Registry) domain.KnownAgent {
+// registered returns the agent with what people see of it.
+func (e *agentEntry) registered(registry *domain.Registry) domain.RegisteredAgent {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	known := domain.KnownAgent{
+	known := domain.RegisteredAgent{
 		Agent: e.agent(registry), Presence: domain.AgentLost, Connected: e.open > 0, FailingSince: e.failingSince(),
 	}
 	switch {

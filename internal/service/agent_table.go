@@ -31,7 +31,7 @@ func newAgentTable(o Options) *agentTable {
 			}
 		},
 	}
-	t.stored = newReloader(o.Changes, domain.TopicAgents, t.load)
+	t.reloader = newReloader(o.Changes, domain.TopicAgents, t.load)
 	return t
 }
 
@@ -41,7 +41,7 @@ func (t *agentTable) records(ctx context.Context) ([]*agentEntry, error) {
 	defer t.saving.Unlock()
 	stored, err := t.store.AgentRecords(ctx)
 	now := time.Now()
-	return domain.Each(stored, func(r domain.AgentRecord) *agentEntry {
+	return domain.Map(stored, func(r domain.AgentRecord) *agentEntry {
 		seen := now.Add(-max(0, clock.Of(now).Sub(r.LastSeen))) // never in the future: the wall clock may have been wrong
 		e, known := t.get(r.ID)
 		if !known {
@@ -78,16 +78,16 @@ func (t *agentTable) touchOpen() {
 	}
 }
 
-func (t *agentTable) known(registry *domain.Registry) []domain.KnownAgent {
-	agents := domain.Each(t.list(), func(e *agentEntry) domain.KnownAgent { return e.known(registry) })
-	slices.SortFunc(agents, func(a, b domain.KnownAgent) int {
+func (t *agentTable) registered(registry *domain.Registry) []domain.RegisteredAgent {
+	agents := domain.Map(t.list(), func(e *agentEntry) domain.RegisteredAgent { return e.registered(registry) })
+	slices.SortFunc(agents, func(a, b domain.RegisteredAgent) int {
 		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.ID, b.ID))
 	})
 	return agents
 }
 
-// unassigned returns those of the ids whose agents exist and are assigned to no project.
-func (t *agentTable) unassigned(ids []string) []string {
+// withoutProject returns those of the ids whose agents exist and are assigned to no project.
+func (t *agentTable) withoutProject(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		e, known := t.get(id)
 		return !known || e.project() != ""

@@ -60,7 +60,7 @@ func (s *Agents) Join(
 	}
 	t, err := s.store.Token(ctx, hashSecret(token.Reveal()))
 	if err == nil && s.checkProject(t.Project) != nil {
-		_ = s.projects.stored.refreshStale(ctx) // the project may be new; if it is unknown the agent is not assigned
+		_ = s.projects.reloader.refreshStale(ctx) // the project may be new; if it is unknown the agent is not assigned
 	}
 	s.projects.mu.RLock() // the project stays until the assignment is stored
 	defer s.projects.mu.RUnlock()
@@ -96,7 +96,7 @@ func (s *Agents) Join(
 func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secret) error {
 	entry, known := s.table.get(id)
 	if !known && IsAgentSecret(secret) {
-		if err := s.table.stored.refreshStale(ctx); err != nil { // it may just have joined at another gateway
+		if err := s.table.reloader.refreshStale(ctx); err != nil { // it may just have joined at another gateway
 			return err
 		}
 		entry, known = s.table.get(id)
@@ -108,10 +108,10 @@ func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secre
 	return nil
 }
 
-func (s *Agents) Find(id string) (agent domain.KnownAgent, found bool) {
+func (s *Agents) Find(id string) (agent domain.RegisteredAgent, found bool) {
 	entry, found := s.table.get(id)
 	if found {
-		agent = entry.known(s.projects.Registry())
+		agent = entry.registered(s.projects.Registry())
 	}
 	return agent, found
 }
@@ -128,7 +128,7 @@ func (s *Agents) Alive() []domain.Agent {
 }
 
 // All returns every agent that has an identity, ordered by label, then id.
-func (s *Agents) All() []domain.KnownAgent { return s.table.known(s.projects.Registry()) }
+func (s *Agents) All() []domain.RegisteredAgent { return s.table.registered(s.projects.Registry()) }
 
 // Assign assigns an agent, alive or not, to a project, "" for none. It returns Invalid when the project does not exist
 // and NotFound when the agent does not.
@@ -196,7 +196,7 @@ func (s *Agents) update(
 		}
 		after, _, _ = entry.view(s.projects.Registry())
 		return after, nil
-	}, s.projects.stored, s.table.stored)
+	}, s.projects.reloader, s.table.reloader)
 }
 
 // checkProject returns Invalid unless there is a project of that name or the name is "".

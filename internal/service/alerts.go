@@ -29,11 +29,11 @@ type Alerts struct {
 	acknowledged *acknowledgements
 }
 
-// askedRecently is how old a pipeline may be in a list of alerts.
-const askedRecently = 100 * time.Millisecond
+// alertBoardAge is how old a pipeline may be in a list of alerts.
+const alertBoardAge = 100 * time.Millisecond
 
 func (s *Alerts) List(ctx context.Context) domain.Alerts {
-	return domain.NewAlerts(s.all(s.pipelines.Boards(ctx, askedRecently)))
+	return domain.NewAlerts(s.all(s.pipelines.Boards(ctx, alertBoardAge)))
 }
 
 // Run removes ended acknowledgements from the store, so that no reader waits for that, until ctx ends.
@@ -119,7 +119,7 @@ func (s *Alerts) acknowledge(
 			continue
 		}
 		present[key] = true
-		if a.Ends(alerts[i]) && s.decides(a) || !a.Until.IsZero() && !now.Before(a.Until) {
+		if a.EndedBy(alerts[i]) && s.decides(a) || !a.Until.IsZero() && !now.Before(a.Until) {
 			ended = append(ended, a)
 		} else {
 			alerts[i].Acknowledged = &a

@@ -18,13 +18,13 @@ type boardFacts struct {
 	version  uint64                 // of the visits
 	until    time.Time              // when it must be derived again although nothing has changed
 	stages   []domain.Stage         // of answer, with the times that are known
-	course   domain.Course          // of answer's stages
+	workflow domain.Workflow        // of answer's stages
 	text     func() json.RawMessage // of stages, made once when somebody reads it
 	summary  domain.PipelineSummary
 	limits   []time.Duration // how long stories may be in each stage of work
 	charts   domain.Charts   // empty while the visits are unknown
 	alerts   []domain.Alert
-	searched func() *searchedBoard // prepares the board for searches, once
+	searched func() *searchIndex // prepares the board for searches, once
 }
 
 // deriveRetry is how soon it is tried again when the visits cannot be read.
@@ -43,7 +43,7 @@ func derive(
 	now := clock.Now()
 	next := &boardFacts{
 		answer: answer, version: version, stages: answer.Stages,
-		course: domain.NewCourse(answer.Board.Layout, answer.Stages),
+		workflow: domain.NewWorkflow(answer.Board.Layout, answer.Stages),
 	}
 	next.text = sync.OnceValue(func() json.RawMessage { return wire.WithTimes(answer.Raw, next.stages) })
 	known := visits != nil
@@ -53,7 +53,7 @@ func derive(
 		if last.drawsSame(next, now) {
 			next.charts = last.charts
 		} else if len(next.stages) > 0 {
-			next.charts = visits.Charts(next.course, now)
+			next.charts = visits.Charts(next.workflow, now)
 		}
 	case last.answer == answer:
 		next.stages, next.text, next.charts = last.stages, last.text, last.charts
@@ -77,7 +77,7 @@ func derive(
 		again = now.Add(deriveRetry)
 	}
 	next.until = slices.MinFunc([]time.Time{next.until, again}, time.Time.Compare)
-	next.searched = sync.OnceValue(func() *searchedBoard { return newSearchedBoard(next.stages) })
+	next.searched = sync.OnceValue(func() *searchIndex { return newSearchIndex(next.stages) })
 	return next
 }
 

@@ -16,8 +16,8 @@ type Boards struct {
 	Charts    []domain.Charts          // likewise; a project's are empty until they are known
 	Together  domain.Charts            // of all projects
 
-	alerts   [][]domain.Alert        // as Pipelines
-	searched []func() *searchedBoard // as Pipelines; nil for a project without an answer
+	alerts   [][]domain.Alert      // as Pipelines
+	searched []func() *searchIndex // as Pipelines; nil for a project without an answer
 	changes  int
 	took     time.Duration // the time to collect them
 	once     sync.Once
@@ -36,7 +36,7 @@ func newBoards(registry *domain.Registry, states []*pipelineState, changes int, 
 	b := &Boards{
 		Registry: registry, changes: changes,
 		Pipelines: make([]domain.ProjectPipeline, n), Charts: make([]domain.Charts, n),
-		alerts: make([][]domain.Alert, n), searched: make([]func() *searchedBoard, n),
+		alerts: make([][]domain.Alert, n), searched: make([]func() *searchIndex, n),
 	}
 	for i, state := range states {
 		b.Pipelines[i], b.Charts[i] = state.show(age), state.known.charts

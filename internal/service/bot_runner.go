@@ -182,7 +182,7 @@ func (s *sharedRunner) loop(ctx context.Context) error {
 			case <-check.C:
 				current = false
 			case <-report.C:
-				current = !s.Leader.Leads() || reflect.DeepEqual(stored(s.local.Status()), s.last().Status)
+				current = !s.Leader.Leads() || reflect.DeepEqual(asStored(s.local.Status()), s.last().Status)
 			case <-ctx.Done():
 				return nil
 			}
@@ -190,8 +190,8 @@ func (s *sharedRunner) loop(ctx context.Context) error {
 	}
 }
 
-// stored returns a status as it would be read back from the store.
-func stored(status domain.BotStatus) domain.BotStatus {
+// asStored returns a status as it would be read back from the store.
+func asStored(status domain.BotStatus) domain.BotStatus {
 	status.Since = time.UnixMilli(status.Since.UnixMilli()).UTC() // as JSON has it, on any machine
 	if status.Rooms == nil {
 		status.Rooms = []string{}
@@ -228,7 +228,7 @@ func (s *sharedRunner) sync(ctx context.Context) error {
 		return nil
 	}
 	s.mu.Lock()
-	now := domain.BotRun{Status: stored(s.local.Status()), Version: s.started, Gateway: s.Gateway}
+	now := domain.BotRun{Status: asStored(s.local.Status()), Version: s.started, Gateway: s.Gateway}
 	s.run = now
 	s.mu.Unlock()
 	if now.Version != run.Version || now.Gateway != run.Gateway || !reflect.DeepEqual(now.Status, run.Status) {

@@ -11,14 +11,14 @@ import (
 
 // budgets knows which budgets have been passed.
 type budgets struct {
-	limits domain.Budgets                   // which never change
-	day    int                              // of limits.Zone, which the spending of projects is about
-	spent  map[domain.StoryKey]domain.Spent // on stories, of those that cost too much, and without an ID on projects
+	limits domain.Budgets                      // which never change
+	day    int                                 // of limits.Zone, which the spending of projects is about
+	spent  map[domain.StoryKey]domain.Spending // on stories, of those that cost too much, and without an ID on projects
 }
 
 // readBudgets reads which budgets have been passed. The caller holds change.
 func (s *Costs) readBudgets(ctx context.Context) (err error) {
-	var over, today []domain.Spent
+	var over, today []domain.Spending
 	limits := s.budgets.limits
 	if limits.Story > 0 {
 		over, err = s.store.StoriesOver(ctx, limits.Story)
@@ -33,7 +33,7 @@ func (s *Costs) readBudgets(ctx context.Context) (err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.budgets.day, s.budgets.spent = day, map[domain.StoryKey]domain.Spent{}
+	s.budgets.day, s.budgets.spent = day, map[domain.StoryKey]domain.Spending{}
 	for _, spent := range slices.Concat(over, today) {
 		s.budgets.spent[spent.StoryKey] = spent
 	}
@@ -65,7 +65,7 @@ func (b *budgets) spend(c domain.Call, usd domain.Micros) (passed bool) {
 }
 
 // over returns what has been spent beyond the budgets: in all on stories, and today on projects, without an ID.
-func (s *Costs) over() (found []domain.Spent) {
+func (s *Costs) over() (found []domain.Spending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	today := s.budgets.limits.Day > 0 && s.budgets.day == flow.Day(clock.Now().In(s.budgets.limits.Zone))
@@ -80,15 +80,15 @@ func (s *Costs) over() (found []domain.Spent) {
 // overBudget returns an alert for each budget that has been passed: of a story until it is done, of a day until it is
 // over.
 func (s *Alerts) overBudget() (found []domain.Alert) {
-	stories := map[string]map[string]domain.Spent{}
+	stories := map[string]map[string]domain.Spending{}
 	for _, spent := range s.costs.over() {
 		_, registered := s.projects.Registry().Find(spent.Project)
 		switch {
 		case !registered:
 		case spent.ID == "":
-			found = append(found, s.passed(domain.Alert{Project: spent.Project}, spent))
+			found = append(found, s.completeBudgetAlert(domain.Alert{Project: spent.Project}, spent))
 		case stories[spent.Project] == nil:
-			stories[spent.Project] = map[string]domain.Spent{spent.ID: spent}
+			stories[spent.Project] = map[string]domain.Spending{spent.ID: spent}
 		default:
 			stories[spent.Project][spent.ID] = spent
 		}
@@ -103,7 +103,7 @@ func (s *Alerts) overBudget() (found []domain.Alert) {
 				item := &stage.Items[i]
 				if spent, known := over[item.StoryID]; known {
 					a := domain.Alert{Project: project, Story: item, Stage: stage.Name, StageTitle: stage.Title()}
-					found = append(found, s.passed(a, spent))
+					found = append(found, s.completeBudgetAlert(a, spent))
 				}
 			}
 		}
@@ -111,8 +111,8 @@ func (s *Alerts) overBudget() (found []domain.Alert) {
 	return found
 }
 
-// passed completes the alert of a budget.
-func (s *Alerts) passed(a domain.Alert, spent domain.Spent) domain.Alert {
+// completeBudgetAlert completes the alert of a budget.
+func (s *Alerts) completeBudgetAlert(a domain.Alert, spent domain.Spending) domain.Alert {
 	a.Kind, a.Since = domain.AlertBudget, spent.Passed
 	limits := s.costs.budgets.limits
 	limit, what := limits.Day, "for a day"
@@ -130,7 +130,7 @@ func (s *Alerts) passed(a domain.Alert, spent domain.Spent) domain.Alert {
 		}
 	}
 	taken, acknowledged := s.acknowledged.get(a.Key())
-	acknowledged = acknowledged && !taken.Ends(a) && (taken.Until.IsZero() || clock.Now().Before(taken.Until))
+	acknowledged = acknowledged && !taken.EndedBy(a) && (taken.Until.IsZero() || clock.Now().Before(taken.Until))
 	if a.Stops = limits.Stop && !acknowledged; !a.Stops {
 		return a
 	}
@@ -143,9 +143,9 @@ func (s *Alerts) passed(a domain.Alert, spent domain.Spent) domain.Alert {
 	return a
 }
 
-// Stops says why the actor of ctx gets no new story of a project until somebody acknowledges that a budget has been
+// StopReason says why the actor of ctx gets no new story of a project until somebody acknowledges that a budget has been
 // passed, "" if it does.
-func (s *Alerts) Stops(ctx context.Context, project string) string {
+func (s *Alerts) StopReason(ctx context.Context, project string) string {
 	if !s.costs.budgets.limits.Stop {
 		return ""
 	}

@@ -28,7 +28,7 @@ func (s *Claims) next(
 	for _, id := range domain.NextStories(stage.Items, maxWanted, func(i *domain.Item) bool {
 		return !moved[i.StoryID] && s.isFree(p.Name, i)
 	}) {
-		c := s.table.newClaim(ctx, p.Name, id, left(board.Stages, stage.Name, to))
+		c := s.table.newClaim(ctx, p.Name, id, stageAfterClaim(board.Stages, stage.Name, to))
 		c.Worktree = r.Worktree
 		wanted = append(wanted, c)
 	}
@@ -81,9 +81,9 @@ func (s *Claims) Held(ctx context.Context) (by string, held []domain.Claim) {
 	return s.table.agents.nameOf(actor), held
 }
 
-// resumed returns the story that the actor goes on with, "" for none: the one claimed first of those that were sent
+// storyToResume returns the story that the actor goes on with, "" for none: the one claimed first of those that were sent
 // back, else of those that stand where their claim left them and are not blocked.
-func (s *Claims) resumed(ctx context.Context, p domain.Project, r ClaimRequest) (id string, err error) {
+func (s *Claims) storyToResume(ctx context.Context, p domain.Project, r ClaimRequest) (id string, err error) {
 	actor := domain.ActorOf(ctx)
 	resume := actor.AgentID != ""
 	if r.Resume != nil {
@@ -92,7 +92,7 @@ func (s *Claims) resumed(ctx context.Context, p domain.Project, r ClaimRequest) 
 	if !resume && actor.AgentID == "" {
 		return "", nil
 	}
-	if err := s.table.stored.refreshStale(ctx); err != nil {
+	if err := s.table.reloader.refreshStale(ctx); err != nil {
 		return "", err
 	}
 	_, held := s.Held(ctx)
@@ -123,9 +123,9 @@ func (s *Claims) resumed(ctx context.Context, p domain.Project, r ClaimRequest) 
 	return "", nil
 }
 
-// left returns the stage in which a claim leaves a story that is at a stage: to, "" for none, unless that finishes it,
+// stageAfterClaim returns the stage in which a claim leaves a story that is at a stage: to, "" for none, unless that finishes it,
 // which ends the claim.
-func left(stages []domain.Stage, at, to string) string {
+func stageAfterClaim(stages []domain.Stage, at, to string) string {
 	if to == "" || domain.EndsClaim(stages, to) {
 		return at
 	}

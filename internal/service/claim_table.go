@@ -88,7 +88,7 @@ func (t *claimTable) latest() map[string][]domain.Claim {
 
 // now returns the claim of a story, nil if there is none, as all gateways know it.
 func (t *claimTable) now(ctx context.Context, project, id string) (*domain.Claim, error) {
-	if t.stored.changes == nil {
+	if t.reloader.changes == nil {
 		return t.of(project, id), nil
 	}
 	c, err := t.store.Claim(ctx, project, id)

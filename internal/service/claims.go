@@ -21,7 +21,7 @@ type Claims struct {
 	leader    domain.Leadership
 
 	mu     sync.Mutex
-	texts  map[string]claimedBoard    // by project
+	texts  map[string]cachedBoardText // by project
 	ending map[domain.StoryKey]ending // Run's own
 }
 
@@ -69,7 +69,7 @@ func (s *Claims) ByProject() map[string]map[string]domain.Claim {
 	return claims
 }
 
-type claimedBoard struct {
+type cachedBoardText struct {
 	board  [2]uint64 // its version
 	claims map[string]domain.Claim
 	costs  uint64 // their version
@@ -80,7 +80,7 @@ type claimedBoard struct {
 // one takes as long as reading a board.
 func (s *Claims) Texts(pipelines []domain.ProjectPipeline) []json.RawMessage {
 	texts := make([]json.RawMessage, len(pipelines))
-	claims, next := s.ByProject(), map[string]claimedBoard{}
+	claims, next := s.ByProject(), map[string]cachedBoardText{}
 	s.mu.Lock()
 	last := s.texts
 	s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Claims) Texts(pipelines []domain.ProjectPipeline) []json.RawMessage {
 		board, known := last[p.Project]
 		if !known || board.board != p.Version || board.costs != costs || !maps.Equal(board.claims, mine) {
 			cost := func(id string) *domain.Micros { return s.costs.Of(p.Project, id) }
-			board = claimedBoard{p.Version, mine, costs, wire.WithClaims(texts[i], p.Stages, mine, cost)}
+			board = cachedBoardText{p.Version, mine, costs, wire.WithClaims(texts[i], p.Stages, mine, cost)}
 		}
 		next[p.Project], texts[i] = board, board.text
 	}
@@ -129,7 +129,7 @@ func (s *Claims) Claim(
 			s.stories.recent.Forget(storyKey(project, id))
 			story, err = s.stories.Get(context.WithoutCancel(ctx), project, id)
 			if err == nil && !r.Look {
-				s.took(context.WithoutCancel(ctx), &story)
+				s.markReviewTaken(context.WithoutCancel(ctx), &story)
 			}
 			return story, err == nil, err
 		}
@@ -150,13 +150,13 @@ func (s *Claims) claim(ctx context.Context, project string, r ClaimRequest) (id 
 	if r.StoryID != "" {
 		return r.StoryID, s.named(ctx, p, r)
 	}
-	if id, err := s.resumed(ctx, p, r); id != "" || err != nil {
+	if id, err := s.storyToResume(ctx, p, r); id != "" || err != nil {
 		if err == nil {
 			_, err = s.checkStages(ctx, p, r)
 		}
 		return id, err
 	}
-	if s.alerts.Stops(ctx, project) != "" {
+	if s.alerts.StopReason(ctx, project) != "" {
 		return "", nil
 	}
 	// Claims that come fast share a board: whether a story is still as it was is asked afterwards.
@@ -182,7 +182,7 @@ func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) er
 	if err != nil || r.Look {
 		return err
 	}
-	wanted := s.table.newClaim(ctx, p.Name, r.StoryID, left(stages, before.Stage, r.To))
+	wanted := s.table.newClaim(ctx, p.Name, r.StoryID, stageAfterClaim(stages, before.Stage, r.To))
 	wanted.Worktree = r.Worktree
 	c, err := s.win(ctx, wanted, r.TakeOver)
 	if err != nil || c == nil {

@@ -18,10 +18,10 @@ type endedStories struct {
 }
 
 // finishedOf are the finished stories of projects.
-type finishedOf map[string]endedStories
+type finishedByProject map[string]endedStories
 
 // of returns when a story was finished, zero if it is not.
-func (f finishedOf) of(story domain.StoryKey) time.Time {
+func (f finishedByProject) of(story domain.StoryKey) time.Time {
 	if at, ended := f[story.Project].at[story.ID]; ended {
 		return time.UnixMilli(at)
 	}
@@ -29,12 +29,12 @@ func (f finishedOf) of(story domain.StoryKey) time.Time {
 }
 
 // finished returns the finished stories of boards.
-func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (finishedOf, error) {
-	names := domain.Each(boards, func(p domain.ProjectPipeline) string { return p.Project })
+func (s *Costs) finished(ctx context.Context, boards []domain.ProjectPipeline) (finishedByProject, error) {
+	names := domain.Map(boards, func(p domain.ProjectPipeline) string { return p.Project })
 	if err := s.flow.visits.LoadWhole(ctx, flowPatience, names...); err != nil {
 		return nil, err
 	}
-	finished := finishedOf{}
+	finished := finishedByProject{}
 	for i, name := range names {
 		visits, version := s.flow.visits.now(name)
 		made := fmt.Sprint(version, boards[i].Version)
@@ -60,7 +60,7 @@ func endedIn(p *domain.ProjectPipeline, visits *domain.ProjectVisits) map[string
 	if len(stages) == 0 {
 		return ended
 	}
-	for story := range visits.Follow(domain.NewCourse(p.Board.Layout, stages), 0) {
+	for story := range visits.Follow(domain.NewWorkflow(p.Board.Layout, stages), 0) {
 		if story.Finished > 0 {
 			ended[story.StoryID] = story.Finished
 		}
@@ -69,7 +69,7 @@ func endedIn(p *domain.ProjectPipeline, visits *domain.ProjectVisits) map[string
 }
 
 // costOf returns what the stories cost in all that were finished on days and have a call.
-func (s *Costs) costOf(finished finishedOf, days []time.Time) (c domain.FinishedCost) {
+func (s *Costs) costOf(finished finishedByProject, days []time.Time) (c domain.FinishedCost) {
 	from, to := days[0].UnixMilli(), days[len(days)-1].UnixMilli()
 	var costs []int
 	var sum domain.Micros

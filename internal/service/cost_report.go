@@ -26,11 +26,11 @@ type costCache[T any] struct {
 
 	makes singleflight.Group
 	mu    sync.Mutex // never held while an answer is made
-	known map[string]keptAnswer[T]
+	known map[string]cachedAnswer[T]
 	sizes int
 }
 
-type keptAnswer[T any] struct {
+type cachedAnswer[T any] struct {
 	answer T
 	err    error
 	until  time.Time
@@ -44,14 +44,14 @@ func (r *costCache[T]) get(ctx context.Context, about string, answer func(contex
 	if known && (r.lasts || time.Now().Before(last.until)) {
 		return last.answer, last.err
 	}
-	return shared(ctx, &r.makes, about, func(ctx context.Context) (T, error) {
+	return shareCall(ctx, &r.makes, about, func(ctx context.Context) (T, error) {
 		began := time.Now()
 		made, err := answer(ctx)
 		now := time.Now()
 		if err != nil && r.lasts {
 			return made, err
 		}
-		next := keptAnswer[T]{made, err, now.Add(snapshotShare * (now.Sub(began) - r.quick)), 1}
+		next := cachedAnswer[T]{made, err, now.Add(snapshotShare * (now.Sub(began) - r.quick)), 1}
 		if err != nil {
 			next.answer = last.answer
 		} else if r.size != nil {
@@ -60,7 +60,7 @@ func (r *costCache[T]) get(ctx context.Context, about string, answer func(contex
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.sizes += next.size - r.known[about].size; r.sizes > r.most || r.known == nil {
-			r.known, r.sizes = map[string]keptAnswer[T]{}, next.size
+			r.known, r.sizes = map[string]cachedAnswer[T]{}, next.size
 		}
 		r.known[about] = next
 		return made, err
@@ -208,7 +208,7 @@ func (s *Costs) Report(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 		most = math.MaxInt32
 	}
 	r.Stories, r.More = c.dearest(byStory, most)
-	names, err := s.flow.store.StoryNames(ctx, domain.Each(r.Stories, domain.CostShare.Key))
+	names, err := s.flow.store.StoryNames(ctx, domain.Map(r.Stories, domain.CostShare.Key))
 	for i, share := range r.Stories {
 		r.Stories[i].Name, r.Stories[i].Finished = names[share.Key()].Name, finished.of(share.Key())
 	}

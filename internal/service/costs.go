@@ -18,7 +18,7 @@ type Costs struct {
 	claims    *claimTable
 	sessions  *Sessions
 	prices    map[string]domain.Price
-	stored    *reloader
+	reloader  *reloader
 
 	today   costCache[domain.CostsToday]
 	reports costCache[*domain.CostReport]
@@ -29,7 +29,7 @@ type Costs struct {
 	budgets  budgets
 	stories  map[string]map[string]domain.Micros // of stories with calls, by project
 	versions map[string]uint64                   // of stories, by project
-	ended    finishedOf                          // by project
+	ended    finishedByProject                   // by project
 	gone     int                                 // how often what is stored of a project was gone
 
 	gathering *callBatch // nil for none
@@ -47,7 +47,7 @@ const (
 
 // callBatch are the calls of requests that are stored together.
 type callBatch struct {
-	requests []*placing
+	requests []*callPlacer
 	size     int
 	stored   chan struct{} // closed when err and what was added of each request are known
 	err      error
@@ -56,12 +56,12 @@ type callBatch struct {
 func newCosts(ctx context.Context, o Options, flow *Flow, claims *claimTable, sessions *Sessions) (*Costs, error) {
 	s := &Costs{
 		store: o.store, flow: flow, pipelines: flow.pipelines, claims: claims, sessions: sessions, prices: o.Prices,
-		budgets: budgets{limits: o.Budgets}, versions: map[string]uint64{}, ended: finishedOf{},
+		budgets: budgets{limits: o.Budgets}, versions: map[string]uint64{}, ended: finishedByProject{},
 	}
 	s.today.most = maxReports
 	s.reports.quick, s.reports.most = 100*time.Millisecond, maxReports
 	s.settled.lasts, s.settled.most, s.settled.size = true, maxSettled, (*costCount).size
-	s.stored = newReloader(o.Changes, domain.TopicUsage, s.load)
+	s.reloader = newReloader(o.Changes, domain.TopicUsage, s.load)
 	return s, o.store.Reprice(ctx, o.Prices)
 }
 
@@ -142,11 +142,11 @@ func (s *Costs) Record(ctx context.Context, calls []domain.Call) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	p := s.newPlacing(ctx)
+	p := s.newCallPlacer(ctx)
 	p.calls = calls
 	for i := range calls {
 		calls[i].At = calls[i].Received(p.now)
-		if err := p.named(&calls[i]); err != nil {
+		if err := p.resolveNames(&calls[i]); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (s *Costs) Record(ctx context.Context, calls []domain.Call) error {
 // already. It returns NotFound for an unknown project, Forbidden for another one than the actor's, and Invalid for a
 // story without a project and what cannot be.
 func (s *Costs) RecordOne(ctx context.Context, c domain.Call) (added bool, err error) {
-	p := s.newPlacing(ctx)
+	p := s.newCallPlacer(ctx)
 	_, registered := s.pipelines.projects.Registry().Find(c.Project)
 	switch {
 	case !c.Valid():
@@ -179,7 +179,7 @@ func (s *Costs) RecordOne(ctx context.Context, c domain.Call) (added bool, err e
 }
 
 // add stores calls together with those that others report meanwhile.
-func (s *Costs) add(p *placing) error {
+func (s *Costs) add(p *callPlacer) error {
 	s.mu.Lock()
 	b := s.gathering
 	first := b == nil || b.size >= maxGathered
@@ -213,16 +213,16 @@ func (s *Costs) add(p *placing) error {
 }
 
 func (s *Costs) storeBatch(ctx context.Context, b *callBatch) error {
-	claims, err := s.store.HeldClaims(ctx, domain.Each(b.requests, func(p *placing) string { return p.actor.Holder() }))
+	claims, err := s.store.HeldClaims(ctx, domain.Map(b.requests, func(p *callPlacer) string { return p.actor.Holder() }))
 	if err != nil {
 		return err
 	}
 	var calls []domain.Call
-	of := map[string]*placing{} // by a call's key
+	of := map[string]*callPlacer{} // by a call's key
 	for _, p := range b.requests {
 		for _, c := range p.calls {
 			of[c.Key] = p
-			p.held(&c, claims[p.actor.Holder()])
+			p.placeByClaim(&c, claims[p.actor.Holder()])
 			c.Holder, c.By, c.AgentID, c.Cost = p.actor.Holder(), p.by, p.actor.AgentID, c.Stated
 			if price, known := s.prices[c.Model]; known && c.Stated == nil {
 				c.Cost = new(price.Of(c.Tokens))

@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// placing says to which stories the calls of a request belong.
-type placing struct {
+// callPlacer says to which stories the calls of a request belong.
+type callPlacer struct {
 	*Costs
 	ctx   context.Context // of the request
 	actor domain.Actor
@@ -24,30 +24,30 @@ type placing struct {
 	added int // how many of them were not stored already
 }
 
-func (s *Costs) newPlacing(ctx context.Context) *placing {
+func (s *Costs) newCallPlacer(ctx context.Context) *callPlacer {
 	actor := domain.ActorOf(ctx)
-	return &placing{
+	return &callPlacer{
 		Costs: s, ctx: ctx, actor: actor, by: s.claims.agents.nameOf(actor), now: clock.Now(),
 		links: sync.OnceValue(s.sessions.links), known: map[domain.StoryKey]bool{},
 	}
 }
 
-// nowhere is the story of a call that an agent has made for another project than its own.
-const nowhere = "\x00"
+// noStory is the story of a call that an agent has made for another project than its own.
+const noStory = "\x00"
 
-// named replaces the project and the story of a record by those that there are, "" for what names nothing.
-func (p *placing) named(c *domain.Call) error {
+// resolveNames replaces the project and the story of a record by those that there are, "" for what names nothing.
+func (p *callPlacer) resolveNames(c *domain.Call) error {
 	exists := func(name string) (bool, error) {
 		_, registered := p.pipelines.projects.Registry().Find(name)
 		return registered, nil
 	}
-	name, err := decoded(c.Project, exists)
+	name, err := decodeName(c.Project, exists)
 	if err != nil {
 		return err
 	}
 	if own := p.actor.Project; own != "" && name != own {
 		if c.Project = own; name != "" {
-			c.StoryID = nowhere
+			c.StoryID = noStory
 			return nil
 		}
 		name = own
@@ -56,14 +56,14 @@ func (p *placing) named(c *domain.Call) error {
 		c.StoryID = ""
 		return nil
 	}
-	c.StoryID, err = decoded(c.StoryID, func(id string) (bool, error) {
+	c.StoryID, err = decodeName(c.StoryID, func(id string) (bool, error) {
 		return p.isStory(domain.StoryKey{Project: name, ID: id})
 	})
 	return err
 }
 
 // decoded returns what a value names, which one client sends as it is in its environment: percent-encoded.
-func decoded(value string, exists func(string) (bool, error)) (string, error) {
+func decodeName(value string, exists func(string) (bool, error)) (string, error) {
 	plain, _ := url.PathUnescape(value) // "" for what is not encoded so, which names nothing
 	for _, name := range []string{value, plain} {
 		if found, err := exists(name); found || err != nil {
@@ -74,7 +74,7 @@ func decoded(value string, exists func(string) (bool, error)) (string, error) {
 }
 
 // isStory reports whether there is a story, or nobody knows: its board has not been read.
-func (p *placing) isStory(story domain.StoryKey) (found bool, err error) {
+func (p *callPlacer) isStory(story domain.StoryKey) (found bool, err error) {
 	found, asked := p.known[story]
 	if asked || story.ID == "" {
 		return found, nil
@@ -92,13 +92,13 @@ func (p *placing) isStory(story domain.StoryKey) (found bool, err error) {
 	return found, nil
 }
 
-// gaveUp is for how long calls count for a story that was given up: clients go on for a moment.
-const gaveUp = 2 * time.Minute
+// releaseGrace is for how long calls count for a story that was given up: clients go on for a moment.
+const releaseGrace = 2 * time.Minute
 
-// held gives a call without a story the one of the actor's claims that it held at its time, or had given up just
+// placeByClaim gives a call without a story the one of the actor's claims that it held at its time, or had given up just
 // before, else the one that its session works on.
-func (p *placing) held(c *domain.Call, claims []domain.HeldClaim) {
-	if c.StoryID == nowhere {
+func (p *callPlacer) placeByClaim(c *domain.Call, claims []domain.ClaimPeriod) {
+	if c.StoryID == noStory {
 		c.StoryID = ""
 		return
 	}
@@ -108,16 +108,16 @@ func (p *placing) held(c *domain.Call, claims []domain.HeldClaim) {
 	if c.StoryID != "" {
 		return
 	}
-	held := func(claim domain.HeldClaim) time.Time { // until the call, or its end before that
+	held := func(claim domain.ClaimPeriod) time.Time { // until the call, or its end before that
 		if claim.Ended.IsZero() || claim.Ended.After(c.At) {
 			return c.At
 		}
 		return claim.Ended
 	}
-	var best domain.HeldClaim
+	var best domain.ClaimPeriod
 	for _, claim := range claims {
 		elsewhere := c.Project != "" && claim.Project != c.Project
-		if elsewhere || claim.Since.After(c.At) || c.At.Sub(held(claim)) > gaveUp {
+		if elsewhere || claim.Since.After(c.At) || c.At.Sub(held(claim)) > releaseGrace {
 			continue
 		}
 		if best.ID == "" || cmp.Or(held(claim).Compare(held(best)), claim.Since.Compare(best.Since)) > 0 {

@@ -42,7 +42,7 @@ func TestACallIsForTheStoryOfItsTime(t *testing.T) {
 		if _, _, err := s.Claims.Claim(ctx, "alpha", service.ClaimRequest{StoryID: held}); err != nil {
 			t.Fatal(err)
 		}
-		s.Sessions.Heard(ctx, domain.HookEvent{Name: "Stop", Session: "on the branch", Project: "alpha", Host: "h", Worktree: "/w", Branch: "story/2"})
+		s.Sessions.Receive(ctx, domain.HookEvent{Name: "Stop", Session: "on the branch", Project: "alpha", Host: "h", Worktree: "/w", Branch: "story/2"})
 		calls := map[string]int64{}
 		want := func(what, session string, at time.Time, id string) {
 			t.Helper()

@@ -83,7 +83,7 @@ func (s Deliveries) Digest(ctx context.Context, id string, limit int) (
 			break
 		}
 	}
-	past, err = s.targets.events.Caused(ctx, events)
+	past, err = s.targets.events.WithAuthors(ctx, events)
 	return g, past, err
 }
 

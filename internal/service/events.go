@@ -20,7 +20,7 @@ type Events struct {
 	news    leaderNews
 	tail    newestTail
 	reached reachability
-	making  underway
+	making  pendingChanges
 	// following means that other gateways append as well, and that this one reads what they append.
 	following atomic.Bool
 	// observe, unless nil, is called once with each event that this gateway has stored, in their order.
@@ -137,9 +137,9 @@ func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domai
 // maxChanges is how many changes are looked through for who has caused events.
 const maxChanges = 5000
 
-// Caused returns the events, which are sorted oldest first, with who has caused them. Of events that came over a long
+// WithAuthors returns the events, which are sorted oldest first, with who has caused them. Of events that came over a long
 // time only the newest may be known.
-func (s *Events) Caused(ctx context.Context, events []domain.Event) ([]domain.PastEvent, error) {
+func (s *Events) WithAuthors(ctx context.Context, events []domain.Event) ([]domain.PastEvent, error) {
 	if len(events) == 0 || s.Available() != nil {
 		return s.Past(events, nil), nil
 	}
@@ -147,7 +147,7 @@ func (s *Events) Caused(ctx context.Context, events []domain.Event) ([]domain.Pa
 	from, to := slices.MinFunc(events, received).ReceivedAt, slices.MaxFunc(events, received).ReceivedAt
 	making := s.making.now()
 	changes, err := s.store.ChangesBetween(ctx, from.Add(-domain.ChangeSeen), to.Add(time.Second), maxChanges)
-	return s.Past(events, withUnderway(changes, making)), err
+	return s.Past(events, withPending(changes, making)), err
 }
 
 // Past says of events who has caused them, and which of them have finished a story.

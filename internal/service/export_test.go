@@ -54,7 +54,7 @@ func Charts(ctx context.Context, s *Service, pipelines []domain.ProjectPipeline)
 			return charts, err
 		}
 		if len(p.Stages) > 0 {
-			charts[i] = visits.Charts(domain.NewCourse("", p.Stages), clock.Now())
+			charts[i] = visits.Charts(domain.NewWorkflow("", p.Stages), clock.Now())
 		}
 	}
 	return charts, nil

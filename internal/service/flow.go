@@ -24,8 +24,8 @@ type Flow struct {
 
 	makes singleflight.Group // of reports
 
-	counting sync.Mutex     // held while a report is computed
-	promises map[uint64]int // forecasts for flow.Grade, by the hash of their samples
+	counting  sync.Mutex     // held while a report is computed
+	forecasts map[uint64]int // forecasts for flow.Grade, by the hash of their samples
 
 	mu      sync.Mutex // never held while waiting for the store
 	reports map[string]cachedReport
@@ -86,7 +86,7 @@ func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowRepo
 	if found && kept.of == made {
 		return kept.report, nil
 	}
-	return shared(ctx, &f.makes, query+made, func(ctx context.Context) (*domain.FlowReport, error) {
+	return shareCall(ctx, &f.makes, query+made, func(ctx context.Context) (*domain.FlowReport, error) {
 		report, err := f.count(ctx, q, now, boards, visits)
 		if err == nil && !q.All { // that may be large, and is asked for once
 			f.keep(query, names, cachedReport{report, made})
@@ -104,12 +104,12 @@ func (f *Flow) count(
 	for i := range boards {
 		c.add(&boards[i], visits[i])
 	}
-	report := c.report(f.promise)
+	report := c.report(f.cachedForecast)
 	f.counting.Unlock()
 	if q.All {
 		return report, nil
 	}
-	return report, f.name(ctx, report.Stories, report.Ageing)
+	return report, f.addNames(ctx, report.Stories, report.Ageing)
 }
 
 func (f *Flow) keep(query string, projects []string, made cachedReport) {
@@ -139,17 +139,17 @@ func (f *Flow) forget() {
 	clear(f.reports)
 }
 
-// Named returns finished stories of a report about all, which come without names, with these.
-func (f *Flow) Named(ctx context.Context, some []domain.FlowStory) ([]domain.FlowStory, error) {
+// WithNames returns finished stories of a report about all, which come without names, with these.
+func (f *Flow) WithNames(ctx context.Context, some []domain.FlowStory) ([]domain.FlowStory, error) {
 	named := slices.Clone(some)
-	return named, f.name(ctx, named, nil)
+	return named, f.addNames(ctx, named, nil)
 }
 
-// name fills in the names of finished stories, and the numbers of these and of ageing ones.
-func (f *Flow) name(ctx context.Context, stories []domain.FlowStory, ageing []domain.FlowAge) error {
+// addNames fills in the names of finished stories, and the numbers of these and of ageing ones.
+func (f *Flow) addNames(ctx context.Context, stories []domain.FlowStory, ageing []domain.FlowAge) error {
 	keyOf := func(s domain.FlowStory) domain.StoryKey { return domain.StoryKey{Project: s.Project, ID: s.StoryID} }
 	ageOf := func(a domain.FlowAge) domain.StoryKey { return domain.StoryKey{Project: a.Project, ID: a.Item.StoryID} }
-	known, err := f.store.StoryNames(ctx, append(domain.Each(stories, keyOf), domain.Each(ageing, ageOf)...))
+	known, err := f.store.StoryNames(ctx, append(domain.Map(stories, keyOf), domain.Map(ageing, ageOf)...))
 	for i, s := range stories {
 		stories[i].NamedStory = known[keyOf(s)]
 	}
@@ -185,20 +185,20 @@ func (f *Flow) boards(ctx context.Context, names []string) (boards []domain.Proj
 	return boards, nil
 }
 
-// promise returns the forecast for a sample, which is made once. The caller holds counting.
-func (f *Flow) promise(sample []int, make func() int) int {
+// cachedForecast returns the forecast for a sample, which is made once. The caller holds counting.
+func (f *Flow) cachedForecast(sample []int, make func() int) int {
 	h := fnv.New64a()
 	for _, n := range sample {
 		_, _ = fmt.Fprintf(h, "%d ", n)
 	}
 	key := h.Sum64()
-	promised, known := f.promises[key]
+	promised, known := f.forecasts[key]
 	if !known {
-		if len(f.promises) >= maxPromises {
-			clear(f.promises)
+		if len(f.forecasts) >= maxPromises {
+			clear(f.forecasts)
 		}
 		promised = make()
-		f.promises[key] = promised
+		f.forecasts[key] = promised
 	}
 	return promised
 }

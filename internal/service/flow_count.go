@@ -70,9 +70,9 @@ func (c *flowCount) add(p *domain.ProjectPipeline, visits *domain.ProjectVisits)
 	if len(stages) == 0 {
 		return
 	}
-	course := domain.NewCourse(p.Board.Layout, stages)
+	workflow := domain.NewWorkflow(p.Board.Layout, stages)
 	columns, started := make([]int, len(stages)), map[string]int64{} // of those in work
-	for i := course.From; i < course.To; i++ {
+	for i := workflow.From; i < workflow.To; i++ {
 		if columns[i] = slices.Index(c.work, stages[i].Name); columns[i] < 0 {
 			columns[i], c.work = len(c.work), append(c.work, stages[i].Name)
 			c.titles = append(c.titles, stages[i].Title())
@@ -81,17 +81,17 @@ func (c *flowCount) add(p *domain.ProjectPipeline, visits *domain.ProjectVisits)
 			started[stages[i].Items[j].StoryID] = 0
 		}
 	}
-	for story := range visits.Follow(course, 0) {
+	for story := range visits.Follow(workflow, 0) {
 		c.addStory(p.Project, story)
 		c.reach(story, columns)
 		for _, stay := range story.Stays {
-			c.stay(stageCount{stay.Stage, course.IsWork(stay.At)}, stay)
+			c.stay(stageCount{stay.Stage, workflow.IsWork(stay.At)}, stay)
 		}
 		if _, inWork := started[story.StoryID]; inWork {
 			started[story.StoryID] = story.Started
 		}
 	}
-	c.addOpen(p.Project, course, started)
+	c.addOpen(p.Project, workflow, started)
 }
 
 func (c *flowCount) addStory(project string, s *domain.StoryFlow) {
@@ -176,13 +176,13 @@ func (c *flowCount) stay(stage stageCount, v domain.Stay) {
 }
 
 // addOpen adds what is on the board before the done stage; started is when what is in work was started.
-func (c *flowCount) addOpen(project string, course domain.Course, started map[string]int64) {
-	for i := range course.Stages {
-		stage := &course.Stages[i]
-		if i < course.Done {
+func (c *flowCount) addOpen(project string, workflow domain.Workflow, started map[string]int64) {
+	for i := range workflow.Stages {
+		stage := &workflow.Stages[i]
+		if i < workflow.Done {
 			c.items += len(stage.Items)
 		}
-		if !course.IsWork(i) {
+		if !workflow.IsWork(i) {
 			continue
 		}
 		for at := range stage.Items {

@@ -29,13 +29,13 @@ func (c *flowCount) report(promise func(sample []int, make func() int) int) *dom
 	if at, ok := flow.Percentiles(took); ok {
 		r.Percentiles = &at
 	}
-	c.tellDays(r)
-	c.tellAges(r)
+	c.reportDays(r)
+	c.reportAges(r)
 	c.forecast(r, promise)
 	return r
 }
 
-func (c *flowCount) tellDays(r *domain.FlowReport) {
+func (c *flowCount) reportDays(r *domain.FlowReport) {
 	in, furthest := map[stageCount]int{}, make([]int, len(c.work))
 	finished := 0
 	for i := range c.query.Days {
@@ -68,7 +68,7 @@ func (c *flowCount) tellDays(r *domain.FlowReport) {
 	}
 }
 
-func (c *flowCount) tellAges(r *domain.FlowReport) {
+func (c *flowCount) reportAges(r *domain.FlowReport) {
 	slices.SortFunc(r.Ageing, func(a, b domain.FlowAge) int {
 		// On one day, the first that started; one with an unknown start is last.
 		return cmp.Or(cmp.Compare(b.Days, a.Days), a.Start.Compare(b.Start), cmp.Compare(a.Project, b.Project),

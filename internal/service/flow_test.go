@@ -241,7 +241,7 @@ func TestFinishedIsTheSameEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := s.Events.Caused(t.Context(), all.Events)
+	told, err := s.Events.WithAuthors(t.Context(), all.Events)
 	for _, e := range told {
 		if d := e.Details(); e.Finished != (d.ToStage == "5_live") {
 			t.Errorf("%s → %s: %t, %v", d.FromStage, d.ToStage, e.Finished, err)

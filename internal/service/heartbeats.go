@@ -23,7 +23,7 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 	if !known {
 		return domain.Agent{}, wrongSecret()
 	}
-	shared := s.table.stored.changes != nil
+	shared := s.table.reloader.changes != nil
 	sent, superseded := entry.begin(b, shared)
 	defer entry.end()
 	over := b.Wait <= 0

@@ -49,13 +49,13 @@ func TestHeldHeartbeat(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		before, then func(g *testGateway, id string) // before the call; five seconds after it
-		assigned     string
+		assignedTo   string
 		wait         time.Duration
 		after        time.Duration // when the answer came
 		project, url string
 		code         domain.Code
 	}{
-		{name: "no wait", assigned: "", wait: 0, after: 0},
+		{name: "no wait", assignedTo: "", wait: 0, after: 0},
 		{name: "nothing changes", wait: 10 * time.Second, after: 10 * time.Second},
 		{name: "never longer than a third of the timeout", wait: time.Hour, after: held},
 		{
@@ -63,7 +63,7 @@ func TestHeldHeartbeat(t *testing.T) {
 			wait: held, after: 0, project: "alpha", url: "http://alpha",
 		},
 		{
-			name: "unassigned meanwhile", assigned: "alpha", wait: held, after: 0,
+			name: "unassigned meanwhile", assignedTo: "alpha", wait: held, after: 0,
 		},
 		{
 			name: "assigned", then: func(g *testGateway, id string) { g.assign(id, "alpha") },
@@ -71,17 +71,17 @@ func TestHeldHeartbeat(t *testing.T) {
 		},
 		{
 			name: "where it is, held", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
-			assigned: "alpha", wait: held, after: held, project: "alpha", url: "http://alpha",
+			assignedTo: "alpha", wait: held, after: held, project: "alpha", url: "http://alpha",
 		},
 		{
 			name: "reassigned", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
-			then:     func(g *testGateway, id string) { g.assign(id, "beta") },
-			assigned: "alpha", wait: held, after: 5 * time.Second, project: "beta", url: "http://beta",
+			then:       func(g *testGateway, id string) { g.assign(id, "beta") },
+			assignedTo: "alpha", wait: held, after: 5 * time.Second, project: "beta", url: "http://beta",
 		},
 		{
 			name: "the project's address changes", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
-			then:     func(g *testGateway, id string) { g.project("alpha", "http://moved") },
-			assigned: "alpha", wait: held, after: 5 * time.Second, project: "alpha", url: "http://moved",
+			then:       func(g *testGateway, id string) { g.project("alpha", "http://moved") },
+			assignedTo: "alpha", wait: held, after: 5 * time.Second, project: "alpha", url: "http://moved",
 		},
 		{
 			name: "the address changed between two heartbeats",
@@ -90,16 +90,16 @@ func TestHeldHeartbeat(t *testing.T) {
 				g.beat(id, service.Heartbeat{})
 				g.project("alpha", "http://moved")
 			},
-			assigned: "alpha", wait: held, after: 0, project: "alpha", url: "http://moved",
+			assignedTo: "alpha", wait: held, after: 0, project: "alpha", url: "http://moved",
 		},
 		{
 			name: "another project's address changes", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
-			then:     func(g *testGateway, id string) { g.project("beta", "http://moved") },
-			assigned: "alpha", wait: held, after: held, project: "alpha", url: "http://alpha",
+			then:       func(g *testGateway, id string) { g.project("beta", "http://moved") },
+			assignedTo: "alpha", wait: held, after: held, project: "alpha", url: "http://alpha",
 		},
 		{
 			name: "the project is removed", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
-			then: removeProject, assigned: "alpha", wait: held, after: 5 * time.Second,
+			then: removeProject, assignedTo: "alpha", wait: held, after: 5 * time.Second,
 		},
 		{name: "the agent is removed", then: remove, wait: held, after: 5 * time.Second, code: domain.Unauthorized},
 		{name: "another agent is assigned", then: func(g *testGateway, id string) {
@@ -116,7 +116,7 @@ func TestHeldHeartbeat(t *testing.T) {
 				if c.then != nil {
 					time.AfterFunc(5*time.Second, func() { c.then(g, id) })
 				}
-				a, err := g.Agents.Heartbeat(t.Context(), id, service.Heartbeat{Assigned: c.assigned, Wait: c.wait})
+				a, err := g.Agents.Heartbeat(t.Context(), id, service.Heartbeat{Assigned: c.assignedTo, Wait: c.wait})
 				if domain.CodeOf(err) != c.code {
 					t.Fatalf("err is %v, want %q", err, c.code)
 				}

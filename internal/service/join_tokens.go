@@ -18,7 +18,7 @@ const tokenMemory = 7 * 24 * time.Hour
 // ones. Its agent is assigned to project, "" for none, as soon as it joins. Only its hash is stored. It returns Invalid
 // when the project does not exist.
 func (s *Agents) CreateJoinToken(ctx context.Context, project string) (domain.Secret, domain.JoinToken, error) {
-	if _, err := retry(ctx, func() (any, error) { return nil, s.checkProject(project) }, s.projects.stored); err != nil {
+	if _, err := retry(ctx, func() (any, error) { return nil, s.checkProject(project) }, s.projects.reloader); err != nil {
 		return "", domain.JoinToken{}, err
 	}
 	token := tokenPrefix + randomText(secretBytes)

@@ -83,7 +83,7 @@ func TestAMoveIsNeverSeenWithoutItsAuthor(t *testing.T) {
 		if err != nil || len(story.History) != 1 {
 			t.Fatalf("%+v, %v", story.History, err)
 		}
-		all, err := s.Events.Caused(t.Context(), []domain.Event{story.History[0].Event})
+		all, err := s.Events.WithAuthors(t.Context(), []domain.Event{story.History[0].Event})
 		if err != nil || all[0].By != story.History[0].By {
 			t.Errorf("%+v, %v", all, err)
 		}

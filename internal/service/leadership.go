@@ -48,7 +48,7 @@ type leaderNews struct {
 	unreachable func() map[string]trouble
 
 	mu     sync.Mutex
-	told   leaderReport
+	report leaderReport
 	stored string // the stored form, as last read or written
 }
 
@@ -56,10 +56,10 @@ func (n *leaderNews) recordClock(read domain.FeedRead) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	project := read.Cursor.Project
-	if _, known := n.told.ClockSkew[project]; known == read.ClockSkewed {
+	if _, known := n.report.ClockSkew[project]; known == read.ClockSkewed {
 		return
 	}
-	skew := maps.Clone(n.told.ClockSkew)
+	skew := maps.Clone(n.report.ClockSkew)
 	if skew == nil {
 		skew = map[string]time.Time{}
 	}
@@ -68,18 +68,18 @@ func (n *leaderNews) recordClock(read domain.FeedRead) {
 	} else {
 		delete(skew, project)
 	}
-	n.told.ClockSkew = skew
+	n.report.ClockSkew = skew
 }
 
 func (n *leaderNews) now() leaderReport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.told
+	return n.report
 }
 
 // share stores the news if this gateway leads, and reads them otherwise.
 func (n *leaderNews) share(ctx context.Context) error {
-	if n.leader == (domain.Alone{}) {
+	if n.leader == (domain.SoleGateway{}) {
 		return nil
 	}
 	if token, leads := n.leader.Token(); leads {
@@ -91,8 +91,8 @@ func (n *leaderNews) share(ctx context.Context) error {
 	if err != nil || text == n.stored || text == "" {
 		return err
 	}
-	n.stored, n.told = text, leaderReport{}
-	return json.Unmarshal([]byte(text), &n.told)
+	n.stored, n.report = text, leaderReport{}
+	return json.Unmarshal([]byte(text), &n.report)
 }
 
 func (n *leaderNews) tell(ctx context.Context, token int64) error {
@@ -103,7 +103,7 @@ func (n *leaderNews) tell(ctx context.Context, token int64) error {
 	text := string(domain.EncodeJSON(news))
 	n.mu.Lock()
 	known := n.stored
-	n.told.Unreachable, n.told.Store = nil, nil // of the leader before
+	n.report.Unreachable, n.report.Store = nil, nil // of the leader before
 	n.mu.Unlock()
 	if text == known {
 		return nil

@@ -46,7 +46,7 @@ func (s *Reviews) Merge(
 	} else if done := domain.DoneStage(board.Stages); done >= 0 && board.Stages[done].Fixed == "" {
 		stage = board.Stages[done].Name
 	}
-	m := domain.Merging{StoryID: id, Branch: asked.Branch, Since: clock.Now()}
+	m := domain.MergeAttempt{StoryID: id, Branch: asked.Branch, Since: clock.Now()}
 	if under, began := s.beginMerge(project, m); !began {
 		return 0, nil, domain.Errorf(domain.Conflict, "%s is being merged for story '%s'", under.Branch, under.StoryID)
 	}
@@ -60,7 +60,7 @@ func (s *Reviews) Merge(
 		s.endMerge(project, m)
 		return mergeAnswer{status, body}, err
 	}
-	got, err := shared(ctx, &s.merges, storyKey(project, id)+m.Since.String(), merge)
+	got, err := shareCall(ctx, &s.merges, storyKey(project, id)+m.Since.String(), merge)
 	return got.status, got.body, err
 }
 
@@ -82,8 +82,8 @@ func (s *Reviews) askMerge(
 	changes := s.stories.changesOf(ctx, before, nil, stage, began)
 	change := domain.Change{
 		Action: domain.StoryMerged, Subject: storyKey(p.Name, before.ID), Project: p.Name,
-		Detail: details(asked.Branch+" at "+domain.First(asked.Head, shownHash),
-			valueOf("commit", domain.First(made.Commit, shownHash)), changeOf("stage", before.Stage, stage)),
+		Detail: details(asked.Branch+" at "+domain.Truncate(asked.Head, shownHash),
+			valueOf("commit", domain.Truncate(made.Commit, shownHash)), changeOf("stage", before.Stage, stage)),
 	}
 	record := func(e *domain.AuditEntry) error { return s.stories.claims.record(ctx, e, changes) }
 	if err := s.stories.audit.change(ctx, change, record); err != nil {
@@ -93,20 +93,20 @@ func (s *Reviews) askMerge(
 }
 
 // beginMerge notes a merge of a project, unless one is under way, which it returns.
-func (s *Reviews) beginMerge(project string, m domain.Merging) (under domain.Merging, began bool) {
+func (s *Reviews) beginMerge(project string, m domain.MergeAttempt) (under domain.MergeAttempt, began bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if under, is := s.merging[project]; is && under.Refused == "" {
 		return under, false
 	}
 	if s.merging == nil {
-		s.merging = map[string]domain.Merging{}
+		s.merging = map[string]domain.MergeAttempt{}
 	}
 	s.merging[project] = m
 	return m, true
 }
 
-func (s *Reviews) endMerge(project string, m domain.Merging) {
+func (s *Reviews) endMerge(project string, m domain.MergeAttempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.merging[project] = m; m.Refused == "" {
@@ -114,8 +114,8 @@ func (s *Reviews) endMerge(project string, m domain.Merging) {
 	}
 }
 
-// Merging returns the merge of a story that is under way or was refused, nil for none.
-func (s *Reviews) Merging(project, id string) *domain.Merging {
+// MergeAttempt returns the merge of a story that is under way or was refused, nil for none.
+func (s *Reviews) MergeAttempt(project, id string) *domain.MergeAttempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m, is := s.merging[project]; is && m.StoryID == id {

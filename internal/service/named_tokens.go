@@ -124,7 +124,7 @@ func (a *Access) keepEnded(t domain.NamedToken) {
 func (a *Access) Tokens() []domain.NamedToken {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return domain.Each(a.tokens.list(), func(t tokenEntry) domain.NamedToken {
+	return domain.Map(a.tokens.list(), func(t tokenEntry) domain.NamedToken {
 		t.LastUsed = t.used
 		return t.NamedToken
 	})
@@ -145,7 +145,7 @@ func (a *Access) RevokeToken(ctx context.Context, id string) error {
 			return a.store.RemoveNamedToken(ctx, e, id)
 		})
 	}
-	_, err := retry(ctx, func() (any, error) { return nil, a.tokens.write(ctx, revoke) }, a.stored)
+	_, err := retry(ctx, func() (any, error) { return nil, a.tokens.write(ctx, revoke) }, a.reloader)
 	if err != nil {
 		return err
 	}

@@ -122,10 +122,10 @@ type ProjectSnapshot struct {
 	Project  domain.Project
 	Active   bool
 	Pipeline domain.ProjectPipeline
-	Lasting  domain.Lasting // of its stories
+	Overdue  domain.Overdue // of its stories
 	Charts   domain.Charts
-	Agents   []domain.KnownAgent // alive ones that are assigned to it, without the time of their last heartbeat
-	Owners   *domain.Owners      // of its stories
+	Agents   []domain.RegisteredAgent // alive ones that are assigned to it, without the time of their last heartbeat
+	Owners   *domain.Owners           // of its stories
 
 	alerts []domain.Alert
 }
@@ -141,7 +141,7 @@ func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, e
 	project, _ := registry.Find(name)
 	p := ProjectSnapshot{
 		Project: project, Active: registry.Active == name, Pipeline: board.Pipeline, Charts: board.Charts,
-		Lasting: domain.LastingOf(name, board.alerts),
+		Overdue: domain.OverdueOf(name, board.alerts),
 		alerts:  board.alerts,
 	}
 	var agents []domain.Agent

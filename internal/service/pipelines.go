@@ -89,7 +89,7 @@ func (s *Pipelines) known(project string) *boardFacts {
 }
 
 // Finishes reports whether an event has finished its story, by the board that was last read.
-func (s *Pipelines) Finishes(e domain.Event) bool { return s.known(e.Project).course.FinishedBy(e) }
+func (s *Pipelines) Finishes(e domain.Event) bool { return s.known(e.Project).workflow.FinishedBy(e) }
 
 // Takes reports whether a project's server accepts changes of an item of its board, as far as that says.
 func (s *Pipelines) Takes(project string, item *domain.Item) bool {

@@ -14,12 +14,12 @@ import (
 
 // Projects is the registry, in memory and written through to the store. Readers take a snapshot without locking.
 type Projects struct {
-	store  *database
-	audit  *Audit
-	agents *agentTable // removing a project unassigns its agents
-	access *Access     // and ends the tokens of their commands
-	claims *claimTable
-	stored *reloader
+	store    *database
+	audit    *Audit
+	agents   *agentTable // removing a project unassigns its agents
+	access   *Access     // and ends the tokens of their commands
+	claims   *claimTable
+	reloader *reloader
 
 	// mu makes checking, storing and publishing atomic. Hold it for reading while no project may be removed.
 	mu      sync.RWMutex
@@ -67,7 +67,7 @@ func change[T any](ctx context.Context, s *Projects, change func() (T, error)) (
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return change()
-	}, s.stored)
+	}, s.reloader)
 }
 
 // Registry returns the current registry. It is shared and must not be changed.
@@ -86,7 +86,7 @@ func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secr
 // and token is nil, the stored token is removed, since it was meant for the old server. It returns Invalid and
 // NotFound.
 func (s *Projects) Update(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
-	if err := s.stored.refresh(ctx); err != nil { // values that do not change must be the stored ones
+	if err := s.reloader.refresh(ctx); err != nil { // values that do not change must be the stored ones
 		return p, err
 	}
 	return change(ctx, s, func() (domain.Project, error) { return s.update(ctx, name, url, token) })
@@ -94,7 +94,7 @@ func (s *Projects) Update(ctx context.Context, name, url string, token *domain.S
 
 // Ensure adds a project or, if the name exists, changes it as Update does.
 func (s *Projects) Ensure(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
-	if err := s.stored.refresh(ctx); err != nil {
+	if err := s.reloader.refresh(ctx); err != nil {
 		return p, err
 	}
 	name = strings.TrimSpace(name)

@@ -48,7 +48,7 @@ func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTabl
 	s.table.same = func(a, b domain.Question) bool { // nothing else of a question changes
 		return a.State == b.State && a.Lasting == b.Lasting && a.HeldUntil.Equal(b.HeldUntil)
 	}
-	s.table.stored = newReloader(o.Changes, domain.TopicQuestions, s.table.load)
+	s.table.reloader = newReloader(o.Changes, domain.TopicQuestions, s.table.load)
 	return s
 }
 
@@ -121,7 +121,7 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 	var asked domain.Question
 	err := s.table.write(ctx, func(ctx context.Context) ([]domain.Question, []int64, error) {
 		err := s.audit.change(ctx, change, func(e *domain.AuditEntry) (err error) {
-			asked, err = s.store.AddQuestion(ctx, e, q, way(actor), domain.AllowedQuestions)
+			asked, err = s.store.AddQuestion(ctx, e, q, channelName(actor), domain.AllowedQuestions)
 			return err
 		})
 		return []domain.Question{asked.Brief()}, nil, err
@@ -143,8 +143,10 @@ func (s *Questions) place(q *domain.Question) {
 	}
 }
 
-// way is how an actor asks: a question that has come by several is answered by each.
-func way(actor domain.Actor) string { return cmp.Or(string(actor.Channel), string(domain.ChannelAPI)) }
+// channelName is how an actor asks: a question that has come by several is answered by each.
+func channelName(actor domain.Actor) string {
+	return cmp.Or(string(actor.Channel), string(domain.ChannelAPI))
+}
 
 func (s *Questions) subject(q domain.Question) string {
 	if q.StoryID != "" {

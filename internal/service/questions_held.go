@@ -61,7 +61,7 @@ func (h *heldQuestions) since(q domain.Question) time.Time {
 
 // hold counts a connection that waits for a question, until release is called.
 func (s *Questions) hold(ctx context.Context, id int64) (release func()) {
-	if s.held.add(id, 1) == 1 && s.table.stored.changes != nil {
+	if s.held.add(id, 1) == 1 && s.table.reloader.changes != nil {
 		_ = s.store.HoldQuestions(ctx, clock.Now().Add(holdLease), id) // sayHeld will, if this fails
 	}
 	return func() {
@@ -82,7 +82,7 @@ func (s *Questions) hold(ctx context.Context, id int64) (release func()) {
 // sayHeld tells other gateways which questions are held here.
 func (s *Questions) sayHeld(ctx context.Context) error {
 	ids := s.held.all()
-	if len(ids) == 0 || s.table.stored.changes == nil {
+	if len(ids) == 0 || s.table.reloader.changes == nil {
 		return nil
 	}
 	return s.store.HoldQuestions(ctx, clock.Now().Add(holdLease), ids...)

@@ -73,7 +73,7 @@ func (s *Questions) settle(ctx context.Context) error {
 		case q.At(now).State == domain.QuestionExpired:
 			q = q.At(now)
 		case !q.Lasting && !s.held.has(q.ID) && now.Sub(s.held.since(q)) > domain.UnheldLife,
-			!q.Lasting && !s.at(q, now).Held && s.sessions.wentOn(q, askers()): // it was answered at its terminal
+			!q.Lasting && !s.at(q, now).Held && s.sessions.hasResumed(q, askers()): // it was answered at its terminal
 			q.State, q.Ended = domain.QuestionWithdrawn, now
 		default:
 			continue
@@ -111,7 +111,7 @@ func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (dom
 			// Another gateway's question may not be known here yet.
 			q, err := s.Get(context.WithoutCancel(ctx), id)
 			if err == nil && q.State == domain.QuestionAnswered && ctx.Err() == nil {
-				err = s.reach(ctx, q)
+				err = s.markReached(ctx, q)
 			}
 			if err != nil || q.State != domain.QuestionOpen || late.Err() != nil {
 				return q, err
@@ -121,13 +121,13 @@ func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (dom
 	}
 }
 
-// reach notes that the answer of a question reaches the actor of ctx, if that has asked.
-func (s *Questions) reach(ctx context.Context, q domain.Question) error {
+// markReached notes that the answer of a question reaches the actor of ctx, if that has asked.
+func (s *Questions) markReached(ctx context.Context, q domain.Question) error {
 	actor := domain.ActorOf(ctx)
-	if actor.Holder() != q.Asker || q.HasReached(way(actor)) {
+	if actor.Holder() != q.Asker || q.HasReached(channelName(actor)) {
 		return nil
 	}
-	return s.store.ReachQuestion(context.WithoutCancel(ctx), q.ID, way(actor))
+	return s.store.ReachQuestion(context.WithoutCancel(ctx), q.ID, channelName(actor))
 }
 
 // Decision is whether a tool may be used. Message says why not, "" if it may.
@@ -158,7 +158,7 @@ func (s *Questions) Permission(
 	if len(use.Input) > domain.MaxToolInput {
 		return Decision{}, domain.Errorf(domain.TooLarge, "the tool's input must be at most %d bytes", domain.MaxToolInput)
 	}
-	session = cmp.Or(session, s.sessions.using(domain.ActorOf(ctx).Holder(), useID))
+	session = cmp.Or(session, s.sessions.byToolUse(domain.ActorOf(ctx).Holder(), useID))
 	asked := domain.Question{
 		Kind: domain.QuestionPermission, Prompt: "May I use " + use.Name + "?", Tool: &use, UseID: useID, Session: session,
 	}

@@ -20,7 +20,7 @@ const (
 // Remove removes a project and unassigns its agents. If it was the active project, none is active afterwards. Its
 // events are kept. It returns NotFound.
 func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Removal, err error) {
-	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // Restore must later restore what is stored now
+	if err := refresh(ctx, s.reloader, s.agents.reloader); err != nil { // Restore must later restore what is stored now
 		return removed, err
 	}
 	return change(ctx, s, func() (removed domain.Removal, err error) {
@@ -54,7 +54,7 @@ func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Remo
 // assigns those of its agents again that are not assigned now. It returns their number. It returns Conflict when the
 // name has been taken.
 func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents int, err error) {
-	if err := refresh(ctx, s.stored, s.agents.stored); err != nil {
+	if err := refresh(ctx, s.reloader, s.agents.reloader); err != nil {
 		return 0, err
 	}
 	return change(ctx, s, func() (agents int, err error) {
@@ -69,7 +69,7 @@ func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents 
 		if removed.Active && next.Active == "" {
 			active, next.Active = p.Name, p.Name
 		}
-		free := s.agents.unassigned(removed.Agents)
+		free := s.agents.withoutProject(removed.Agents)
 		made := domain.Change{
 			Action: domain.ProjectRestored, Subject: p.Name,
 			Detail: details(valueOf("url", p.URL), valueOf("active", active), changeOf("agents", "", strings.Join(free, ", "))),

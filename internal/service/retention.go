@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// keptOfEach is how many events of each project are kept regardless of their age.
-	keptOfEach = 500
+	// minKept is how many events of each project are kept regardless of their age.
+	minKept = 500
 	// The time between two searches for old events is a hundredth of the time for which events are kept, between
 	// minRetentionPause and maxRetentionPause.
 	minRetentionPause = time.Second
@@ -69,7 +69,7 @@ func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int
 	for _, project := range projects {
 		for {
 			now := clock.Now()
-			e := domain.ExpiryQuery{Project: project, Before: now.Add(-s.keep), Now: now, Keep: keptOfEach, Needed: needed}
+			e := domain.ExpiryQuery{Project: project, Before: now.Add(-s.keep), Now: now, Keep: minKept, Needed: needed}
 			ids, err := s.store.ExpiredEvents(ctx, e, stepSize)
 			if err == nil && len(ids) == 0 {
 				break

@@ -25,7 +25,7 @@ type Reviews struct {
 	merges  singleflight.Group
 
 	mu      sync.Mutex
-	merging map[string]domain.Merging // by project
+	merging map[string]domain.MergeAttempt // by project
 }
 
 type ReviewRequest struct {
@@ -60,7 +60,7 @@ func (s *Reviews) Review(
 	before.Project, before.ID = project, id
 	if before.File == nil || domain.PlaceWith(before.File.Work, r.Head) == nil {
 		return story, domain.Errorf(domain.Conflict, "no branch or work tree of the story is at %s any more",
-			domain.First(r.Head, shownHash))
+			domain.Truncate(r.Head, shownHash))
 	}
 	began := clock.Now()
 	stage, done, err := s.move(ctx, p, before, asked)
@@ -73,7 +73,7 @@ func (s *Reviews) Review(
 	}
 	entry := domain.NewAuditEntry(r.At, actor, domain.Change{
 		Action: domain.ReviewMade, Subject: storyKey(project, id),
-		Detail: details(r.Verdict.Word()+" at "+domain.First(r.Head, shownHash), changeOf("stage", before.Stage, stage),
+		Detail: details(r.Verdict.Word()+" at "+domain.Truncate(r.Head, shownHash), changeOf("stage", before.Stage, stage),
 			valueOf("note", r.Note)),
 	})
 	err = s.stories.events.Record(context.WithoutCancel(ctx), domain.FeedRead{
@@ -181,8 +181,8 @@ func (s *Stories) isInBase(ctx context.Context, r domain.Review) bool {
 	return err == nil && status == 200 && json.Unmarshal(body, &c) == nil && c.Head == r.Head && c.MergeBase == r.Head
 }
 
-// took records that whoever has just claimed a story has its verdict.
-func (s *Claims) took(ctx context.Context, story *domain.Story) {
+// markReviewTaken records that whoever has just claimed a story has its verdict.
+func (s *Claims) markReviewTaken(ctx context.Context, story *domain.Story) {
 	if story.Review == nil || !story.Review.TakenAt.IsZero() {
 		return
 	}

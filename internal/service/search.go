@@ -43,7 +43,7 @@ type Search struct {
 }
 
 // Find returns what matches all words. It returns Invalid for a text that has no words or is too long.
-func (s *Search) Find(ctx context.Context, q SearchQuery) (found domain.Found, err error) {
+func (s *Search) Find(ctx context.Context, q SearchQuery) (found domain.SearchResult, err error) {
 	words := strings.Fields(fold.Text(q.Text))
 	if len(words) == 0 || utf8.RuneCountInString(q.Text) > MaxSearch {
 		return found, domain.Errorf(domain.Invalid, "q: must be 1 to %d characters, not only spaces", MaxSearch)
@@ -79,7 +79,7 @@ func (s *Search) Find(ctx context.Context, q SearchQuery) (found domain.Found, e
 	found.Stories, found.Projects, found.Agents = stories.best(), projects.best(), agents.best()
 	found.Total.Stories, found.Total.Projects, found.Total.Agents = stories.total, projects.total, agents.total
 	if found.OnBoard = onBoard; found.Total.All() == 0 {
-		found.Meant = nearest(boards, s.agents.All(), words)
+		found.Suggestion = nearest(boards, s.agents.All(), words)
 	}
 	found.Stories, found.Projects = after(found.Stories, q.Offset), after(found.Projects, q.Offset)
 	found.Agents, found.Texts = after(found.Agents, q.Offset), after(found.Texts, q.Offset)
@@ -132,7 +132,7 @@ const (
 // findTexts asks projects that respond for stories whose texts contain the words, at most limit in all.
 func (s *Search) findTexts(
 	ctx context.Context, boards *Boards, words []string, limit int,
-) (found domain.Found, err error) {
+) (found domain.SearchResult, err error) {
 	bounded, cancel := context.WithTimeout(ctx, textTime)
 	defer cancel()
 	type answer struct {

@@ -15,7 +15,7 @@ const maxNear = 20_000_000
 
 // nearest returns the words of the name, of a project, an agent or a story on a board, that are nearest to the folded
 // words, in their order. It returns "" if no name has something near each of them.
-func nearest(boards *Boards, all []domain.KnownAgent, words []string) (meant string) {
+func nearest(boards *Boards, all []domain.RegisteredAgent, words []string) (meant string) {
 	var names []string
 	for _, p := range boards.Registry.Projects {
 		names = append(names, fold.Text(p.Name))

@@ -46,7 +46,7 @@ func TestASearchAsksSomeProjectsForTextsAndCountsTheOthers(t *testing.T) {
 	if err := s.Projects.Seed(t.Context(), projects); err != nil {
 		t.Fatal(err)
 	}
-	var found domain.Found
+	var found domain.SearchResult
 	waittest.Until(t, "all boards are known", func() bool { // the first searches do not wait for all
 		texts.asked.Store(0)
 		found, err = s.Search.Find(t.Context(), service.SearchQuery{Text: "login", Limit: 5, Texts: true})

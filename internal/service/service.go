@@ -55,7 +55,7 @@ type Service struct {
 // New returns a Service with these options. It loads what is kept in memory, and the end of the stream.
 func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Leadership == nil {
-		o.Leadership = domain.Alone{}
+		o.Leadership = domain.SoleGateway{}
 	}
 	o.Budgets.Zone = cmp.Or(o.Budgets.Zone, time.UTC)
 	o.store = &database{o.Store.All(), o.Store}
@@ -94,7 +94,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		},
 		Histories: &Histories{store: o.store, visits: visits, pipelines: pipelines},
 		Flow: &Flow{
-			store: o.store, visits: visits, pipelines: pipelines, reports: map[string]cachedReport{}, promises: map[uint64]int{},
+			store: o.store, visits: visits, pipelines: pipelines, reports: map[string]cachedReport{}, forecasts: map[uint64]int{},
 		},
 		Questions: newQuestions(o, audit, projects, table, claims),
 		Tools:     &ProjectTools{audit: audit, projects: projects, servers: o.Tools},
@@ -137,8 +137,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		events: events, pipelines: pipelines, agents: s.Agents, store: o.store, servers: o.Stories, log: o.Log,
 	}
 	s.reloaders = []*reloader{
-		table.stored, claims.stored, access.stored, projects.stored, s.Questions.table.stored, s.Sessions.table.stored,
-		s.Targets.table.stored, s.Alerts.acknowledged.stored, s.Costs.stored,
+		table.reloader, claims.reloader, access.reloader, projects.reloader, s.Questions.table.reloader, s.Sessions.table.reloader,
+		s.Targets.table.reloader, s.Alerts.acknowledged.reloader, s.Costs.reloader,
 	}
 	for _, r := range s.reloaders {
 		if err := r.read(ctx); err != nil {
@@ -153,7 +153,7 @@ func newAcknowledgements(o Options, audit *Audit) *acknowledgements {
 	s := &acknowledgements{store: o.store, audit: audit, ended: make(chan []domain.Acknowledgement, 100)}
 	s.read, s.key = o.store.Acknowledgements, func(a domain.Acknowledgement) string { return a.Key }
 	s.same = func(a, b domain.Acknowledgement) bool { return a == b }
-	s.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.load)
+	s.reloader = newReloader(o.Changes, domain.TopicAcknowledgements, s.load)
 	return s
 }
 
@@ -161,7 +161,7 @@ func newClaimTable(o Options, agents *agentTable, news *keyed.Waiters) *claimTab
 	t := &claimTable{store: o.store, agents: agents, free: news}
 	t.read, t.key, t.edited = o.store.Claims, domain.Claim.Key, t.wake
 	t.same = func(a, b domain.Claim) bool { return a == b }
-	t.stored = newReloader(o.Changes, domain.TopicClaims, t.load)
+	t.reloader = newReloader(o.Changes, domain.TopicClaims, t.load)
 	return t
 }
 
@@ -170,7 +170,7 @@ func newProjects(o Options, audit *Audit, agents *agentTable, access *Access, cl
 		store: o.store, audit: audit, agents: agents, access: access, claims: claims, moved: map[string]time.Time{},
 	}
 	s.current.Store(&registrySnapshot{outdated: make(chan struct{})})
-	s.stored = newReloader(o.Changes, domain.TopicProjects, s.load)
+	s.reloader = newReloader(o.Changes, domain.TopicProjects, s.load)
 	return s
 }
 
@@ -199,7 +199,7 @@ func newTargets(o Options, audit *Audit, events *Events, pipelines *Pipelines, f
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	}
 	s.table.same = func(a, b domain.Target) bool { return reflect.DeepEqual(a, b) }
-	s.table.stored = newReloader(o.Changes, domain.TopicTargets, s.table.load)
+	s.table.reloader = newReloader(o.Changes, domain.TopicTargets, s.table.load)
 	return s
 }
 

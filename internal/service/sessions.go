@@ -32,13 +32,13 @@ func newSessions(o Options, claims *claimTable, pipelines *Pipelines, asks *Ques
 	s.unsaved = map[domain.AgentSessionKey]domain.AgentSession{}
 	s.table.read, s.table.key = s.read, domain.AgentSession.Key
 	s.table.same = func(known, other domain.AgentSession) bool { return !other.Last.After(known.Last) }
-	s.table.stored = newReloader(o.Changes, domain.TopicSessions, s.table.load)
-	asks.sessions, asks.table.edited = s, func(_, now []domain.Question) { s.asked(now) }
+	s.table.reloader = newReloader(o.Changes, domain.TopicSessions, s.table.load)
+	asks.sessions, asks.table.edited = s, func(_, now []domain.Question) { s.questionsEnded(now) }
 	return s
 }
 
-// Heard takes an event that the actor of ctx has sent, in memory only.
-func (s *Sessions) Heard(ctx context.Context, e domain.HookEvent) {
+// Receive takes an event that the actor of ctx has sent, in memory only.
+func (s *Sessions) Receive(ctx context.Context, e domain.HookEvent) {
 	e, says := e.Identify()
 	if !says {
 		return
@@ -77,8 +77,8 @@ func (s *Sessions) makeRoom(asker string) {
 	}
 }
 
-// asked notes which of their questions have ended.
-func (s *Sessions) asked(questions []domain.Question) {
+// questionsEnded notes which of their questions have ended.
+func (s *Sessions) questionsEnded(questions []domain.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	askers := sync.OnceValue(s.byAsker)
@@ -86,7 +86,7 @@ func (s *Sessions) asked(questions []domain.Question) {
 		if q.State == domain.QuestionOpen {
 			continue
 		}
-		one, known := s.table.get(s.of(q, askers()))
+		one, known := s.table.get(s.askedBy(q, askers()))
 		if next := one.Answered(q); known && !next.Last.Equal(one.Last) {
 			s.put(next)
 		}
@@ -104,9 +104,9 @@ func (s *Sessions) byAsker() sessionsByAsker {
 	return askers
 }
 
-// of returns the key of the session that has asked a question: the one that it names, or whose use of a tool it is
+// askedBy returns the key of the session that has asked a question: the one that it names, or whose use of a tool it is
 // about, else the one live session of its asker, if it is one.
-func (s *Sessions) of(q domain.Question, askers sessionsByAsker) (only domain.AgentSessionKey) {
+func (s *Sessions) askedBy(q domain.Question, askers sessionsByAsker) (only domain.AgentSessionKey) {
 	if q.Session != "" {
 		return domain.AgentSessionKey{Asker: q.Asker, ID: q.Session}
 	}
@@ -130,8 +130,8 @@ func (s *Sessions) Asking(q domain.Question) (domain.AgentSession, bool) {
 	return s.table.get(domain.AgentSessionKey{Asker: q.Asker, ID: q.Session})
 }
 
-// using returns the id of the asker's session that has begun a use of a tool, "" for none.
-func (s *Sessions) using(asker, useID string) string {
+// byToolUse returns the id of the asker's session that has begun a use of a tool, "" for none.
+func (s *Sessions) byToolUse(asker, useID string) string {
 	for _, one := range s.table.list() {
 		if useID != "" && one.Asker == asker && slices.Contains(one.Uses, useID) {
 			return one.ID
@@ -140,15 +140,15 @@ func (s *Sessions) using(asker, useID string) string {
 	return ""
 }
 
-// wentOn reports whether the session that has asked a question went on since.
-func (s *Sessions) wentOn(q domain.Question, askers sessionsByAsker) bool {
-	one, _ := s.table.get(s.of(q, askers))
+// hasResumed reports whether the session that has asked a question went on since.
+func (s *Sessions) hasResumed(q domain.Question, askers sessionsByAsker) bool {
+	one, _ := s.table.get(s.askedBy(q, askers))
 	return one.WentOn.After(q.AskedAt)
 }
 
 // List returns all sessions as they are now: those that wait for a person first, longest first, and ended ones last.
 func (s *Sessions) List() []domain.AgentSession {
-	now, asks, links := clock.Now(), s.asks(), s.links()
+	now, asks, links := clock.Now(), s.openQuestions(), s.links()
 	var list []domain.AgentSession
 	for _, one := range s.table.list() {
 		asked := asks[one.Key()]
@@ -181,12 +181,12 @@ func (s *Sessions) ByStory() map[domain.StoryKey][]domain.AgentSession {
 	return byStory
 }
 
-// asks returns the open questions of each session.
-func (s *Sessions) asks() map[domain.AgentSessionKey][]domain.Question {
+// openQuestions returns the open questions of each session.
+func (s *Sessions) openQuestions() map[domain.AgentSessionKey][]domain.Question {
 	asks, askers := map[domain.AgentSessionKey][]domain.Question{}, s.byAsker()
 	for _, q := range s.questions.Recent() {
 		if q.State == domain.QuestionOpen {
-			key := s.of(q, askers)
+			key := s.askedBy(q, askers)
 			asks[key] = append(asks[key], q)
 		}
 	}

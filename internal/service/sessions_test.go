@@ -28,7 +28,7 @@ func (c *countedSessions) SaveAgentSessions(ctx context.Context, now, gone []dom
 }
 
 func heard(ctx context.Context, s *service.Service, session, event string) {
-	s.Sessions.Heard(ctx, domain.HookEvent{Name: event, Session: session, Tool: "Bash", UseID: "use of " + session})
+	s.Sessions.Receive(ctx, domain.HookEvent{Name: event, Session: session, Tool: "Bash", UseID: "use of " + session})
 }
 
 func stateOf(s *service.Service, session string) domain.SessionState {
@@ -171,7 +171,7 @@ func TestASessionThatWaitsAtItsTerminalIsAnAlert(t *testing.T) {
 		heard(at, w.Service, "s", "PreToolUse")
 		asks := w.uses("mara", domain.ChannelHook, `{}`, "", "s")
 		synctest.Wait()
-		w.Sessions.Heard(at, notice)
+		w.Sessions.Receive(at, notice)
 		time.Sleep(5 * time.Minute)
 		if found := alerts(); len(found) > 0 {
 			t.Errorf("a question says so: %q", found)
@@ -181,7 +181,7 @@ func TestASessionThatWaitsAtItsTerminalIsAnAlert(t *testing.T) {
 		if found := alerts(); len(found) > 0 {
 			t.Errorf("its question has ended: %q", found)
 		}
-		w.Sessions.Heard(at, notice)
+		w.Sessions.Receive(at, notice)
 		time.Sleep(2*time.Minute - time.Second)
 		if found := alerts(); len(found) > 0 {
 			t.Errorf("too early: %q", found)

@@ -106,7 +106,7 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	if err != nil {
 		return err
 	}
-	story.History = s.events.Past(events, withUnderway(changes, making))
+	story.History = s.events.Past(events, withPending(changes, making))
 	if story.Claim, err = s.claims.now(ctx, story.Project, story.ID); err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Sto
 func (s *Stories) Recent(ctx context.Context, project, id string) (domain.Story, error) {
 	// It ends within the limits of StoryServers.
 	get := func(ctx context.Context) (domain.Story, error) { return s.Get(ctx, project, id) }
-	return shared(ctx, &s.recent, storyKey(project, id), get)
+	return shareCall(ctx, &s.recent, storyKey(project, id), get)
 }
 
 func storyKey(project, id string) string { return domain.StoryKey{Project: project, ID: id}.String() }

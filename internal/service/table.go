@@ -14,12 +14,12 @@ import (
 // table keeps a topic of the store in memory, reloaded when another gateway may have changed it. A change costs nothing
 // for the rows it does not touch, except the list, which is rebuilt when it is next read.
 type table[K comparable, V any] struct {
-	read    func(context.Context) ([]V, error)
-	key     func(V) K
-	compare func(a, b V) int      // the order of list, nil for any
-	same    func(a, b V) bool     // whether two rows of one key are equal
-	edited  func(before, now []V) // unless nil, is called with the rows that a change has taken out and put in
-	stored  *reloader
+	read     func(context.Context) ([]V, error)
+	key      func(V) K
+	compare  func(a, b V) int      // the order of list, nil for any
+	same     func(a, b V) bool     // whether two rows of one key are equal
+	edited   func(before, now []V) // unless nil, is called with the rows that a change has taken out and put in
+	reloader *reloader
 
 	change sync.Mutex // held while store and memory are changed, so that the two agree
 	mu     sync.RWMutex
@@ -66,7 +66,7 @@ func (t *table[K, V]) edit(put []V, gone ...K) { t.editIf(func(V) bool { return 
 // forget takes rows out, in memory, unless others have replaced them.
 func (t *table[K, V]) forget(same func(a, b V) bool, rows ...V) {
 	meant := func(known V) bool { return slices.ContainsFunc(rows, func(v V) bool { return same(known, v) }) }
-	t.editIf(meant, nil, domain.Each(rows, t.key)...)
+	t.editIf(meant, nil, domain.Map(rows, t.key)...)
 }
 
 // drop takes rows out, in memory, that the store has ended already, and reports whether there were any.

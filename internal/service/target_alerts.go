@@ -29,7 +29,7 @@ func shortKey(key string) string {
 }
 
 type listedAlert struct {
-	domain.NotedAlert
+	domain.AlertRecord
 	alert  domain.Alert // as last seen, if it was
 	stands bool
 	after  int64     // the events up to this one are told before it
@@ -57,10 +57,10 @@ func isDated(a domain.Alert) bool {
 	return true
 }
 
-func newAlertList(stored []domain.NotedAlert) *alertList {
+func newAlertList(stored []domain.AlertRecord) *alertList {
 	l := &alertList{byKey: map[string]*listedAlert{}}
 	for _, a := range stored {
-		n := &listedAlert{NotedAlert: a}
+		n := &listedAlert{AlertRecord: a}
 		l.byKey[a.Key], l.last = n, a.Seq
 		l.list = append(l.list, n)
 	}
@@ -68,8 +68,8 @@ func newAlertList(stored []domain.NotedAlert) *alertList {
 }
 
 // look brings the list up to date, and returns what has changed in it.
-func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool, after int64, now time.Time) (
-	news []domain.NotedAlert, over []string,
+func (l *alertList) look(all []domain.Alert, isOver func(domain.AlertRecord) bool, after int64, now time.Time) (
+	news []domain.AlertRecord, over []string,
 ) {
 	var fresh []*listedAlert
 	stands := make(map[string]bool, len(all))
@@ -90,7 +90,7 @@ func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool
 		again := n != nil && (a.Kind == domain.AlertBlocked || a.Kind == domain.AlertMerge) &&
 			a.Since.UnixMilli() > n.SinceMS
 		if n == nil || again {
-			n = &listedAlert{after: after, NotedAlert: domain.NotedAlert{
+			n = &listedAlert{after: after, AlertRecord: domain.AlertRecord{
 				Key: key, Kind: a.Kind, Project: a.Project, SinceMS: a.Since.UnixMilli(),
 			}}
 			l.byKey[key], fresh = n, append(fresh, n)
@@ -103,12 +103,12 @@ func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool
 	for _, n := range fresh {
 		l.last = max(l.last+1, now.UnixMicro())
 		n.Seq = l.last
-		l.list, news = append(l.list, n), append(news, n.NotedAlert)
+		l.list, news = append(l.list, n), append(news, n.AlertRecord)
 	}
 	for key, n := range l.byKey {
 		n.stands = stands[key]
 		switch {
-		case n.stands || !isOver(n.NotedAlert):
+		case n.stands || !isOver(n.AlertRecord):
 		case n.gone.IsZero():
 			n.gone = now
 		case now.Sub(n.gone) >= alertGrace:
@@ -122,7 +122,7 @@ func (l *alertList) look(all []domain.Alert, isOver func(domain.NotedAlert) bool
 }
 
 // wait finds the alerts that a target is still to be told of, in order, and moves it past the others.
-func (l *alertList) wait(r *running) {
+func (l *alertList) wait(r *targetState) {
 	p := &r.Progress
 	r.alerts = nil
 	switch {
@@ -166,11 +166,11 @@ func (l *alertList) wait(r *running) {
 }
 
 // isNews reports whether a target is told of an alert when it is its turn.
-func (n *listedAlert) isNews(r *running) bool {
+func (n *listedAlert) isNews(r *targetState) bool {
 	return n.stands && n.alert.Acknowledged == nil && r.Wants(n.alert)
 }
 
-func (r *running) leave(n *listedAlert) {
+func (r *targetState) leave(n *listedAlert) {
 	if r.Progress.Left == nil {
 		r.Progress.Left = map[string]int64{}
 	}
@@ -179,14 +179,14 @@ func (r *running) leave(n *listedAlert) {
 	}
 }
 
-func (r *running) pass(n *listedAlert) {
+func (r *targetState) pass(n *listedAlert) {
 	p := &r.Progress
 	if p.Left[n.Key] == n.Seq {
 		delete(p.Left, n.Key)
 	} else {
 		p.Alerts = max(p.Alerts, n.Seq)
 	}
-	at := slices.IndexFunc(r.alerts, func(other *listedAlert) bool { return other.NotedAlert == n.NotedAlert })
+	at := slices.IndexFunc(r.alerts, func(other *listedAlert) bool { return other.AlertRecord == n.AlertRecord })
 	switch {
 	case at == 0: // nearly always, and there may be thousands
 		r.alerts = r.alerts[1:]
@@ -195,8 +195,8 @@ func (r *running) pass(n *listedAlert) {
 	}
 }
 
-// alike is what alerts have in common of which only some are told one by one.
-func (n *listedAlert) alike() string { return string(n.Kind) + "/" + n.Project }
+// group is what alerts have in common of which only some are told one by one.
+func (n *listedAlert) group() string { return string(n.Kind) + "/" + n.Project }
 
 // alertMinute counts, by what is alike, the alerts that a target was told one by one within a minute.
 type alertMinute struct {
@@ -205,7 +205,7 @@ type alertMinute struct {
 }
 
 // nextAlert returns the alert that a target is told next, nil for none. It counts those beyond maxAlike.
-func (d *deliverer) nextAlert(r *running, now time.Time) *listedAlert {
+func (d *deliverer) nextAlert(r *targetState, now time.Time) *listedAlert {
 	p := &r.Progress
 	m := &r.minute
 	if minute := now.Truncate(time.Minute); !minute.Equal(m.began) {
@@ -224,39 +224,39 @@ func (d *deliverer) nextAlert(r *running, now time.Time) *listedAlert {
 	}()
 	for len(r.alerts) > 0 {
 		n := r.alerts[0]
-		if m.told[n.alike()] < maxAlike || p.Message != "" {
+		if m.told[n.group()] < maxAlike || p.Message != "" {
 			return n
 		}
 		if p.Over == nil {
 			p.Over = map[string]int{}
 		}
-		p.Over[n.alike()]++
+		p.Over[n.group()]++
 		p.OverAt = m.began
 		r.pass(n)
 	}
 	return nil
 }
 
-// standing returns all alerts, and whether one that is not among them is over.
-func (s *Alerts) standing(ctx context.Context) (all []domain.Alert, isOver func(domain.NotedAlert) bool) {
+// current returns all alerts, and whether one that is not among them is over.
+func (s *Alerts) current(ctx context.Context) (all []domain.Alert, isOver func(domain.AlertRecord) bool) {
 	boards := s.pipelines.Boards(ctx, quietAge)
 	unknown := unknownAlerts(boards.Pipelines)
-	return s.all(boards), func(a domain.NotedAlert) bool {
+	return s.all(boards), func(a domain.AlertRecord) bool {
 		return s.isOver(a.Kind, unknown(a.Project, a.Key))
 	}
 }
 
 // noteAlerts brings the list of alerts up to date, if any target gets alerts, and what waits for each target.
 func (d *deliverer) noteAlerts(ctx context.Context, now time.Time) error {
-	gets := func(r *running) bool { return len(r.Rules.Alerts) > 0 }
-	var news []domain.NotedAlert
+	gets := func(r *targetState) bool { return len(r.Rules.Alerts) > 0 }
+	var news []domain.AlertRecord
 	var over []string
 	wanted := false
 	for _, r := range d.targets {
 		wanted = wanted || gets(r)
 	}
 	if wanted {
-		all, isOver := d.alerts.standing(ctx)
+		all, isOver := d.alerts.current(ctx)
 		news, over = d.alertList.look(all, isOver, d.scanned, now)
 	} else {
 		for key := range d.alertList.byKey {

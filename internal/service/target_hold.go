@@ -10,16 +10,16 @@ import (
 )
 
 // gather counts what comes in a digest of a target and, when it is time, puts it into one message.
-func (d *deliverer) gather(ctx context.Context, r *running, now time.Time) error {
-	if phase := r.phase(now); phase == off || phase == sending {
+func (d *deliverer) gather(ctx context.Context, r *targetState, now time.Time) error {
+	if phase := r.phase(now); phase == phaseOff || phase == phaseSending {
 		return nil
 	}
-	manner := r.manner(now)
+	manner := r.mode(now)
 	switch gathers := r.stream.counts != nil; {
-	case manner == oneByOne && gathers: // quiet hours ended before anything was held back
+	case manner == modeSingle && gathers: // quiet hours ended before anything was held back
 		r.read(nil)
 		return nil
-	case manner == oneByOne:
+	case manner == modeSingle:
 		return nil
 	case !gathers:
 		r.read(map[string]int{})
@@ -32,10 +32,10 @@ func (d *deliverer) gather(ctx context.Context, r *running, now time.Time) error
 		due = r.Rules.LastDigest(now.In(r.zone))
 	}
 	switch {
-	case manner == holding && p.HeldAt.IsZero() && len(r.stream.counts)+len(r.alerts) > 0:
+	case manner == modeHold && p.HeldAt.IsZero() && len(r.stream.counts)+len(r.alerts) > 0:
 		p.HeldAt = now
 		d.saves = append(d.saves, d.saveOf(r))
-	case manner == holding || r.stream.more: // later, or when all has been read
+	case manner == modeHold || r.stream.more: // later, or when all has been read
 	case !p.HeldAt.IsZero() && r.Rules.Digest == domain.NoDigest, due.After(p.DigestedAt):
 		d.flush(ctx, r, now)
 	}
@@ -43,7 +43,7 @@ func (d *deliverer) gather(ctx context.Context, r *running, now time.Time) error
 }
 
 // isTooMuch reports whether what waits to be told one by one comes as one digest: there is much of it, or for long.
-func (d *deliverer) isTooMuch(r *running, now time.Time) bool {
+func (d *deliverer) isTooMuch(r *targetState, now time.Time) bool {
 	p := &r.Progress
 	if p.Message != "" || now.Before(r.heapedAt.Add(heapPause)) {
 		return false
@@ -57,12 +57,12 @@ func (d *deliverer) isTooMuch(r *running, now time.Time) bool {
 }
 
 // flushOver queues the digest of what a minute left over, once it has ended. What else waits is told as it is.
-func (d *deliverer) flushOver(r *running, now time.Time) {
+func (d *deliverer) flushOver(r *targetState, now time.Time) {
 	p := &r.Progress
 	if len(p.Over) == 0 || p.Message != "" || now.Truncate(time.Minute).Equal(p.OverAt) {
 		return
 	}
-	made, message := d.messages.digest(&r.Target, map[string]int{}, p.Position, nil, "", now)
+	made, message := d.messageBuilder.digest(&r.Target, map[string]int{}, p.Position, nil, "", now)
 	p.Over, p.DigestEvent = nil, p.Position
 	save := d.saveOf(r)
 	save.Digest, save.Queued = &made, []domain.QueuedMessage{{After: p.Position, Message: message}}
@@ -70,10 +70,10 @@ func (d *deliverer) flushOver(r *running, now time.Time) {
 }
 
 // waiting returns how many messages wait for a target. Of alerts that are alike only some count.
-func (r *running) waiting() int {
+func (r *targetState) waiting() int {
 	n, alike := len(r.stream.events), map[string]int{}
 	for _, a := range r.alerts {
-		if alike[a.alike()]++; alike[a.alike()] <= maxAlike {
+		if alike[a.group()]++; alike[a.group()] <= maxAlike {
 			n++
 		}
 	}
@@ -81,7 +81,7 @@ func (r *running) waiting() int {
 }
 
 // flowOf is the line of flow in a target's daily digest, "" for none: the digest comes without it, too.
-func (d *deliverer) flowOf(ctx context.Context, r *running) string {
+func (d *deliverer) flowOf(ctx context.Context, r *targetState) string {
 	if r.Rules.Digest != domain.DailyDigest {
 		return ""
 	}
@@ -101,7 +101,7 @@ func (d *deliverer) flowOf(ctx context.Context, r *running) string {
 }
 
 // costOf is the line of what calls have cost since a target's last digest, "" for none: it comes without it, too.
-func (d *deliverer) costOf(ctx context.Context, r *running, now time.Time) string {
+func (d *deliverer) costOf(ctx context.Context, r *targetState, now time.Time) string {
 	span := domain.DigestRecord{At: now, DigestContent: domain.DigestContent{Rules: r.Rules}}
 	said, err := d.costs.Sentence(ctx, span.Began(r.zone), now, r.Rules.Projects)
 	if err != nil {
@@ -111,14 +111,14 @@ func (d *deliverer) costOf(ctx context.Context, r *running, now time.Time) strin
 }
 
 // flush queues the digest of what was held back for a target, if there is anything.
-func (d *deliverer) flush(ctx context.Context, r *running, now time.Time) {
+func (d *deliverer) flush(ctx context.Context, r *targetState, now time.Time) {
 	p, s, alerts := &r.Progress, &r.stream, r.alerts
 	var record *domain.DigestRecord
 	var queued []domain.QueuedMessage
 	if len(s.counts)+len(alerts)+len(p.Over) > 0 {
-		told := domain.Each(alerts, func(n *listedAlert) domain.Alert { return n.alert })
+		told := domain.Map(alerts, func(n *listedAlert) domain.Alert { return n.alert })
 		lines := strings.TrimSpace(d.flowOf(ctx, r) + "\n" + d.costOf(ctx, r, now))
-		made, message := d.messages.digest(&r.Target, s.counts, s.upto, told, lines, now)
+		made, message := d.messageBuilder.digest(&r.Target, s.counts, s.upto, told, lines, now)
 		record, queued = &made, []domain.QueuedMessage{{After: s.upto, Message: message}}
 		for _, n := range slices.Clone(alerts) {
 			r.pass(n)

@@ -15,13 +15,13 @@ import (
 	"switchyard/internal/wire"
 )
 
-// messages makes what targets are told. Each message about the same has the same id.
-type messages struct {
+// messageBuilder makes what targets are told. Each message about the same has the same id.
+type messageBuilder struct {
 	*Targets
 	database string // its identity
 }
 
-func (m messages) id(t *domain.Target, parts ...string) string {
+func (m messageBuilder) id(t *domain.Target, parts ...string) string {
 	return m.database + "_" + t.ID + "_" + strings.Join(parts, "_")
 }
 
@@ -35,15 +35,15 @@ func alertsID(upto int64, at time.Time) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// dated returns a time of a project server's as JSON can have it: of years after 9999 the other time.
-func dated(at, instead time.Time) time.Time {
+// encodableTime returns a time of a project server's as JSON can have it: of years after 9999 the other time.
+func encodableTime(at, instead time.Time) time.Time {
 	if at.Year() > 9999 {
 		return instead
 	}
 	return at
 }
 
-func (m messages) event(t *domain.Target, e domain.Event) domain.Message {
+func (m messageBuilder) event(t *domain.Target, e domain.Event) domain.Message {
 	kind, d, words := e.Type.Kind(), e.Details(), domain.StageWords(m.pipelines.StageWord)
 	project := "/projects/" + url.PathEscape(e.Project)
 	path := project
@@ -51,25 +51,25 @@ func (m messages) event(t *domain.Target, e domain.Event) domain.Message {
 		path += "/stories/" + url.PathEscape(d.StoryID)
 	}
 	return domain.Message{
-		ID: m.id(t, strconv.FormatInt(e.ID, 10)), Type: string(e.Type), At: dated(e.At, e.ReceivedAt),
+		ID: m.id(t, strconv.FormatInt(e.ID, 10)), Type: string(e.Type), At: encodableTime(e.At, e.ReceivedAt),
 		Data:  e.AppendJSON(nil),
-		Title: e.Project + ": " + words.Says(e, d), Text: m.messenger.Describe(e, words),
+		Title: e.Project + ": " + words.Describe(e, d), Text: m.messenger.Describe(e, words),
 		Link: m.link(path, project), Signal: kind.Signal,
 	}
 }
 
-func (m messages) alert(t *domain.Target, a domain.Alert) domain.Message {
+func (m messageBuilder) alert(t *domain.Target, a domain.Alert) domain.Message {
 	data, _ := json.Marshal(wire.NewAlert(a)) // texts and numbers always encode
 	return domain.Message{
 		ID:   m.id(t, shortKey(a.Key()), strconv.FormatInt(a.Since.UnixMilli(), 10)),
-		Type: "alert." + string(a.Kind), At: dated(a.Since, clock.Now()), Data: data,
+		Type: "alert." + string(a.Kind), At: encodableTime(a.Since, clock.Now()), Data: data,
 		Title: cmp.Or(a.Project, "Switchyard") + ": " + a.Kind.Word(),
 		Text:  oneLine(a.Text()), Link: m.link(a.Link(), "/projects/"+url.PathEscape(a.Project)), Signal: a.Kind.Signal(),
 	}
 }
 
 // gap tells that events before one are no longer kept.
-func (m messages) gap(t *domain.Target, before, missed int64, at time.Time) domain.Message {
+func (m messageBuilder) gap(t *domain.Target, before, missed int64, at time.Time) domain.Message {
 	text := domain.Count(missed, "event was", "events were") + " removed before this target could be told of them"
 	data, _ := json.Marshal(map[string]any{
 		"type": domain.FeedGap, "missed": missed, "timestamp_ms": at.UnixMilli(), "text": text,
@@ -80,9 +80,9 @@ func (m messages) gap(t *domain.Target, before, missed int64, at time.Time) doma
 	}
 }
 
-// nested returns counts as programs read them: of events by type and of alerts by kind. Moves that finish a story are
+// nestCounts returns counts as programs read them: of events by type and of alerts by kind. Moves that finish a story are
 // counted both as what they are and as finished.
-func nested(counts map[string]int) map[string]map[string]int {
+func nestCounts(counts map[string]int) map[string]map[string]int {
 	n := map[string]map[string]int{"events": {}, "alerts": {}}
 	for key, count := range counts {
 		kind, isAlert := strings.CutPrefix(key, domain.AlertCount)
@@ -100,7 +100,7 @@ func nested(counts map[string]int) map[string]map[string]int {
 }
 
 // countOf returns the key under which an event is counted.
-func (m messages) countOf(e domain.Event) string {
+func (m messageBuilder) countOf(e domain.Event) string {
 	if e.Type != domain.StageTransition {
 		return string(e.Type)
 	}
@@ -115,7 +115,7 @@ const maxDigestAlerts = 15
 
 // digest returns a digest of the counted events up to one and of alerts, and the message about it, which ends with
 // other lines if there are any.
-func (m messages) digest(
+func (m messageBuilder) digest(
 	t *domain.Target, events map[string]int, upto int64, alerts []domain.Alert, others string, now time.Time,
 ) (domain.DigestRecord, domain.Message) {
 	counts := maps.Clone(events)
@@ -139,11 +139,11 @@ func (m messages) digest(
 			lines = append(lines, fmt.Sprintf("and %d more", len(alerts)-i))
 		}
 		if len(r.Alerts) < domain.MaxAlerts {
-			r.Alerts = append(r.Alerts, domain.DigestAlert{Key: a.Key(), Text: text, Link: a.Link(), Since: dated(a.Since, now)})
+			r.Alerts = append(r.Alerts, domain.DigestAlert{Key: a.Key(), Text: text, Link: a.Link(), Since: encodableTime(a.Since, now)})
 		}
 		signal = domain.SignalCaution
 	}
-	r.Text, r.Counts, r.Span = domain.Counts(counts).Says(), counts, t.Rules.Span(!t.Progress.HeldAt.IsZero())
+	r.Text, r.Counts, r.Span = domain.Counts(counts).Describe(), counts, t.Rules.Span(!t.Progress.HeldAt.IsZero())
 	said := r.Span + ": " + r.Text
 	path := "/notifications/digests/" + r.ID
 	id := m.id(t, digestID(upto))
@@ -155,7 +155,7 @@ func (m messages) digest(
 		text, lines = said+"\n"+others, append(lines, others)
 	}
 	return r, domain.Message{
-		ID: id, Type: "digest", At: now, Data: webhookData(text, m.link(path), path, nested(counts)), Title: said,
+		ID: id, Type: "digest", At: now, Data: webhookData(text, m.link(path), path, nestCounts(counts)), Title: said,
 		Text: strings.Join(append([]string{said}, lines...), "\n"), Link: m.link(path), Signal: signal,
 	}
 }

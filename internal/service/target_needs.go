@@ -14,7 +14,7 @@ type Messenger interface {
 	// Shown returns an address without its secrets.
 	Shown(address domain.Secret) string
 	// Send sends the rest of a message. It takes at most 10 s.
-	Send(ctx context.Context, t domain.Target, m domain.Message) domain.Sent
+	Send(ctx context.Context, t domain.Target, m domain.Message) domain.SendResult
 	// Describe returns an event as one line of text.
 	Describe(e domain.Event, words domain.StageWords) string
 }

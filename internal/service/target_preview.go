@@ -82,14 +82,14 @@ func (s Deliveries) LastWeek(ctx context.Context, rules domain.TargetRules) (p d
 	switch {
 	case rules.Digest != domain.NoDigest && p.Messages > 0:
 		last := slices.MaxFunc(slices.Collect(maps.Keys(w.together)), time.Time.Compare)
-		p.Sample.Title = rules.Span(false) + ": " + domain.Counts(w.together[last]).Says()
+		p.Sample.Title = rules.Span(false) + ": " + domain.Counts(w.together[last]).Describe()
 	case p.Messages > 0:
 		p.Sample = w.lastSample()
 	}
 	return p, nil
 }
 
-func (s Deliveries) messages() messages { return messages{Targets: s.targets} }
+func (s Deliveries) messages() messageBuilder { return messageBuilder{Targets: s.targets} }
 
 // addEvents adds the newest events of the week, and reports whether there are others.
 func (s Deliveries) addEvents(ctx context.Context, w *week) (more bool, err error) {

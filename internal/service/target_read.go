@@ -8,8 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// reading is how far a target has read the stream, ahead of what it has been told.
-type reading struct {
+// targetReader is how far a target has read the stream, ahead of what it has been told.
+type targetReader struct {
 	upto int64 // the last event that was looked at
 	more bool  // later ones may concern it
 	gap  bool  // that events are missing has been said, of the ones it is catching up with
@@ -19,12 +19,12 @@ type reading struct {
 }
 
 // read begins to read again from the target's position, for a digest unless counts is nil.
-func (r *running) read(counts map[string]int) {
-	r.stream = reading{upto: r.Progress.Position, more: true, gap: r.stream.gap, counts: counts}
+func (r *targetState) read(counts map[string]int) {
+	r.stream = targetReader{upto: r.Progress.Position, more: true, gap: r.stream.gap, counts: counts}
 }
 
 // isPast reports whether what waits for the events up to after need not wait.
-func (s *reading) isPast(after int64) bool {
+func (s *targetReader) isPast(after int64) bool {
 	if len(s.events) > 0 {
 		return after < s.events[0].ID
 	}
@@ -73,7 +73,7 @@ func (d *deliverer) scan(ctx context.Context) error {
 
 // readOn reads on for a target until so many events wait that they become a digest, or there is no other one; at most
 // for as long as other targets can wait.
-func (d *deliverer) readOn(ctx context.Context, r *running) error {
+func (d *deliverer) readOn(ctx context.Context, r *targetState) error {
 	s := &r.stream
 	for n := 0; s.more && n < targetPages && len(s.events) <= maxHeap; n++ {
 		page, err := d.page(ctx, r)
@@ -96,7 +96,7 @@ func (d *deliverer) readOn(ctx context.Context, r *running) error {
 
 // page reads on for a target, and returns those of the next events that concern it. If some before them are no longer
 // kept, the target is told so, once until it has caught up.
-func (d *deliverer) page(ctx context.Context, r *running) ([]domain.Event, error) {
+func (d *deliverer) page(ctx context.Context, r *targetState) ([]domain.Event, error) {
 	s := &r.stream
 	if len(r.Rules.Events) == 0 {
 		s.upto, s.more = d.scanned, false

@@ -34,10 +34,10 @@ const (
 // deliverer sends messages under one fencing token, as docs/design/digests.md says. One goroutine works with it; others
 // only send.
 type deliverer struct {
-	messages
+	messageBuilder
 	token     int64
 	ctx       context.Context // of what is under way
-	targets   map[string]*running
+	targets   map[string]*targetState
 	results   chan sentMessage
 	under     int // messages under way
 	saves     []domain.TargetSave
@@ -55,7 +55,7 @@ func deliver(ctx context.Context, s *Targets, token int64) error {
 	sending, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	d := &deliverer{
-		messages: messages{s, identity}, token: token, ctx: sending, targets: map[string]*running{},
+		messageBuilder: messageBuilder{s, identity}, token: token, ctx: sending, targets: map[string]*targetState{},
 		results: make(chan sentMessage, domain.MaxTargets), scanned: s.events.LastID(), settledAt: clock.Now(),
 	}
 	if err := s.table.load(ctx); err != nil { // what another leader has stored
@@ -169,7 +169,7 @@ func (d *deliverer) tidy(ctx context.Context, now time.Time) error {
 	if now.Sub(d.settledAt) >= targetSettle {
 		d.settledAt = now
 		for _, r := range d.targets {
-			if r.stored != r.place() && !r.sending {
+			if r.stored != r.position() && !r.sending {
 				d.saves = append(d.saves, d.saveOf(r))
 			}
 		}
@@ -185,8 +185,8 @@ func (d *deliverer) tidy(ctx context.Context, now time.Time) error {
 	return d.store.RemoveDigests(ctx, d.token, now.Add(-hoursLife), digests)
 }
 
-func (d *deliverer) saveOf(r *running) domain.TargetSave {
-	r.stored, r.Progress.Revision = r.place(), r.Revision
+func (d *deliverer) saveOf(r *targetState) domain.TargetSave {
+	r.stored, r.Progress.Revision = r.position(), r.Revision
 	return domain.TargetSave{Target: r.ID, Progress: r.Progress, Revision: r.Revision}
 }
 

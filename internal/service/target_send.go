@@ -10,23 +10,23 @@ import (
 )
 
 type sentMessage struct {
-	target  *running
+	target  *targetState
 	message domain.Message
 	queued  int64 // its id in the queue, 0 for an event's
 	event   int64
 	alert   *listedAlert
-	sent    domain.Sent
+	sent    domain.SendResult
 	at      time.Time
 }
 
 // send begins to send the next message of a target, if there is one and it is time. It returns after what time to call
 // it again, if nothing happens.
-func (d *deliverer) send(ctx context.Context, r *running, now time.Time) (next time.Duration, err error) {
-	manner := r.manner(now)
+func (d *deliverer) send(ctx context.Context, r *targetState, now time.Time) (next time.Duration, err error) {
+	manner := r.mode(now)
 	switch phase := r.phase(now); {
-	case phase == off, phase == sending, manner == holding, r.Owner != "" && !d.mayGet(r):
+	case phase == phaseOff, phase == phaseSending, manner == modeHold, r.Owner != "" && !d.mayGet(r):
 		return targetTick, nil
-	case phase == failing:
+	case phase == phaseFailing:
 		return r.Progress.NextAt.Sub(now), nil
 	}
 	if r.queued && len(r.queue) == 0 {
@@ -35,7 +35,7 @@ func (d *deliverer) send(ctx context.Context, r *running, now time.Time) (next t
 		}
 		r.queued = len(r.queue) == targetQueue
 	}
-	if manner == oneByOne {
+	if manner == modeSingle {
 		if err := d.readOn(ctx, r); err != nil {
 			return targetTick, err
 		}
@@ -53,21 +53,21 @@ func (d *deliverer) send(ctx context.Context, r *running, now time.Time) (next t
 	switch {
 	case out.message.ID != "":
 		d.attempt(r, out, now)
-	case manner == oneByOne && r.stream.more: // there is more to read
+	case manner == modeSingle && r.stream.more: // there is more to read
 		return 0, nil
 	}
 	return targetTick, nil
 }
 
 // next returns what a target is told next, without a message if there is nothing.
-func (d *deliverer) next(r *running, manner manner, now time.Time) sentMessage {
+func (d *deliverer) next(r *targetState, manner deliveryMode, now time.Time) sentMessage {
 	out, s := sentMessage{target: r}, &r.stream
 	var n *listedAlert
-	if manner == oneByOne {
+	if manner == modeSingle {
 		n = d.nextAlert(r, now)
 	}
 	switch {
-	case len(r.queue) > 0 && (manner != oneByOne || s.isPast(r.queue[0].After)):
+	case len(r.queue) > 0 && (manner != modeSingle || s.isPast(r.queue[0].After)):
 		out.queued, out.message = r.queue[0].ID, r.queue[0].Message
 	case n != nil && s.isPast(n.after):
 		out.alert, out.message = n, d.alert(&r.Target, n.alert)
@@ -78,13 +78,13 @@ func (d *deliverer) next(r *running, manner manner, now time.Time) sentMessage {
 }
 
 // attempt begins to send a message.
-func (d *deliverer) attempt(r *running, out sentMessage, now time.Time) {
+func (d *deliverer) attempt(r *targetState, out sentMessage, now time.Time) {
 	r.Progress.Begin(out.message.ID, now)
 	r.sending = true
 	d.under++
 	t := r.Target
 	supervise.Go(d.log, "message to a target", func() {
-		out.sent = domain.Sent{Err: domain.Errorf(domain.Internal, "internal error, which is in the log")}
+		out.sent = domain.SendResult{Err: domain.Errorf(domain.Internal, "internal error, which is in the log")}
 		defer func() {
 			out.at = clock.Now()
 			d.results <- out
@@ -95,7 +95,7 @@ func (d *deliverer) attempt(r *running, out sentMessage, now time.Time) {
 
 // mayGet reports whether the owner of a device may see what it gets. A device ends with a token; it waits for somebody
 // who logs in until they do so again.
-func (d *deliverer) mayGet(r *running) bool {
+func (d *deliverer) mayGet(r *targetState) bool {
 	may, mayAgain := d.access.MaySee(r.Owner)
 	if !may && !mayAgain {
 		save := d.saveOf(r)
@@ -117,7 +117,7 @@ func (d *deliverer) record(s sentMessage) {
 	case !done:
 	case s.alert != nil:
 		r.pass(s.alert)
-		r.minute.told[s.alert.alike()]++
+		r.minute.told[s.alert.group()]++
 	case s.queued != 0:
 		if len(r.queue) > 0 && r.queue[0].ID == s.queued {
 			r.queue = r.queue[1:]

@@ -7,62 +7,64 @@ import (
 	"switchyard/internal/domain"
 )
 
-type running struct {
+type targetState struct {
 	domain.Target
 	zone     *time.Location
-	stream   reading
+	stream   targetReader
 	alerts   []*listedAlert // those that wait to be told, in order
 	minute   alertMinute
 	queue    []domain.QueuedMessage
 	queued   bool // the store may have more of them
 	sending  bool
-	stored   place     // as it is stored
-	heapedAt time.Time // when so much waited last that it became a digest
+	stored   targetPosition // as it is stored
+	heapedAt time.Time      // when so much waited last that it became a digest
 }
 
-type place struct{ event, alert int64 }
+type targetPosition struct{ event, alert int64 }
 
-func (r *running) place() place { return place{r.Progress.Position, r.Progress.Alerts} }
+func (r *targetState) position() targetPosition {
+	return targetPosition{r.Progress.Position, r.Progress.Alerts}
+}
 
 // phase is what the next attempt waits for. The zero value is that there is something to tell.
 type phase int
 
 const (
-	waiting phase = iota
-	off           // people enable the target
-	sending       // the attempt that is under way ends
-	failing       // the pause after an attempt that failed is over
+	phaseReady   phase = iota
+	phaseOff           // people enable the target
+	phaseSending       // the attempt that is under way ends
+	phaseFailing       // the pause after an attempt that failed is over
 )
 
-func (r *running) phase(now time.Time) phase {
+func (r *targetState) phase(now time.Time) phase {
 	switch {
 	case !r.Enabled:
-		return off
+		return phaseOff
 	case r.sending:
-		return sending
+		return phaseSending
 	case r.Progress.NextAt.After(now):
-		return failing
+		return phaseFailing
 	}
-	return waiting
+	return phaseReady
 }
 
-// manner is how a target is told of what happens, whether attempts fail or not.
-type manner int
+// deliveryMode is how a target is told of what happens, whether attempts fail or not.
+type deliveryMode int
 
 const (
-	oneByOne  manner = iota
-	digesting        // in a digest: its rules say so, or something has been held back
-	holding          // in a digest, once its quiet hours are over; until then nothing is sent
+	modeSingle deliveryMode = iota
+	modeDigest              // in a digest: its rules say so, or something has been held back
+	modeHold                // in a digest, once its quiet hours are over; until then nothing is sent
 )
 
-func (r *running) manner(now time.Time) manner {
+func (r *targetState) mode(now time.Time) deliveryMode {
 	switch {
 	case r.Rules.IsQuiet(now.In(r.zone)):
-		return holding
+		return modeHold
 	case r.Rules.Digest != domain.NoDigest, !r.Progress.HeldAt.IsZero():
-		return digesting
+		return modeDigest
 	}
-	return oneByOne
+	return modeSingle
 }
 
 // follow takes over what people have changed.
@@ -74,8 +76,8 @@ func (d *deliverer) follow(now time.Time) {
 		r := d.targets[t.ID]
 		switch {
 		case r == nil:
-			r = &running{Target: t}
-			r.stored = r.place()
+			r = &targetState{Target: t}
+			r.stored = r.position()
 			if t.Revision != t.Progress.Revision { // people have changed it meanwhile, perhaps what failed
 				r.Progress.NextAt = time.Time{}
 			}
@@ -90,11 +92,11 @@ func (d *deliverer) follow(now time.Time) {
 		r.queue, r.queued = nil, true
 		r.read(nil)
 	}
-	maps.DeleteFunc(d.targets, func(id string, _ *running) bool { return !present[id] })
+	maps.DeleteFunc(d.targets, func(id string, _ *targetState) bool { return !present[id] })
 }
 
 // change gives a target other rules. Alerts that concern it only by these and stand already are not news.
-func (d *deliverer) change(r *running, t domain.Target, now time.Time) {
+func (d *deliverer) change(r *targetState, t domain.Target, now time.Time) {
 	old, p := r.Target, r.Progress
 	t.Progress = p
 	t.Progress.Reset()

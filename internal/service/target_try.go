@@ -61,10 +61,10 @@ func (s *Targets) Test(ctx context.Context, id string) error {
 
 // TestFirst sends a test message to a target that is not stored yet, with a secret of its own if it signs. It returns
 // Invalid for an address that is no target's, and BadGateway with the reason when the message was not accepted.
-func (s *Targets) TestFirst(ctx context.Context, t domain.Target) (domain.Sent, error) {
+func (s *Targets) TestFirst(ctx context.Context, t domain.Target) (domain.SendResult, error) {
 	signs, err := s.messenger.Check(ctx, t.URL)
 	if err := cmp.Or(err, domain.CheckTargetName(t.Name)); err != nil {
-		return domain.Sent{}, err
+		return domain.SendResult{}, err
 	}
 	if signs {
 		t.Secret = newWebhookSecret()
@@ -73,7 +73,7 @@ func (s *Targets) TestFirst(ctx context.Context, t domain.Target) (domain.Sent, 
 	return sent, err
 }
 
-func (s *Targets) test(ctx context.Context, t domain.Target) (m domain.Message, sent domain.Sent, err error) {
+func (s *Targets) test(ctx context.Context, t domain.Target) (m domain.Message, sent domain.SendResult, err error) {
 	if err := domain.ActorOf(ctx).CheckScope(""); err != nil {
 		return m, sent, err
 	}
@@ -91,7 +91,7 @@ func (s *Targets) test(ctx context.Context, t domain.Target) (m domain.Message, 
 	return m, sent, nil
 }
 
-func delivery(m domain.Message, sent domain.Sent, attempt int, at time.Time) domain.Delivery {
+func delivery(m domain.Message, sent domain.SendResult, attempt int, at time.Time) domain.Delivery {
 	d := domain.Delivery{At: at, MessageID: m.ID, What: m.Title, Attempt: attempt, Status: sent.Status, Took: sent.Took}
 	if sent.Err != nil {
 		d.Error = domain.MessageOf(sent.Err)

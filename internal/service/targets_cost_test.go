@@ -57,11 +57,11 @@ func TestEventsDoNotWaitForTargets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newTold(t)
 		g.takes, g.troubled = 10*time.Second, "hangs"
-		g.says(func(target string, m domain.Message) domain.Sent {
+		g.says(func(target string, m domain.Message) domain.SendResult {
 			if target == "hangs" {
 				return refuses(0)(target, m)
 			}
-			return domain.Sent{Status: 200}
+			return domain.SendResult{Status: 200}
 		})
 		moves := domain.TargetRules{Events: []domain.EventType{domain.StageTransition}}
 		for range 20 {

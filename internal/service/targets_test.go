@@ -76,9 +76,9 @@ func TestAFailingTargetIsTriedAgainByTheTable(t *testing.T) {
 		failing := g.add("failing", domain.TargetRules{Events: []domain.EventType{domain.StoryBlocked}, Alerts: []domain.AlertKind{domain.AlertTarget}})
 		g.add("watching", domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertTarget}, Projects: []string{"beta"}})
 		time.Sleep(time.Second)
-		g.says(func(target string, m domain.Message) domain.Sent {
+		g.says(func(target string, m domain.Message) domain.SendResult {
 			if target == "watching" {
-				return domain.Sent{Status: 200}
+				return domain.SendResult{Status: 200}
 			}
 			return refuses(404)(target, m)
 		})
@@ -122,9 +122,9 @@ func TestAReceiverMayAskForALongerPauseOfUpToAnHour(t *testing.T) {
 			g := newTold(t)
 			g.add("busy", blockedOnly)
 			time.Sleep(time.Second)
-			g.says(func(string, domain.Message) domain.Sent {
+			g.says(func(string, domain.Message) domain.SendResult {
 				g.says(nil)
-				return domain.Sent{Status: 429, RetryAfter: asked, Err: domain.Errorf(domain.BadGateway, "429")}
+				return domain.SendResult{Status: 429, RetryAfter: asked, Err: domain.Errorf(domain.BadGateway, "429")}
 			})
 			g.happens("alpha", domain.StoryBlocked, 1)
 			time.Sleep(2 * time.Hour)
@@ -142,11 +142,11 @@ func TestAReceiverThatIsGoneDisablesItsTarget(t *testing.T) {
 		gone := g.add("gone", blockedOnly)
 		g.add("watching", domain.TargetRules{Alerts: []domain.AlertKind{domain.AlertTarget}})
 		time.Sleep(time.Second)
-		g.says(func(target string, m domain.Message) domain.Sent {
+		g.says(func(target string, m domain.Message) domain.SendResult {
 			if target == "gone" {
 				return refuses(410)(target, m)
 			}
-			return domain.Sent{Status: 200}
+			return domain.SendResult{Status: 200}
 		})
 		g.happens("alpha", domain.StoryBlocked, 2)
 		time.Sleep(3 * time.Second)
@@ -180,11 +180,11 @@ func skipsRefused(t *testing.T, status int) {
 	picky := g.add("picky", blockedOnly)
 	time.Sleep(time.Second)
 	began := time.Now()
-	g.says(func(_ string, m domain.Message) domain.Sent {
+	g.says(func(_ string, m domain.Message) domain.SendResult {
 		if strings.HasSuffix(m.ID, "_1") {
 			return refuses(status)("", m)
 		}
-		return domain.Sent{Status: 200}
+		return domain.SendResult{Status: 200}
 	})
 	g.happens("alpha", domain.StoryBlocked, 3)
 	time.Sleep(23 * time.Hour)
@@ -245,13 +245,13 @@ func TestTroubleWithAReceiverCostsNoMessage(t *testing.T) {
 	const events = 300
 	for name, trouble := range map[string]struct {
 		takes, lasts time.Duration
-		answer       func(string, domain.Message) domain.Sent
+		answer       func(string, domain.Message) domain.SendResult
 	}{
 		"away for a day":  {0, 24 * time.Hour, refuses(503)},
 		"answers nothing": {10 * time.Second, time.Hour, refuses(0)},
 		"slow":            {2 * time.Second, time.Hour, nil},
-		"busy for a while": {0, time.Hour, func(string, domain.Message) domain.Sent {
-			return domain.Sent{Status: 429, RetryAfter: 20 * time.Minute, Err: domain.Errorf(domain.BadGateway, "429")}
+		"busy for a while": {0, time.Hour, func(string, domain.Message) domain.SendResult {
+			return domain.SendResult{Status: 429, RetryAfter: 20 * time.Minute, Err: domain.Errorf(domain.BadGateway, "429")}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,9 +262,9 @@ func TestTroubleWithAReceiverCostsNoMessage(t *testing.T) {
 				time.Sleep(time.Second)
 				g.troubled = "troubled"
 				g.takes = trouble.takes
-				g.says(func(target string, m domain.Message) domain.Sent {
+				g.says(func(target string, m domain.Message) domain.SendResult {
 					if target == "other" || trouble.answer == nil {
-						return domain.Sent{Status: 200}
+						return domain.SendResult{Status: 200}
 					}
 					return trouble.answer(target, m)
 				})

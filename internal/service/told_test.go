@@ -30,7 +30,7 @@ type posted struct {
 type postbox struct {
 	mu     sync.Mutex
 	all    []posted
-	answer func(target string, m domain.Message) domain.Sent
+	answer func(target string, m domain.Message) domain.SendResult
 	takes  time.Duration
 	// troubled is the only target for which takes counts, "" for all.
 	troubled string
@@ -46,7 +46,7 @@ func (p *postbox) Describe(e domain.Event, _ domain.StageWords) string {
 	return e.Project + " " + e.Details().StoryID
 }
 
-func (p *postbox) Send(ctx context.Context, t domain.Target, m domain.Message) (sent domain.Sent) {
+func (p *postbox) Send(ctx context.Context, t domain.Target, m domain.Message) (sent domain.SendResult) {
 	p.mu.Lock()
 	answer := p.answer
 	p.mu.Unlock()
@@ -54,7 +54,7 @@ func (p *postbox) Send(ctx context.Context, t domain.Target, m domain.Message) (
 		select {
 		case <-time.After(p.takes):
 		case <-ctx.Done():
-			return domain.Sent{Err: ctx.Err()}
+			return domain.SendResult{Err: ctx.Err()}
 		}
 	}
 	if answer != nil {
@@ -73,15 +73,15 @@ func (p *postbox) posts() []posted {
 	return slices.Clone(p.all)
 }
 
-func (p *postbox) says(answer func(target string, m domain.Message) domain.Sent) {
+func (p *postbox) says(answer func(target string, m domain.Message) domain.SendResult) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer = answer
 }
 
-func refuses(status int) func(string, domain.Message) domain.Sent {
-	return func(string, domain.Message) domain.Sent {
-		return domain.Sent{Status: status, Err: domain.Errorf(domain.BadGateway, "%d", status)}
+func refuses(status int) func(string, domain.Message) domain.SendResult {
+	return func(string, domain.Message) domain.SendResult {
+		return domain.SendResult{Status: status, Err: domain.Errorf(domain.BadGateway, "%d", status)}
 	}
 }
 
@@ -205,7 +205,7 @@ func (g *told) happens(project string, kind domain.EventType, n int) (titles []s
 			g.t.Fatal(err)
 		}
 		read.Records = append(read.Records, r)
-		titles = append(titles, project+": "+kind.Kind().Says(r.Details()))
+		titles = append(titles, project+": "+kind.Kind().Describe(r.Details()))
 	}
 	recordFeed(g.t, g.Service, read)
 	return titles

@@ -8,9 +8,9 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// shared does what is asked for at the same time once, and waits for it until ctx ends. What is done outlives the
+// shareCall does what is asked for at the same time once, and waits for it until ctx ends. What is done outlives the
 // request that caused it, since others may wait for it; a panic in it is the error of all of them.
-func shared[T any](
+func shareCall[T any](
 	ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error),
 ) (result T, err error) {
 	done := group.DoChan(key, func() (any, error) {

@@ -161,7 +161,7 @@ func reportedError(data []byte, secrets ...string) string {
 			text = strings.ReplaceAll(text, secret, "…")
 		}
 	}
-	return domain.First(text, maxReported)
+	return domain.Truncate(text, maxReported)
 }
 
 func joinNonEmpty(texts ...string) string {

@@ -20,11 +20,11 @@ type Statement struct {
 // drops records that their project has or had already, and refuses the reads of a gateway that leads no more: nothing
 // of them is stored.
 func (db events) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.AppendResult, error) {
-	a := &appending{sql: db.sql, reads: reads, seen: db.seen.Load(), known: map[int64]bool{}}
+	a := &appendBatch{sql: db.sql, reads: reads, seen: db.seen.Load(), known: map[int64]bool{}}
 	if err := db.Appended(db.engine.Transact(ctx, a.read(), a.write)); err != nil {
 		return domain.AppendResult{}, err
 	}
-	db.see(a.last())
+	db.noteEventID(a.last())
 	for _, i := range a.result.Refused {
 		db.engine.Refused(reads[i].Token)
 	}
@@ -36,7 +36,7 @@ func (db events) LastEventID(ctx context.Context) (int64, error) {
 	return selectOne(ctx, db.conn, ScanOne[int64], lastID)
 }
 
-type appending struct {
+type appendBatch struct {
 	sql   *changeSQL
 	reads []domain.FeedRead
 	seen  int64 // the greatest event id that this gateway has seen
@@ -51,7 +51,7 @@ type appending struct {
 }
 
 // read returns the statements that lock and read what the transaction needs.
-func (a *appending) read() []Statement {
+func (a *appendBatch) read() []Statement {
 	var digests, tokens [][]any
 	var keys []domain.StoryKey
 	for _, read := range a.reads {
@@ -87,9 +87,9 @@ func (a *appending) read() []Statement {
 	return append(statements, a.visits.statements(a.sql, a.sql.newest, keys)...)
 }
 
-func (a *appending) last() int64 { return a.result.Last + int64(len(a.result.Added)) }
+func (a *appendBatch) last() int64 { return a.result.Last + int64(len(a.result.Added)) }
 
-func (a *appending) write() (statements []Statement, about topics, err error) {
+func (a *appendBatch) write() (statements []Statement, about topics, err error) {
 	a.result.Last = max(a.result.Last, a.seen)
 	var positions [][]any
 	for i, read := range a.reads {
@@ -146,7 +146,7 @@ func (a *appending) write() (statements []Statement, about topics, err error) {
 	return statements, about, nil
 }
 
-func (a *appending) add(e domain.Event) {
+func (a *appendBatch) add(e domain.Event) {
 	a.result.Added = append(a.result.Added, e)
 	kind, words := Key(string(e.Type)), eventWords(e.Record)
 	digest := digestOf(kind + "\x00" + words)

@@ -110,10 +110,10 @@ func keepEnded(condition string, args ...any) Step {
 }
 
 // HeldClaims returns the claims that holders have, and those that ended within a day.
-func (db claims) HeldClaims(ctx context.Context, holders []string) (map[string][]domain.HeldClaim, error) {
-	names := jsonText(domain.Each(holders, func(holder string) []any { return []any{holder} }))
-	held := map[string][]domain.HeldClaim{}
-	_, err := selectAll(ctx, db.conn, func(row Row) (c domain.HeldClaim, err error) {
+func (db claims) HeldClaims(ctx context.Context, holders []string) (map[string][]domain.ClaimPeriod, error) {
+	names := jsonText(domain.Map(holders, func(holder string) []any { return []any{holder} }))
+	held := map[string][]domain.ClaimPeriod{}
+	_, err := selectAll(ctx, db.conn, func(row Row) (c domain.ClaimPeriod, err error) {
 		var holder string
 		err = row.Scan(&holder, &c.Project, &c.ID, (*Milli)(&c.Since), (*Milli)(&c.Ended))
 		held[holder] = append(held[holder], c)

@@ -53,7 +53,7 @@ func (db events) Events(ctx context.Context, q domain.EventQuery) (domain.EventP
 		return domain.EventPage{}, db.Translate(err)
 	}
 	for _, e := range p.page.Events {
-		db.see(e.ID)
+		db.noteEventID(e.ID)
 	}
 	return p.page, nil
 }

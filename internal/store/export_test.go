@@ -1,3 +1,3 @@
 package store
 
-func init() { roundRead, maxFound, newestStories = 60, 150, 20 }
+func init() { roundSize, maxFound, newestStories = 60, 150, 20 }

@@ -11,7 +11,7 @@ func (db visits) StoryNames(
 	ctx context.Context, stories []domain.StoryKey,
 ) (found map[domain.StoryKey]domain.NamedStory, err error) {
 	found = map[domain.StoryKey]domain.NamedStory{}
-	rows := domain.Each(stories, func(k domain.StoryKey) []any { return []any{k.Project, k.ID} })
+	rows := domain.Map(stories, func(k domain.StoryKey) []any { return []any{k.Project, k.ID} })
 	err = Each(ctx, db.engine.Read, func(row Row) error {
 		var key domain.StoryKey
 		var s domain.NamedStory

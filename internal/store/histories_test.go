@@ -67,7 +67,7 @@ func TestHistoriesAreMergedIntoVisits(t *testing.T) {
 			t.Fatalf("%+v, %v", found, err)
 		}
 		stages := []domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_c"}, {Name: "4_d"}}
-		c := found["alpha"].Charts(domain.NewCourse("", stages), at(60))
+		c := found["alpha"].Charts(domain.NewWorkflow("", stages), at(60))
 		if all, git := finished(c.Days); all != 1 || git != 1 {
 			t.Errorf("%d finished, %d of them known from git", all, git)
 		}

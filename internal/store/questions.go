@@ -74,7 +74,7 @@ func (db questions) AddQuestion(
 	// One at a time, on all gateways, so that none is asked twice and no limit is passed.
 	alone := Do("INSERT INTO state (key, value) VALUES ('asking', '') ON CONFLICT (key) DO UPDATE SET value = ''")
 	err = db.Tx(ctx, topics{domain.TopicQuestions}, alone, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if added, err = askedAlready(ctx, tx, q, way); err == nil || !IsMissing(err) {
+		if added, err = findOpenQuestion(ctx, tx, q, way); err == nil || !IsMissing(err) {
 			return err
 		}
 		if err := mayAsk(ctx, tx, q, len(tool), most); err != nil {
@@ -97,8 +97,8 @@ func (db questions) AddQuestion(
 	return added, err
 }
 
-// askedAlready returns the question that q is again, and notes that. It returns sql.ErrNoRows if there is none.
-func askedAlready(ctx context.Context, tx *sql.Tx, q domain.Question, way string) (same domain.Question, err error) {
+// findOpenQuestion returns the question that q is again, and notes that. It returns sql.ErrNoRows if there is none.
+func findOpenQuestion(ctx context.Context, tx *sql.Tx, q domain.Question, way string) (same domain.Question, err error) {
 	const ofSession = " FROM questions WHERE asker = $1 AND (session = '' OR $2 = '' OR session = $2)"
 	now := q.AskedAt.UnixMilli()
 	same, err = scanQuestion(tx.QueryRowContext(ctx, "SELECT "+questionColumns+ofSession+` AND tool_key = $3

@@ -40,8 +40,8 @@ func storyWords(id, name string) string { return "\n" + fold.Text(id) + "\n" + f
 
 // Values that tests change, as they have few events.
 var (
-	// roundRead is how many events in order are read at once: the first ones have what one in twenty has.
-	roundRead = 2000
+	// roundSize is how many events in order are read at once: the first ones have what one in twenty has.
+	roundSize = 2000
 	// maxFound is how many events may be found by an index of texts. If there are more, some are found soon in order.
 	maxFound = 30_000
 	// newestStories is how many stories are searched in order: they may have all that is asked for, and words that are too
@@ -71,7 +71,7 @@ func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
 			return p.readOn(ctx, tx)
 		}
 	}
-	if done, err := p.read(ctx, tx, roundRead); err != nil || done {
+	if done, err := p.read(ctx, tx, roundSize); err != nil || done {
 		return err
 	}
 	found, err := p.find(ctx, tx)
@@ -89,7 +89,7 @@ func (p *pageReader) round() int {
 	if p.query.Text == "" && !p.query.Finished {
 		return p.query.Limit + 1
 	}
-	return roundRead
+	return roundSize
 }
 
 // readOn reads events in order until the page is full or there are no others.
@@ -132,7 +132,7 @@ func (p *pageReader) searchProject(ctx context.Context, tx *sql.Tx) error {
 // readFound reads events at these places, which are in order, and adds those that match. It reports whether the page
 // is full.
 func (p *pageReader) readFound(ctx context.Context, tx *sql.Tx, found []place) (full bool, err error) {
-	for chunk := range slices.Chunk(found, roundRead) {
+	for chunk := range slices.Chunk(found, roundSize) {
 		ids, events := make([]int64, len(chunk)), map[int64]domain.Event{}
 		for i := range chunk {
 			ids[i] = chunk[i].id

@@ -99,7 +99,7 @@ func (db *conn) Tx(ctx context.Context, about []domain.Topic, steps ...Step) err
 // ErrNotLeader, and stores nothing, once another gateway has taken over.
 func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic, steps ...Step) (err error) {
 	defer func() { err = db.Wrote(err) }()
-	if err := db.present(); err != nil {
+	if err := db.checkFile(); err != nil {
 		return err
 	}
 	endTurn, err := db.beginTurn(ctx)
@@ -133,7 +133,7 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 	return tx.Commit()
 }
 
-func (db *conn) present() error {
+func (db *conn) checkFile() error {
 	if db.engine.Present == nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (db *conn) exec(ctx context.Context, about topics, statement string, args .
 		})
 		return result, err
 	}
-	if err = db.present(); err == nil {
+	if err = db.checkFile(); err == nil {
 		var endTurn func()
 		if endTurn, err = db.beginTurn(ctx); err == nil {
 			result, err = db.engine.Write.ExecContext(ctx, statement, args...)
@@ -200,9 +200,9 @@ func (db *conn) changeOne(
 	return db.change(context.WithoutCancel(ctx), e, about, Must(statement, args...))
 }
 
-// see keeps the greatest event id that this gateway has seen. A standby that takes over from a lost server may lack the
+// noteEventID keeps the greatest event id that this gateway has seen. A standby that takes over from a lost server may lack the
 // last events. Their ids must not be assigned again, or clients that have read them would miss other events.
-func (db *conn) see(id int64) {
+func (db *conn) noteEventID(id int64) {
 	for last := db.seen.Load(); id > last && !db.seen.CompareAndSwap(last, id); last = db.seen.Load() {
 	}
 }

@@ -230,17 +230,17 @@ func addDelivery(target string, d domain.Delivery) Step {
 }
 
 // NotedAlerts returns the list of alerts, in order.
-func (db targets) NotedAlerts(ctx context.Context) ([]domain.NotedAlert, error) {
-	return selectAll(ctx, db.conn, func(row Row) (a domain.NotedAlert, err error) {
+func (db targets) NotedAlerts(ctx context.Context) ([]domain.AlertRecord, error) {
+	return selectAll(ctx, db.conn, func(row Row) (a domain.AlertRecord, err error) {
 		return a, row.Scan(&a.Key, &a.Kind, &a.Project, &a.SinceMS, &a.Seq)
 	}, "SELECT key, kind, project, since_ms, seq FROM noted_alerts ORDER BY seq")
 }
 
 // SaveAlerts adds alerts to the list, in place of those with the same key, and removes others by their keys, under the
 // leader's fencing token.
-func (db targets) SaveAlerts(ctx context.Context, token int64, noted []domain.NotedAlert, over []string) error {
-	keys := domain.Each(over, func(key string) []any { return []any{key} })
-	rows := domain.Each(noted, func(a domain.NotedAlert) []any {
+func (db targets) SaveAlerts(ctx context.Context, token int64, noted []domain.AlertRecord, over []string) error {
+	keys := domain.Map(over, func(key string) []any { return []any{key} })
+	rows := domain.Map(noted, func(a domain.AlertRecord) []any {
 		return []any{a.Key, string(a.Kind), a.Project, a.SinceMS, a.Seq}
 	})
 	return db.LeaderTx(ctx, token, nil, Do(db.sql.dropAlerts, jsonText(keys)), Do(db.sql.saveAlerts, jsonText(rows)))

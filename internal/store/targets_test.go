@@ -115,10 +115,10 @@ func TestATargetIsStoredWithWhatWaitsForIt(t *testing.T) {
 
 func TestTheListOfAlertsIsStored(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
-		var all []domain.NotedAlert
+		var all []domain.AlertRecord
 		var keys []string
 		for n := range 1200 {
-			all = append(all, domain.NotedAlert{Key: fmt.Sprint("blocked/", n), Kind: domain.AlertBlocked, Project: "alpha", SinceMS: 5, Seq: int64(n + 1)})
+			all = append(all, domain.AlertRecord{Key: fmt.Sprint("blocked/", n), Kind: domain.AlertBlocked, Project: "alpha", SinceMS: 5, Seq: int64(n + 1)})
 			keys = append(keys, all[n].Key)
 		}
 		if err := db.SaveAlerts(t.Context(), 0, all, nil); err != nil {
@@ -126,7 +126,7 @@ func TestTheListOfAlertsIsStored(t *testing.T) {
 		}
 		again := all[1150]
 		again.SinceMS, again.Seq = 6, 5000
-		if err := db.SaveAlerts(t.Context(), 0, []domain.NotedAlert{again}, keys[:1100]); err != nil {
+		if err := db.SaveAlerts(t.Context(), 0, []domain.AlertRecord{again}, keys[:1100]); err != nil {
 			t.Fatal(err)
 		}
 		got, err := db.NotedAlerts(t.Context())

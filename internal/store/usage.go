@@ -67,7 +67,7 @@ func (db usage) AddCalls(ctx context.Context, calls []domain.Call) (added []doma
 }
 
 // StoryCosts returns what every story costs, those of no story of a project together.
-func (db usage) StoryCosts(ctx context.Context) ([]domain.Spent, error) {
+func (db usage) StoryCosts(ctx context.Context) ([]domain.Spending, error) {
 	return selectAll(ctx, db.conn, scanSpent,
 		"SELECT project, story_id, CAST(SUM(usd) AS BIGINT), 0 FROM usage_sums GROUP BY project, story_id")
 }
@@ -95,7 +95,7 @@ func (db usage) StoryModels(
 func (db usage) EachCost(
 	ctx context.Context, times []time.Time, projects []string, yield func(domain.CallSum),
 ) error {
-	spans := domain.Each(times, func(at time.Time) int64 { return at.UnixMilli() / spanMilli })
+	spans := domain.Map(times, func(at time.Time) int64 { return at.UnixMilli() / spanMilli })
 	ofSpans, arguments := db.ofSpans(times[0], times[len(times)-1], projects)
 	err := db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return Each(ctx, tx, func(row Row) error {
@@ -134,7 +134,7 @@ func (db usage) ofSpans(from, to time.Time, projects []string) (query string, ar
 	query = " FROM usage_spans WHERE span >= $1 AND span < $2"
 	arguments = []any{from.UnixMilli() / spanMilli, to.UnixMilli() / spanMilli}
 	if len(projects) > 0 {
-		names := domain.Each(projects, func(name string) []any { return []any{name} })
+		names := domain.Map(projects, func(name string) []any { return []any{name} })
 		query, arguments = query+db.sql.ofProjects, append(arguments, jsonText(names))
 	}
 	return query, arguments
@@ -149,7 +149,7 @@ func (db usage) CostsSince(ctx context.Context) (oldest time.Time, prices string
 }
 
 // StoriesOver returns what stories cost that cost more than a limit, and when they passed it.
-func (db usage) StoriesOver(ctx context.Context, limit domain.Micros) ([]domain.Spent, error) {
+func (db usage) StoriesOver(ctx context.Context, limit domain.Micros) ([]domain.Spending, error) {
 	return selectAll(ctx, db.conn, scanSpent, `WITH dear AS (
 		SELECT project, story_id, CAST(SUM(usd) AS BIGINT) AS usd, MAX(last_ms) AS last_ms FROM usage_sums
 		WHERE story_id <> '' GROUP BY project, story_id HAVING SUM(usd) > $1)
@@ -160,7 +160,7 @@ func (db usage) StoriesOver(ctx context.Context, limit domain.Micros) ([]domain.
 }
 
 // SpentBetween returns what the calls of each project between two times cost, and when that passed a limit.
-func (db usage) SpentBetween(ctx context.Context, from, to time.Time, limit domain.Micros) ([]domain.Spent, error) {
+func (db usage) SpentBetween(ctx context.Context, from, to time.Time, limit domain.Micros) ([]domain.Spending, error) {
 	return selectAll(ctx, db.conn, scanSpent, `SELECT project, '', CAST(MAX(total) AS BIGINT),
 		COALESCE(MIN(CASE WHEN total > $3 THEN at_ms END), 0) FROM (SELECT project, at_ms,
 			SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) OVER (PARTITION BY project ORDER BY at_ms, key) AS total
@@ -168,7 +168,7 @@ func (db usage) SpentBetween(ctx context.Context, from, to time.Time, limit doma
 		from.UnixMilli(), to.UnixMilli(), int64(limit))
 }
 
-func scanSpent(row Row) (s domain.Spent, err error) {
+func scanSpent(row Row) (s domain.Spending, err error) {
 	return s, row.Scan(&s.Project, &s.ID, &s.USD, (*Milli)(&s.Passed))
 }
 

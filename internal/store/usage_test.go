@@ -67,7 +67,7 @@ func TestCallsAreStoredOnce(t *testing.T) {
 		if byDay["0"].USD != 5+1+math.MaxInt32 || byDay["0"].Unpriced != 1 || byDay["1"].USD != 7 {
 			t.Errorf("by day %v", byDay)
 		}
-		wantSpent := func(what, want string, spent []domain.Spent, err error) {
+		wantSpent := func(what, want string, spent []domain.Spending, err error) {
 			t.Helper()
 			got := fmt.Sprint(err)
 			for _, s := range spent {
@@ -81,7 +81,7 @@ func TestCallsAreStoredOnce(t *testing.T) {
 		spent, err := db.StoriesOver(ctx, 12)
 		wantSpent("what a story costs is not more than that", cart, spent, err)
 		spent, err = db.StoriesOver(ctx, 5)
-		slices.SortFunc(spent, func(a, b domain.Spent) int { return strings.Compare(a.ID, b.ID) })
+		slices.SortFunc(spent, func(a, b domain.Spending) int { return strings.Compare(a.ID, b.ID) })
 		wantSpent("two stories", pay+" "+cart, spent, err)
 		for limit, passed := range map[domain.Micros]time.Time{math.MaxInt32: at, math.MaxInt32 + 6: {}} {
 			spent, err = db.SpentBetween(ctx, at, at.Add(time.Hour), limit)

@@ -110,7 +110,7 @@ func TestVisitsAreStoredWithWhatTheyComeFrom(t *testing.T) {
 			t.Errorf("times %+v", got)
 		}
 		now := time.Now()
-		if got, want := found["alpha"].Charts(domain.NewCourse("", stages), now), known.Charts(domain.NewCourse("", stages), now); !reflect.DeepEqual(got, want) || got.Stages[0].Visits != 2 {
+		if got, want := found["alpha"].Charts(domain.NewWorkflow("", stages), now), known.Charts(domain.NewWorkflow("", stages), now); !reflect.DeepEqual(got, want) || got.Stages[0].Visits != 2 {
 			t.Errorf("charts %+v, want %+v", got, want)
 		}
 		if seen, settled := found["beta"].Differing(&domain.PipelineAnswer{}, now, 1); len(seen) != 1 || !settled {
@@ -157,7 +157,7 @@ func TestTheNewestVisitsAreRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			finished := 0
-			for _, day := range found["alpha"].Charts(domain.NewCourse("", []domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_done"}}), now).Days {
+			for _, day := range found["alpha"].Charts(domain.NewWorkflow("", []domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_done"}}), now).Days {
 				finished += day.Finished
 			}
 			if finished != min(newest, 9) || found["alpha"].Whole != want {

@@ -23,7 +23,7 @@ const (
 	// late is how soon everything must have arrived after the last fault: a hanging call is given up after 27 s, and the
 	// longest pause after a failure is 30 s.
 	late = 75 * time.Second
-	// keepEvents is how long the gateway keeps more than keptOfEach events of a project, longer than a reader can be late.
+	// keepEvents is how long the gateway keeps more than minKept events of a project, longer than a reader can be late.
 	keepEvents = "40s"
 	keptOfEach = 500
 	// floodings is how often more moves are made at once than a feed keeps, and flood how many.

@@ -213,7 +213,7 @@ func (c *Client) passStory(
 
 func (c *Client) pass(ctx context.Context, p domain.Project, call call) (status int, body []byte, err error) {
 	call.any = true
-	name := domain.First(domain.ActorOf(ctx).Who, domain.MaxBy)
+	name := domain.Truncate(domain.ActorOf(ctx).Who, domain.MaxBy)
 	call.header = http.Header{domain.ByHeader: {url.PathEscape(name)}}
 	err = c.do(ctx, p, call, func(a answer) error {
 		status, body = a.status, a.body

@@ -66,7 +66,7 @@ func (e Errors) Handler(form ErrorForm, h HandlerFunc) http.HandlerFunc {
 }
 
 func (e Errors) Write(w http.ResponseWriter, r *http.Request, form ErrorForm, err error) {
-	if GivenUp(r, err) {
+	if IsClientGone(r, err) {
 		form(w, http.StatusServiceUnavailable, "the request ended before its answer")
 		return
 	}
@@ -74,15 +74,15 @@ func (e Errors) Write(w http.ResponseWriter, r *http.Request, form ErrorForm, er
 	form(w, StatusOf(err), domain.MessageOf(err))
 }
 
-// GivenUp reports whether the request failed because its client went away. That is not a failure of ours, and most
+// IsClientGone reports whether the request failed because its client went away. That is not a failure of ours, and most
 // likely nobody reads the response.
-func GivenUp(r *http.Request, err error) bool {
+func IsClientGone(r *http.Request, err error) bool {
 	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
 }
 
 // LogCause logs an internal error, which the response does not show, with the request's id, unless the client is gone.
 func (e Errors) LogCause(r *http.Request, err error) {
-	if domain.CodeOf(err) == domain.Internal && !GivenUp(r, err) {
+	if domain.CodeOf(err) == domain.Internal && !IsClientGone(r, err) {
 		e.Log.ErrorContext(r.Context(), "request failed", "id", RequestID(r.Context()), "method", r.Method,
 			"path", r.URL.Path, "error", err)
 	}

@@ -229,7 +229,7 @@ func MatchesToken(token, secret domain.Secret) bool {
 
 // Origin returns the scheme and host by which the client has reached the gateway.
 func Origin(r *http.Request) *url.URL {
-	if CameByHTTPS(r) {
+	if IsHTTPS(r) {
 		return &url.URL{Scheme: "https", Host: r.Host}
 	}
 	return &url.URL{Scheme: "http", Host: r.Host}
@@ -243,9 +243,9 @@ func WallLink(base string, token domain.Secret) string {
 	return strings.TrimRight(base, "/") + "/wall?" + WallToken + "=" + url.QueryEscape(token.Reveal())
 }
 
-// CameByHTTPS reports whether the client used HTTPS, possibly to a proxy. Any client can forge X-Forwarded-Proto, so
+// IsHTTPS reports whether the client used HTTPS, possibly to a proxy. Any client can forge X-Forwarded-Proto, so
 // only the Secure attribute of cookies and the scheme of displayed addresses may depend on it.
-func CameByHTTPS(r *http.Request) bool {
+func IsHTTPS(r *http.Request) bool {
 	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
 	return r.TLS != nil || strings.EqualFold(strings.TrimSpace(first), "https")
 }

@@ -43,7 +43,7 @@ const MaxAgentSessions = 200
 
 func NewAgentSessions(list []domain.AgentSession) AgentSessions {
 	shown := list[:min(len(list), MaxAgentSessions)]
-	return AgentSessions{len(list) - len(shown), domain.Each(shown, newAgentSession)}
+	return AgentSessions{len(list) - len(shown), domain.Map(shown, newAgentSession)}
 }
 
 func newAgentSession(s domain.AgentSession) AgentSession {

@@ -24,5 +24,5 @@ func NewCost(c *domain.Cost) *Cost {
 	if c == nil {
 		return nil
 	}
-	return &Cost{c.CostSum, c.Sessions, c.First.UnixMilli(), c.Last.UnixMilli(), domain.Each(c.Models, NewModelCost)}
+	return &Cost{c.CostSum, c.Sessions, c.First.UnixMilli(), c.Last.UnixMilli(), domain.Map(c.Models, NewModelCost)}
 }

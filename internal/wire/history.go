@@ -62,7 +62,7 @@ func (l *IDs) UnmarshalJSON(list []byte) (err error) {
 // FirstIDs reads the first ids of a list, and cuts them.
 func FirstIDs(list []byte, most int) ([]string, error) {
 	ids, err := first[string](list, most)
-	return domain.Each(ids, domain.CutText), err
+	return domain.Map(ids, domain.CutText), err
 }
 
 // Visit is the time that a story spent in a stage.

@@ -12,14 +12,14 @@ func (w Works) Places() []domain.Place {
 	if w == nil {
 		return nil
 	}
-	return domain.Each(w, func(w Work) domain.Place {
+	return domain.Map(w, func(w Work) domain.Place {
 		return domain.Place{
 			Branch: name(w.Branch), Worktree: name(w.Worktree), Head: domain.CutText(w.Head),
 			At: time.UnixMilli(min(max(w.AtMS, 0), lastDate)), Author: domain.CutText(w.Author),
 			Ahead: count(w.Ahead), Behind: count(w.Behind), Files: count(w.Files), Added: count(w.Added),
 			Removed: count(w.Removed), Uncommitted: count(w.Uncommitted), Stage: name(w.Stage),
-			Conflicts: domain.Each(w.Conflicts, domain.CutText), ConflictsKnown: w.Conflicts != nil, Merged: w.Merged,
-			Link: domain.CutText(w.Link), Carries: domain.Each(w.Carries, domain.CutText),
+			Conflicts: domain.Map(w.Conflicts, domain.CutText), ConflictsKnown: w.Conflicts != nil, Merged: w.Merged,
+			Link: domain.CutText(w.Link), Carries: domain.Map(w.Carries, domain.CutText),
 		}
 	})
 }
@@ -29,7 +29,7 @@ func NewWorks(places []domain.Place) Works {
 	if places == nil {
 		return nil
 	}
-	return domain.Each(places, func(p domain.Place) Work {
+	return domain.Map(places, func(p domain.Place) Work {
 		w := Work{
 			Branch: OrNull(p.Branch), Worktree: OrNull(p.Worktree), Head: p.Head, AtMS: p.At.UnixMilli(), Author: p.Author,
 			Ahead: p.Ahead, Behind: p.Behind, Files: p.Files, Added: p.Added, Removed: p.Removed,
@@ -57,13 +57,13 @@ func (w *ItemWork) domain() *domain.ItemWork {
 	if c := w.Clash; c != nil || item.Conflicts > 0 { // a server that is not ours may say no more
 		c = cmp.Or(c, &first)
 		item.Clash = &domain.Clash{
-			Place: domain.CutText(c.Place), Files: domain.Each(c.Files[:min(len(c.Files), clashFiles)], domain.CutText),
+			Place: domain.CutText(c.Place), Files: domain.Map(c.Files[:min(len(c.Files), clashFiles)], domain.CutText),
 			Count: count(c.Count), Since: Time(new(min(max(c.SinceMS, 0), lastDate))),
 		}
 	}
 	if u := w.Unmerged; u != nil || item.Ahead > 0 && !w.Merged {
 		u = cmp.Or(u, &first)
-		item.Unmerged = &domain.Unmerged{Place: domain.CutText(u.Place), Ahead: count(u.Ahead)}
+		item.Unmerged = &domain.UnmergedPlace{Place: domain.CutText(u.Place), Ahead: count(u.Ahead)}
 	}
 	return item
 }

@@ -26,12 +26,12 @@ type Question struct {
 }
 
 type QuestionAnswer struct {
-	Value   string                   `json:"value"`
-	Text    *string                  `json:"text"`
-	Answers map[string]domain.Picked `json:"answers"`
-	By      string                   `json:"by"`
-	Via     domain.Channel           `json:"via"`
-	AtMS    int64                    `json:"at_ms"`
+	Value   string                         `json:"value"`
+	Text    *string                        `json:"text"`
+	Answers map[string]domain.ChoiceAnswer `json:"answers"`
+	By      string                         `json:"by"`
+	Via     domain.Channel                 `json:"via"`
+	AtMS    int64                          `json:"at_ms"`
 }
 
 func NewQuestion(q domain.Question) Question {

@@ -52,11 +52,11 @@ func Number(n *int) int {
 
 // Pipeline is a project server's response at /api/pipeline.
 type Pipeline struct {
-	Project string          `json:"project"`
-	Layout  string          `json:"layout,omitempty"`
-	Path    string          `json:"path,omitempty"`   // where the board is
-	Branch  string          `json:"branch,omitempty"` // that is checked out there
-	Past    *domain.Reading `json:"past,omitempty"`   // while it is read from git for the first time
+	Project string                  `json:"project"`
+	Layout  string                  `json:"layout,omitempty"`
+	Path    string                  `json:"path,omitempty"`   // where the board is
+	Branch  string                  `json:"branch,omitempty"` // that is checked out there
+	Past    *domain.HistoryProgress `json:"past,omitempty"`   // while it is read from git for the first time
 	// Writable is whether the server accepts changes of stories.
 	Writable bool    `json:"writable,omitempty"`
 	Stages   []Stage `json:"stages"`
@@ -112,7 +112,7 @@ type Fault struct {
 }
 
 func NewFaults(list []domain.Fault) []Fault {
-	return domain.Each(list, func(f domain.Fault) Fault {
+	return domain.Map(list, func(f domain.Fault) Fault {
 		return Fault{f.Kind, f.Path, OrNull(f.StoryID), f.Text, max(0, f.Since.UnixMilli())}
 	})
 }
@@ -123,7 +123,7 @@ func Faults(list []byte) []domain.Fault {
 	if err != nil {
 		return nil
 	}
-	return domain.Each(faults, func(f Fault) domain.Fault {
+	return domain.Map(faults, func(f Fault) domain.Fault {
 		return domain.Fault{
 			Kind: domain.CutText(f.Kind), Path: domain.CutText(f.Path), StoryID: domain.CutText(Text(f.StoryID)),
 			Text: domain.CutReason(f.Text), Since: time.UnixMilli(min(max(f.SinceMS, 0), lastDate)),

@@ -150,21 +150,21 @@ func Mrkdwn(m bot.Message) string {
 		case text == "":
 			return ""
 		case s.Link != "":
-			return "<" + slackutilsx.EscapeMessage(s.Link) + "|" + literal(text) + ">"
+			return "<" + slackutilsx.EscapeMessage(s.Link) + "|" + escape(text) + ">"
 		case s.Style == bot.CodeStyle:
 			return "`" + strings.ReplaceAll(text, "`", "ˋ") + "`"
 		case s.Style == bot.BoldStyle:
-			return "*" + literal(text) + "*"
+			return "*" + escape(text) + "*"
 		}
-		return literal(text)
+		return escape(text)
 	})
 }
 
 var signs = strings.NewReplacer("*", "∗", "~", "∼", "`", "ˋ")
 
-// literal replaces the characters that Slack would read as formatting. An underscore formats only at the edge of a
+// escape replaces the characters that Slack would read as formatting. An underscore formats only at the edge of a
 // word.
-func literal(text string) string {
+func escape(text string) string {
 	runes := []rune(signs.Replace(text))
 	inWord := func(i int) bool {
 		return i >= 0 && i < len(runes) && (unicode.IsLetter(runes[i]) || unicode.IsDigit(runes[i]) || runes[i] == '_')
@@ -177,12 +177,12 @@ func literal(text string) string {
 	return string(runes)
 }
 
-// marked matches the mentions and links in Slack's texts: <@U1>, <#C1|general>, <http://a.example|a>.
-var marked = regexp.MustCompile(`<([^<>|]*)(?:\|([^<>]*))?>`)
+// markup matches the mentions and links in Slack's texts: <@U1>, <#C1|general>, <http://a.example|a>.
+var markup = regexp.MustCompile(`<([^<>|]*)(?:\|([^<>]*))?>`)
 
-func typed(text, user string) string {
-	text = marked.ReplaceAllStringFunc(text, func(mark string) string {
-		parts := marked.FindStringSubmatch(mark)
+func unformatted(text, user string) string {
+	text = markup.ReplaceAllStringFunc(text, func(mark string) string {
+		parts := markup.FindStringSubmatch(mark)
 		switch {
 		case user != "" && parts[1] == "@"+user:
 			return " "

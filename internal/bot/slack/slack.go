@@ -138,7 +138,7 @@ func (t *chat) Receive(ctx context.Context, answer bot.Answer) error {
 			if !m.Addressed && strings.Contains(m.Text, "<@"+user+">") {
 				continue // Slack sends a mention as an event of its own, too
 			}
-			m.Text = typed(m.Text, user)
+			m.Text = unformatted(m.Text, user)
 			reply, ok := answer(ctx, m.Question)
 			if !ok {
 				continue

@@ -69,7 +69,7 @@ func filled(t *testing.T, dir string) (events int) {
 	check(err)
 	check(db.SetState(ctx, "bot", "x\x00y"))
 	check(db.AddTarget(ctx, nil, domain.Target{ID: "t", Name: "hook", URL: "https://hooks.example/", Enabled: true, Progress: domain.TargetProgress{Position: 4, Left: map[string]int64{"k": 1}}}))
-	check(db.SaveAlerts(ctx, 0, []domain.NotedAlert{{Key: "k", Kind: domain.AlertStuck, Project: "ü", SinceMS: 1, Seq: 1}}, nil))
+	check(db.SaveAlerts(ctx, 0, []domain.AlertRecord{{Key: "k", Kind: domain.AlertStuck, Project: "ü", SinceMS: 1, Seq: 1}}, nil))
 	check(db.SaveTargets(ctx, 0, []domain.TargetSave{{
 		Target: "t", Progress: domain.TargetProgress{Position: 5}, Queued: []domain.QueuedMessage{{After: 5, Message: domain.Message{ID: "m", At: now, Data: []byte(`"\u0000"`)}}},
 		Delivery: &domain.Delivery{At: now, MessageID: "m", Attempt: 1, Status: 500, Error: "500"},

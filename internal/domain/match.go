@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// MeantStages returns the stages that a text may mean: that of this name, or else all that IsMeant says.
-func MeantStages(stages []Stage, text string) (fit []Stage) {
+// MatchStages returns the stages that a text may mean: that of this name, or else all that Matches says.
+func MatchStages(stages []Stage, text string) (fit []Stage) {
 	for i := range stages {
 		if stages[i].Name == text {
 			return stages[i : i+1]
 		}
-		if stages[i].IsMeant(text) {
+		if stages[i].Matches(text) {
 			fit = append(fit, stages[i])
 		}
 	}
@@ -22,7 +22,7 @@ func MeantStages(stages []Stage, text string) (fit []Stage) {
 // FindStage returns the name of the stage that a text means. A whole name that none has is returned as it is, since the
 // board may be newer. It returns Invalid, with the stages that there are, unless exactly one fits.
 func FindStage(stages []Stage, text string) (name string, err error) {
-	fit := MeantStages(stages, text)
+	fit := MatchStages(stages, text)
 	switch _, whole := StageNumber(text); {
 	case len(fit) == 1:
 		return fit[0].Name, nil
@@ -40,11 +40,11 @@ func NoStage(stages []Stage, name string) error {
 }
 
 func stageNames(stages []Stage) string {
-	return strings.Join(Each(stages, func(s Stage) string { return s.Name }), ", ")
+	return strings.Join(Map(stages, func(s Stage) string { return s.Name }), ", ")
 }
 
-// IsMeant reports whether a text is the stage's name, its word or its label, whatever their case, blanks and dashes.
-func (s *Stage) IsMeant(text string) bool {
+// Matches reports whether a text is the stage's name, its word or its label, whatever their case, blanks and dashes.
+func (s *Stage) Matches(text string) bool {
 	its := []string{lettersOf(s.Name), lettersOf(stageWord(s.Name)), lettersOf(s.Title())}
 	return slices.Contains(its, lettersOf(text))
 }

@@ -7,16 +7,16 @@ import (
 	"switchyard/internal/domain"
 )
 
-// underway are the changes of stories that this gateway is making. Their events may come before the project server's
+// pendingChanges are the changes of stories that this gateway is making. Their events may come before the project server's
 // answer, and must not be without an author until that is stored. The zero value is ready for use.
-type underway struct {
+type pendingChanges struct {
 	mu   sync.Mutex
 	all  map[int64][]domain.StoryChange
 	last int64
 }
 
 // begin says what is being changed, until the caller calls end.
-func (u *underway) begin(changes []domain.StoryChange) (end func()) {
+func (u *pendingChanges) begin(changes []domain.StoryChange) (end func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.all == nil {
@@ -33,7 +33,7 @@ func (u *underway) begin(changes []domain.StoryChange) (end func()) {
 }
 
 // now returns what is being changed. Call it before reading the changes that are stored.
-func (u *underway) now() (changes []domain.StoryChange) {
+func (u *pendingChanges) now() (changes []domain.StoryChange) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, some := range u.all {
@@ -42,8 +42,8 @@ func (u *underway) now() (changes []domain.StoryChange) {
 	return changes
 }
 
-// withUnderway returns stored changes and those that were under way before these were read.
-func withUnderway(stored, underway []domain.StoryChange) []domain.StoryChange {
+// withPending returns stored changes and those that were under way before these were read.
+func withPending(stored, underway []domain.StoryChange) []domain.StoryChange {
 	for _, c := range underway {
 		isStored := func(other domain.StoryChange) bool {
 			sameTime := other.At.UnixMilli() == c.At.UnixMilli()

@@ -8,19 +8,19 @@ import (
 	"switchyard/internal/domain"
 )
 
-// ToldHours is how many hours have a bar above the list.
-const ToldHours = 48
+// CountedHours is how many hours have a bar above the list.
+const CountedHours = 48
 
-// EventsTold counts the events of the last ToldHours, and those of a window.
-type EventsTold struct {
-	Hours    []hourOfEvents // oldest first
+// EventCounts counts the events of the last CountedHours, and those of a window.
+type EventCounts struct {
+	Hours    []hourCounts // oldest first
 	Events   int
 	More     bool           // there are others in the window
 	Projects []projectCount // the most trouble first
 	Kinds    []kindCount
 }
 
-type hourOfEvents struct {
+type hourCounts struct {
 	start           time.Time
 	events, trouble int
 	worst           domain.Signal
@@ -38,15 +38,15 @@ type kindCount struct {
 	n int
 }
 
-func (t *EventsTold) CountHours(events []domain.Event, now time.Time) {
-	first := ToldFrom(now)
-	t.Hours = make([]hourOfEvents, ToldHours)
+func (t *EventCounts) CountHours(events []domain.Event, now time.Time) {
+	first := CountFrom(now)
+	t.Hours = make([]hourCounts, CountedHours)
 	for i := range t.Hours {
 		t.Hours[i].start = first.Add(time.Duration(i) * time.Hour)
 	}
 	for _, e := range events {
 		i := int(e.At.Sub(first) / time.Hour)
-		if e.At.Before(first) || i >= ToldHours {
+		if e.At.Before(first) || i >= CountedHours {
 			continue
 		}
 		t.Hours[i].events++
@@ -64,13 +64,13 @@ func worse(a, b domain.Signal) domain.Signal {
 	return b
 }
 
-// ToldFrom is when the first bar begins.
-func ToldFrom(now time.Time) time.Time {
+// CountFrom is when the first bar begins.
+func CountFrom(now time.Time) time.Time {
 	hour := now.Add(-time.Duration(now.Minute()) * time.Minute).Truncate(time.Minute)
-	return hour.Add(-(ToldHours - 1) * time.Hour)
+	return hour.Add(-(CountedHours - 1) * time.Hour)
 }
 
-func (t *EventsTold) CountWindow(events []domain.Event, more bool, finishes func(domain.Event) bool) {
+func (t *EventCounts) CountWindow(events []domain.Event, more bool, finishes func(domain.Event) bool) {
 	projects, kinds := map[string]*projectCount{}, map[domain.EventType]int{}
 	for _, e := range events {
 		p := projects[e.Project]
@@ -105,7 +105,7 @@ func (t *EventsTold) CountWindow(events []domain.Event, more bool, finishes func
 }
 
 // highest is the greatest number of events in an hour, at least 1.
-func (t EventsTold) highest() int {
+func (t EventCounts) highest() int {
 	most := 1
 	for _, h := range t.Hours {
 		most = max(most, h.events)
@@ -113,8 +113,8 @@ func (t EventsTold) highest() int {
 	return most
 }
 
-// saysCounts says what was counted, after the words for the window and before the name of the only project.
-func (p EventsProps) saysCounts() string {
+// describeCounts says what was counted, after the words for the window and before the name of the only project.
+func (p EventsProps) describeCounts() string {
 	f, text := p.Filter, ": "
 	if f.From > 0 {
 		to := p.Now
@@ -135,9 +135,9 @@ func (p EventsProps) saysCounts() string {
 
 // mark is what stands below the bar i: the first one's time, and each 6 h the time, with the day at midnight, where
 // there is room. static/events.js changes it to the reader's time zone.
-func (t EventsTold) mark(i int) string {
+func (t EventCounts) mark(i int) string {
 	start := t.Hours[i].start
-	switch hasRoom := i > 4 && i < ToldHours-6; {
+	switch hasRoom := i > 4 && i < CountedHours-6; {
 	case i == 0 || hasRoom && start.Hour() == 0:
 		return start.Format("Mon 15:04")
 	case hasRoom && start.Hour()%6 == 0:
@@ -146,12 +146,12 @@ func (t EventsTold) mark(i int) string {
 	return ""
 }
 
-func (h hourOfEvents) url(f EventFilter) string {
+func (h hourCounts) url(f EventFilter) string {
 	f.From, f.To = h.start.UnixMilli(), h.start.Add(time.Hour).UnixMilli()
 	return f.url()
 }
 
-func (h hourOfEvents) in(f EventFilter) bool {
+func (h hourCounts) in(f EventFilter) bool {
 	at := h.start.UnixMilli()
 	return (f.From > 0 || f.To > 0) && at+time.Hour.Milliseconds() > f.From && (f.To == 0 || at < f.To)
 }

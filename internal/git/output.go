@@ -11,20 +11,20 @@ import (
 	"unicode"
 )
 
-// maxSaid and maxLines are how much of what a command says is kept: its end.
-const maxSaid, maxLines = 8 << 10, 40
+// maxOutputTail and maxLines are how much of what a command says is kept: its end.
+const maxOutputTail, maxLines = 8 << 10, 40
 
-// said is the end of what a command says.
-type said struct{ end []byte }
+// outputTail is the end of what a command says.
+type outputTail struct{ end []byte }
 
-func (s *said) Write(p []byte) (int, error) {
-	s.end = append(s.end, p[max(0, len(p)-maxSaid):]...)
-	s.end = append(s.end[:0], s.end[max(0, len(s.end)-maxSaid):]...)
+func (s *outputTail) Write(p []byte) (int, error) {
+	s.end = append(s.end, p[max(0, len(p)-maxOutputTail):]...)
+	s.end = append(s.end[:0], s.end[max(0, len(s.end)-maxOutputTail):]...)
 	return len(p), nil
 }
 
 // String returns the last lines, without control characters.
-func (s *said) String() string {
+func (s *outputTail) String() string {
 	text := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
@@ -35,11 +35,11 @@ func (s *said) String() string {
 	return strings.Join(lines[max(0, len(lines)-maxLines):], "\n")
 }
 
-// talk runs a command and returns the end of what it says. Whatever it has started ends with it, and with ctx.
-func talk(cmd *exec.Cmd) (words string, err error) {
+// runForOutput runs a command and returns the end of what it says. Whatever it has started ends with it, and with ctx.
+func runForOutput(cmd *exec.Cmd) (words string, err error) {
 	runtime.LockOSThread() // the command ends with it
 	defer runtime.UnlockOSThread()
-	var end said
+	var end outputTail
 	inGroup(cmd)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &end, &end, time.Second
 	err = cmd.Run()

@@ -13,9 +13,9 @@ const (
 	clashTime, unmergedTime = 10 * time.Minute, time.Hour
 )
 
-// lateWork returns what is wrong with the work on a pipeline's stories for too long, and until when that is all.
-func lateWork(p *ProjectPipeline, now time.Time) (found []Alert, until time.Time) {
-	until = now.Add(limitsHold)
+// overdueWork returns what is wrong with the work on a pipeline's stories for too long, and until when that is all.
+func overdueWork(p *ProjectPipeline, now time.Time) (found []Alert, until time.Time) {
+	until = now.Add(limitsLifetime)
 	sum := p.Summary()
 	for i := sum.From; i < min(sum.To+1, len(p.Stages)); i++ {
 		stage := &p.Stages[i]
@@ -60,20 +60,20 @@ func (c Clash) where() string {
 	return CutReason(text)
 }
 
-// Lasting are the troubles of a project's stories that only time makes.
-type Lasting struct {
+// Overdue are the troubles of a project's stories that only time makes.
+type Overdue struct {
 	Base string // of these stories' work
 	ids  map[AlertKind][]string
 }
 
-// lastingKinds are those troubles, the worst first.
-var lastingKinds = []AlertKind{AlertConflicts, AlertUnmerged, AlertStuck}
+// overdueKinds are those troubles, the worst first.
+var overdueKinds = []AlertKind{AlertConflicts, AlertUnmerged, AlertStuck}
 
-// newLasting groups alerts by project.
-func newLasting(alerts []Alert) map[string]Lasting {
-	all := map[string]Lasting{}
+// newOverdue groups alerts by project.
+func newOverdue(alerts []Alert) map[string]Overdue {
+	all := map[string]Overdue{}
 	for _, a := range alerts {
-		if !slices.Contains(lastingKinds, a.Kind) {
+		if !slices.Contains(overdueKinds, a.Kind) {
 			continue
 		}
 		l := all[a.Project]
@@ -92,21 +92,21 @@ func newLasting(alerts []Alert) map[string]Lasting {
 	return all
 }
 
-// LastingOf returns those of one project, of which the alerts are.
-func LastingOf(project string, alerts []Alert) Lasting { return newLasting(alerts)[project] }
+// OverdueOf returns those of one project, of which the alerts are.
+func OverdueOf(project string, alerts []Alert) Overdue { return newOverdue(alerts)[project] }
 
-func (l Lasting) Count(kind AlertKind) int { return len(l.ids[kind]) }
+func (l Overdue) Count(kind AlertKind) int { return len(l.ids[kind]) }
 
-func (l Lasting) Has(kind AlertKind, storyID string) bool {
+func (l Overdue) Has(kind AlertKind, storyID string) bool {
 	_, has := slices.BinarySearch(l.ids[kind], storyID)
 	return has
 }
 
 // Of returns the worst of a story's troubles, "" for none.
-func (l Lasting) Of(storyID string) AlertKind {
-	i := slices.IndexFunc(lastingKinds, func(kind AlertKind) bool { return l.Has(kind, storyID) })
+func (l Overdue) Of(storyID string) AlertKind {
+	i := slices.IndexFunc(overdueKinds, func(kind AlertKind) bool { return l.Has(kind, storyID) })
 	if i < 0 {
 		return ""
 	}
-	return lastingKinds[i]
+	return overdueKinds[i]
 }
