@@ -15,7 +15,6 @@ func RevokeNamedTokenURL(id string) string {
 
 func EndSessionURL(id string) string { return AccessURL + "/sessions/" + url.PathEscape(id) + "/end" }
 
-// EndOthersURL is where the form is sent that ends all sessions but the reader's.
 const EndOthersURL = AccessURL + "/sessions/end-others"
 
 type tokenLife struct {
@@ -23,7 +22,6 @@ type tokenLife struct {
 	days         int
 }
 
-// at is the choice in words, with the date.
 func (l tokenLife) at(now time.Time) string {
 	if l.days == 0 {
 		return l.words
@@ -31,7 +29,6 @@ func (l tokenLife) at(now time.Time) string {
 	return l.words + ", " + now.AddDate(0, 0, l.days).Format("2 January 2006")
 }
 
-// tokenLives are the choices for how long a token is valid: durations, and their words.
 var tokenLives = []tokenLife{
 	{"", "never", 0},
 	{"24h", "in a day", 1},
@@ -40,7 +37,6 @@ var tokenLives = []tokenLife{
 	{"8760h", "in a year", 365},
 }
 
-// roleWords say what a role may do.
 var roleWords = map[domain.Role]string{
 	domain.RoleViewer:   "sees everything but secrets",
 	domain.RoleOperator: "also moves stories, answers, assigns, acknowledges",

@@ -33,7 +33,6 @@ func stateSignal(state domain.AgentState) Signal {
 // What an agent does that waits for an answer.
 const stateAsks, stateHasPlan = "asks", "has a plan"
 
-// maxOutputLines is how many lines of an agent's output its line unfolds to.
 const maxOutputLines = 200
 
 // The ranks of the list, by what its rows need.
@@ -97,7 +96,6 @@ func (p AgentsProps) question(agent string, s *domain.AgentSession) *QuestionPro
 	return &p.Asks[i]
 }
 
-// state is the state of an agent that asks.
 func (q QuestionProps) state() string {
 	if q.isPlan() {
 		return stateHasPlan
@@ -115,7 +113,6 @@ func (q QuestionProps) fitsRow() bool {
 		strings.Count(input, "\n") < 3 && len(input) <= 300 && len(q.Prompt) <= 300
 }
 
-// agentCounts are the numbers above the list.
 type agentCounts struct {
 	ranks     [rankOver + 1]int
 	oldest    time.Time // since when the first one waits

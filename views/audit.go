@@ -33,7 +33,6 @@ var auditVerbs = map[domain.Action]string{
 // auditChange is a part of an entry's detail: a field with its value before and after, or a text without a field.
 type auditChange struct{ field, before, after string }
 
-// fieldName matches what stands before a value in a detail.
 var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_ ]{0,30}$`)
 
 // auditChanges takes the detail of an entry apart. before is "" where only one value is known.
@@ -127,7 +126,6 @@ func auditTotals(entries []AuditLine, cut bool) string {
 	return text + " by " + thousands(len(by))
 }
 
-// authors are those to choose from, with the one that is chosen.
 func (p AuditProps) authors() []AuditAuthor {
 	who := p.Filter.Who
 	if who == "" || slices.ContainsFunc(p.Authors, func(a AuditAuthor) bool { return a.Who == who }) {

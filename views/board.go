@@ -79,7 +79,6 @@ func onBranch(item domain.Item) string {
 	return cmp.Or(w.Branch, path.Base(w.Worktree))
 }
 
-// shortBranch leaves out of a branch's name the id of its story.
 func shortBranch(branch, storyID string) string {
 	if before, is := strings.CutSuffix(branch, "/"+storyID); is {
 		return before + "/…"
@@ -131,7 +130,6 @@ func (p ProjectProps) unknown() string {
 	return strings.Join(list, " ")
 }
 
-// boardColumn is a stage on a board.
 type boardColumn struct {
 	domain.Stage
 	title     string
@@ -142,7 +140,6 @@ type boardColumn struct {
 	finishing bool // stories are finished here
 }
 
-// columns returns a board's stages as it shows them.
 func (p ProjectProps) columns() []boardColumn {
 	stages := p.Pipeline.Stages
 	_, done := domain.WorkStages(stages)

@@ -44,7 +44,6 @@ func (p ChangesProps) isShown(of domain.Place) bool {
 	return of.Branch == p.Place.Branch && of.Worktree == p.Place.Worktree
 }
 
-// placeName is what a place is called.
 func placeName(of domain.Place) string {
 	if of.Branch == "" {
 		return "no branch"
@@ -65,7 +64,6 @@ func aboutPlace(of domain.Place) string {
 	return "a branch without a work tree"
 }
 
-// changedFile is a file as the page shows it.
 type changedFile struct {
 	wire.ChangedFile
 	place string       // of its element
@@ -75,7 +73,6 @@ type changedFile struct {
 	isLoose, conflicts, newer, open bool
 }
 
-// lines is how many lines of the file differ.
 func (f changedFile) lines() int {
 	n := 0
 	if f.Added != nil && f.Removed != nil {

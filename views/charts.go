@@ -31,7 +31,6 @@ func newDayChart(days []domain.DayCount) dayChart {
 	return c
 }
 
-// y returns where a bar for this many stories begins. One story a day should look like little.
 func (c dayChart) y(stories float64) int {
 	return chartHeight - int(stories*barsHeight/float64(max(3, c.highest.Finished)))
 }
@@ -76,7 +75,6 @@ func (p ProjectProps) past() string {
 	return pastText(p.Charts.Past, p.Charts.Days)
 }
 
-// summary is for readers who cannot see the chart.
 func (c dayChart) summary() string {
 	return fmt.Sprintf("%s finished in %d days, most of them, %s, on %s", domain.Count(c.total, "story", "stories"),
 		len(c.days), thousands(c.highest.Finished), c.highest.Day.Format(dayFormat))

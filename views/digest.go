@@ -26,14 +26,12 @@ type DigestProps struct {
 	Now           time.Time
 }
 
-// Title is the page's heading.
 func (p DigestProps) Title() string {
 	return p.span() + " to " + p.Digest.At.In(p.Zone).Format("Monday 15:04")
 }
 
 func (p DigestProps) span() string { return cmp.Or(p.Digest.Span, "What happened") }
 
-// text is the digest to be copied.
 func (p DigestProps) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", p.Title(), p.Digest.Text)
@@ -91,7 +89,6 @@ func (p DigestProps) from() time.Time {
 	return from
 }
 
-// sentence is the digest's text, with what is usual.
 func (p DigestProps) sentence() (list []words) {
 	usual := ""
 	if p.Others > 0 {
@@ -166,5 +163,4 @@ func (d projectDay) describe() string {
 	return strings.Join(list, ", ")
 }
 
-// finished is how many stories were finished.
 func (p DigestProps) finished() int { return howMany(p.Events, isFinish) }

@@ -64,7 +64,6 @@ func worse(a, b domain.Signal) domain.Signal {
 	return b
 }
 
-// CountFrom is when the first bar begins.
 func CountFrom(now time.Time) time.Time {
 	hour := now.Add(-time.Duration(now.Minute()) * time.Minute).Truncate(time.Minute)
 	return hour.Add(-(CountedHours - 1) * time.Hour)
@@ -104,7 +103,6 @@ func (t *EventCounts) CountWindow(events []domain.Event, more bool, finishes fun
 	}
 }
 
-// highest is the greatest number of events in an hour, at least 1.
 func (t EventCounts) highest() int {
 	most := 1
 	for _, h := range t.Hours {

@@ -57,7 +57,6 @@ func (p FlowProps) projects() string {
 	}
 }
 
-// finished is how many stories were finished in the window.
 func (p FlowProps) finished() int { return len(p.Report.Stories) + p.Report.More }
 
 func (p FlowProps) facts() []fact {
@@ -91,7 +90,6 @@ func daysOr(n int, took time.Duration) string {
 
 func took(s domain.FlowStory) string { return daysOr(s.Days, s.Finished.Sub(s.Started)) }
 
-// ageText is how long a story has been in work.
 func (p FlowProps) ageText(a domain.FlowAge) string {
 	if a.Start.IsZero() {
 		return days(a.Days)
@@ -124,7 +122,6 @@ func (p FlowProps) toForecast() string {
 	return text
 }
 
-// ageLead is the finding about what is in work, in a sentence.
 func (p FlowProps) ageLead() string {
 	switch old, older := olderThan(p.Report, 95), olderThan(p.Report, 85); {
 	case p.Report.Percentiles == nil:

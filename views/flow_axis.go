@@ -23,7 +23,6 @@ func (a flowAxis) short() bool { return a.days <= 31 }
 // x is where a day begins, in percent.
 func (a flowAxis) x(day int) float64 { return 100 * float64(day) / float64(a.days) }
 
-// begin is when the first day began, about.
 func (a flowAxis) begin() time.Time {
 	return time.Date(a.now.Year(), a.now.Month(), a.now.Day()-a.days+1, 0, 0, 0, 0, a.now.Location())
 }

@@ -215,7 +215,6 @@ func callsAndSessions(calls int64, sessions int) string {
 	return text
 }
 
-// costPart is a part of all that was spent.
 type costPart struct {
 	class, name string
 	domain.CostSum

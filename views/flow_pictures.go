@@ -13,7 +13,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// flowPoint is a finished story in the picture of cycle times.
 type flowPoint struct {
 	x, y  float64 // percent, pixels
 	story *domain.FlowStory
@@ -54,7 +53,6 @@ func (p FlowProps) points() (quiet, loud []flowPoint) {
 	return quiet, loud
 }
 
-// perDay is how many stories were finished on a day since the first known move, on average.
 func (p FlowProps) perDay() float64 {
 	return float64(p.finished()) / float64(max(1, len(p.Report.Days)))
 }

@@ -12,8 +12,7 @@ const (
 	ShownAlerts, foldedAlerts = 5, 7
 	// acknowledgedAlerts is the most acknowledged alerts shown in a fold.
 	acknowledgedAlerts = 20
-	// maxTags is the most projects that the line of stuck stories names.
-	maxTags = 12
+	maxTags            = 12
 )
 
 // InlineActions is what can be done about alerts in their own lines.
@@ -22,7 +21,6 @@ type InlineActions struct {
 	Failed map[string]domain.Story // by the alerts' keys: stories whose failed merge can be tried again
 }
 
-// inbox holds the alerts in the form in which they are shown.
 type inbox struct {
 	groups       []alertGroup   // empty where all rows fit
 	lines        []domain.Alert // alerts with their own lines, of the pulled lever
@@ -68,7 +66,7 @@ var alertGroups = []alertGroup{
 
 const groupStuck = "stuck"
 
-// NeedsOf returns the lever that an address names, "" if it names none.
+// NeedsOf returns the group of alerts that an address names, "" if it names none.
 func NeedsOf(asked string) string {
 	if slices.ContainsFunc(alertGroups, func(l alertGroup) bool { return l.id == asked }) {
 		return asked
@@ -76,7 +74,6 @@ func NeedsOf(asked string) string {
 	return ""
 }
 
-// groupOf returns the number of the lever of a kind.
 func groupOf(kind domain.AlertKind) int {
 	i := slices.IndexFunc(alertGroups, func(l alertGroup) bool { return slices.Contains(l.kinds, kind) })
 	if i < 0 {
@@ -85,7 +82,7 @@ func groupOf(kind domain.AlertKind) int {
 	return i
 }
 
-// newInbox gathers the alerts by kind if they are many; pulled is the lever whose rows are shown.
+// newInbox groups the alerts by kind if there are many; pulled is the group whose rows are shown.
 func newInbox(a domain.Alerts, pulled string) inbox {
 	open := a.Items[:min(a.Open, len(a.Items))]
 	b := inbox{acknowledged: a.Items[len(open):], stuck: a.ByKind[domain.AlertStuck]}
@@ -123,12 +120,11 @@ func newInbox(a domain.Alerts, pulled string) inbox {
 	return b
 }
 
-// groupIndex returns where the lever of a kind is in a list that has it.
 func groupIndex(list []alertGroup, kind domain.AlertKind) int {
 	return slices.IndexFunc(list, func(l alertGroup) bool { return l.id == alertGroups[groupOf(kind)].id })
 }
 
-// needsURL is the address of the overview with a lever pulled.
+// needsURL is the address of the overview with a group of alerts open.
 func (p OverviewProps) needsURL(l alertGroup) string {
 	p.Needs = l.id
 	return p.address(p.Page)
@@ -143,7 +139,6 @@ func (q QuestionProps) line(a domain.Alert) (title, where string) {
 	return asks, project
 }
 
-// link is what a question's link leads to.
 func (q QuestionProps) link() string {
 	if q.Refusal != "" || q.fitsRow() {
 		return "Open"

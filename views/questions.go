@@ -42,7 +42,6 @@ func (p QuestionsProps) Title() string {
 	return numbered(p.open(), "Questions")
 }
 
-// waiting returns the open questions that are shown.
 func (p QuestionsProps) waiting() []QuestionProps {
 	isOver := func(q QuestionProps) bool { return q.State != domain.QuestionOpen }
 	return slices.DeleteFunc(slices.Clone(p.Questions), isOver)
@@ -127,7 +126,6 @@ func (q QuestionProps) form() (asks, link string) {
 	return "asks to use a tool", "Read and answer"
 }
 
-// asks is what the question is, after the asker's name.
 func (q QuestionProps) asks() string {
 	asks, _ := q.form()
 	return asks
@@ -142,7 +140,6 @@ func (q QuestionProps) says() string {
 // shownEnded is how many questions that have ended today are listed.
 const shownEnded = 7
 
-// endedToday is how many have.
 func (p QuestionsProps) endedToday() string {
 	n := thousands(len(p.Ended))
 	if p.EndedMore {
@@ -272,7 +269,6 @@ func (q QuestionProps) prompt() string {
 	return q.Prompt
 }
 
-// hidden counts the characters of a question that would not be seen.
 func (q QuestionProps) hidden() (n int) {
 	input := fieldsOf(q.Tool).File + domain.CutBytes(q.input(), domain.MaxDetail)
 	texts := append([]string{q.prompt(), q.Detail, input, q.says()}, q.Options...)

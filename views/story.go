@@ -60,7 +60,6 @@ func (p StoryProps) writable(ctx context.Context) bool {
 
 func blockID(s domain.Story) string { return elementID("block", s.File.Version) }
 
-// asks reports whether a question about the story is open.
 func (p StoryProps) asks() bool {
 	return slices.ContainsFunc(p.Asks, func(q QuestionProps) bool { return q.State == domain.QuestionOpen })
 }
@@ -140,13 +139,11 @@ func storyPrompt(s domain.Story, html string) string {
 	return markdown.Visible(b.String())
 }
 
-// field is a key of a story's front matter.
 type field struct{ name, value string }
 
 // shownElsewhere are the keys of front matter that a story's page shows elsewhere.
 var shownElsewhere = []string{"name", "blocked", "blocked_reason", "merge_failure"}
 
-// frontMatter returns the other keys of a story's front matter, sorted by name.
 func frontMatter(text json.RawMessage) []field {
 	const most, longest = 30, 200
 	var mapping map[string]json.RawMessage

@@ -23,7 +23,6 @@ func (p StoryProps) fixed() string {
 	return ""
 }
 
-// taskID returns the id of an element for a box.
 func taskID(what string, t domain.Task) string {
 	id := what + "-" + strconv.Itoa(t.Line)
 	if t.Path != "" {
@@ -32,7 +31,6 @@ func taskID(what string, t domain.Task) string {
 	return id
 }
 
-// maxTicked is the longest text of a box in the notice that it was ticked.
 const maxTicked = 80
 
 // Ticked says that a box was ticked, or cleared.
@@ -44,7 +42,6 @@ func Ticked(text string, done bool) string {
 	return word + " “" + domain.Cut(text, maxTicked) + "”."
 }
 
-// at returns the index of the story's stage, -1 if it is on no board.
 func (p StoryProps) at() int {
 	return slices.IndexFunc(p.Stages, func(s domain.Stage) bool { return s.Name == p.Story.Stage })
 }

@@ -94,7 +94,6 @@ func (t TargetRow) marksOf(parts []domain.DeliveryHour, now time.Time) (list []m
 	return list
 }
 
-// describe is the day in words, by the hour.
 func (t TargetRow) describe(now time.Time) string {
 	list := domain.Map(t.marksOf(t.Hours, now), func(m mark) string { return m.words })
 	if len(list) == 0 {

@@ -101,7 +101,6 @@ func newTrack(p *domain.ProjectPipeline, overdue domain.Overdue, asking map[doma
 	return t
 }
 
-// worst returns the signal of the worst trouble, SignalNone without any.
 func (t *track) worst() Signal {
 	worst := SignalNone
 	for _, one := range t.troubles {
@@ -145,7 +144,6 @@ func (t track) filled(
 	return &t
 }
 
-// counts says how many stories there are in each stage.
 func (t *track) counts() string {
 	var list []string
 	add := func(stage string, n int) { list = append(list, stage+": "+thousands(n)) }

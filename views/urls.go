@@ -57,7 +57,6 @@ const (
 	ForToday     = "today"
 )
 
-// OverviewOf returns the address of the overview of those shown projects whose names contain a text.
 func OverviewOf(filter string, show Show) string {
 	return withQuery(OverviewURL, "q", filter, "show", string(show))
 }
@@ -81,7 +80,6 @@ func FlowStoryURL(number int64) string { return FlowURL + "/" + strconv.FormatIn
 
 func NewStoryURL(project string) string { return ProjectURL(project) + "/stories" }
 
-// AgentURL returns the address of an agent's row on the Agents page.
 func AgentURL(id string) string {
 	return withQuery(AgentsURL, "at", id) + "#" + elementID("agent", id)
 }
@@ -121,7 +119,6 @@ func withQuery(path string, pairs ...string) string {
 	return path
 }
 
-// pageNumber returns a page's number for an address, "" for the first.
 func pageNumber(page int) string {
 	if page <= 1 {
 		return ""
@@ -129,7 +126,6 @@ func pageNumber(page int) string {
 	return strconv.Itoa(page)
 }
 
-// id returns an event's id for an address, "" for 0.
 func id(n int64) string {
 	if n == 0 {
 		return ""

@@ -30,7 +30,6 @@ func (w wagon) order() int {
 	return SignalNone.order() + 1
 }
 
-// word says what a wagon's sign means, "" for none.
 func (w wagon) word() string {
 	kind, _ := w.Trouble()
 	switch kind = cmp.Or(kind, w.overdue); {

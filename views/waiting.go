@@ -122,12 +122,10 @@ func (l waitingLine) isStuck() bool {
 	return kind == "" && l.Age > l.Limit
 }
 
-// choice is what the box that chooses the story is called.
 func (l waitingLine) choice() string {
 	return cmp.Or(number(l.Item.StoryID, l.Item.StoryName), domain.Cut(l.Item.StoryName, 60))
 }
 
-// times is a multiple of the usual time: "26 ×", "3.1 ×".
 func (l waitingLine) times() string {
 	if n := l.Times(); n < 0.1 {
 		return "< 0.1 ×"
