@@ -220,8 +220,8 @@ func (c *Console) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
 	return c.answerAgents(w, r, views.Notice{Text: agent.Label + " is removed."}, err)
 }
 
-// answerAgents answers a form of the table: with only the table if a script asked for it, otherwise with the page. If err
-// is not nil, it says why nothing was done; otherwise done says what was done.
+// answerAgents answers a form of the table: with only the table if a script asked for it, otherwise with the page. If
+// err is not nil, it says why nothing was done; otherwise done says what was done.
 func (c *Console) answerAgents(w http.ResponseWriter, r *http.Request, done views.Notice, err error) error {
 	switch {
 	case err != nil:

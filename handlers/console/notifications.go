@@ -141,7 +141,8 @@ func (c *Console) AddTarget(w http.ResponseWriter, r *http.Request, fields url.V
 }
 
 // showStoredTarget shows the page with a new secret, or redirects to it with a notice if there is none.
-func (c *Console) showStoredTarget(w http.ResponseWriter, r *http.Request, name string, secret domain.Secret, said string,
+func (c *Console) showStoredTarget(
+	w http.ResponseWriter, r *http.Request, name string, secret domain.Secret, said string,
 ) error {
 	if secret != "" {
 		return c.showNotifications(w, r, nil, views.GivenToken{Name: name, Token: secret}, nil)

@@ -146,7 +146,8 @@ func ofKind(alerts []domain.Alert, kind domain.AlertKind) (found []domain.Alert)
 	return found
 }
 
-// failedMerges returns the stories of the first failed merges that the reader can have tried again, by what their boards say.
+// failedMerges returns the stories of the first failed merges that the reader can have tried again, by what their
+// boards say.
 func (c *Console) failedMerges(r *http.Request, alerts []domain.Alert) map[string]domain.Story {
 	found := map[string]domain.Story{}
 	if !web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator) {

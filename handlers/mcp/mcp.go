@@ -270,7 +270,8 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool,
 	return domain.EncodeJSON(kept), stream, nil
 }
 
-// unknownMethodPrefix stands before the name of a method that the SDK does not know, in the message that stands in for it.
+// unknownMethodPrefix stands before the name of a method that the SDK does not know, in the message that stands in for
+// it.
 const unknownMethodPrefix = "method:"
 
 // keepRequest returns the message for the SDK, nil for a notification.

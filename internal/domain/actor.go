@@ -132,9 +132,9 @@ func (l RoleLists) Of(groups []string, email string) Role {
 
 func (l RoleLists) Empty() bool { return len(l.Viewers)+len(l.Operators)+len(l.Admins) == 0 }
 
-// listMatches reports whether list contains one of the groups, compared exactly, or the e-mail address, ignoring the case of
-// ASCII letters only: some other letters have an ASCII letter as their lower case. An entry with @ is an address: a
-// group spelt like it gets nothing.
+// listMatches reports whether list contains one of the groups, compared exactly, or the e-mail address, ignoring the
+// case of ASCII letters only: some other letters have an ASCII letter as their lower case. An entry with @ is an
+// address: a group spelt like it gets nothing.
 func listMatches(list, groups []string, email string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool {
 		if strings.Contains(entry, "@") {

@@ -229,8 +229,8 @@ type Acknowledgement struct {
 	Since   time.Time // when the alert began; zero if unknown
 }
 
-// EndedBy reports whether alert is no longer the one that was acknowledged: its text differs, its story has been blocked
-// or has failed to merge again, or it is about another day. What is over its budget costs more and more.
+// EndedBy reports whether alert is no longer the one that was acknowledged: its text differs, its story has been
+// blocked or has failed to merge again, or it is about another day. What is over its budget costs more and more.
 func (a Acknowledgement) EndedBy(alert Alert) bool {
 	later := !a.Since.IsZero() && alert.Since.After(a.Since)
 	switch alert.Kind {

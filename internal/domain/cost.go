@@ -183,7 +183,8 @@ type Budgets struct {
 	Stop       bool
 }
 
-// Spending is what a story costs, or with no ID all calls of a project, and when that passed a limit, zero if it has not.
+// Spending is what a story costs, or with no ID all calls of a project, and when that passed a limit, zero if it has
+// not.
 type Spending struct {
 	StoryKey
 	USD    Micros

@@ -2,8 +2,8 @@ package domain
 
 import "slices"
 
-// Workflow is the way of stories through the stages of a board. It alone says which stages are of work and what finishes
-// a story. Stages are known by their positions on the board, -1 for an unknown one.
+// Workflow is the way of stories through the stages of a board. It alone says which stages are of work and what
+// finishes a story. Stages are known by their positions on the board, -1 for an unknown one.
 type Workflow struct {
 	Stages   []Stage
 	Waiting  int

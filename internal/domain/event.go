@@ -158,7 +158,8 @@ type EventKind struct {
 	Signal  Signal
 	Alert   AlertKind // that the event begins, "" for none
 	OfStory bool      // it is about a story: its texts are searched, and cut if it comes from a project server
-	// Describe is the event in words; its stages are in the words of their board already, as StageWords.Describe gives them.
+	// Describe is the event in words; its stages are in the words of their board already, as StageWords.Describe gives
+	// them.
 	Describe func(EventDetails) string
 }
 

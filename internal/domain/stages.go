@@ -110,8 +110,8 @@ func WorkStages(stages []Stage) (from, to int) {
 	return min(WaitingStage(stages)+1, to), to
 }
 
-// ReplacementStage returns the index of the stage that stands for one that the board no longer has: the done stage if its
-// word says so, the waiting stage if its number is not above that one's, else the first stage of work.
+// ReplacementStage returns the index of the stage that stands for one that the board no longer has: the done stage if
+// its word says so, the waiting stage if its number is not above that one's, else the first stage of work.
 func ReplacementStage(stages []Stage, name string) int {
 	from, to := WorkStages(stages)
 	waiting := WaitingStage(stages)

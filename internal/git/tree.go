@@ -73,8 +73,8 @@ var plain = strings.Fields(`HEAD index config config.worktree packed-refs shallo
 
 const maxPlain = 256 << 20
 
-// hasIrregularFiles reports whether something else is in the place of a file that git reads: it would wait for a pipe, and for
-// the end of a device.
+// hasIrregularFiles reports whether something else is in the place of a file that git reads: it would wait for a pipe,
+// and for the end of a device.
 func (t *Tree) hasIrregularFiles() bool {
 	return slices.ContainsFunc(plain, func(name string) bool {
 		for _, dir := range []string{t.Git, t.Common} {

@@ -42,7 +42,9 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 	}
 	message := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := errors.Join(message.From(s.SMTPFrom), message.To(to...)); err != nil {
-		return domain.SendResult{Err: domain.Errorf(domain.BadGateway, "the address of the sender or a recipient is malformed")}
+		return domain.SendResult{
+			Err: domain.Errorf(domain.BadGateway, "the address of the sender or a recipient is malformed"),
+		}
 	}
 	message.Subject(m.Title)
 	message.SetMessageIDWithValue(m.ID + "@switchyard")

@@ -93,7 +93,9 @@ func (s *Sender) push(ctx context.Context, d domain.PushDevice, m domain.Message
 	}
 	keys, err := s.pushes.Keys(ctx)
 	if err != nil {
-		return domain.SendResult{Err: domain.WrapError(domain.BadGateway, err, "the keys for push services could not be read")}
+		return domain.SendResult{
+			Err: domain.WrapError(domain.BadGateway, err, "the keys for push services could not be read"),
+		}
 	}
 	shown := map[string]string{"title": domain.CutBytes(m.Title, pushTitle), "link": m.Link, "tag": m.ID}
 	var payload []byte

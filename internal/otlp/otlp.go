@@ -204,7 +204,8 @@ func whole(text string, most uint64) (n int64, ok bool) {
 	return int64(number), err == nil && number <= most
 }
 
-// statedCost returns what the record says that its call costs, nil if it says nothing. ok is false for what is no price.
+// statedCost returns what the record says that its call costs, nil if it says nothing. ok is false for what is no
+// price.
 func (r *record) statedCost() (cost *domain.Micros, ok bool) {
 	if text, given := r.attributes[usdMicros]; given {
 		micros, ok := whole(text, uint64(domain.MaxUSD))

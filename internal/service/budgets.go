@@ -143,8 +143,8 @@ func (s *Alerts) completeBudgetAlert(a domain.Alert, spent domain.Spending) doma
 	return a
 }
 
-// StopReason says why the actor of ctx gets no new story of a project until somebody acknowledges that a budget has been
-// passed, "" if it does.
+// StopReason says why the actor of ctx gets no new story of a project until somebody acknowledges that a budget has
+// been passed, "" if it does.
 func (s *Alerts) StopReason(ctx context.Context, project string) string {
 	if !s.costs.budgets.limits.Stop {
 		return ""

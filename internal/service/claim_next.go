@@ -81,8 +81,8 @@ func (s *Claims) Held(ctx context.Context) (by string, held []domain.Claim) {
 	return s.table.agents.nameOf(actor), held
 }
 
-// storyToResume returns the story that the actor goes on with, "" for none: the one claimed first of those that were sent
-// back, else of those that stand where their claim left them and are not blocked.
+// storyToResume returns the story that the actor goes on with, "" for none: the one claimed first of those that were
+// sent back, else of those that stand where their claim left them and are not blocked.
 func (s *Claims) storyToResume(ctx context.Context, p domain.Project, r ClaimRequest) (id string, err error) {
 	actor := domain.ActorOf(ctx)
 	resume := actor.AgentID != ""
@@ -123,8 +123,8 @@ func (s *Claims) storyToResume(ctx context.Context, p domain.Project, r ClaimReq
 	return "", nil
 }
 
-// stageAfterClaim returns the stage in which a claim leaves a story that is at a stage: to, "" for none, unless that finishes it,
-// which ends the claim.
+// stageAfterClaim returns the stage in which a claim leaves a story that is at a stage: to, "" for none, unless that
+// finishes it, which ends the claim.
 func stageAfterClaim(stages []domain.Stage, at, to string) string {
 	if to == "" || domain.EndsClaim(stages, to) {
 		return at

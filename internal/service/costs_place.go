@@ -95,8 +95,8 @@ func (p *callPlacer) isStory(story domain.StoryKey) (found bool, err error) {
 // releaseGrace is for how long calls count for a story that was given up: clients go on for a moment.
 const releaseGrace = 2 * time.Minute
 
-// placeByClaim gives a call without a story the one of the actor's claims that it held at its time, or had given up just
-// before, else the one that its session works on.
+// placeByClaim gives a call without a story the one of the actor's claims that it held at its time, or had given up
+// just before, else the one that its session works on.
 func (p *callPlacer) placeByClaim(c *domain.Call, claims []domain.ClaimPeriod) {
 	if c.StoryID == noStory {
 		c.StoryID = ""

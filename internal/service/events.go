@@ -137,8 +137,8 @@ func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domai
 // maxChanges is how many changes are looked through for who has caused events.
 const maxChanges = 5000
 
-// WithAuthors returns the events, which are sorted oldest first, with who has caused them. Of events that came over a long
-// time only the newest may be known.
+// WithAuthors returns the events, which are sorted oldest first, with who has caused them. Of events that came over a
+// long time only the newest may be known.
 func (s *Events) WithAuthors(ctx context.Context, events []domain.Event) ([]domain.PastEvent, error) {
 	if len(events) == 0 || s.Available() != nil {
 		return s.Past(events, nil), nil

@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// pendingChanges are the changes of stories that this gateway is making. Their events may come before the project server's
-// answer, and must not be without an author until that is stored. The zero value is ready for use.
+// pendingChanges are the changes of stories that this gateway is making. Their events may come before the project
+// server's answer, and must not be without an author until that is stored. The zero value is ready for use.
 type pendingChanges struct {
 	mu   sync.Mutex
 	all  map[int64][]domain.StoryChange

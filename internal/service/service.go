@@ -94,7 +94,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		},
 		Histories: &Histories{store: o.store, visits: visits, pipelines: pipelines},
 		Flow: &Flow{
-			store: o.store, visits: visits, pipelines: pipelines, reports: map[string]cachedReport{}, forecasts: map[uint64]int{},
+			store: o.store, visits: visits, pipelines: pipelines, reports: map[string]cachedReport{},
+			forecasts: map[uint64]int{},
 		},
 		Questions: newQuestions(o, audit, projects, table, claims),
 		Tools:     &ProjectTools{audit: audit, projects: projects, servers: o.Tools},
@@ -137,8 +138,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		events: events, pipelines: pipelines, agents: s.Agents, store: o.store, servers: o.Stories, log: o.Log,
 	}
 	s.reloaders = []*reloader{
-		table.reloader, claims.reloader, access.reloader, projects.reloader, s.Questions.table.reloader, s.Sessions.table.reloader,
-		s.Targets.table.reloader, s.Alerts.acknowledged.reloader, s.Costs.reloader,
+		table.reloader, claims.reloader, access.reloader, projects.reloader, s.Questions.table.reloader,
+		s.Sessions.table.reloader, s.Targets.table.reloader, s.Alerts.acknowledged.reloader, s.Costs.reloader,
 	}
 	for _, r := range s.reloaders {
 		if err := r.read(ctx); err != nil {

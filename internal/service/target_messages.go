@@ -80,8 +80,8 @@ func (m messageBuilder) gap(t *domain.Target, before, missed int64, at time.Time
 	}
 }
 
-// nestCounts returns counts as programs read them: of events by type and of alerts by kind. Moves that finish a story are
-// counted both as what they are and as finished.
+// nestCounts returns counts as programs read them: of events by type and of alerts by kind. Moves that finish a story
+// are counted both as what they are and as finished.
 func nestCounts(counts map[string]int) map[string]map[string]int {
 	n := map[string]map[string]int{"events": {}, "alerts": {}}
 	for key, count := range counts {
@@ -139,7 +139,9 @@ func (m messageBuilder) digest(
 			lines = append(lines, fmt.Sprintf("and %d more", len(alerts)-i))
 		}
 		if len(r.Alerts) < domain.MaxAlerts {
-			r.Alerts = append(r.Alerts, domain.DigestAlert{Key: a.Key(), Text: text, Link: a.Link(), Since: encodableTime(a.Since, now)})
+			r.Alerts = append(r.Alerts, domain.DigestAlert{
+				Key: a.Key(), Text: text, Link: a.Link(), Since: encodableTime(a.Since, now),
+			})
 		}
 		signal = domain.SignalCaution
 	}

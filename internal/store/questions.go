@@ -98,7 +98,9 @@ func (db questions) AddQuestion(
 }
 
 // findOpenQuestion returns the question that q is again, and notes that. It returns sql.ErrNoRows if there is none.
-func findOpenQuestion(ctx context.Context, tx *sql.Tx, q domain.Question, way string) (same domain.Question, err error) {
+func findOpenQuestion(
+	ctx context.Context, tx *sql.Tx, q domain.Question, way string,
+) (same domain.Question, err error) {
 	const ofSession = " FROM questions WHERE asker = $1 AND (session = '' OR $2 = '' OR session = $2)"
 	now := q.AskedAt.UnixMilli()
 	same, err = scanQuestion(tx.QueryRowContext(ctx, "SELECT "+questionColumns+ofSession+` AND tool_key = $3

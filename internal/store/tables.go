@@ -200,8 +200,8 @@ func (db *conn) changeOne(
 	return db.change(context.WithoutCancel(ctx), e, about, Must(statement, args...))
 }
 
-// noteEventID keeps the greatest event id that this gateway has seen. A standby that takes over from a lost server may lack the
-// last events. Their ids must not be assigned again, or clients that have read them would miss other events.
+// noteEventID keeps the greatest event id that this gateway has seen. A standby that takes over from a lost server may
+// lack the last events. Their ids must not be assigned again, or clients that have read them would miss other events.
 func (db *conn) noteEventID(id int64) {
 	for last := db.seen.Load(); id > last && !db.seen.CompareAndSwap(last, id); last = db.seen.Load() {
 	}

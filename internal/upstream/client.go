@@ -216,7 +216,8 @@ func checkStatus(response *http.Response, all bool) error {
 	case status >= 300 && status < 400 && status != http.StatusNotModified:
 		return domain.Errorf(domain.BadGateway, "answers with a redirect, which is not followed (HTTP status %d)", status)
 	case status == http.StatusUnauthorized:
-		return domain.WrapError(domain.BadGateway, domain.ErrTokenRefused, "refuses the token, or needs one (HTTP status 401)")
+		return domain.WrapError(domain.BadGateway, domain.ErrTokenRefused,
+			"refuses the token, or needs one (HTTP status 401)")
 	case all:
 		return nil
 	case status == http.StatusNotFound:
