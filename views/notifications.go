@@ -122,8 +122,8 @@ func describeRules(r domain.TargetRules) (list []words) {
 			add(name)
 		}
 	}
-	kinds := slices.Concat(allOr("all events", domain.Each(r.Events, eventWord), len(TargetForm{}.eventTypes())),
-		allOr("all that needs attention", domain.Each(r.Alerts, alertWord), len(domain.AlertKinds())))
+	kinds := slices.Concat(allOr("all events", domain.Map(r.Events, eventWord), len(TargetForm{}.eventTypes())),
+		allOr("all that needs attention", domain.Map(r.Alerts, alertWord), len(domain.AlertKinds())))
 	if len(kinds) == 0 {
 		return []words{{"Nothing yet: no event and no alert is chosen.", false}}
 	}
