@@ -72,9 +72,17 @@ func (s *Sessions) drop(one domain.AgentSession) {
 }
 
 func (s *Sessions) makeRoom(asker string) {
-	if own := s.byAsker()[asker]; len(own) >= domain.MaxAgentSessions {
-		s.drop(slices.MinFunc(own, func(a, b domain.AgentSession) int { return a.Last.Compare(b.Last) }))
+	own := s.table.keys(func(one domain.AgentSession) bool { return one.Asker == asker })
+	if len(own) < domain.MaxAgentSessions {
+		return
 	}
+	var oldest domain.AgentSession
+	for i, key := range own {
+		if one, _ := s.table.get(key); i == 0 || one.Last.Before(oldest.Last) {
+			oldest = one
+		}
+	}
+	s.drop(oldest)
 }
 
 // questionsEnded notes which of their questions have ended.

@@ -78,10 +78,13 @@ func (t *table[K, V]) drop(ended func(V) bool) bool {
 	return len(gone) > 0
 }
 
+// keys returns the keys of the rows that are meant, in any order.
 func (t *table[K, V]) keys(meant func(V) bool) (keys []K) {
-	for _, v := range t.list() {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for key, v := range t.rows {
 		if meant(v) {
-			keys = append(keys, t.key(v))
+			keys = append(keys, key)
 		}
 	}
 	return keys
