@@ -314,7 +314,7 @@ func Access(p AccessProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "\"> <input type=\"hidden\" name=\"expires_in\" value=\"\"> <button class=\"btn\">Wall display</button><p class=\"text-xs text-muted\">A link for a screen on a wall: the pipeline and trouble, nothing else.</p></form></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "\"> <input type=\"hidden\" name=\"expires_in\" value=\"\"> <button class=\"btn\">Create link</button><p class=\"text-xs text-muted\">A link for a screen on a wall: the pipeline and trouble, nothing else.</p></form></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

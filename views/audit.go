@@ -98,11 +98,17 @@ type AuditLine struct {
 
 func sameAuthor(a, b AuditLine) bool { return a.Who == b.Who && a.Via == b.Via && a.Role == b.Role }
 
+// isAlike reports whether two entries say the same of different things: the tokens of agents are each its own doing.
+func isAlike(a, b AuditLine) bool {
+	isOwn := a.Action == domain.TokenCreated && a.Via == domain.ViaAgent && b.Via == domain.ViaAgent
+	return a.verb() == b.verb() && (isOwn || sameAuthor(a, b))
+}
+
 // auditRuns gathers neighbours that say the same of different things, once there are three of them.
 func auditRuns(entries []AuditLine) (runs [][]AuditLine) {
 	for len(entries) > 0 {
 		first, n := entries[0], 1
-		for n < len(entries) && sameAuthor(entries[n], first) && entries[n].verb() == first.verb() {
+		for n < len(entries) && isAlike(entries[n], first) {
 			n++
 		}
 		if n < 3 {

@@ -157,7 +157,7 @@ func (p ProjectProps) columns() []boardColumn {
 			c.Items = newestFirst(c.Items)
 		case i == done:
 			c.Items, c.fold = newestFirst(c.Items), foldDone
-		case len(c.Items) > c.fold:
+		case len(c.Items) > foldPhone:
 			c.Items = p.troubledFirst(c.Items)
 		}
 		columns[i] = c

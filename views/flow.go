@@ -131,7 +131,7 @@ func (p FlowProps) ageLead() string {
 	case older > 0:
 		return domain.Count(older, "story is", "stories are") + " older than 85 % of what you finish."
 	default:
-		return "All are within the usual."
+		return "None is older than 85 % of what you finish."
 	}
 }
 

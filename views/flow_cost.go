@@ -119,6 +119,36 @@ func (p FlowProps) daysOver(days []domain.CostShare) string {
 	return " On " + domain.Count(n, "day", "days") + " it passed its " + p.Cost.Budgets.Day.Dollars() + "."
 }
 
+// storiesOver says how many stories have passed their budget, in two parts of which the first is strong, "" for none.
+func (p FlowProps) storiesOver() (strong, rest string) {
+	budget := p.Cost.Budgets.Story
+	over := howMany(p.Cost.Stories, func(s domain.CostShare) bool { return s.USD > budget })
+	open := howMany(p.Cost.Stories, func(s domain.CostShare) bool { return s.USD > budget && s.Finished.IsZero() })
+	if budget == 0 || over == 0 {
+		return "", ""
+	}
+	strong = domain.Count(over, "story costs", "stories cost") + " more than " + budget.Dollars()
+	switch {
+	case over == len(p.Cost.Stories) && p.Cost.More > 0:
+		return "At least " + strong, "."
+	case open == 0:
+		return strong, "."
+	case over == 1:
+		return strong, ", and it is not finished."
+	}
+	return strong, ", and " + thousands(open) + countWord(open, " of them is", " of them are") + " not finished."
+}
+
+// stageOf is the stage of work that a story is in, "" for none.
+func (p FlowProps) stageOf(s domain.CostShare) string {
+	for _, a := range p.Report.Ageing {
+		if a.Project == s.Project && a.Item.StoryID == s.StoryID {
+			return stageKey(a.Stage.Title())
+		}
+	}
+	return ""
+}
+
 // lastTen says what the ten stories cost that were finished last, "" where there are no others.
 func (p FlowProps) lastTen() string {
 	var costs []int

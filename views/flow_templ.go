@@ -206,7 +206,7 @@ func flowPanels(p FlowProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if p.finished() > 0 {
+			if p.finished() > 1 {
 				templ_7745c5c3_Err = flowThroughput(p).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -216,7 +216,7 @@ func flowPanels(p FlowProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if p.finished() > 0 {
+			if p.finished() > 1 {
 				templ_7745c5c3_Err = flowCumulated(p).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

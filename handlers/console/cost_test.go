@@ -60,6 +60,7 @@ func TestPagesSayWhatStoriesCost(t *testing.T) {
 		list, "Half of the 12 stories finished cost $6.00 or less, ", "85 % $11.00 or less.", "All in all $93.10", "Of the last ten half cost $7.00 or less.", "85 % cost up to",
 		">$13.40<", "over $12.00", "1 unpriced", ">$12.00<", "over 85 %", "Without a story: 1 session", "no price",
 		"Give it a price", "&#34;gpt&#34; = {input", ">111 story done</text>",
+		"1 story costs more than $12.00", ", and it is not finished.", " · in Current",
 	} {
 		flow.WantText(t, text)
 	}

@@ -184,6 +184,17 @@ func TestFlowBeginsAtTheFirstKnownDay(t *testing.T) {
 	}
 }
 
+// TestOneFinishedStoryIsASentence, with its name: pictures begin with the second.
+func TestOneFinishedStoryIsASentence(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:", "2_current: 5_story_idea", "5_done: 4_story_quick"))
+	s.move("alpha", "4_story_quick", "1_backlog", "2_current", time.Now().Add(-3*time.Hour))
+	s.move("alpha", "4_story_quick", "2_current", "5_done", time.Now().Add(-time.Hour))
+	s.Answered()
+	s.Get("/flow").WantText(t, "One story was finished in these days:", "4_story_quick", "in 2 h.", "Work in progress").
+		WantNoText(t, "Throughput<", "Cumulative flow<")
+}
+
 // TestFlowSaysWhatHoldsUpAgeingWork, in words and on its track, before any move is known.
 func TestFlowSaysWhatHoldsUpAgeingWork(t *testing.T) {
 	s := newConsoleSite(t)

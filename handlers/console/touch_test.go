@@ -129,6 +129,28 @@ func TestAStoryIsChangedByTouch(t *testing.T) {
 	tab.WaitText("No longer blocked.")
 }
 
+// TestAPhoneShowsTheFirstStoriesOfAStage, those in trouble before the others; a wide window shows all of them.
+func TestAPhoneShowsTheFirstStoriesOfAStage(t *testing.T) {
+	browsertest.Parallel(t)
+	files := map[string]string{"2_current/8_story.md": "---\nname: Eight\nblocked: a key\n---\n"}
+	for i := range 7 {
+		files[fmt.Sprintf("2_current/%d_story.md", i+1)] = "# Early\n"
+	}
+	s := newStorySite(t, true, files)
+	tab := browsertest.Open(t)
+	const shown = `[...document.querySelectorAll('.stage .card')].filter(e => e.checkVisibility()).length === `
+	tab.Goto(s.URL + "/projects/webshop")
+	tab.Wait(shown + "8")
+	wantNone(t, tab, "has cards that are narrower than others",
+		named(".stage .card a", "e.offsetWidth < 0.8 * document.querySelector('.stage .card a').offsetWidth"))
+	tab.Phone()
+	tab.Goto(s.URL + "/projects/webshop")
+	tab.Wait(shown + "5 && document.querySelector('.stage .card').textContent.includes('Eight')")
+	tab.Accessible()
+	browsertest.Eval[any](tab, `document.querySelector(".phone-fold > summary").click()`)
+	tab.Wait(shown + "8")
+}
+
 // TestCommandsOnAPhoneAreCopiedAsTheyAre: they are in one line, since the browser would break
 // options after the dashes, and what is copied is the command alone.
 func TestCommandsOnAPhoneAreCopiedAsTheyAre(t *testing.T) {
