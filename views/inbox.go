@@ -23,7 +23,7 @@ type InlineActions struct {
 
 type inbox struct {
 	groups       []alertGroup   // empty where all rows fit
-	lines        []domain.Alert // alerts with their own lines, of the pulled lever
+	lines        []domain.Alert // alerts with their own lines, of the chosen group
 	more         int            // how many others there are
 	stuck        int            // stuck stories, which share a line unless there is only one
 	acknowledged []domain.Alert
@@ -34,7 +34,7 @@ type alertGroup struct {
 	id, word string
 	todo     string // what they ask for
 	signal   Signal
-	kinds    []domain.AlertKind // none: those that are in no other lever
+	kinds    []domain.AlertKind // none: those that are in no other group
 	count    int
 	oldest   *domain.Alert // of those at hand
 	pulled   bool

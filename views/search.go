@@ -28,7 +28,7 @@ type SearchProps struct {
 	domain.SearchResult
 	Only    bool                               // without stories that are on no board
 	States  map[string]*domain.ProjectPipeline // of the projects
-	Overdue map[string]domain.Overdue          // as domain.Alerts.Lasting
+	Overdue map[string]domain.Overdue          // as domain.Alerts.Overdue
 	Kind    FoundKind
 	Page    int // of one kind; from 1
 	Now     time.Time

@@ -124,8 +124,8 @@ func TestTheInboxTakesAThirdOfTheWindow(t *testing.T) {
 	s.add("beta", failed)
 	// A question and the block of its story are one row, and count once.
 	s.asks(domain.Question{Project: "alpha", StoryID: "3_c", Kind: domain.QuestionChoice, Prompt: "Which table?", Options: []string{"Old", "New"}})
-	const levers = `[...document.querySelectorAll('.levers a')].map((a) => a.firstElementChild.nextSibling.textContent.trim() + ' ' + a.querySelector('b').textContent).join(', ')`
-	tab.Wait(levers + ` === 'Questions 1, Blocked 11, Merges failed 7' && document.title.startsWith('(19) ')`)
+	const groups = `[...document.querySelectorAll('.alert-groups a')].map((a) => a.firstElementChild.nextSibling.textContent.trim() + ' ' + a.querySelector('b').textContent).join(', ')`
+	tab.Wait(groups + ` === 'Questions 1, Blocked 11, Merges failed 7' && document.title.startsWith('(19) ')`)
 	row := browsertest.Eval[string](tab, `document.querySelector('.rows').innerText.replace(/\s+/g, ' ')`)
 	for _, part := range []string{"3_c", "■ blocked", "admin asks which way · alpha", "Which table?", "Old", "New"} {
 		if !strings.Contains(row, part) {
@@ -134,9 +134,9 @@ func TestTheInboxTakesAThirdOfTheWindow(t *testing.T) {
 	}
 	tab.Size(1280, 800)
 	browsertest.Eval[bool](tab, `document.getElementById('needs-blocked').click(), true`)
-	tab.Wait(`location.search === '?needs=blocked' && document.querySelector('.levers [aria-current]').innerText.includes('Blocked')`)
+	tab.Wait(`location.search === '?needs=blocked' && document.querySelector('.alert-groups [aria-current]').innerText.includes('Blocked')`)
 	if browsertest.Eval[bool](tab, `[...document.querySelectorAll('.rows .where')].some((at) => !at.textContent.includes('Blocked in alpha'))`) {
-		t.Error("the lever of what is blocked shows other rows")
+		t.Error("the group of what is blocked shows other rows")
 	}
 	check(11)
 	tab.Accessible()

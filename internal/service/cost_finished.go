@@ -17,7 +17,7 @@ type endedStories struct {
 	at   map[string]int64
 }
 
-// finishedOf are the finished stories of projects.
+// finishedByProject are the finished stories of projects.
 type finishedByProject map[string]endedStories
 
 // of returns when a story was finished, zero if it is not.

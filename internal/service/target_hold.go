@@ -14,12 +14,12 @@ func (d *deliverer) gather(ctx context.Context, r *targetState, now time.Time) e
 	if phase := r.phase(now); phase == phaseOff || phase == phaseSending {
 		return nil
 	}
-	manner := r.mode(now)
+	mode := r.mode(now)
 	switch gathers := r.stream.counts != nil; {
-	case manner == modeSingle && gathers: // quiet hours ended before anything was held back
+	case mode == modeSingle && gathers: // quiet hours ended before anything was held back
 		r.read(nil)
 		return nil
-	case manner == modeSingle:
+	case mode == modeSingle:
 		return nil
 	case !gathers:
 		r.read(map[string]int{})
@@ -32,10 +32,10 @@ func (d *deliverer) gather(ctx context.Context, r *targetState, now time.Time) e
 		due = r.Rules.LastDigest(now.In(r.zone))
 	}
 	switch {
-	case manner == modeHold && p.HeldAt.IsZero() && len(r.stream.counts)+len(r.alerts) > 0:
+	case mode == modeHold && p.HeldAt.IsZero() && len(r.stream.counts)+len(r.alerts) > 0:
 		p.HeldAt = now
 		d.saves = append(d.saves, d.saveOf(r))
-	case manner == modeHold || r.stream.more: // later, or when all has been read
+	case mode == modeHold || r.stream.more: // later, or when all has been read
 	case !p.HeldAt.IsZero() && r.Rules.Digest == domain.NoDigest, due.After(p.DigestedAt):
 		d.flush(ctx, r, now)
 	}

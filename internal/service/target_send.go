@@ -22,9 +22,9 @@ type sentMessage struct {
 // send begins to send the next message of a target, if there is one and it is time. It returns after what time to call
 // it again, if nothing happens.
 func (d *deliverer) send(ctx context.Context, r *targetState, now time.Time) (next time.Duration, err error) {
-	manner := r.mode(now)
+	mode := r.mode(now)
 	switch phase := r.phase(now); {
-	case phase == phaseOff, phase == phaseSending, manner == modeHold, r.Owner != "" && !d.mayGet(r):
+	case phase == phaseOff, phase == phaseSending, mode == modeHold, r.Owner != "" && !d.mayGet(r):
 		return targetTick, nil
 	case phase == phaseFailing:
 		return r.Progress.NextAt.Sub(now), nil
@@ -35,7 +35,7 @@ func (d *deliverer) send(ctx context.Context, r *targetState, now time.Time) (ne
 		}
 		r.queued = len(r.queue) == targetQueue
 	}
-	if manner == modeSingle {
+	if mode == modeSingle {
 		if err := d.readOn(ctx, r); err != nil {
 			return targetTick, err
 		}
@@ -49,25 +49,25 @@ func (d *deliverer) send(ctx context.Context, r *targetState, now time.Time) (ne
 			return 0, nil
 		}
 	}
-	out := d.next(r, manner, now)
+	out := d.next(r, mode, now)
 	switch {
 	case out.message.ID != "":
 		d.attempt(r, out, now)
-	case manner == modeSingle && r.stream.more: // there is more to read
+	case mode == modeSingle && r.stream.more: // there is more to read
 		return 0, nil
 	}
 	return targetTick, nil
 }
 
 // next returns what a target is told next, without a message if there is nothing.
-func (d *deliverer) next(r *targetState, manner deliveryMode, now time.Time) sentMessage {
+func (d *deliverer) next(r *targetState, mode deliveryMode, now time.Time) sentMessage {
 	out, s := sentMessage{target: r}, &r.stream
 	var n *listedAlert
-	if manner == modeSingle {
+	if mode == modeSingle {
 		n = d.nextAlert(r, now)
 	}
 	switch {
-	case len(r.queue) > 0 && (manner != modeSingle || s.isPast(r.queue[0].After)):
+	case len(r.queue) > 0 && (mode != modeSingle || s.isPast(r.queue[0].After)):
 		out.queued, out.message = r.queue[0].ID, r.queue[0].Message
 	case n != nil && s.isPast(n.after):
 		out.alert, out.message = n, d.alert(&r.Target, n.alert)
