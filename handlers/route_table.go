@@ -44,6 +44,20 @@ func navigationOnly(r *route) { r.around = append(r.around, web.NavigationOnly) 
 // secretAddress is for addresses whose query holds a secret.
 func secretAddress(r *route) { r.around = append(r.around, web.SecretAddress) }
 
+// secretQuery is secretAddress for pages that are mostly opened without a query, and are pages like others then.
+func secretQuery(r *route) {
+	r.around = append(r.around, func(next http.Handler) http.Handler {
+		secret := web.SecretAddress(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.RawQuery == "" {
+				next.ServeHTTP(w, r)
+				return
+			}
+			secret.ServeHTTP(w, r)
+		})
+	})
+}
+
 // withoutService is for routes that answer even before the gateway has a service.
 func withoutService(r *route) { r.withoutService = true }
 

@@ -221,7 +221,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.form(admin, "POST "+views.NotificationsURL+"/{id}", c.ChangeTarget)
 	t.page(admin, "POST "+views.NotificationsURL+"/{id}/{do}", c.DoTarget)
 	t.page(viewer, "GET "+views.NotificationsURL+"/digests/{id}", c.Digest)
-	t.page(wall, "GET "+views.WallURL, c.Wall, secretAddress)
+	t.page(wall, "GET "+views.WallURL, c.Wall, secretQuery)
 	t.page(admin, "GET "+views.BotConfigURL, c.Bot)
 	t.page(admin, "GET "+views.AccessURL, c.Access)
 	t.form(admin, "POST "+views.AccessURL, c.CreateNamedToken)
@@ -233,7 +233,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.form(viewer, "POST /theme", c.SetTheme)
 	t.page(public, "GET /static/*", console.Asset, withoutService)
 
-	t.page(admin, "GET "+views.SignInSetUpURL, c.SignInSetUp, secretAddress)
+	t.page(admin, "GET "+views.SignInSetUpURL, c.SignInSetUp, secretQuery)
 	t.page(admin, "GET "+views.SignInByHandURL, c.SignInByHand, navigationOnly)
 	t.form(admin, "POST "+views.SignInByHandURL, c.PasteSignIn)
 	t.form(admin, "POST "+views.SignOutURL, c.SignOutForm)

@@ -24,6 +24,11 @@ func TestAWallDisplayShowsTheWallAndNothingElse(t *testing.T) {
 	if opened.StatusCode != http.StatusSeeOther || opened.Header.Get("Location") != "/wall" || len(opened.Cookies()) != 1 {
 		t.Fatalf("the link: %d to %q with %d cookies", opened.StatusCode, opened.Header.Get("Location"), len(opened.Cookies()))
 	}
+	for answer, want := range map[*http.Response]string{opened: "no-referrer", g.asAdmin("GET", "/wall", ""): "same-origin"} {
+		if got := answer.Header.Get("Referrer-Policy"); got != want {
+			t.Errorf("%s says Referrer-Policy: %s, want %s", answer.Request.URL.Path, got, want)
+		}
+	}
 	cookie := opened.Cookies()[0]
 	if !cookie.HttpOnly || cookie.MaxAge < 365*24*60*60 {
 		t.Errorf("the cookie is %+v", cookie)

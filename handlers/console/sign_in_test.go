@@ -214,6 +214,11 @@ func TestWithoutAProviderSignInSaysHowToSetItUp(t *testing.T) {
 	a := s.Get("/sign-in/setup?code=true&state=abcde12345")
 	wantResult(t, a, http.StatusOK, "Sign-in is not set up")
 	a.WantNoText(t, "abcde12345")
+	for path, want := range map[string]string{"/sign-in/setup": "same-origin", "/sign-in/setup?code=true": "no-referrer"} {
+		if got := s.Get(path).Header.Get("Referrer-Policy"); got != want {
+			t.Errorf("%s: Referrer-Policy: %s, want %s", path, got, want)
+		}
+	}
 	for _, want := range []string{
 		"sign_in.authorize_url", "sign_in.token_url", "sign_in.client_id", "sign_in.product", "SWITCHYARD_OAUTH_AUTHORIZE_URL",
 		"SWITCHYARD_OAUTH_TOKEN_URL", "SWITCHYARD_OAUTH_CLIENT_ID", "SWITCHYARD_OAUTH_PRODUCT", "http://localhost:" + s.port + "/callback",
