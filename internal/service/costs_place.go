@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"net/url"
 	"sync"
@@ -108,19 +107,13 @@ func (p *callPlacer) placeByClaim(c *domain.Call, claims []domain.ClaimPeriod) {
 	if c.StoryID != "" {
 		return
 	}
-	held := func(claim domain.ClaimPeriod) time.Time { // until the call, or its end before that
-		if claim.Ended.IsZero() || claim.Ended.After(c.At) {
-			return c.At
-		}
-		return claim.Ended
-	}
 	var best domain.ClaimPeriod
 	for _, claim := range claims {
 		elsewhere := c.Project != "" && claim.Project != c.Project
-		if elsewhere || claim.Since.After(c.At) || c.At.Sub(held(claim)) > releaseGrace {
+		if elsewhere || claim.Since.After(c.At) || !lasted(claim, c.At) && c.At.Sub(claim.Ended) > releaseGrace {
 			continue
 		}
-		if best.ID == "" || cmp.Or(held(claim).Compare(held(best)), claim.Since.Compare(best.Since)) > 0 {
+		if best.ID == "" || outranks(claim, best, c.At) {
 			best = claim
 		}
 	}
@@ -131,4 +124,18 @@ func (p *callPlacer) placeByClaim(c *domain.Call, claims []domain.ClaimPeriod) {
 	if project != "" && (c.Project == "" || c.Project == project) {
 		c.Project, c.StoryID = project, id
 	}
+}
+
+func lasted(c domain.ClaimPeriod, at time.Time) bool { return c.Ended.IsZero() || c.Ended.After(at) }
+
+// outranks reports whether a claim counts before another one at a time: one that lasted then before one that had ended,
+// and else the one that was claimed, or given up, last. Of those given up in one millisecond the list has the last last.
+func outranks(claim, other domain.ClaimPeriod, at time.Time) bool {
+	switch {
+	case lasted(claim, at) != lasted(other, at):
+		return lasted(claim, at)
+	case lasted(claim, at):
+		return claim.Since.After(other.Since)
+	}
+	return !claim.Ended.Before(other.Ended)
 }

@@ -80,5 +80,18 @@ func TestACallIsForTheStoryOfItsTime(t *testing.T) {
 		want("a session before its own story", "on the branch", ended, held)
 		want("a session", "on the branch", time.Now(), ofBranch)
 		want("a session that nobody knows", "of nobody", time.Now(), "")
+		for _, id := range []string{held, ofBranch} {
+			if _, _, err := s.Claims.Claim(ctx, "alpha", service.ClaimRequest{StoryID: id}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		for _, id := range []string{ofBranch, held} { // in one millisecond
+			if err := s.Claims.Release(ctx, "alpha", id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		want("what was given up last", "", time.Now(), held)
 	})
 }
