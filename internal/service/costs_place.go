@@ -128,8 +128,9 @@ func (p *callPlacer) placeByClaim(c *domain.Call, claims []domain.ClaimPeriod) {
 
 func lasted(c domain.ClaimPeriod, at time.Time) bool { return c.Ended.IsZero() || c.Ended.After(at) }
 
-// outranks reports whether a claim counts before another one at a time: one that lasted then before one that had ended,
-// and else the one that was claimed, or given up, last. Of those given up in one millisecond the list has the last last.
+// outranks reports whether a claim counts before another one at a time: one that lasted then before one that had
+// ended, and else the one that was claimed, or given up, last. Of those given up in one millisecond the last is listed
+// last.
 func outranks(claim, other domain.ClaimPeriod, at time.Time) bool {
 	switch {
 	case lasted(claim, at) != lasted(other, at):
