@@ -50,8 +50,9 @@ func TestNewStoriesOfOneIDAreToldApartByTheirFiles(t *testing.T) {
 	s.put("a", tasks+"task-5 - Pay.md", task("task-5", "Pay", "To Do", "2026-05-02"))
 	is("task-5", "Pay", "2_to_do", "a", "a")
 	s.put("b", tasks+"task-5 - Login.md", task("task-5", "Login", "In Progress", "2026-05-01"))
-	s.put("c", tasks+"task-5 - Login.md", task("task-5", "Login", "To Do", "2026-05-01"))
 	is("task-5", "Login", "3_in_progress", "b", "b")
+	// Seen before the one in b, this would be a story that moves.
+	s.put("c", tasks+"task-5 - Login.md", task("task-5", "Login", "To Do", "2026-05-01"))
 	is("task-5~2", "Pay", "2_to_do", "a", "a")
 	s.stands("task-1~2", "5_completed", "", "main")
 	move := func(id, stage string) {
