@@ -116,7 +116,7 @@ func TestNoReaderWaitsForTheDatabasesLock(t *testing.T) {
 	if err := s.Alerts.Acknowledge(asZoe(t), "blocked/alpha/1", 0); err != nil {
 		t.Fatal(err)
 	}
-	other, err := sql.Open("sqlite", filepath.Join(dir, "switchyard.db"))
+	other, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "switchyard.db")+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
 	}
