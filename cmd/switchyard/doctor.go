@@ -35,7 +35,7 @@ func doctorCommand() *cobra.Command {
 			"changed, and no secret is shown. For root the settings of the installed service stand where there are no others.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			environment, err := meant(cmd.Flags(), os.Getenv, "/", os.Geteuid())
+			environment, err := doctorEnvironment(cmd.Flags(), os.Getenv, "/", os.Geteuid())
 			if err != nil {
 				return err
 			}

@@ -22,9 +22,11 @@ var unitFiles = []string{
 
 var environmentLine = regexp.MustCompile(`(?m)^Environment=([A-Z_]+)=(.*)$`)
 
-// meant returns the environment of the gateway that is asked about: for root the installed one's. Somebody else who has
-// no gateway of their own means it, too, and is told if they may not read its data.
-func meant(flags *pflag.FlagSet, environment func(string) string, root string, user int) (func(string) string, error) {
+// doctorEnvironment returns the environment of the gateway that is asked about: for root the installed one's. Somebody
+// else who has no gateway of their own means that one, too, and is told if they may not read its data.
+func doctorEnvironment(
+	flags *pflag.FlagSet, environment func(string) string, root string, user int,
+) (func(string) string, error) {
 	service := asService(environment, root)
 	dir := service("SWITCHYARD_DATA")
 	switch {

@@ -257,7 +257,7 @@ func TestTheDoctorSaysWhoMayReadTheService(t *testing.T) {
 		if err := flags.Parse(args); err != nil {
 			t.Fatal(err)
 		}
-		of, err := meant(flags, environment, root, user)
+		of, err := doctorEnvironment(flags, environment, root, user)
 		if err != nil {
 			return "", err
 		}
