@@ -15,22 +15,22 @@ import (
 	"switchyard/internal/domain"
 )
 
-// backlogRules are those of Backlog.md, whose tasks have their status in the front matter.
+// backlogRules are the rules of Backlog.md, whose tasks have their status in the front matter.
 type backlogRules struct {
-	root     string // of its folders
+	root     string // the directory with its folders
 	statuses []string
-	status   string // of a task that has none
-	prefix   string // of ids
+	status   string // of a task without one
+	prefix   string // of the ids
 }
 
 const completedKey = "completed/"
 
-// backlogFolders are where tasks are, in the order in which they count, with the key of their stage, "" for the status.
+// backlogFolders are the folders with tasks, in order of precedence; key is their stage, "" for the task's status.
 var backlogFolders = []struct{ name, key string }{
 	{"tasks", ""}, {"drafts", "draft/"}, {"completed", completedKey}, {"archive/tasks", "archived/"},
 }
 
-// unit returns a task's file, marked so that those of tasks come first.
+// unit returns a task's file, marked so that tasks sort first.
 func (f backlogRules) unit(file string) string {
 	name := path.Base(file)
 	if !strings.HasSuffix(name, ".md") || strings.HasPrefix(name, ".") || strings.EqualFold(name, "readme.md") {
@@ -97,7 +97,7 @@ var (
 	handle    = regexp.MustCompile(`([\[,]\s*)(@[^,\]'"]*[^\s,\]'"])`)
 )
 
-// repairAssignees puts names that begin with "@" in quotes, without which they are no YAML, as Backlog.md does.
+// repairAssignees quotes names that begin with "@", which would be invalid YAML, as Backlog.md does.
 func repairAssignees(head []byte) []byte {
 	head = assignee.ReplaceAllFunc(head, func(line []byte) []byte {
 		found := assignee.FindSubmatch(line)
@@ -112,12 +112,11 @@ func repairAssignees(head []byte) []byte {
 var partMark = regexp.MustCompile(`^<!-- (SECTION:[A-Z][A-Z0-9_]*|COMMENTS?|AC|DOD):(BEGIN|END) -->[\t ]*$`)
 
 // backlogCriteria returns the boxes between the marks around the acceptance criteria; without marks, those of the
-// section. Like Backlog.md it returns none where a mark is missing, and takes no others for boxes than those that it
-// writes.
+// section. Like Backlog.md, it returns none if a mark is missing, and recognizes only boxes as it writes them itself.
 func backlogCriteria(d document) []Task {
 	var marked, section []Task
 	marks, inMarks, inSection := 0, false, false
-	until, open := "", map[string]bool{} // the end of another part, and parts that have none
+	until, open := "", map[string]bool{} // the end of the current part; parts without an end
 	at, number := d.bodyAt, d.bodyLine
 	for raw := range bytes.Lines(d.body) {
 		start := at
@@ -165,7 +164,7 @@ func isBacklogBox(line string) bool {
 	return (box == "- [ ] " || box == "- [x] ") && len(line) > len(box)
 }
 
-// plainText matches texts that need no quotes in YAML unless they mean something else than a text.
+// plainText matches text that needs no quotes in YAML unless it would mean something other than text.
 var plainText = regexp.MustCompile(`^[^\s?:,\[\]{}#&*!|=>'"%@` + "`" + `-][^:,\[\]{}]*$`)
 
 // backlogText returns text in YAML as Backlog.md writes it.

@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// backlogConfigs are where the configuration may be: the first that is there counts.
+// backlogConfigs are where the configuration may be: the first that exists counts.
 var backlogConfigs = []string{"backlog.config.yml", "backlog/config.yml", ".backlog/config.yml"}
 
 func openBacklog(files *tree) (*rules, error) {
@@ -67,8 +67,8 @@ func openBacklog(files *tree) (*rules, error) {
 	return r, nil
 }
 
-// backlogSetting returns the value of a key in a configuration whose other lines may be anything: Backlog.md writes
-// some that are no YAML. Of several the last one counts.
+// backlogSetting returns the value of a key in a configuration whose other lines may be anything, since Backlog.md
+// writes some that are not YAML. If the key occurs more than once, the last one counts.
 func backlogSetting(config []byte, key string) *yaml.Node {
 	lines := bytes.SplitAfter(bytes.TrimPrefix(config, []byte("\ufeff")), []byte("\n"))
 	is := func(line []byte) bool {
@@ -88,7 +88,7 @@ func backlogSetting(config []byte, key string) *yaml.Node {
 				return setting.get(key)
 			}
 		}
-		return &yaml.Node{Kind: yaml.ScalarNode} // what is no YAML
+		return &yaml.Node{Kind: yaml.ScalarNode} // it is not YAML
 	}
 	return &yaml.Node{}
 }
@@ -96,7 +96,7 @@ func backlogSetting(config []byte, key string) *yaml.Node {
 // settingLine matches the first line of another setting.
 var settingLine = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*[ \t]*:`)
 
-// whole returns an id with the prefix, which is missing before a number.
+// whole returns an id with its prefix, adding it to a bare number.
 func (f backlogRules) whole(id string) string {
 	if strings.Trim(id, "0123456789.") == "" {
 		return f.prefix + "-" + id
@@ -104,7 +104,7 @@ func (f backlogRules) whole(id string) string {
 	return id
 }
 
-// same returns an id without case and leading zeros.
+// same returns an id without case or leading zeros, for comparison.
 func (f backlogRules) same(id string) string {
 	return leadingZeros.ReplaceAllString(strings.ToLower(f.whole(id)), "$1$2")
 }

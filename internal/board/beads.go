@@ -22,20 +22,20 @@ import (
 
 const (
 	beadsDir = ".beads"
-	// beadsFile is what git has of the issues. For the present bd is asked, since its database may be ahead.
+	// beadsFile is what git has of the issues. The current state comes from bd, since its database may be ahead.
 	beadsFile = beadsDir + "/issues.jsonl"
 	beadsPoll = 2 * time.Second
 	beadsWait = 30 * time.Second
 )
 
-// beadsRules are those of beads, which only its own command line reads and writes.
+// beadsRules are the rules of beads, whose data only its own command line reads and writes.
 type beadsRules struct {
 	dir string
 
 	mu      sync.Mutex
-	list    []byte    // what bd said last
+	list    []byte    // bd's last answer
 	pending bool      // something has changed since
-	next    time.Time // when it may be run again
+	next    time.Time // when bd may be run again
 }
 
 type beadsIssue struct {
@@ -49,12 +49,12 @@ type beadsIssue struct {
 	Type        looseText  `json:"issue_type"`
 	Updated     looseText  `json:"updated_at"`
 	Blockers    beadsLinks `json:"dependencies"`
-	BlockedBy   looseTexts `json:"blocked_by"` // where bd says what is blocked
+	BlockedBy   looseTexts `json:"blocked_by"` // where bd says what blocks it
 
 	raw json.RawMessage
 }
 
-// beadsLinks are the ids of those that block an issue.
+// beadsLinks are the ids of the issues that block one.
 type beadsLinks []string
 
 func (l *beadsLinks) UnmarshalJSON(raw []byte) error {
@@ -86,7 +86,7 @@ func openBeads(files *tree) (*rules, error) {
 	}, nil
 }
 
-// unit returns the same one for all files but those that bd touches when it reads.
+// unit returns one unit for all files except those that bd touches when it only reads.
 func (f *beadsRules) unit(file string) string {
 	switch path.Ext(file) {
 	case ".lock", ".log", ".pid", ".sock", ".db-shm":
@@ -108,10 +108,10 @@ func (f *beadsRules) source(changed bool) (list []byte, fresh bool, again time.T
 	case f.list != nil && time.Now().Before(f.next):
 		return f.list, false, f.next, nil
 	}
-	list, err = f.run("list", "--all", "--json", "--limit=0") // without a limit it lists 50, agents get 20
+	list, err = f.run("list", "--all", "--json", "--limit=0") // by default it lists 50, or 20 for agents
 	f.next = time.Now().Add(beadsPoll)
 	says := func(key string) bool { return bytes.Contains(list, []byte(strconv.Quote(key))) }
-	if err == nil && says("dependency_count") && !says("dependencies") { // as earlier versions do
+	if err == nil && says("dependency_count") && !says("dependencies") { // earlier versions list no dependencies
 		var blocked []byte
 		blocked, err = f.run("blocked", "--json")
 		list = append(list, blocked...)
@@ -130,7 +130,7 @@ func (f *beadsRules) run(args ...string) ([]byte, error) {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, "bd", args...)
 	cmd.Dir, cmd.Stderr, cmd.WaitDelay = f.dir, &limitedBuffer{&said, maxText}, time.Second
-	secret := func(line string) bool { return strings.HasPrefix(line, "SWITCHYARD_") } // or a setting, but none of bd's
+	secret := func(line string) bool { return strings.HasPrefix(line, "SWITCHYARD_") } // or any other setting of ours
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), secret), "BD_JSON_ENVELOPE=1")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -165,7 +165,7 @@ func (b *limitedBuffer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// issues returns what bd lists, with or without its envelope, or what its file has on each line.
+// issues returns what bd lists, with or without its envelope, or the lines of its file.
 func (f *beadsRules) issues(content []byte) (issues []json.RawMessage, err error) {
 	for r := jsonscan.NewReader(content); r.More(); {
 		listed, start := r, r.At()
@@ -186,7 +186,7 @@ func (f *beadsRules) issues(content []byte) (issues []json.RawMessage, err error
 	return issues, err
 }
 
-// dataOf returns what reads the list in bd's envelope, nil if that is none.
+// dataOf returns a reader of the list in bd's envelope, nil if it is not one.
 func dataOf(envelope []byte) *jsonscan.Reader {
 	r := jsonscan.NewReader(envelope)
 	for name := range r.Parts() {
@@ -208,7 +208,7 @@ func (f *beadsRules) stories(_ string, files Files, _ []entry) (entries []entry,
 	places := map[looseText]int{}
 	for _, raw := range list {
 		issue := beadsIssue{raw: raw}
-		_ = json.Unmarshal(raw, &issue) // what has another type than it should is left out
+		_ = json.Unmarshal(raw, &issue) // fields of the wrong type are left out
 		if at, twice := places[issue.ID]; twice && issue.BlockedBy != nil {
 			issues[at].Blockers = beadsLinks(issue.BlockedBy)
 			continue
@@ -216,7 +216,7 @@ func (f *beadsRules) stories(_ string, files Files, _ []entry) (entries []entry,
 		places[issue.ID] = len(issues)
 		issues, open[issue.ID] = append(issues, issue), issue.Status != "closed"
 	}
-	var closed []string // which are no stories
+	var closed []string // these are not stories
 	for _, issue := range issues {
 		if issue.ID == "" || issue.ID[0] == '-' || slices.Contains(beadsOthers, issue.Type) {
 			if !open[issue.ID] {

@@ -12,8 +12,7 @@ import (
 // maxBelow is how many levels below a directory boards are searched for.
 const maxBelow = 3
 
-// Below returns the boards below a directory that has none, but not those in hidden directories and in other people's
-// code.
+// Below returns the boards below a directory that has none itself, except in hidden directories and in vendored code.
 func Below(dir string) (found []Found) {
 	left := maxNames
 	var search func(dir string, levels int)
@@ -43,8 +42,8 @@ func Below(dir string) (found []Found) {
 	return found
 }
 
-// isOther reports whether directories that are named like stages hold files, none of which is a story: a database's
-// migrations are kept so.
+// isOther reports whether directories named like stages hold files of which none is a story, as a database's migrations
+// do.
 func isOther(found Found) bool {
 	if found.Layout != domain.LayoutStages {
 		return false

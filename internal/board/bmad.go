@@ -15,7 +15,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// bmadRules are those of BMAD, which keeps the status of all stories of a sprint in one file, and the text of each
+// bmadRules are the rules of BMAD, which keeps the status of all stories of a sprint in one file, and each story's text
 // beside it.
 type bmadRules struct{ sprints []bmadSprint }
 
@@ -26,7 +26,7 @@ type bmadSprint struct {
 }
 
 var (
-	// bmadTops are where the files with the statuses may be, beside what its configuration names.
+	// bmadTops are where the status files may be, besides what its configuration names.
 	bmadTops   = []string{"_bmad-output", "docs"}
 	bmadFiles  = sprintPatterns(bmadTops)
 	bmadStages = []string{"backlog", "ready-for-dev", "in-progress", "review", "done"}
@@ -43,7 +43,7 @@ func sprintPatterns(tops []string) (patterns []string) {
 
 const projectRoot = "{project-root}/"
 
-// findSprints returns the sprints of a directory. It is errTorn if one of their files cannot be read.
+// findSprints returns the sprints of a directory. Its error is errTorn if one of their files cannot be read.
 func findSprints(files *tree) (sprints []bmadSprint, err error) {
 	tops := slices.Clone(bmadTops)
 	config, _ := parseMapping(files.Read("_bmad/bmm/config.yaml"))
@@ -88,7 +88,7 @@ func findSprints(files *tree) (sprints []bmadSprint, err error) {
 // oldSprint matches the files of sprints that are over.
 var oldSprint = regexp.MustCompile(`(?i)/(?:archives?|archived|old)/`)
 
-// scopeOf returns what the ids of the stories of a sprint begin with, whose file is in a directory below one of others.
+// scopeOf returns the prefix of the story ids of a sprint whose file is in a subdirectory of one of tops.
 func scopeOf(dir string, tops []string) string {
 	scope := dir
 	for _, top := range tops {
@@ -129,7 +129,7 @@ func openBMAD(files *tree) (*rules, error) {
 	return r, err
 }
 
-// unit returns the file with the statuses. What several have in common counts for the first.
+// unit returns the status file. What several sprints share belongs to the first.
 func (f bmadRules) unit(file string) string {
 	for _, s := range f.sprints {
 		if file == s.status {
@@ -144,7 +144,7 @@ func (f bmadRules) unit(file string) string {
 	return ""
 }
 
-// sprint returns the one with a file.
+// sprint returns the sprint with that status file.
 func (f bmadRules) sprint(status string) bmadSprint {
 	return f.sprints[max(0, slices.IndexFunc(f.sprints, func(s bmadSprint) bool { return s.status == status }))]
 }
@@ -174,7 +174,7 @@ func (f bmadRules) stories(unit string, files Files, _ []entry) (entries []entry
 		}
 		e.record = func() *record {
 			r := &record{path: unit, status: unit, version: []byte(status), blocked: blocked, name: words(key)}
-			r.front, _ = json.Marshal(map[string]string{"status": status}) // texts can be encoded
+			r.front, _ = json.Marshal(map[string]string{"status": status}) // strings always encode
 			if path.Dir(e.text) == sprint.texts {
 				own, err := contentOf(files, e.text)
 				if err != nil {
@@ -196,13 +196,13 @@ func (f bmadRules) stories(unit string, files Files, _ []entry) (entries []entry
 
 const bmadKey = "development_status"
 
-// isNoStory reports whether a key is of an epic, such as epic-2 and epic-1a, or of looking back at one.
+// isNoStory reports whether a key is that of an epic, such as epic-2 and epic-1a, or of its retrospective.
 func isNoStory(key string) bool {
 	epic, is := strings.CutPrefix(key, "epic-")
 	return strings.HasSuffix(key, "-retrospective") || is && number(epic) != "" && !strings.Contains(epic, "-")
 }
 
-// keyLine matches a line with a key and its value: before the value, the value, after it.
+// keyLine matches a line with a key and its value, as what precedes the value, the value, and what follows it.
 var keyLine = regexp.MustCompile(`^(\s*(?:"[^"]*"|'[^']*'|[^\s"'#:][^:]*?)\s*:[ \t]+)` +
 	`("[^"]*"|'[^']*'|[^\s#"'][^#\r\n]*?)((?:[ \t]+#.*)?[ \t]*\r?\n?)$`)
 
@@ -217,7 +217,7 @@ func bmadStage(status string) string {
 	return limit(status)
 }
 
-// move changes a story's value on its line, and when the file says that it was changed.
+// move changes a story's value on its line, and the file's time of change.
 func (f bmadRules) move(id string, r *record, content []byte, to stageRule) ([]byte, error) {
 	id = strings.TrimPrefix(id, f.sprint(r.status).prefix)
 	byHand := domain.Errorf(domain.Conflict, "the status is written in a way that can only be changed by hand")

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// bmadFile is what a file with statuses says.
+// bmadFile is the content of a status file.
 type bmadFile struct {
 	place   string // where the stories' files are, "" for beside it
 	stories []bmadStory
@@ -18,11 +18,11 @@ type bmadFile struct {
 
 type bmadStory struct {
 	id, status string
-	line       int // that has its key
+	line       int // the line of its key
 }
 
-// readBMADStatus reads a file as the tool writes it by its lines, which take no more memory than they say, and another
-// one, which must not be larger than front matter, as YAML. It is an error if there are no statuses.
+// readBMADStatus reads a file in the tool's own format line by line, using no more memory than its text, and any other
+// as YAML no larger than front matter. It is an error if there are no statuses.
 func readBMADStatus(content []byte) (file bmadFile, err error) {
 	if file, plain := readBMADLines(content); plain {
 		return file, nil
@@ -45,13 +45,12 @@ func readBMADStatus(content []byte) (file bmadFile, err error) {
 	return file, nil
 }
 
-// plainLine matches a line of a mapping that means the same without what is around it: blanks, a key, what separates
-// them from the value, and that, each perhaps in quotes.
+// plainLine matches a line of a mapping that means the same out of context: blanks, a key, the separator and the value,
+// either of them perhaps in quotes.
 var plainLine = regexp.MustCompile(`^( *)("[\w. /{}-]+"|'[\w. /{}-]+'|\w[\w.-]*):` +
 	`(?: +("[^"\\]*"|'[^']*'|\w[\w. :/+-]*))?(?: +#.*)?\r?$`)
 
-// readBMADLines reads a file with one key on each line. What is not below the key of the statuses may be anything that
-// is further in.
+// readBMADLines reads a file with one key per line. Outside the key of the statuses, indented lines may be anything.
 func readBMADLines(content []byte) (file bmadFile, plain bool) {
 	section, indent, seen, number := "", "", map[string]bool{}, -1
 	for text := range strings.Lines(string(content)) {

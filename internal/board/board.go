@@ -1,6 +1,5 @@
-// Package board watches the work items of one project, in the files that some tool keeps them in: its layout. It reads
-// them, finds what changed between two scans, decides when to scan again, and changes them. It must never know who uses
-// the results.
+// Package board watches the work items of one project in the files of some tool: its layout. It reads them, finds what
+// changed between two scans, decides when to scan again, and changes them. It must never know who uses the results.
 package board
 
 import (
@@ -24,55 +23,55 @@ import (
 )
 
 type Options struct {
-	Dir    string // in the layout of stages the default ones are created where it has none
+	Dir    string // in the stages layout, the default stages are created if it has none
 	Layout string // "" for stages
-	State  string // where reasons are kept that the board's files have no place for, "" for nowhere
+	State  string // where reasons are kept for which the board's files have no place, "" for nowhere
 	Log    *slog.Logger
-	// Record receives the notifications of each scan that found changes, in one call. View shows the changes by then.
+	// Record receives the notifications of each scan that found changes, in one call. By then View shows the changes.
 	Record      func(...feed.Notification)
 	AllowWrites bool   // enables Change and Create
-	CommitMoves bool   // what these write is committed where git tracks the board
+	CommitMoves bool   // whether these commit what they write, where git tracks the board
 	AllowMerges bool   // enables Merge
-	MergeCheck  string // a command that must succeed for each, "" for none
-	// Refresh, if not nil, reads the places anew: Join has been called with them when it returns.
+	MergeCheck  string // a command that must succeed before each merge, "" for none
+	// Refresh, if not nil, reads the places again; it has called Join by the time it returns.
 	Refresh func(context.Context)
 }
 
 // Board is a watched work directory.
 type Board struct {
-	dir, kind   string // its layout
+	dir, kind   string // kind is the layout
 	log         *slog.Logger
 	record      func(...feed.Notification)
 	allowWrites bool
 	commitMoves bool
 	readers     chan struct{} // limits how many stories are read at the same time
-	instance    string        // prefix of the versions of its views
-	views       atomic.Int64  // how many there have been
+	instance    string        // prefix of its views' versions
+	views       atomic.Int64  // the number of views so far
 	own         atomic.Pointer[View]
 	view        atomic.Pointer[View] // own, joined with what stands in other places
 	options     Options
 	joined      otherPlaces
-	place       *member                           // that it is the board of, nil for the board that others are joined with
+	place       *member                           // the place that this is the board of, nil for the main board
 	failures    atomic.Pointer[map[string]string] // by story
 	running     atomic.Pointer[context.Context]   // ends when the board no longer runs
 
-	mu      sync.Mutex // guards the fields below, and the layout's methods but lock and past
+	mu      sync.Mutex // guards the fields below, and the layout's methods except lock and past
 	layout  layout
 	tracker tracker
-	faults  map[string]bool // what failed at the last scan, as it was logged
+	faults  map[string]bool // logged failures of the last scan
 	known   []domain.Fault  // of files
 	head    git.Reflog      // of the work tree
 	heads   heads
-	kept    notes                     // where failures are
-	cleared map[string]clearedFailure // the last of stories
+	kept    notes                     // where merge failures are
+	cleared map[string]clearedFailure // the last one of each story
 
 	openWatcher func() (watcher, error)
 	watcher     watcher // the zero value while there is none
 	watched     bool    // everything was already watched when the last scan read it
 }
 
-// Open scans the work directory for the first time: what is already there causes no notifications.
-// It returns an error when the directory cannot be read or the default stages cannot be created.
+// Open scans the work directory for the first time: what is already there causes no notifications. It returns an error
+// if the directory cannot be read or the default stages cannot be created.
 func Open(o Options) (*Board, error) { return open(o, nil) }
 
 func open(o Options, place *member) (*Board, error) {
@@ -127,7 +126,7 @@ func (b *Board) Layout() string { return cmp.Or(b.kind, domain.LayoutStages) }
 
 func (b *Board) Past() Past { return b.layout.past() }
 
-// Path returns where the board is, for display: in a repository, below its directory.
+// Path returns where the board is, for display: within a repository, relative to its directory.
 func (b *Board) Path() string {
 	if dir := b.top(); dir != "." {
 		return dir
@@ -140,7 +139,7 @@ func (b *Board) Path() string {
 	return filepath.Base(b.dir)
 }
 
-// top returns the directory that everything on the board is in.
+// top returns the directory that contains everything on the board.
 func (b *Board) top() string {
 	paths := b.Past().Paths
 	dir := paths[0]
@@ -156,7 +155,7 @@ func (b *Board) Writable() bool { return b.allowWrites }
 
 func (b *Board) View() *View { return b.view.Load() }
 
-// catchUp scans everything, once git is done, which is waited for a little.
+// catchUp scans everything once git is done, for which it waits briefly.
 func (b *Board) catchUp() {
 	for end := time.Now().Add(readerPatience); !b.rescanned(time.Now().Before(end)); time.Sleep(gitPoll) {
 	}
@@ -170,8 +169,8 @@ func (b *Board) read(id string, rescan func()) (details *Details, err error) {
 	return details, err
 }
 
-// locate calls do with a story and its stage, and once more after a rescan if do finds that the file is not there,
-// which is an error that is fs.ErrNotExist. It returns NotFound for a story that is not on the board.
+// locate calls do with a story and its stage, and again after a rescan if do's error is fs.ErrNotExist. It returns
+// NotFound for a story that is not on the board.
 func (b *Board) locate(id string, rescan func(), do func(story Story, stage string) error) error {
 	for range 2 {
 		view := b.own.Load()
@@ -190,27 +189,27 @@ func (b *Board) locate(id string, rescan func(), do func(story Story, stage stri
 	return domain.Errorf(domain.NotFound, "no story %q on the board", limit(id))
 }
 
-// rescanned scans everything, unless git is at work and it may wait: half a checkout would look like moves.
+// rescanned scans everything, unless it may wait and git is at work: half a checkout would look like moves.
 func (b *Board) rescanned(mayWait bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if tree, inTree := git.Find(b.dir); inTree && (mayWait || b.place != nil) && b.gitIsAtWork(tree) {
-		return !mayWait || tree.IsUnderWay() // another work tree stays as it was
+		return !mayWait || tree.IsUnderWay() // another work tree's board stays as it was
 	}
 	b.rescanAll()
 	return true
 }
 
-// rescanAll scans everything, unless that is to stay as it was. If that fails, the view says so.
+// rescanAll scans everything, unless that is to stay as it was. If it fails, the view says so.
 func (b *Board) rescanAll() {
 	if !b.isFrozen() {
 		_, _ = b.scan(nil, false)
 	}
 }
 
-// scan reads the files that changed, and returns when to scan again even if nothing seems to change, zero for never.
-// An error means that the directory could not be read: the view then keeps its stages and shows the error. A patient
-// scan is worth nothing if git has begun to work meanwhile.
+// scan reads the files that changed, and returns when to scan again even if nothing seems to change, zero for never. An
+// error means that the directory could not be read: the view then keeps its stages and shows the error. A patient scan
+// is discarded if git has started working meanwhile.
 func (b *Board) scan(changed fileSet, patient bool) (again time.Time, err error) {
 	tree, inTree := git.Find(b.dir)
 	if inTree && b.head.Checkout(tree) {
@@ -266,7 +265,7 @@ func (b *Board) newView(stages []Stage, err error) *View {
 
 func (b *Board) nextVersion() string { return b.instance + "-" + strconv.FormatInt(b.views.Add(1), 10) }
 
-// show replaces the view, tells what is new, and wakes the readers waiting for that.
+// show replaces the view, announces what is new, and wakes the waiting readers.
 func (b *Board) show(next *View, news []feed.Notification) {
 	old := next
 	if next != nil {

@@ -13,22 +13,22 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Change is a change to a story. Nil fields leave it as it is.
+// Change is a change to a story. Nil fields leave the story's value as it is.
 type Change struct {
-	Version string      // the story's that the change is based on
+	Version string      // the version of the story that the change is based on
 	Stage   *string     // to move the story to
-	Blocked *string     // why it is, "" to unblock it
+	Blocked *string     // the reason, "" to unblock it
 	Task    *TaskChange // a box to tick, or to clear
 	// Worktree is the path of the work tree to write in, nil for where the story stands.
 	Worktree *string
-	// MergeFailure is "" to clear the merge failure, or the one that was cleared last, or how that ends, to restore it.
+	// MergeFailure is "" to clear the merge failure; the last one that was cleared, or how it ends, to restore it.
 	MergeFailure *string
 	failed       bool // MergeFailure is a new one
 }
 
 // TaskChange says whether the box on a line is ticked.
 type TaskChange struct {
-	Path string // the file, "" for that of the story
+	Path string // the file, "" for the story's own
 	Line int
 	Done bool
 }
@@ -40,8 +40,8 @@ var errChanged = domain.Errorf(domain.Conflict, "the story has changed meanwhile
 
 // Change changes a story's file atomically, and in its front matter only the necessary keys. The change is recorded
 // like one made by hand, before Change returns. It returns ErrReadOnly, NotFound for an id that is not on the board,
-// Invalid for an invalid stage or reason, and Conflict when the version is not the file's, when the stage has a file of
-// that name, when the front matter can only be changed by hand, or when git cannot commit what is to be.
+// Invalid for an invalid stage or reason, and Conflict if the version is not the file's, if the stage already has a
+// file of that name, if the front matter can only be changed by hand, or if git cannot make a required commit.
 func (b *Board) Change(ctx context.Context, id string, c Change) (*Details, error) {
 	if !b.allowWrites {
 		return nil, ErrReadOnly
@@ -155,7 +155,7 @@ func (s *scanner) create(name, body, stage string) (id string, changed fileSet, 
 	return id, fileSet{stage: {id: true}}, add(dir, id+".md", content)
 }
 
-// lock does nothing: the files are replaced atomically, and no tool has a lock for them.
+// lock does nothing: the files are replaced atomically, and no tool locks them.
 func (s *scanner) lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }
 
 func (s *scanner) change(story Story, stage string, c Change) (changed fileSet, err error) {
@@ -203,7 +203,7 @@ func cannotWrite(reason string) error {
 	return domain.Errorf(domain.Conflict, "the story's file cannot be read: %s", reason)
 }
 
-// writeError gives an error of the file system a message for people; others have one already.
+// writeError gives an error of the file system a message for people; other errors already have one.
 func writeError(err error) error {
 	if bad, is := errors.AsType[*faultyFile](err); is {
 		return cannotWrite(bad.reason)

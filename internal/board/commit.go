@@ -17,11 +17,11 @@ import (
 // commit is the commit that a write becomes.
 type commit struct {
 	dir    string
-	before map[string]*storyFile // the files that may be written, by their paths
+	before map[string]*storyFile // the files that may be written, by path
 }
 
-// beginCommit returns the commit that a write of files is to become, nil for none. It returns Conflict, with git's
-// words, where git cannot commit: then nothing may be written.
+// beginCommit returns the commit that writing the files is to become, nil for none. It returns Conflict, with git's
+// message, if git cannot commit: then nothing may be written.
 func (b *Board) beginCommit(ctx context.Context, names []string) (*commit, error) {
 	tree, inTree := git.Find(b.dir)
 	if !b.commitMoves || !inTree {
@@ -82,13 +82,13 @@ func noCommit(err error) error {
 	return domain.WrapError(domain.Conflict, err, "git cannot commit the change: "+err.Error())
 }
 
-// end commits files after something was done to a story, "" for nothing. The author is whose change it is. If git
-// fails, what was written is taken back.
+// end commits the files after something was done to a story, "" for nothing, with the user who did it as the author. If
+// git fails, what was written is undone.
 func (c *commit) end(ctx context.Context, id, done string, names ...string) error {
 	if c == nil || done == "" || len(names) == 0 {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx) // it is written already
+	ctx = context.WithoutCancel(ctx) // it is already written
 	err := git.Open(c.dir).Commit(ctx, git.Commit{
 		Author: domain.ActorOf(ctx).Who, Subject: id + ": " + done, Paths: names,
 	})
@@ -98,7 +98,7 @@ func (c *commit) end(ctx context.Context, id, done string, names ...string) erro
 	return nil
 }
 
-// undo gives the files the names and the content that they had.
+// undo restores the files' names and content.
 func (c *commit) undo(names []string) error {
 	files, err := openTree(c.dir)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *commit) undo(names []string) error {
 	return err
 }
 
-// done says in the subject of a commit what the change does to a story, "" for nothing.
+// done describes the change for a commit's subject, "" if it does nothing.
 func (c Change) done(story Story, stage string) string {
 	var parts []string
 	add := func(is bool, text string) {
@@ -153,7 +153,7 @@ func (c Change) done(story Story, stage string) string {
 }
 
 func (s *scanner) writes(story Story, c Change) (names []string, err error) {
-	for _, stage := range s.stages { // it may have come from another by hand
+	for _, stage := range s.stages { // it may have been moved by hand
 		names = append(names, stage.name+"/"+story.ID+".md")
 	}
 	if c.Stage != nil && s.stage(*c.Stage) == nil { // its directory may be new

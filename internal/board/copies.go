@@ -18,7 +18,7 @@ type place struct {
 
 func (p place) story() *unitStory { return &p.unit.stories[p.at] }
 
-// nth returns how many stories of the same id are before it in its unit.
+// nth returns how many stories of the same id precede it in its unit.
 func (p place) nth() (n int) {
 	for i := range p.at {
 		if p.unit.stories[i].id == p.story().id {
@@ -28,13 +28,13 @@ func (p place) nth() (n int) {
 	return n
 }
 
-// number says where each story is: of several with one id, the first has it, and the others get others made from it.
-// Which have only just come or gone is not known before a second is over: of a story that is copied and deleted, there
-// are two for a moment. Where the number of an id's stories has changed, or one is in the place of another, nothing has
-// moved: those files are silent.
+// number says where each story is. Of several with one id, the first keeps it, and the others get ids derived from it.
+// It takes a second to know which have just come or gone: while a story is copied and then deleted, there are two for a
+// moment. If the number of stories with an id has changed, or one has replaced another, nothing has moved: those files
+// are silent.
 func (s *units) number(next *index, order []string, settled bool) {
 	known := s.index.Load()
-	found := map[string][]place{} // of ids that several stories have, or had
+	found := map[string][]place{} // by ids that several stories have, or had
 	if known != nil {
 		for id := range known.copies {
 			found[id] = nil
@@ -85,7 +85,7 @@ func (story *unitStory) name(id string) {
 	}
 }
 
-// arrange numbers the stories that have an id.
+// arrange numbers the stories that share an id.
 func (s *units) arrange(next *index, id string, found []place, settled bool) {
 	known := s.index.Load()
 	rules := next.rules
@@ -134,7 +134,7 @@ func (s *units) arrange(next *index, id string, found []place, settled bool) {
 	}
 }
 
-// shown returns the places of the stories with an id, the first of which has it alone.
+// shown returns the places shown for an id: one if a single story has it.
 func (x *index) shown(id string) []place {
 	if x == nil {
 		return nil
@@ -153,7 +153,7 @@ func (x *index) unusedName(name string) string {
 	return name
 }
 
-// hold returns the stories as shown. One that has come since is in the place of one that is gone, else in none.
+// hold returns the stories as shown. A new one takes the place of one that is gone, if any.
 func (r *rules) hold(shown, found []place) []place {
 	list := slices.Clone(shown[:max(len(shown), min(1, len(found)))])
 	left := slices.Clone(found)
@@ -180,7 +180,7 @@ func (r *rules) hold(shown, found []place) []place {
 	return list
 }
 
-// comparePlaces orders stories of one id: by folder, then by their marks, those without one last, then by file.
+// comparePlaces orders stories of one id: by folder, then by mark, those without one last, then by file.
 func comparePlaces(a, b place) int {
 	last := func(mark string) string { return cmp.Or(mark, "\xff") }
 	return cmp.Or(
@@ -189,7 +189,7 @@ func comparePlaces(a, b place) int {
 	)
 }
 
-// isOne reports whether of several stories with an id one is that which another was.
+// isOne reports whether two places, both of an id that several stories share, are of the same story.
 func (r *rules) isOne(was, now place) bool {
 	if r.whole {
 		return was.story().file.facts.name == now.story().file.facts.name
@@ -198,7 +198,7 @@ func (r *rules) isOne(was, now place) bool {
 }
 
 // isSame reports whether the only story of an id is the one that had it before: in the same file, in a file of the same
-// name, or in one that is new and has the same mark or title. Else it has taken over the id of one that went.
+// name, or in a new one with the same mark or title. Otherwise it has taken over the id of one that is gone.
 func (r *rules) isSame(known *index, was, now place) bool {
 	a, b := was.story(), now.story()
 	isKnown := func() bool { // under another id

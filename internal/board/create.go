@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// maxSlug is the longest part of a story's id that is made from its name, in bytes: a file's name has at most 255.
+// maxSlug is the longest part of a story's id that is made from its name, in bytes: a file name has at most 255.
 const maxSlug = 120
 
 func newStory(name, body string) []byte {
@@ -30,7 +30,7 @@ func add(dir *os.File, name string, content []byte) error {
 	return syncDir(dir)
 }
 
-// nextNumber returns one more than the highest number that an id in stages begins with, of any length.
+// nextNumber returns one more than the highest number at the start of an id in stages, of any length.
 func nextNumber(stages []*stage) string {
 	var highest big.Int
 	for _, stage := range stages {
@@ -43,7 +43,7 @@ func nextNumber(stages []*stage) string {
 	return highest.Add(&highest, big.NewInt(1)).String()
 }
 
-// slug returns the letters and digits of a text in lower case, with "_" for what is between.
+// slug returns the letters and digits of a text in lower case, with "_" for everything between.
 func slug(text string) string {
 	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), isOther), "_")

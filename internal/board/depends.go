@@ -13,7 +13,7 @@ type dependent struct {
 	stage int
 }
 
-// link says of stories that depend on others which these are, and which of them they wait for.
+// link records which stories the dependents depend on, and which of these they are still waiting for.
 func (s *units) link(x *index, dependents []dependent) {
 	if len(dependents) == 0 {
 		return
@@ -57,10 +57,10 @@ func (s *units) link(x *index, dependents []dependent) {
 	}
 }
 
-// maxDepends is on how many others a story depends at most.
+// maxDepends is how many others a story can depend on.
 const maxDepends = 100
 
-// maxParts is how many of the parts of a story that are done are known to others, which may depend on them.
+// maxParts is how many finished parts of a story are known to others, which may depend on them.
 const maxParts = 1000
 
 func idsOf(joined string) []string {

@@ -13,14 +13,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// errNotEditable says that front matter is written in a way that cannot be edited without changing other keys.
+// errNotEditable says that front matter cannot be edited without changing other keys, because of how it is written.
 var errNotEditable = errors.New("the front matter is written in a way that can only be changed by hand")
 
 // setting is a key of the front matter with its new value: YAML on one line, or "" to remove the key.
 type setting struct{ key, value string }
 
-// edit returns content with the settings applied and every other byte unchanged. Front matter is added if there
-// is none. The result is parsed again: if it differs from what was intended, edit returns errNotEditable.
+// edit returns content with the settings applied and every other byte unchanged. Front matter is added if there is
+// none. The result is parsed again: if it is not what was intended, edit returns errNotEditable.
 func edit(content []byte, settings []setting) ([]byte, error) {
 	d := splitDocument(content)
 	front, err := parseFrontMatter(d)
@@ -88,7 +88,7 @@ type textEdit struct {
 	text       []byte
 }
 
-// applyEdits returns a text with parts of it replaced. Of one that begins in another only the rest is.
+// applyEdits returns a text with parts of it replaced. Where one edit begins within another, only its remainder counts.
 func applyEdits(text []byte, edits []textEdit) []byte {
 	slices.SortStableFunc(edits, func(a, b textEdit) int { return a.start - b.start })
 	var edited []byte
@@ -145,8 +145,8 @@ func yamlString(text string) string {
 	return strconv.Quote(text) // YAML has the same escapes
 }
 
-// meansItself reports whether YAML without quotes is the same text, for other parsers, too, which read yes, no, on and
-// off as booleans.
+// meansItself reports whether the text means itself as unquoted YAML, even to parsers that read yes, no, on and off as
+// booleans.
 func meansItself(text string) bool {
 	var node yaml.Node
 	var is bool
@@ -163,7 +163,7 @@ type yamlText struct {
 	lines []int // where each line begins, followed by the length of the text
 }
 
-// lineBreak matches what the parser counts as one.
+// lineBreak matches what the parser counts as a line break.
 var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
 func newYAMLText(text []byte) yamlText {
@@ -224,7 +224,7 @@ func (y yamlText) belongs(number int, e yamlEntry) bool {
 	line := y.line(number)
 	text := strings.TrimLeft(line, " \t")
 	if !strings.HasPrefix(text, "#") {
-		return text != "" && !strings.HasPrefix(line, "...") // which ends a document
+		return text != "" && !strings.HasPrefix(line, "...") // "..." ends a document
 	}
 	isBlock := e.valueNode.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
 	return isBlock && len(line)-len(text) > len(e.indent)

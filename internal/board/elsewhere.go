@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/git"
 )
 
-// checkLink returns an error where a symbolic link leads from a work tree beside the board's own to another board.
+// checkLink returns an error if a symbolic link in a linked work tree leads to another board.
 func (b *Board) checkLink() error {
 	if b.place == nil || b.place.Worktree == "" || files.Resolved(b.dir) == b.dir {
 		return nil
@@ -25,7 +25,7 @@ func errNoTree(branch string) error {
 		limit(branch))
 }
 
-// target returns the place in which a change is to be written, and the change to what is there.
+// target returns the place in which to write a change, and the change to make there.
 func (b *Board) target(ctx context.Context, id string, c Change) (where, Change, error) {
 	stands := b.standsIn(id)
 	at := stands
@@ -45,7 +45,7 @@ func (b *Board) target(ctx context.Context, id string, c Change) (where, Change,
 			return at, c, errNoTree(at.branch)
 		}
 	}
-	if at.member != stands.member { // the version is that of where it stands
+	if at.member != stands.member { // the version is that of the story where it stands
 		details, err := b.Read(id)
 		if err == nil && details.Version != c.Version {
 			err = errChanged
@@ -65,7 +65,7 @@ func (b *Board) target(ctx context.Context, id string, c Change) (where, Change,
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if c.Stage == nil || len(j.members) == 0 || at.member != nil && at.Base == nil || !b.View().has(*c.Stage) {
-		return at, c, nil // what is no stage is refused where it is written
+		return at, c, nil // an invalid stage is refused where it is written
 	}
 	if after := b.stands(id, at.member, *c.Stage); after.stage != *c.Stage {
 		return at, c, domain.Errorf(domain.Conflict, "the story would still stand in %s, where %s has it",
@@ -85,8 +85,8 @@ func (b *Board) nameOf(m *member) string {
 	return "the work tree " + m.Worktree
 }
 
-// tree returns the place of a story in the work tree at a path. It returns Invalid for none, NotFound for one without a
-// board.
+// tree returns the place of a story in the work tree at a path. It returns Invalid if there is no such work tree, and
+// NotFound if it has no board.
 func (b *Board) tree(path, id string) (where, error) {
 	same := func(other string) bool {
 		resolved, err := filepath.EvalSymlinks(path)

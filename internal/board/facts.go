@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxFile is the most that is read of a file, in bytes. A larger one counts as having no front matter.
+	// maxFile is how much of a file is read, in bytes. A larger file counts as having no front matter.
 	maxFile = 1 << 20
-	// maxText is the longest name and what is kept of a reason, in characters: 500 events with both stay well below
-	// the 8 MiB that a gateway accepts.
+	// maxText is the longest name, and how much of a reason is kept, in characters: 500 events with both stay well
+	// below the 8 MiB that a gateway accepts.
 	maxText = domain.MaxText
 )
 
 // facts are what a file says about its story.
 type facts struct {
-	name         string // "" when it says none: then the id is the name
-	blocked      string // the reason, "" when not blocked
+	name         string // "" if it says none: the name is then the id
+	blocked      string // the reason, "" if not blocked
 	mergeFailure string // the reason, "" for none
 	criteria     domain.Criteria
 	dependsOn    string // the ids, one after the other; likewise
@@ -36,7 +36,7 @@ type fileState int
 
 const (
 	whole      fileState = iota
-	torn                 // empty or not as it should be, like a file that is being written
+	torn                 // empty or malformed, like a file that is being written
 	unreadable           // its content is unknown
 )
 
@@ -67,7 +67,7 @@ func readFacts(f frontMatter, body []byte) facts {
 	return found
 }
 
-// text returns the value of a scalar without white space around it, "" for any other node and for null.
+// text returns the value of a scalar without surrounding white space, "" for any other node and for null.
 func text(node *yaml.Node) string {
 	if node.Kind != yaml.ScalarNode || node.ShortTag() == "!!null" {
 		return ""
@@ -76,7 +76,7 @@ func text(node *yaml.Node) string {
 }
 
 // reason reads a key whose value is a boolean or the reason itself. For true the reason is given, or fallback if that
-// is "". Unquoted yes, no, on and off are booleans, as in YAML 1.1.
+// is "". As in YAML 1.1, unquoted yes, no, on and off are booleans.
 func reason(node *yaml.Node, given, fallback string) string {
 	var is bool
 	if node.Kind != yaml.ScalarNode || node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 ||

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/git"
 )
 
-// openMerges reads why merges failed, and removes what merges that were killed have left.
+// openMerges reads why merges failed, and removes what killed merges left behind.
 func (b *Board) openMerges(o Options) {
 	var err error
 	b.kept, err = openNotes(o.State, o.Dir, o.Layout+"\x00merges")
@@ -21,7 +21,7 @@ func (b *Board) openMerges(o Options) {
 	}
 }
 
-// failure returns why the last merge of a story failed, where none of its files says so, "" for no such failure.
+// failure returns why the last merge of a story failed if its files do not say so, "" for no such failure.
 func (b *Board) failure(id string) string {
 	if kept := b.failures.Load(); kept != nil {
 		return (*kept)[id]
@@ -29,8 +29,8 @@ func (b *Board) failure(id string) string {
 	return ""
 }
 
-// keepFailure keeps that for a story, "" for nothing, and forgets it of those that are gone. It is called with the
-// board's mutex.
+// keepFailure keeps such a failure, "" for none, and drops those of stories that are gone. The caller holds the board's
+// mutex.
 func (b *Board) keepFailure(id, words string) {
 	if b.failure(id) == words {
 		return
@@ -44,7 +44,7 @@ func (b *Board) keepFailure(id, words string) {
 	}
 }
 
-// fail says of a story that its merge failed: in its file, where it stands in a work tree of its own, else in the state
+// fail records that a story's merge failed: in its file if it stands in a linked work tree, otherwise in the state
 // directory.
 func (b *Board) fail(ctx context.Context, id, words string) {
 	words = domain.CutReason(words)
@@ -68,7 +68,7 @@ func (b *Board) setFailure(id, words string) {
 	b.rescanAll()
 	b.joined.mu.Lock()
 	defer b.joined.mu.Unlock()
-	b.join(false, nil, map[string]bool{id: true}) // it may be on a branch alone
+	b.join(false, nil, map[string]bool{id: true}) // it may be only on a branch
 }
 
 // maxCleared is how many cleared merge failures can be restored.
@@ -77,14 +77,14 @@ const maxCleared = 100
 // clearedFailure is a merge failure that was cleared.
 type clearedFailure struct {
 	words string
-	kept  bool // by the board, as no file had it
+	kept  bool // by the board, since no file had it
 }
 
 var errNotCleared = domain.Errorf(domain.Invalid,
 	"merge_failure: can only be null, or the end of what was cleared last")
 
-// withFailure returns a change of a story, which read reads, with the whole failure that it restores, and without what
-// it does to a failure that no file has. The returned function does that afterwards.
+// withFailure returns a change to a story with the whole failure that it restores, and without its change to a failure
+// that is in no file, which the returned function makes afterwards.
 func (b *Board) withFailure(id string, c Change, read func() (*Details, error)) (_ Change, after func(), err error) {
 	after = func() {}
 	if c.MergeFailure == nil {

@@ -15,7 +15,7 @@ type faultyFile struct{ path, reason string }
 
 func (f *faultyFile) Error() string { return f.path + " cannot be read: " + f.reason }
 
-// newFaultyFile returns an error for a file, keeping one that names its file already.
+// newFaultyFile returns an error for a file, unless err already names one.
 func newFaultyFile(path string, err error) *faultyFile {
 	if known, is := errors.AsType[*faultyFile](err); is {
 		return known
@@ -26,7 +26,7 @@ func newFaultyFile(path string, err error) *faultyFile {
 // fault is a fault of the board as a scan found it.
 type fault struct {
 	kind, path, story, text string
-	since                   time.Time // for the first scan
+	since                   time.Time // zero for the first scan
 }
 
 func (f *faultyFile) fault(story string, since time.Time) fault {
@@ -85,11 +85,11 @@ func (s *units) faults() (found []fault) {
 	return found
 }
 
-// maxFaults is how many faults of a board are told.
+// maxFaults is how many faults of a board are reported.
 const maxFaults = 100
 
-// takeFaults compares the board's faults with those that were known. It logs those that begin and that end, and returns
-// whether any has.
+// takeFaults compares the board's faults with those already known, logs those that begin or end, and returns whether
+// any did.
 func (b *Board) takeFaults(now time.Time) (changed bool) {
 	found := b.layout.faults()
 	list := make([]domain.Fault, 0, len(found))

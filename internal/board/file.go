@@ -30,10 +30,10 @@ type identity struct {
 	inode    uint64
 	size     int64
 	modified int64 // in nanoseconds
-	changed  int64 // unlike modified, it cannot be set where the system has it
+	changed  int64 // unlike modified, it cannot be set, on systems that have it
 }
 
-// tick returns the time within which two contents may have the same identity.
+// tick returns how close together two changes may be and leave the same identity.
 func (i identity) tick() time.Duration {
 	if i.changed%int64(time.Second) == 0 && i.modified%int64(time.Second) == 0 {
 		return coarseTick
@@ -41,7 +41,7 @@ func (i identity) tick() time.Duration {
 	return tick
 }
 
-// errForeign says that a file is read, but not written: it would not be the same text for the others who read it.
+// errForeign says that a file is read, but not written: others would not read it as the same text.
 var errForeign = domain.Errorf(domain.Conflict, "the file is not UTF-8: it can only be changed by hand")
 
 // newStoryFile returns a file whose text is UTF-8 without a byte order mark, whatever raw is.
@@ -51,14 +51,14 @@ func newStoryFile(raw []byte, f storyFile) *storyFile {
 	return &f
 }
 
-// decodeText returns a file's text as UTF-8: read by its byte order mark, which is left out, and with U+FFFD for bytes
-// that are none.
+// decodeText returns a file's text as UTF-8: decoded by its byte order mark, which is dropped, and with U+FFFD for
+// invalid bytes.
 func decodeText(raw []byte) []byte {
 	if text := bytes.TrimPrefix(raw, []byte("\ufeff")); utf8.Valid(text) {
 		return text
 	}
 	text, _, err := transform.Bytes(unicode.BOMOverride(unicode.UTF8.NewDecoder()), raw)
-	if err != nil { // no decoder fails on any text
+	if err != nil { // no decoder fails on any input
 		return bytes.ToValidUTF8(raw, []byte("\ufffd"))
 	}
 	return text
@@ -70,8 +70,8 @@ const (
 	tempSuffix = ".tmp"
 )
 
-// writeTemp writes content to a new file in dir, syncs it to disk and returns its name. like, if not nil,
-// is the file that it will replace: its mode and, where possible, its owner are kept.
+// writeTemp writes content to a new file in dir, syncs it to disk and returns its name. like, if not nil, is the file
+// that it will replace: its mode and, if possible, its owner are kept.
 func writeTemp(dir *os.File, content []byte, like *storyFile) (name string, err error) {
 	name = tempPrefix + rand.Text() + tempSuffix
 	file, err := createAt(dir, name)
@@ -79,7 +79,7 @@ func writeTemp(dir *os.File, content []byte, like *storyFile) (name string, err 
 		return "", err
 	}
 	if like != nil {
-		_ = file.Chown(like.owner, like.group) // only root is permitted to; without it the file still works
+		_ = file.Chown(like.owner, like.group) // only root may do this; the file works without it
 		err = file.Chmod(like.mode)
 	}
 	if err == nil {
@@ -94,7 +94,7 @@ func writeTemp(dir *os.File, content []byte, like *storyFile) (name string, err 
 	return name, nil
 }
 
-// sweepTemp removes the temporary files that a killed process has left in the stages of dir.
+// sweepTemp removes the temporary files that a killed process left in the stages of dir.
 func sweepTemp(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
@@ -106,7 +106,7 @@ func sweepTemp(dir string) error {
 }
 
 func sweepStage(path string) error {
-	stage, err := openStage(path) // no pipe, nor a link to elsewhere, that has replaced it meanwhile
+	stage, err := openStage(path) // no pipe or link that has replaced it meanwhile
 	if err != nil {
 		return err
 	}
@@ -127,8 +127,8 @@ func isTemp(name string) bool {
 }
 
 // put replaces the file's content and moves it from dir to target, which may be the same. It fails if the file is no
-// longer the one that was read, and overwrites no other file. If the process is killed meanwhile, the file has
-// either the old content or the new, in one of the two directories.
+// longer the one that was read, and overwrites no other file. If the process is killed meanwhile, the file has either
+// the old content or the new, in one of the two directories.
 func put(dir, target *os.File, name string, file *storyFile, content []byte) error {
 	if file.foreign {
 		return errForeign
@@ -163,8 +163,8 @@ func put(dir, target *os.File, name string, file *storyFile, content []byte) err
 	return err
 }
 
-// replace gives the file's name to temp, and leaves no temp behind. Where the system can exchange names, another file
-// that has come under the name since it was looked at is given back.
+// replace gives the file's name to temp, and leaves no temp behind. If the system can exchange names, a different file
+// that has taken the name since it was checked is put back.
 func replace(dir *os.File, temp, name string, file *storyFile) error {
 	ours, err := identify(dir, temp)
 	if err != nil {

@@ -24,8 +24,8 @@ func identify(dir *os.File, name string) (identity, error) {
 	return identityOf(&info), err
 }
 
-// readRegular reads a regular file, up to most bytes of it. Its error is fs.ErrNotExist when there is none in dir. It
-// neither follows a symbolic link that has replaced the file, nor waits on a pipe.
+// readRegular reads up to most bytes of a regular file. Its error is fs.ErrNotExist if there is none in dir. It neither
+// follows a symbolic link that has replaced the file, nor waits on a pipe.
 func readRegular(dir *os.File, name string, most int64) (*storyFile, error) {
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -59,7 +59,7 @@ func openStage(path string) (*os.File, error) {
 	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }
 
-// createAt creates a file in dir that must not exist yet.
+// createAt creates a file in dir, which must not exist yet.
 func createAt(dir *os.File, name string) (*os.File, error) {
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat(int(dir.Fd()), name, flags, 0o666)
@@ -75,8 +75,8 @@ func replaceAt(dir *os.File, name, newName string) error {
 	return unix.Renameat(int(dir.Fd()), name, int(dir.Fd()), newName)
 }
 
-// renameNew renames a file without overwriting another: it returns an error that is fs.ErrExist when the new name is
-// taken. If the file system cannot do this in one step, the file has both names for a moment.
+// renameNew renames a file without overwriting another: its error is fs.ErrExist if the new name is taken. If the file
+// system cannot do this in one step, the file has both names for a moment.
 func renameNew(from *os.File, name string, to *os.File, newName string) error {
 	err := renameNoReplace(from, name, to, newName)
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A directory is known by its path here: Windows does not let it be replaced while it is open.
+// Directories are identified by path here: Windows does not let one be replaced while it is open.
 
 func identityOf(info fs.FileInfo) identity {
 	modified := info.ModTime().UnixNano()

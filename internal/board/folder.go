@@ -18,16 +18,16 @@ import (
 
 // folderRules are what distinguishes the layouts in which a story is a folder with a checklist.
 type folderRules struct {
-	roots   []string // of the folders
-	archive string   // the folder in the first root for those that are done with, "" for none
-	extra   string   // another folder that is one, "" for none
+	roots   []string // the directories of the folders
+	archive string   // the folder in the first root for finished stories, "" for none
+	extra   string   // one more folder that is a story, "" for none
 	is      func(name string) bool
-	needs   []string // one of these files makes it a story, nil for none
+	needs   []string // a story has one of these files; nil for no such condition
 	texts   []string // the files with its title and body: the first that has one counts
 	plan    string   // the file that makes it planned, "" for boxes
 	prefix  string   // of titles
 	schemas *openSpecSchemas
-	stars   bool // a star behind a box makes it optional, and a hyphen in it is work
+	stars   bool // a star after a box makes it optional, and a hyphen in it means in progress
 	tool    string
 }
 
@@ -49,7 +49,7 @@ var (
 	}
 )
 
-// folderStages are derived from the boxes.
+// folderStages follow from the boxes.
 var folderStages = []stageRule{
 	{key: "draft", label: "Draft"},
 	{key: "planned", label: "Planned"},
@@ -59,7 +59,7 @@ var folderStages = []stageRule{
 
 var archiveDate = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})-(.+)`)
 
-// latestFirst makes a mark of a date, by which the latest comes first.
+// latestFirst makes a sorting mark of a date, so that the latest comes first.
 func latestFirst(date string) string {
 	return strings.Map(func(digit rune) rune { return '0' + '9' - digit }, date)
 }
@@ -70,7 +70,7 @@ func openOpenSpec(files *tree) (*rules, error) {
 	return f.open(files)
 }
 
-// openSpecKit also takes folders without a number where spec-kit has been set up, and the one that it works on.
+// openSpecKit also takes folders without a number where spec-kit has been set up, and the one it is working on.
 func openSpecKit(files *tree) (*rules, error) {
 	f := specKit
 	if files.Has(".specify/.") {
@@ -78,7 +78,7 @@ func openSpecKit(files *tree) (*rules, error) {
 		var feature struct {
 			Dir string `json:"feature_directory"`
 		}
-		_ = json.Unmarshal(files.Read(".specify/feature.json"), &feature) // which another program writes
+		_ = json.Unmarshal(files.Read(".specify/feature.json"), &feature) // another program writes it
 		dir := path.Clean(strings.ReplaceAll(feature.Dir, `\`, "/"))
 		if dir != "." && filepath.IsLocal(filepath.FromSlash(dir)) && !slices.Contains(f.roots, path.Dir(dir)) {
 			f.extra = dir
@@ -119,7 +119,7 @@ func (f folderRules) open(*tree) (*rules, error) {
 	return r, nil
 }
 
-// unit returns the folder, marked so that those in the archive come last.
+// unit returns the folder, marked so that archived ones sort last.
 func (f folderRules) unit(file string) string {
 	if dir := path.Dir(file); dir == f.extra {
 		return "1 " + dir
@@ -229,13 +229,13 @@ func (f folderRules) title(text []byte) string {
 	return title
 }
 
-// boxLine matches a list item with a box as openspec does, except for what may follow. The spaces are JavaScript's, and
-// the mark is one of its characters.
+// boxLine matches a list item with a box as openspec does, except for what may follow. Spaces are as in JavaScript, and
+// the mark is one JavaScript character.
 var boxLine = regexp.MustCompile(strings.NewReplacer(
 	"SPACE", `[\s\v\p{Z}\x{feff}]`, "MARK", `[^\]\s\v\p{Z}\x{feff}\x{10000}-\x{10ffff}]`,
 ).Replace(`^SPACE*(?:[-*+]|[0-9]{1,9}[.)])SPACE*\[(SPACE*)(MARK?)(SPACE*)\](.*)`))
 
-// boxes returns the boxes of a checklist, and whether one of them says that it is being worked on.
+// boxes returns the boxes of a checklist, and whether one of them is marked as in progress.
 func (f folderRules) boxes(content []byte) (tasks []Task, doing bool) {
 	at, line := 0, 0
 	var code codeBlocks
@@ -243,7 +243,7 @@ func (f folderRules) boxes(content []byte) (tasks []Task, doing bool) {
 		start := at
 		at, line = at+len(raw), line+1
 		text := strings.TrimRight(string(raw), "\r\n")
-		if f.plan != "" && code.has(text) { // openspec counts those in code, too
+		if f.plan != "" && code.has(text) { // openspec counts boxes in code, too
 			continue
 		}
 		box := boxLine.FindStringSubmatchIndex(text)

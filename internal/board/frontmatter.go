@@ -10,12 +10,12 @@ import (
 
 const (
 	// maxFrontMatter is the longest front matter that is parsed, in bytes, and maxMarks the most lines, brackets and
-	// other marks in it that a value may follow: the parser takes 600 bytes for each.
+	// other marks that a value may follow: the parser takes 600 bytes for each.
 	maxFrontMatter, maxMarks = 64 << 10, 10_000
-	// maxNesting is how deep front matter may be nested.
+	// maxNesting is how deeply front matter may be nested.
 	maxNesting = 100
-	// maxExpanded is the largest size of front matter with its aliases expanded: the bytes of its scalars
-	// plus one for each node. Without aliases it stays below twice maxFrontMatter.
+	// maxExpanded is the largest size of front matter with its aliases expanded: the bytes of its scalars plus one for
+	// each node. Without aliases it stays below twice maxFrontMatter.
 	maxExpanded = 4 * maxFrontMatter
 )
 
@@ -27,7 +27,7 @@ type document struct {
 	opened bool   // there is an opening line
 	closed bool   // and a closing one
 
-	bodyAt, bodyLine int // where the body begins: in bytes, and how many lines are before it
+	bodyAt, bodyLine int // where the body begins: in bytes, and in lines
 }
 
 // splitDocument splits content as split does, and says where the body is.
@@ -81,7 +81,7 @@ type frontMatter struct{ yaml.Node }
 var noFrontMatter = frontMatter{yaml.Node{Kind: yaml.MappingNode}}
 
 // parseFrontMatter parses d's front matter in time and memory linear in its length: into nodes, never into values,
-// since the time to decode a mapping is quadratic in its keys.
+// since decoding a mapping takes time quadratic in its keys.
 func parseFrontMatter(d document) (frontMatter, error) {
 	switch {
 	case d.opened && !d.closed:
@@ -92,10 +92,10 @@ func parseFrontMatter(d document) (frontMatter, error) {
 	return parseMapping(d.head)
 }
 
-// parseMapping parses a text that is a mapping, likewise.
+// parseMapping does the same for a text that is a mapping.
 func parseMapping(text []byte) (frontMatter, error) {
 	switch {
-	case len(text) == 0: // most have none, for which the parser takes ten times as long as reading the file
+	case len(text) == 0: // the usual case, for which the parser takes ten times as long as reading the file
 		return noFrontMatter, nil
 	case marks(text) > maxMarks:
 		return noFrontMatter, errTooMany
@@ -118,8 +118,8 @@ func parseMapping(text []byte) (frontMatter, error) {
 	}
 }
 
-// marks returns how many marks of a text may begin a value: its lines, "- ", ": ", "? ", and those of lists and
-// mappings in one line.
+// marks counts the marks in a text that may begin a value: its lines, "- ", ": ", "? ", and those of lists and mappings
+// on one line.
 func marks(text []byte) (count int) {
 	for i, c := range text {
 		switch c {
@@ -134,7 +134,7 @@ func marks(text []byte) (count int) {
 	return count
 }
 
-// checkNode returns an error unless node is safe to walk: not too deep, and with its aliases expanded not too large.
+// checkNode returns an error unless node is safe to walk: not too deep and, with its aliases expanded, not too large.
 func checkNode(node *yaml.Node, depth int, budget *int) error {
 	node = resolve(node)
 	*budget -= 1 + len(node.Value)
@@ -188,8 +188,8 @@ func (f frontMatter) get(key string) *yaml.Node {
 	return &yaml.Node{}
 }
 
-// appendJSON appends a node that checkNode has accepted as JSON, its keys in the same order. Values that JSON does not
-// have, such as infinity, become strings.
+// appendJSON appends as JSON a node that checkNode has accepted, keeping the order of its keys. Values that JSON lacks,
+// such as infinity, become strings.
 func appendJSON(b []byte, node *yaml.Node) []byte {
 	node = resolve(node)
 	switch node.Kind {
@@ -226,6 +226,6 @@ func appendJSON(b []byte, node *yaml.Node) []byte {
 }
 
 func appendText(b []byte, text string) []byte {
-	encoded, _ := json.Marshal(text) // a string always encodes
+	encoded, _ := json.Marshal(text) // strings always encode
 	return append(b, encoded...)
 }

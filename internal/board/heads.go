@@ -11,13 +11,13 @@ import (
 // headLimit is how long git may take to list a board's files.
 const headLimit = 5 * time.Second
 
-// heads are the files of the board in the commit that is checked out, as they were asked for last.
+// heads are the board's files in the commit that is checked out, as last listed.
 type heads struct {
 	state string // of HEAD
 	files map[string]bool
 }
 
-// inHead reports whether HEAD has a story's file. Where git cannot say, it has none.
+// inHead reports whether HEAD has a story's file; if git cannot say, false.
 func (b *Board) inHead(stage, id string) bool {
 	if tree, found := git.Find(b.dir); found && b.heads.state != tree.HeadState() {
 		b.heads = heads{tree.HeadState(), map[string]bool{}}

@@ -9,16 +9,16 @@ import (
 	"switchyard/internal/feed"
 )
 
-// otherPlaces is what a board has of stories that stand in other places than its own work tree.
+// otherPlaces is what a board knows of stories outside its own work tree.
 type otherPlaces struct {
-	mu      sync.Mutex // is taken last
+	mu      sync.Mutex // locked last
 	members []*member
-	state   string   // of the board's own HEAD at the last call of Join, which alone uses it
-	without []string // work trees in which there is no board
-	// standing has the stories that stand elsewhere, kept those that did and have their times from there.
+	state   string   // of the board's own HEAD at the last call of Join, the only user
+	without []string // work trees without a board
+	// standing has the stories that stand elsewhere, kept those that did and whose times are from there.
 	standing map[string]storyPlace
 	kept     map[string]bool
-	// several has the stories that share their ids with others, which are new, by the ids that they have instead.
+	// several has the new stories that share their ids with others, by the ids that they have instead.
 	several map[string]storyName
 }
 
@@ -30,7 +30,7 @@ type storyPlace struct {
 	base  string // as of member.base
 }
 
-// settle takes over what a scan found: the view, nil for no other one, and what is news.
+// settle takes over the result of a scan: the new view, nil for none, and what is news.
 func (b *Board) settle(next *View, news []feed.Notification) {
 	if next != nil {
 		b.own.Store(next)
@@ -50,12 +50,12 @@ func (b *Board) settle(next *View, news []feed.Notification) {
 	b.join(next != nil, news, nil)
 }
 
-// changed joins the others with what a scan of the place found.
+// changed joins what a scan of the place found with the rest.
 func (m *member) changed(view bool, news []feed.Notification) {
 	j := &m.of.joined
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !slices.Contains(j.members, m) { // it is read for the first time, or gone
+	if !slices.Contains(j.members, m) { // it is being read for the first time, or is gone
 		return
 	}
 	for _, n := range news {
@@ -66,8 +66,8 @@ func (m *member) changed(view bool, news []feed.Notification) {
 	}
 }
 
-// evaluate finds out which stories have moved in the place. It returns false while it is not known what they are
-// compared with: the place then stays as it was.
+// evaluate finds out which stories have moved in the place. It returns false as long as what to compare them with is
+// unknown: the place then stays as it was.
 func (m *member) evaluate() bool {
 	if m.isStale() {
 		return false
@@ -103,11 +103,11 @@ func (m *member) takeNews() map[string]bool {
 	return news
 }
 
-// join makes the view anew from the board's own and what stands elsewhere. News has what the last scan of the own work
-// tree found, ids the stories of which there is news elsewhere: what differs of others is none.
+// join rebuilds the view from the board's own and what stands elsewhere. News is what the last scan of its own work
+// tree found, ids are the stories with news elsewhere: differences in other stories are not news.
 func (b *Board) join(changed bool, news []feed.Notification, ids map[string]bool) {
 	j, own, was := &b.joined, b.own.Load(), b.view.Load()
-	touched := map[string]bool{} // that stand elsewhere, did, or whose times are those of when they did
+	touched := map[string]bool{} // that stand elsewhere, did, or have their times from when they did
 	for id := range j.standing {
 		touched[id] = true
 	}
@@ -180,9 +180,9 @@ func newsOf(was Story, from string, now Story, to string) []feed.Notification {
 	return c.notifications
 }
 
-// stands says where a story stands: of the places to which it has moved the one in the furthest stage, in one stage
-// that where its record was changed last, on a tie the board's own work tree. That counts beside another where its
-// stage differs from the one from which the other began. With a stage, the story counts as in that one at a place.
+// stands says where a story stands: of the places it has moved to, in the one with the furthest stage; then where its
+// record changed last; on a tie, in the board's own work tree. That one counts beside another place if its stage is not
+// the one where the other began. A non-empty stage is assumed to be the story's at a place.
 func (b *Board) stands(id string, at *member, stage string) (best storyPlace) {
 	j, own := &b.joined, b.own.Load()
 	story, to, found := own.Find(j.idIn(b, id))
@@ -217,7 +217,7 @@ func (b *Board) stands(id string, at *member, stage string) (best storyPlace) {
 	return best
 }
 
-// compare orders stages, of which other places may have some more.
+// compare orders stages, including those that only other places have.
 func (v *View) compare(a, b string) int {
 	i := slices.IndexFunc(v.Stages, func(s Stage) bool { return s.Name == a })
 	k := slices.IndexFunc(v.Stages, func(s Stage) bool { return s.Name == b })
@@ -227,7 +227,7 @@ func (v *View) compare(a, b string) int {
 	return cmp.Compare(i, k)
 }
 
-// stages returns those of the board, and of other places where something stands, without the touched stories.
+// stages returns the stages of the board, and of other places where stories stand, without the touched stories.
 func (j *otherPlaces) stages(own *View, touched map[string]bool) []Stage {
 	stages := slices.Clone(own.Stages)
 	for i := range stages {

@@ -9,22 +9,22 @@ import (
 	"switchyard/internal/jsonscan"
 )
 
-// maxTasks is the most stories that are read of one file: they take more memory than its text.
+// maxTasks is how many stories of a file are read at most: they take more memory than its text.
 const maxTasks = 50_000
 
 var errJSON = errors.New("the file is no JSON")
 
-// setJSON makes a member of the object at a position in a text have a value: in its place, or last in the way the
-// object's last member is written.
+// setJSON sets a member of the object at a position in a text: in place, or as the last one, formatted like the
+// object's last member.
 func setJSON(text []byte, at int, name string, value []byte) (textEdit, error) {
 	text = text[at:]
 	r := jsonscan.NewReader(text)
 	if r.Kind() != '{' {
 		return textEdit{}, errJSON
 	}
-	var is textEdit           // of the value that there is
-	var space, colon []byte   // before the last name, and behind it
-	end, last := r.At()+1, -1 // where the part before ends, and the last value
+	var is textEdit           // of the current value
+	var space, colon []byte   // before the last name, and after it
+	end, last := r.At()+1, -1 // where the preceding part ends, and where the last value ends
 	for found := range r.Parts() {
 		nameEnd, start := r.Offset(), r.At()
 		space, colon = text[end:nameEnd], text[nameEnd:start]
@@ -36,7 +36,7 @@ func setJSON(text []byte, at int, name string, value []byte) (textEdit, error) {
 	if r.Err() != nil {
 		return textEdit{}, errJSON
 	}
-	quoted, _ := json.Marshal(name) // a text can be encoded
+	quoted, _ := json.Marshal(name) // strings always encode
 	switch {
 	case is.end > 0:
 		return is, nil

@@ -18,26 +18,26 @@ import (
 // layout is how a tool keeps a board in files. It remembers what it has read, so that only changed files are read
 // again.
 type layout interface {
-	// scan reads the files that changed, all if that is nil, and returns all stages in order. An error means that none of
-	// them could be read.
+	// scan reads the files that changed, all if that is nil, and returns all stages in order. An error means that none
+	// of them could be read.
 	scan(changed fileSet) ([]*stage, error)
-	// due returns when to scan again although no file changes, zero for never.
+	// due returns when to scan again even if no file changes, zero for never.
 	due() time.Time
 	// touch adds the file at path to those that changed. It returns false if more than that file may have changed.
 	touch(changed fileSet, path string) bool
-	// read reads a story that the last scan found in a stage. Its error is fs.ErrNotExist when it is not there.
+	// read reads a story that the last scan found in a stage. Its error is fs.ErrNotExist if it is not there.
 	read(story Story, stage string) (*Details, error)
-	// reader returns what reads many, and takes what their files have in common from the same look at it.
+	// reader returns a function that reads many stories and reads what their files share only once.
 	reader() (read func(story Story, stage string) (*Details, error), done func(), err error)
-	// lock waits until no other tool writes the story, or ctx ends. It is called without the board's mutex.
+	// lock waits until no other tool is writing the story, or ctx ends. It is called without the board's mutex.
 	lock(ctx context.Context, id string) (unlock func(), err error)
-	// writes returns the paths of the files that a change may write, none where a tool writes or nothing of the board is
-	// written.
+	// writes returns the paths of the files that a change may write, none if a tool does the writing or the board is
+	// not written to.
 	writes(story Story, c Change) ([]string, error)
-	// own returns the paths at which a story's file is, or may be, that has no other story, none if it has no such file.
+	// own returns the paths where a story's file is or may be, none if it has no file to itself.
 	own(id string) ([]string, error)
-	// change makes the change, or says why not, and returns the files that it affects. Its error is fs.ErrNotExist
-	// when the story is not there.
+	// change makes the change, or says why not, and returns the files that it affects. Its error is fs.ErrNotExist if
+	// the story is not there.
 	change(story Story, stage string, c Change) (changed fileSet, err error)
 	// create adds a story to a stage, "" for the first one, and returns its id.
 	create(name, body, stage string) (id string, changed fileSet, err error)
@@ -46,12 +46,12 @@ type layout interface {
 	faults() []fault
 }
 
-// kind is a layout: patterns that find it, nil for one that is only used when it is asked for, and its rules.
+// kind is a layout: its rules, and the patterns that find it, nil if it is used only on request.
 type kind struct {
 	name  string
 	files []string
 	open  func(*tree) (*rules, error)
-	// is, if not nil, reports whether it is in a directory although no pattern finds it.
+	// is, if not nil, reports whether a directory has this layout although no pattern finds it.
 	is func(*tree) bool
 }
 
@@ -63,7 +63,7 @@ func (k kind) opens(files *tree) (*rules, error) {
 	return r, err
 }
 
-// kinds are the layouts in other files than those of stage directories, in the order in which they are looked for.
+// kinds are the layouts other than stage directories, in the order in which they are looked for.
 var kinds = []kind{
 	{domain.LayoutOpenSpec, []string{"openspec/changes", "openspec/specs", "openspec/config.yaml"}, openOpenSpec, nil},
 	{
@@ -89,14 +89,14 @@ func Layouts() []string {
 	return names
 }
 
-// SearchedLayouts says which layouts a directory is searched for. The others are only used when they are asked for.
+// SearchedLayouts says which layouts a directory is searched for. The others are used only on request.
 func SearchedLayouts() string {
 	names := slices.DeleteFunc(Layouts(), func(name string) bool { return name == domain.LayoutBeads })
 	return strings.Join(names, ", ") + " (" + domain.LayoutBeads + " only with switchyard project --layout)"
 }
 
-// Find returns the boards in a directory, or those that the directory is a part of; with a layout only that one. It is
-// an error if that is not there.
+// Find returns the boards in a directory, or those that it is a part of; with a layout only that one, and an error if
+// it is not there.
 func Find(dir, layout string) ([]Found, error) {
 	if layout == "" {
 		return find(dir), nil
@@ -104,7 +104,7 @@ func Find(dir, layout string) ([]Found, error) {
 	found := slices.DeleteFunc(find(dir), func(f Found) bool { return f.Layout != layout })
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == layout })
 	switch {
-	case len(found) > 0 || i < 0: // stages may be made
+	case len(found) > 0 || i < 0: // stage directories may be created
 		return found, nil
 	case kinds[i].files == nil: // beads
 		if _, err := os.Stat(filepath.Join(dir, beadsDir)); err == nil {
@@ -139,7 +139,7 @@ func find(dir string) (found []Found) {
 		}
 		for _, pattern := range kind.files {
 			top, is := dir, exists(dir, pattern)
-			for part := pattern; part != "." && !is; part = path.Dir(part) { // which it may be itself
+			for part := pattern; part != "." && !is; part = path.Dir(part) { // it may be one itself
 				if above, within := strings.CutSuffix(dir, string(filepath.Separator)+filepath.FromSlash(part)); within {
 					top, is = above, exists(above, pattern)
 				}
@@ -153,8 +153,8 @@ func find(dir string) (found []Found) {
 	return found
 }
 
-// maxLooked is how many names a search for a pattern looks at on each level, maxNames how many of one directory among
-// several.
+// maxLooked is how many names a search for a pattern looks at on each level, maxNames how many in each directory if
+// there are several.
 const maxNames, maxLooked = 1000, 5000
 
 // firstMatch returns the first of matches, "" for none.
@@ -162,8 +162,8 @@ func firstMatch(root *os.Root, pattern string) string {
 	return append(matches(root, pattern), "")[0]
 }
 
-// matches returns the files that match a pattern, whose stars stand for directories. It finds nothing beyond its
-// limits, so that a search costs little in a large tree, too.
+// matches returns the files that match a pattern, whose stars stand for directories. It has limits, so that a search is
+// cheap in a large tree, too.
 func matches(root *os.Root, pattern string) (found []string) {
 	above, name := path.Split(pattern)
 	dirs := []string{"."}
@@ -185,8 +185,8 @@ func matches(root *os.Root, pattern string) (found []string) {
 	return found
 }
 
-// matchesBelow returns the directories in others that match, the first of each before the second of any, so that one
-// with many does not hide those of the next.
+// matchesBelow returns the matching directories within others, taking from all of them in turn, so that one with many
+// does not hide those of the next.
 func matchesBelow(root *os.Root, dirs []string, pattern string) (found []string) {
 	left, each := maxLooked, max(maxNames, maxLooked/max(1, len(dirs)))
 	lists, longest := [][]string{}, 0

@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// heading returns the text of the first Markdown heading outside code blocks and comments of at most a level, 1 or
-// anyLevel, "" if there is none.
+// heading returns the text of the first Markdown heading outside code blocks and comments whose level is at most lowest
+// (1 or anyLevel), "" if there is none.
 func heading(body []byte, lowest int) string {
 	above, inComment := "", false
 	var code codeBlocks
@@ -47,8 +47,8 @@ const anyLevel = 6
 
 // codeBlocks says which of a text's lines are in fenced code blocks, which end with the list item that they are in.
 type codeBlocks struct {
-	fence string // the run of at least three backticks or tildes that has begun a block, "" outside of one
-	items []int  // where the texts of the list items begin that the last line is in
+	fence string // the run of at least three backticks or tildes that began the block, "" outside one
+	items []int  // where the texts of the list items around the last line begin
 }
 
 // has reports whether the next line is in a code block, or begins or ends one.
@@ -122,10 +122,10 @@ func atxHeading(line string) (title string, ok bool) {
 
 type Task struct {
 	domain.Task
-	at int // where the byte in its box is, 0 if it cannot be ticked
+	at int // where the byte in its box is, 0 if the box cannot be ticked
 }
 
-// countTasks counts those that are not optional. It is zero for none.
+// countTasks counts the tasks that are not optional.
 func countTasks(tasks []Task) (c domain.Criteria) {
 	for i := range tasks {
 		if tasks[i].Optional {
@@ -160,7 +160,7 @@ func withTask(content []byte, tasks []Task, change TaskChange) ([]byte, error) {
 }
 
 var (
-	// listItem matches the marker of a list item, including those of quotes and items around it.
+	// listItem matches the marker of a list item, including those of enclosing quotes and items.
 	listItem = regexp.MustCompile(`^(?:\s*(?:>|[-*+](?:\s|$)|[0-9]{1,9}[.)](?:\s|$)))+`)
 	// taskBox matches the box that makes a list item a task.
 	taskBox = regexp.MustCompile(`^\s{0,3}\[([ \txX])\]\s+\S`)

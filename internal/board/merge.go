@@ -16,14 +16,14 @@ const (
 	mergeLimit, checkLimit = 45 * time.Minute, 30 * time.Minute
 )
 
-// MergeRequest asks for a merge of what a branch has for a story.
+// MergeRequest asks to merge what a branch has for a story.
 type MergeRequest struct {
 	Branch, Head string
-	Stage        *string // of the story afterwards, nil for the done stage
+	Stage        *string // the story's stage afterwards, nil for the done stage
 	Into         string  // the branch that must be checked out, "" for any
 }
 
-// MayMerge returns why no merge can be asked for, nil if one can.
+// MayMerge returns why no merge can be requested, nil if one can.
 func (b *Board) MayMerge() error {
 	if !b.allowWrites {
 		return ErrReadOnly
@@ -86,7 +86,7 @@ func (b *Board) Merge(ctx context.Context, id string, q MergeRequest) (commit st
 	return commit, b.advance(ctx, m, id, stage, commit, written)
 }
 
-// mergedStage returns the stage that a merged story is in, "" where nothing says so but its boxes.
+// mergedStage returns the stage of a merged story, "" if only its boxes determine it.
 func (b *Board) mergedStage(asked *string) (string, error) {
 	stages := b.View().Stages
 	at := domain.DoneStage(domain.Map(stages, func(s Stage) domain.Stage {
@@ -108,7 +108,7 @@ func (b *Board) mergedStage(asked *string) (string, error) {
 	return stages[at].Name, nil
 }
 
-// checkMerge returns the work tree that is merged into. It returns Conflict where nothing can be merged.
+// checkMerge returns the work tree to merge into. It returns Conflict if nothing can be merged there.
 func (b *Board) checkMerge(ctx context.Context, q MergeRequest) (git.Tree, error) {
 	tree, found := git.Find(b.dir)
 	if !found {
@@ -131,7 +131,7 @@ func (b *Board) checkMerge(ctx context.Context, q MergeRequest) (git.Tree, error
 	return tree, err
 }
 
-// merge makes the merge, and returns its commit and the story's files that it has.
+// merge makes the merge, and returns its commit and the files that the story has in it.
 func (b *Board) merge(
 	ctx context.Context, m *git.Merge, id, stage string, q MergeRequest,
 ) (commit string, written []string, err error) {
@@ -155,15 +155,15 @@ func (b *Board) merge(
 	return commit, written, err
 }
 
-// ownOf returns those of a merged story's files that are its alone.
+// ownOf returns the files of a merged story that are its alone.
 func (b *Board) ownOf(written []string) []string {
 	if b.Layout() == domain.LayoutStages {
 		return written
 	}
-	return written[:max(0, len(written)-1)] // the last is where it was written
+	return written[:max(0, len(written)-1)] // the last is the one it was written to
 }
 
-// mergeConflict returns Conflict for what is refused though the merge itself could be made.
+// mergeConflict returns Conflict for a refusal even though the merge itself was possible.
 func mergeConflict(err error) error {
 	if refused, is := errors.AsType[*git.Refused](err); is {
 		return domain.Errorf(domain.Conflict, "%s", refused.Words)
@@ -171,7 +171,7 @@ func mergeConflict(err error) error {
 	return err
 }
 
-// advance makes the project's work tree go on to a merge.
+// advance moves the project's work tree on to a merge.
 func (b *Board) advance(ctx context.Context, m *git.Merge, id, stage, commit string, paths []string) error {
 	b.mu.Lock()
 	err := mergeConflict(m.Advance(ctx, commit, b.ownOf(paths)...))

@@ -18,8 +18,8 @@ import (
 	"switchyard/internal/git"
 )
 
-// writeMerged writes the story's stage, and what is not committed of its own file, into the temporary work tree. It
-// returns the files that the story may have there, none where git has none of the board.
+// writeMerged writes the story's stage, and uncommitted changes to its own file, into the temporary work tree. It
+// returns the files that the story may have there, none if git has none of the board.
 func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string) (paths []string, err error) {
 	tree, _ := git.Find(b.dir)
 	below, err := filepath.Rel(tree.Dir, files.Resolved(b.dir))
@@ -59,7 +59,7 @@ func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string)
 		return nil, err
 	}
 	details, err := merged.Read(id)
-	if domain.CodeOf(err) == domain.NotFound { // it is in another branch
+	if domain.CodeOf(err) == domain.NotFound { // it is on another branch
 		return paths, nil
 	}
 	var written []string
@@ -76,7 +76,7 @@ func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string)
 		paths = append(paths, path.Join(prefix, name))
 	}
 	if b.Layout() == domain.LayoutStages {
-		for _, name := range names { // it may have come in several stages
+		for _, name := range names { // it may have arrived in several stages
 			if name != details.Path {
 				_ = os.Remove(filepath.Join(dir, filepath.FromSlash(name)))
 			}
@@ -85,7 +85,7 @@ func (b *Board) writeMerged(ctx context.Context, m *git.Merge, id, stage string)
 	return paths, nil
 }
 
-// mergeUncommitted merges what is not committed of the story's own file with what the branch has made of it.
+// mergeUncommitted merges the uncommitted changes to the story's own file with the branch's.
 func (b *Board) mergeUncommitted(
 	ctx context.Context, m *git.Merge, merged *Board, ownID, id, stage, prefix string, names []string,
 ) error {
@@ -114,7 +114,7 @@ func (b *Board) mergeUncommitted(
 	}
 	there, missing := merged.readOwn(id)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && missing != nil && b.Layout() == domain.LayoutStages: // nobody has committed it
+	case errors.Is(err, fs.ErrNotExist) && missing != nil && b.Layout() == domain.LayoutStages: // never committed
 		name := path.Join(stage, id+".md")
 		err = os.WriteFile(filepath.Join(merged.dir, filepath.FromSlash(name)), ours, 0o666)
 		merged.catchUp()

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// storyName tells a story from others that have its id, in files of other names.
+// storyName tells a story from others with the same id, in files with other names.
 type storyName struct{ id, file string }
 
 func (n storyName) key() string { return n.id + "\x00" + n.file }
@@ -15,7 +15,7 @@ func (p place) named() storyName { return storyName{p.story().id, path.Base(p.un
 
 func (r *rules) isNamed() bool { return r.unique != nil && !r.whole }
 
-// index returns where the stories are, nil where those of one id are always in files of one name.
+// index returns where the stories are, nil if files with the same id always have the same name.
 func (b *Board) index() *index {
 	if s, is := b.layout.(*units); is {
 		if x := s.index.Load(); x.rules.isNamed() {
@@ -34,8 +34,8 @@ func (b *Board) named(id string) (n storyName, is bool) {
 	return n, is
 }
 
-// base returns the stage that a story had where the place began: of several with its id the one in a file of that name,
-// and the only one whatever its file was called.
+// base returns the stage of a story where the place began: of several with its id, that of the one with the same file
+// name; of a single one, whatever its file was called.
 func (m *member) base(id string) (stage string) {
 	x := m.board.index()
 	p, is := x.place(id)
@@ -48,8 +48,8 @@ func (m *member) base(id string) (stage string) {
 	return stage
 }
 
-// number gives ids to new stories of several places that have one and files of different names: those that they would
-// have on one board. It returns these ids, and whether each is another story's than before: nothing has moved by that.
+// number gives ids to new stories that share one between places but have different file names: those that they would
+// have on one board. It returns these, with whether each was another story's before: nothing has moved by that.
 func (j *otherPlaces) number(own *Board) (others map[string]bool) {
 	found := map[string][]place{}
 	for _, m := range j.members {
@@ -91,7 +91,7 @@ func (j *otherPlaces) number(own *Board) (others map[string]bool) {
 	return others
 }
 
-// copyID returns the id of a story before which as many others have its id.
+// copyID returns the id of a story that comes after so many others with its id.
 func copyID(id string, others int) string {
 	if others == 0 {
 		return id
@@ -99,8 +99,7 @@ func copyID(id string, others int) string {
 	return fmt.Sprintf("%s~%d", id, others+1)
 }
 
-// idOf returns the id that a story of a board has beside those of the others, idIn the id there of a story of all, ""
-// for none.
+// idOf returns the id that a story of one board has on the joined board, idIn the reverse; "" for none.
 func (j *otherPlaces) idOf(b *Board, id string) string {
 	if len(j.several) == 0 {
 		return id
@@ -127,7 +126,7 @@ func (j *otherPlaces) idIn(b *Board, id string) string {
 		}
 		own := copyID(n.id, i)
 		for q, taken := x.place(own); taken && q.named() != n; q, taken = x.place(own) {
-			own += "~" // as unusedName has done
+			own += "~" // like unusedName
 		}
 		return own
 	}

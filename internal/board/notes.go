@@ -12,14 +12,14 @@ import (
 	"switchyard/internal/files"
 )
 
-// notes are the reasons why stories are blocked, or why their merges failed, where the board's files have no place for
+// notes are the reasons why stories are blocked, or why their merges failed, if the board's files have no place for
 // them.
 type notes struct {
 	path string // "" for nowhere
 	list map[string]string
 }
 
-// openNotes reads the notes of a board from the directory of the project server's state.
+// openNotes reads a board's notes from the project server's state directory.
 func openNotes(state, board, layout string) (notes, error) {
 	n := notes{list: map[string]string{}}
 	if state == "" {
@@ -58,7 +58,7 @@ func (n *notes) set(id, reason string, exists func(id string) bool) error {
 	return nil
 }
 
-// with returns the list with a reason for a story, "" for none, and without those of stories that are gone.
+// with returns the list with a reason for a story, "" for none, and without the stories that are gone.
 func (n *notes) with(id, reason string, exists func(id string) bool) map[string]string {
 	list := map[string]string{}
 	for known, reason := range n.list {

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Past says what the files of a board were, as of any commit.
+// Past reads the files of a board as of any commit.
 type Past struct {
 	// Paths are where the files are, below the board's directory.
 	Paths []string
-	// Config differs when Stories makes something else of the same files.
+	// Config differs if Stories would read the same files differently.
 	Config string
-	// Unit returns which files belong together with the one at a path: the stories in them depend on no others. It is ""
-	// for a file that is not of the board. Of a story that is in several units the one of Now counts, else the first.
+	// Unit returns the group of files that the one at a path belongs to: the stories in it depend on no other files. It
+	// is "" for a file that is not the board's. For a story in several units the one from Now counts, else the first.
 	Unit func(path string) string
-	// Now returns the unit in which a story counts now, "" for none: it may have been in others beside that.
+	// Now returns the unit in which a story counts now, "" for none: it may have been in others as well.
 	Now func(story string) string
 	// Stories returns the stages of the stories in a unit, by their ids. It must not be called concurrently.
 	Stories func(unit string, files Files) map[string]string
-	// named says that several stories may have one id, in files of different names.
+	// named says that several stories may share an id, in files with different names.
 	named bool
 }
 
-// Named returns a past that knows the stories in files by their names, too.
+// Named returns a past that also knows stories by their file names.
 func (p Past) Named() Past {
 	stories := p.Stories
 	if p.named {
@@ -65,7 +65,7 @@ var pastOfStages = Past{
 	},
 }
 
-// decodedFiles are read as those of today are.
+// decodedFiles decodes files the way today's are.
 type decodedFiles struct{ Files }
 
 func (f decodedFiles) Read(path string) []byte { return decodeText(f.Files.Read(path)) }

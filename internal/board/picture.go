@@ -12,8 +12,8 @@ import (
 
 var errNoPicture = domain.Errorf(domain.NotFound, "there is no such picture on the board")
 
-// Picture reads a file that a story's text names, relative to the story's own: a regular one of the board, which no
-// symbolic link leads to. It returns NotFound if there is none, or if it is over domain.MaxPicture.
+// Picture reads a file that a story's text names, relative to the story's own. It must be a regular file of the board,
+// not reached through a symbolic link. It returns NotFound if there is none, or if it is over domain.MaxPicture.
 func (b *Board) Picture(ctx context.Context, id, name string) ([]byte, error) {
 	if at := b.standsIn(id); at.board != nil {
 		return at.board.Picture(ctx, at.id, name)
@@ -54,7 +54,7 @@ func (b *Board) Picture(ctx context.Context, id, name string) ([]byte, error) {
 	return picture.raw, nil
 }
 
-// has reports whether a file is on the board: in the directory that all is in, unless that is a whole repository.
+// has reports whether a file is on the board: in the board's top directory, unless that is a whole repository.
 func (b *Board) has(file string) bool {
 	places := b.Past().Paths
 	if top := b.top(); top != "." {

@@ -12,21 +12,21 @@ import (
 	"switchyard/internal/git"
 )
 
-// Place is a work tree beside the board's own, or a branch that no work tree has, in which its stories may stand.
+// Place is a linked work tree, or a branch without a work tree, in which the board's stories may stand.
 type Place struct {
 	Worktree string // its path, "" for a branch
 	Branch   string // "" for none
 	Head     string
-	Dir      string // where the board is in it: for a branch, a copy of its tip
+	Dir      string // where its board is: for a branch, in a copy of its tip
 	State    string // of the work tree's HEAD when it was read
-	// Base returns the stage of a story in the commit that the place began with, "" for none, and Had reports whether the
-	// board's own branch has had the story in a stage since. Base is nil where they have no commit in common.
+	// Base returns the stage of a story in the commit where the place began, "" for none, and Had reports whether the
+	// board's own branch has had the story in a stage since. Base is nil if they have no commit in common.
 	Base  func(id string) string
 	Had   func(id, stage string) bool
 	Began string // that commit
 	// Only has the stories that may stand in it, nil for all.
 	Only map[string]bool
-	// Advanced says that its commits go on from those that it had: what differs is news.
+	// Advanced says that its new commits follow on from its old ones: what differs is news.
 	Advanced bool
 }
 
@@ -35,21 +35,21 @@ type member struct {
 	Place
 	board  *Board
 	of     *Board                // that it is joined with
-	moved  map[string]storyPlace // by the ids of its board, joined by those of all
+	moved  map[string]storyPlace // by the ids of its own board; joined has the ids of the joined one
 	joined map[string]storyPlace
-	news   map[string]bool // stories of which there is some that was not joined yet
+	news   map[string]bool // stories with news that was not joined yet
 	end    chan struct{}
-	began  atomic.Pointer[Place] // with which its files are compared as they are read
+	began  atomic.Pointer[Place] // what its files are compared with as they are read
 }
 
-// isAtBase reports whether a story is in a stage in which the place began with it: it has not moved there, and nobody
-// asks for more of it.
+// isAtBase reports whether a story is in the stage in which the place began with it: it has not moved there, and
+// nothing else about it matters.
 func (m *member) isAtBase(stage, id string) bool {
 	began := m.began.Load()
 	return began.Base == nil || began.Base(id) == stage
 }
 
-// where is a place as it was at a moment, nil with the board's own work tree, and the id that a story has there.
+// where is a snapshot of a place, with a nil member for the board's own work tree, and the id that a story has there.
 type where struct {
 	*member
 	board            *Board
@@ -57,7 +57,7 @@ type where struct {
 	id               string
 }
 
-// at returns a place. It is called with the mutex of joined.
+// at returns a place. The caller holds the mutex of joined.
 func (b *Board) at(m *member, id string) where {
 	if m == nil {
 		return where{id: b.joined.idIn(b, id)}
@@ -65,14 +65,14 @@ func (b *Board) at(m *member, id string) where {
 	return where{m, m.board, m.Worktree, m.Branch, b.joined.idIn(m.board, id)}
 }
 
-// idIn returns the id that a story has on another board of the repository, or on the own one.
+// idIn returns a story's id on another board of the repository, or on this one.
 func (b *Board) idIn(other *Board, id string) string {
 	b.joined.mu.Lock()
 	defer b.joined.mu.Unlock()
 	return b.joined.idIn(other, id)
 }
 
-// isStale reports whether HEAD has come to another commit otherwise than by commits since the place was read.
+// isStale reports whether HEAD has come to another commit, other than by new commits, since the place was read.
 func (m *member) isStale() bool {
 	if m.Worktree == "" {
 		return false
@@ -81,8 +81,8 @@ func (m *member) isStale() bool {
 	return found && tree.HeadState() != m.State && !tree.HasOnlyCommitted(m.Head)
 }
 
-// Join joins the board with what stands in other places from now on. It returns the boards of work trees that are
-// new, which are to be run. What stands in these is no news; that a place is gone is some where a story moves by that.
+// Join replaces the places that the board is joined with. It returns the boards of new work trees, which are to be run.
+// What stands in these is no news; that a place is gone is news if it moves a story.
 func (b *Board) Join(places []Place) (opened []*Board) {
 	j := &b.joined
 	j.mu.Lock()
@@ -196,7 +196,7 @@ func (b *Board) standsIn(id string) where {
 	return b.at(b.joined.standing[id].place, id)
 }
 
-// withPlace says in details where they were read, and since when the story is there.
+// withPlace adds to details where they were read, and since when the story has been there.
 func (b *Board) withPlace(id string, d *Details, at where) *Details {
 	if d == nil {
 		return nil

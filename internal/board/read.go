@@ -22,7 +22,7 @@ import (
 // maxBody is the length at which the body of a story is cut, in bytes.
 const maxBody = 256 << 10
 
-// maxReaders is the number of stories that are read at the same time: parsing the worst front matter takes 20 MiB.
+// maxReaders is how many stories are read at the same time: parsing the worst front matter takes 20 MiB.
 const maxReaders = 4
 
 type Details struct {
@@ -31,18 +31,18 @@ type Details struct {
 	Label string // the stage's
 	Path  string // the file's, relative to the work directory
 
-	FrontMatter    json.RawMessage // an object, empty when there is none
+	FrontMatter    json.RawMessage // an object, empty if there is none
 	FrontMatterErr error           // why it cannot be read
 	Body           string          // the Markdown after it without blank lines at either end, cut at maxBody
 	BodyCut        bool
 	Tasks          []Task // in the file at Path
-	ReadOnly       string // why nothing is written to its file, "" if it can be
+	ReadOnly       string // why nothing is written to its file, "" if something can be
 }
 
 type storyFile struct {
 	raw      []byte // up to maxFile
-	content  []byte // that as UTF-8 without a byte order mark
-	foreign  bool   // raw is another encoding, so that nothing is written to it
+	content  []byte // raw as UTF-8 without a byte order mark
+	foreign  bool   // raw has another encoding, so that nothing is written to it
 	identity identity
 	mode     fs.FileMode
 	owner    int
@@ -81,8 +81,8 @@ func (b *Board) Read(id string) (*Details, error) {
 	return b.withPlace(id, details, at), err
 }
 
-// lastKnown returns what is known of a story in another work tree where git is in the middle of something, and has
-// changed or taken away its file meanwhile; nil for any other story.
+// lastKnown returns what is known of a story in another work tree in which git is in the middle of something and has
+// changed or removed its file; nil for any other story.
 func (b *Board) lastKnown(id string, now *Details) *Details {
 	story, stage, found := b.own.Load().Find(id)
 	if !found || !b.isFrozen() || now != nil && now.Version == story.Version {
@@ -93,7 +93,7 @@ func (b *Board) lastKnown(id string, now *Details) *Details {
 	}
 }
 
-// isFrozen reports whether it is another work tree's board, where git is in the middle of something.
+// isFrozen reports whether this is another work tree's board, with git in the middle of something there.
 func (b *Board) isFrozen() bool {
 	if b.place == nil {
 		return false
@@ -117,8 +117,8 @@ type StoryInStage struct {
 	Stage string
 }
 
-// ReadAll reads stories that a view has, passing over those that are gone, until ctx ends or do returns false. Unlike
-// Read it does not say whether a file is read-only.
+// ReadAll reads stories of a view, skipping those that are gone, until ctx ends or do returns false. Unlike Read, it
+// does not say whether a file is read-only.
 func (b *Board) ReadAll(ctx context.Context, stories []StoryInStage, do func(*Details) bool) error {
 	select {
 	case b.readers <- struct{}{}:
@@ -186,7 +186,7 @@ func newDetails(story Story, stage string, file *storyFile) *Details {
 	return details
 }
 
-// version identifies the content and the stage. For a file too large to be read whole, its identity stands for the
+// version identifies the content and the stage. For a file too large to be read whole, its identity stands in for the
 // content.
 func (f *storyFile) version(stage string) string {
 	hash := sha256.New()

@@ -11,7 +11,7 @@ func renameNoReplace(from *os.File, name string, to *os.File, newName string) er
 	return unix.Renameat2(int(from.Fd()), name, int(to.Fd()), newName, unix.RENAME_NOREPLACE)
 }
 
-// exchangeAt exchanges the names of two files in a directory in one step. Its error is errors.ErrUnsupported where the
+// exchangeAt exchanges the names of two files in a directory in one step. Its error is errors.ErrUnsupported if the
 // file system cannot.
 func exchangeAt(dir *os.File, name, other string) error {
 	fd := int(dir.Fd())

@@ -14,32 +14,31 @@ import (
 // When to scan again. A scan of 100 items takes a fraction of a millisecond, one of 10,000 about 10 ms.
 const (
 	// After a change it waits for debounce, so that one scan serves a burst, and until restFactor times the duration of
-	// the last scan, at most restMax, is over: a board that changes constantly costs about a
-	// fifth of a core while a scan takes under 8 ms.
+	// the last scan, at most restMax, is over: a board that changes constantly costs about a fifth of a core while a
+	// scan takes under 8 ms.
 	debounce   = 10 * time.Millisecond
 	restFactor = 4
 	restMax    = 30 * time.Millisecond
-	// Without any change it scans everything after rescanMin, or rescanFactor times the duration of the last such scan,
-	// but after rescanMax at the latest: watches may miss changes on a network file system. Of other work trees there may
-	// be many: these wait for rescanMax.
+	// Without any change it scans everything after rescanMin or rescanFactor times the duration of the last such scan,
+	// whichever is longer, but after rescanMax at the latest: watches may miss changes on a network file system. Linked
+	// work trees may be many: these wait for rescanMax.
 	rescanMin    = 5 * time.Second
 	rescanFactor = 100
 	rescanMax    = time.Minute
-	// While something cannot be watched, it scans after unwatchedRescan, or unwatchedFactor times the duration of the last
-	// scan.
+	// While something cannot be watched, it scans after unwatchedRescan or unwatchedFactor times the duration of the
+	// last scan, whichever is longer.
 	unwatchedRescan = 500 * time.Millisecond
 	unwatchedFactor = 20
 )
 
 // Run scans whenever something may have changed, until ctx is cancelled, and then returns nil. After an event it reads
-// only the file that the event is about, otherwise everything. Run must not be called concurrently, but may be called
-// again.
+// only the file concerned, otherwise everything. Run must not be called concurrently, but may be called again.
 func (b *Board) Run(ctx context.Context) error {
 	defer b.closeWatcher()
 	b.running.Store(&ctx)
 	next := time.Now()
 	everything := next   // when to scan all stages
-	var rested time.Time // when the next scan may be
+	var rested time.Time // earliest time of the next scan
 	var changed fileSet
 	var gitSince time.Time // when git was first seen at work, zero while it is not
 	timer := time.NewTimer(0)
@@ -92,7 +91,7 @@ func (b *Board) Run(ctx context.Context) error {
 	}
 }
 
-// waitForGit returns how long a scan waits for git, which was first seen at work at since, 0 for not at all.
+// waitForGit returns how long a scan waits for git, first seen at work at since, 0 for not at all.
 func (b *Board) waitForGit(now time.Time, since *time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,7 +112,7 @@ func (b *Board) waitForGit(now time.Time, since *time.Time) time.Duration {
 }
 
 func (b *Board) touch(changed fileSet, path string) bool {
-	b.mu.Lock() // what the layout knows changes with writes, too
+	b.mu.Lock() // writes change what the layout knows, too
 	defer b.mu.Unlock()
 	return b.layout.touch(changed, path)
 }
@@ -135,7 +134,7 @@ func (b *Board) rescan(changed fileSet, patient bool) (again time.Time, pause ti
 	switch {
 	case !b.watched:
 		return again, max(unwatchedRescan, unwatchedFactor*took)
-	case changed != nil, b.place != nil: // the duration of one file's says nothing about a scan of everything
+	case changed != nil, b.place != nil: // the duration for one file says nothing about a scan of everything
 		return again, rescanMax
 	}
 	return again, min(max(rescanMin, rescanFactor*took), rescanMax)
@@ -150,7 +149,7 @@ type watcher struct {
 	close  func() error
 }
 
-// openWatcher fails if the machine has no inotify, or no instances left.
+// openWatcher fails if the machine has no inotify, or no instances of it left.
 func openWatcher() (watcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -168,7 +167,7 @@ func (b *Board) closeWatcher() {
 	b.watcher = watcher{}
 }
 
-// watch watches the directory that has this path now. For one that is already watched it costs a system call.
+// watch watches the directory now at this path. If it is watched already, that costs a system call.
 func (b *Board) watch(path string) {
 	if b.watcher.add == nil {
 		return
@@ -180,16 +179,16 @@ func (b *Board) watch(path string) {
 	}
 }
 
-// A scan waits while git is at work, since a rebase moves stories there and back: gitPatience at most, for it may have
-// been stopped by a conflict. Meanwhile it looks every gitPoll whether git is done.
+// A scan waits while git is at work, since a rebase moves stories there and back, but gitPatience at most, since a
+// conflict may have stopped it. Meanwhile it checks every gitPoll whether git is done.
 const (
 	gitPatience = 10 * time.Second
 	gitPoll     = 10 * time.Millisecond
-	// treePoll is how often another work tree is looked at after that, which stays as it was until git is done.
+	// treePoll is how often another work tree is checked after that; it stays as it was until git is done.
 	treePoll = 500 * time.Millisecond
-	// gitGap is how long a checkout may take to move HEAD after it has written the index: until then it looks like moves.
+	// gitGap is how long after writing the index a checkout may move HEAD: until then it looks like moves.
 	gitGap = 200 * time.Millisecond
-	// readerPatience is how long who reads a story waits for git, which is less than a gateway waits for the answer.
+	// readerPatience is how long a reader of a story waits for git: less than a gateway waits for the answer.
 	readerPatience = time.Second
 )
 

@@ -14,8 +14,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// fileSet holds the ids of files by their stages, in other layouts the paths of files by their units. nil means
-// everything.
+// fileSet holds the ids of files by stage or, in other layouts, the paths of files by unit. nil means everything.
 type fileSet map[string]map[string]bool
 
 func (s fileSet) add(group, name string) {
@@ -66,7 +65,7 @@ type scanner struct {
 	// watch is called with each directory before it is read, so that no change is missed between reading and watching.
 	watch  func(path string)
 	stages []*stage // of the last scan, in order
-	// passes, if not nil, reports whether nobody asks what the file of a story in a stage says: it is not read.
+	// passes, if not nil, reports whether a story's file in a stage does not matter: then it is not read.
 	passes func(stage, id string) bool
 }
 
@@ -74,12 +73,12 @@ type scanner struct {
 type stage struct {
 	name  string
 	label string // the board's own word, "" if it has none
-	fixed string // as in Stage, like other
+	fixed string // as in Stage; likewise other
 	other bool
-	// settled says that the stages are others than before: what stands here now is no news.
+	// settled says that the stages are not those of before: what is here now is no news.
 	settled bool
 	files   []*file          // ordered by compareNumbered
-	known   map[string]*file // the same by id
+	known   map[string]*file // files by id
 	err     error            // why it could not be read; files are then from the last successful scan
 }
 
@@ -88,14 +87,14 @@ type file struct {
 	modified time.Time
 	facts    facts
 	story    *story // the tracker's
-	silent   bool   // what differs of it from before is no news: see number
+	silent   bool   // its differences from before are not news: see number
 
 	identity identity
 	stable   bool // any change since it was read shows in its identity
 }
 
-// scan reads the files that changed, or the whole directory if those are not known, and returns all stages in
-// order. An error means that none of them could be read.
+// scan reads the files that changed, or the whole directory if those are not known, and returns all stages in order. An
+// error means that none of them could be read.
 func (s *scanner) scan(changed fileSet) ([]*stage, error) {
 	everything := changed == nil
 	for name, ids := range changed {
@@ -122,7 +121,7 @@ func (s *scanner) scan(changed fileSet) ([]*stage, error) {
 		if st == nil {
 			st = &stage{name: entry.Name(), known: map[string]*file{}}
 		}
-		if st.err = s.readStage(st, nil); !errors.Is(st.err, fs.ErrNotExist) { // else it was removed meanwhile
+		if st.err = s.readStage(st, nil); !errors.Is(st.err, fs.ErrNotExist) { // otherwise it was removed meanwhile
 			stages = append(stages, st)
 		}
 	}
@@ -140,7 +139,7 @@ func (s *scanner) stage(name string) *stage {
 	return s.stages[i]
 }
 
-// readStage updates those files of a stage that have the ids, nil for all. On an error the stage has the files it had.
+// readStage updates the files of a stage that have these ids, nil for all. On an error the stage keeps its files.
 func (s *scanner) readStage(st *stage, ids map[string]bool) error {
 	path := filepath.Join(s.dir, st.name)
 	if ids == nil {
@@ -169,7 +168,7 @@ func (s *scanner) readStage(st *stage, ids map[string]bool) error {
 			}
 		}
 	}
-	found := make(map[string]identity, len(ids)) // zero for what is not a file
+	found := make(map[string]identity, len(ids)) // zero if it is not a file
 	for id := range ids {
 		if found[id], err = identify(dir, id+".md"); err != nil {
 			return err
@@ -219,7 +218,7 @@ func (f *file) load(dir *os.File, stage string, now identity) {
 	f.facts.version, f.facts.criteria = read.version(stage), countTasks(splitDocument(read.content).tasks())
 }
 
-// itemID returns the id of the work item in a file of that name, false if such a file is none.
+// itemID returns the id of the work item in a file of that name, false if it is not one.
 func itemID(name string) (id string, isItem bool) {
 	id, isItem = strings.CutSuffix(name, ".md")
 	return id, isItem && !strings.HasPrefix(name, ".")

@@ -10,9 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// openSpecSchemas say which files have the boxes of a change. nil is for other layouts.
+// openSpecSchemas say which files have a change's boxes. It is nil for other layouts.
 type openSpecSchemas struct {
-	usual   string            // the schema of changes that name none
+	usual   string            // the schema of changes without one
 	tracked map[string]string // a path or pattern, by schema
 }
 
@@ -25,7 +25,7 @@ func readSchemas(files *tree) *openSpecSchemas {
 		if rest != "schema.yaml" {
 			continue
 		}
-		schema, _ := parseMapping(files.Read(file)) // what cannot be read has no artifacts, as openspec has it
+		schema, _ := parseMapping(files.Read(file)) // as in openspec, what cannot be read has no artifacts
 		apply := frontMatter{*schema.get("apply")}
 		tracks := apply.get("tracks")
 		for _, node := range schema.get("artifacts").Content {
@@ -47,7 +47,7 @@ func schemaOf(files Files, file string) string {
 	return text(config.get("schema"))
 }
 
-// config differs when the same files mean something else.
+// config differs if the same files mean something else.
 func (s *openSpecSchemas) config() (all string) {
 	if s == nil {
 		return ""
@@ -72,7 +72,7 @@ func (s *openSpecSchemas) isDeep() bool {
 	return false
 }
 
-// lists returns the files with the boxes of a story in a folder, at least one, which need not be there.
+// lists returns the files for the boxes of the story in a folder: at least one, which may not exist.
 func (s *openSpecSchemas) lists(dir string, files Files) (lists []string) {
 	usual := path.Join(dir, "tasks.md")
 	if s == nil || len(s.tracked) == 0 {
@@ -103,8 +103,8 @@ func (s *openSpecSchemas) lists(dir string, files Files) (lists []string) {
 	return lists
 }
 
-// globPattern returns the expression for a pattern of paths with *, **, ?, [a-z] and {a,b}; one for nothing where it is
-// none.
+// globPattern returns the expression for a path pattern with *, **, ?, [a-z] and {a,b}; if it is invalid, one that
+// matches nothing.
 func globPattern(glob string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString("^")

@@ -36,8 +36,8 @@ func makeStages(dir string) error {
 var workDirs = []string{filepath.Join(".huskies", "work"), "work"}
 
 // Locate returns the work directory for dir: dir itself if it has stages, else a repository's below it. A directory
-// without stages is accepted only if it is empty or does not exist, so that stages are never created
-// among other files: for any other Locate returns an error that says what it searched for.
+// without stages is accepted only if it is empty or does not exist, so that stages are never created among other files:
+// otherwise Locate returns an error that says what it searched for.
 func Locate(dir string) (string, error) {
 	fits, err := fitsWork(dir)
 	if fits || err != nil {
@@ -69,12 +69,12 @@ func fitsWork(dir string) (bool, error) {
 
 func isStage(entry fs.DirEntry) bool { return entry.IsDir() && stageName.MatchString(entry.Name()) }
 
-// compareNumbered orders names by the number that they begin with, of any length, then byte by byte.
-// Names without a number come last.
+// compareNumbered orders names by their leading number, of any length, then byte by byte. Names without a number come
+// last.
 func compareNumbered(a, b string) int { return domain.CompareNumbered(a, b, number(a), number(b)) }
 
-// number returns the digits with which a name begins. Many names are sorted: a set of characters takes ten times as
-// long (BenchmarkLayouts).
+// number returns a name's leading digits. Many names are sorted: a set of characters takes ten times as long
+// (BenchmarkLayouts).
 func number(name string) string {
 	n := 0
 	for n < len(name) && '0' <= name[n] && name[n] <= '9' {

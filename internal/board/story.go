@@ -15,11 +15,11 @@ type story struct {
 	stage        string // the stage that it counts for
 	facts        facts
 	since        time.Time // when it was first seen in its stage
-	blockedSince time.Time // when it was first seen to be blocked; zero while it is not
-	modified     time.Time // when its record was
+	blockedSince time.Time // when it was first seen to be blocked; zero if it is not
+	modified     time.Time // when its record was modified
 
 	scan             int        // the last scan that found it
-	copies, previous []fileCopy // its files then, and when it was found before
+	copies, previous []fileCopy // its files then, and at the scan that found it before
 	gone             time.Time  // when it was first missed; zero while it exists
 	torn             time.Time  // when its file was first found torn; zero while it is whole
 	stood            *story     // as it was before a checkout, until it is so again or changes otherwise
@@ -33,8 +33,8 @@ type fileCopy struct {
 	file    *file
 }
 
-// update chooses the file that counts of a story that has any, takes the facts from it, adds notifications of what is
-// new, and reports whether the story has changed.
+// update chooses which file of a story counts, takes the facts from it, adds notifications of what is new, and reports
+// whether the story has changed. The story must have a file.
 func (s *story) update(now time.Time, preexisting map[string]bool, t *tracker, c *changes) (changed bool) {
 	was, current := *s, s.choose(t.inHead)
 	s.stage, s.gone, s.modified = current.stage, time.Time{}, current.file.modified
@@ -64,7 +64,7 @@ func (s *story) update(now time.Time, preexisting map[string]bool, t *tracker, c
 	return was.stage != s.stage || was.facts != s.facts
 }
 
-// remember keeps how the story was before a checkout. Back there, it has been so since then.
+// remember keeps how the story was before a checkout: when that comes back, it counts as unchanged since then.
 func (s *story) remember(was story, checkout bool) {
 	switch {
 	case s.standsAs(&was):
@@ -98,7 +98,7 @@ func (s *story) notify(was story, c *changes) {
 	}
 }
 
-// choose returns the copy that counts: first one that HEAD does not have, since git brings files back, of those that it
+// choose returns the copy that counts: one that HEAD does not have, since git brings files back, or among those that it
 // has the one in the last stage; else the one modified last; on a tie one in a stage where the story was not before,
 // else the one in its previous stage, else the one in the last stage.
 func (s *story) choose(inHead func(stage, id string) bool) fileCopy {
@@ -136,7 +136,7 @@ func (s *story) rank(c fileCopy) int {
 }
 
 // takeFacts takes over the file's facts. A torn or unreadable file leaves the story as it was, since it may be in the
-// middle of a save; one that is torn for longer has a fault, unless it is only empty.
+// middle of a save; if it stays torn, that is a fault, unless the file is just empty.
 func (s *story) takeFacts(f facts, now time.Time, old bool, c *changes) {
 	if f.state == whole {
 		s.facts, s.torn = f, time.Time{}

@@ -17,17 +17,17 @@ import (
 
 const taskMasterFile = ".taskmaster/tasks/tasks.json"
 
-// taskMasterRules are those of Task Master, which has all tasks in one file, in lists with names: tags.
+// taskMasterRules are the rules of Task Master, which has all tasks in one file, in named lists: tags.
 type taskMasterRules struct {
-	several bool   // tags: ids begin with theirs
+	several bool   // there are several tags: each task's id begins with its tag
 	content []byte // the file, and the lists in it
 	tags    []taskMasterTag
 }
 
-// taskMasterTag is a list of tasks. The file of earlier versions is one.
+// taskMasterTag is a list of tasks. In earlier versions the file is one.
 type taskMasterTag struct {
 	name     string
-	tasks    []span // of the file; nil if that is no list of tasks
+	tasks    []span // in the file; nil if it is not a list of tasks
 	metadata int    // where it begins, 0 if there is none
 }
 
@@ -80,13 +80,13 @@ func taskMasterTags(content []byte) (tags []taskMasterTag, err error) {
 			tags = append(tags, lists[name])
 		}
 	}
-	if len(tags) == 0 && master.tasks != nil { // beside tags it is left over
+	if len(tags) == 0 && master.tasks != nil { // beside tags it is a leftover
 		tags = []taskMasterTag{master}
 	}
 	return tags, nil
 }
 
-// read reads the object that is next. Others, unless nil, gets the names of members that no list has.
+// read reads the next object. others, unless nil, receives the names of members that no list has.
 func (tag *taskMasterTag) read(r *jsonscan.Reader, left *int, others func(jsonscan.Name)) {
 	for name := range r.Parts() {
 		switch {
@@ -108,20 +108,20 @@ func (tag *taskMasterTag) read(r *jsonscan.Reader, left *int, others func(jsonsc
 	}
 }
 
-// stories decodes only those tasks that have changed: of 10,000 all would take 0.1 s.
+// stories decodes only the tasks that have changed: decoding 10,000 would take 0.1 s.
 func (f taskMasterRules) stories(_ string, files Files, old []entry) (entries []entry, err error) {
 	content, err := contentOf(files, taskMasterFile)
 	if content == nil {
 		return nil, err
 	}
 	tags := f.tags
-	if len(tags) == 0 || len(content) == 0 || &content[0] != &f.content[0] { // of another content, which is elsewhere
+	if len(tags) == 0 || len(content) == 0 || &content[0] != &f.content[0] { // of other content, at another address
 		if tags, err = taskMasterTags(content); err != nil {
 			return nil, &faultyFile{taskMasterFile, err.Error()}
 		}
 	}
 	var places map[string]int // of old
-	next := 0                 // which of old may be the next one
+	next := 0                 // the likely next one in old
 	for _, tag := range tags {
 		for _, at := range tag.tasks {
 			raw := content[at.start:at.end]
@@ -156,7 +156,7 @@ func (f taskMasterRules) stories(_ string, files Files, old []entry) (entries []
 	return entries, nil
 }
 
-// readTaskMasterTask returns nil if that is no JSON. What has another type than it should is left out.
+// readTaskMasterTask returns nil if raw is not JSON. Fields of the wrong type are left out.
 func readTaskMasterTask(raw []byte) *taskMasterTask {
 	var t taskMasterTask
 	var syntax *json.SyntaxError
@@ -211,7 +211,7 @@ func taskMasterStage(status looseText) string {
 	}
 }
 
-// move writes what "task-master set-status" writes: the status, when it was changed, and when its list was.
+// move writes what "task-master set-status" writes: the status, when it changed, and when its list did.
 func (f taskMasterRules) move(_ string, r *record, content []byte, to stageRule) ([]byte, error) {
 	tags, err := taskMasterTags(content)
 	if err != nil {
@@ -226,7 +226,7 @@ func (f taskMasterRules) move(_ string, r *record, content []byte, to stageRule)
 }
 
 func (tag taskMasterTag) move(content []byte, task int, to stageRule) ([]byte, error) {
-	now, _ := json.Marshal(time.Now().UTC().Format("2006-01-02T15:04:05.000Z")) // a text can be encoded
+	now, _ := json.Marshal(time.Now().UTC().Format("2006-01-02T15:04:05.000Z")) // strings always encode
 	status, _ := json.Marshal(to.key)
 	var edits []textEdit
 	for _, set := range []struct {

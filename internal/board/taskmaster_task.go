@@ -21,7 +21,7 @@ type taskMasterTask struct {
 	Subtasks       taskMasterParts `json:"subtasks"`
 }
 
-// taskMasterParts counts subtasks, of which only the ids of those that are done are kept.
+// taskMasterParts counts subtasks and keeps the ids only of those that are done.
 type taskMasterParts struct {
 	domain.Criteria
 	done []looseText
@@ -34,7 +34,7 @@ func (p *taskMasterParts) UnmarshalJSON(raw []byte) error {
 	}
 	for range r.Parts() {
 		var id, status looseText
-		for name := range r.Parts() { // they take everything
+		for name := range r.Parts() { // they accept any value
 			switch {
 			case name.Is("status"):
 				_ = status.UnmarshalJSON(r.Value())
@@ -52,7 +52,7 @@ func (p *taskMasterParts) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// looseText is a text or a number as a text, and "" for anything else.
+// looseText is text, with numbers taken as text and anything else as "".
 type looseText string
 
 func (t *looseText) UnmarshalJSON(raw []byte) error {
@@ -70,7 +70,7 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// looseTexts are those of a list, and none for anything else.
+// looseTexts is a list of looseText, empty for anything else.
 type looseTexts []string
 
 func (l *looseTexts) UnmarshalJSON(raw []byte) error {
@@ -80,7 +80,7 @@ func (l *looseTexts) UnmarshalJSON(raw []byte) error {
 	}
 	for range r.Parts() {
 		var text looseText
-		if _ = text.UnmarshalJSON(r.Value()); text != "" && len(*l) < maxDepends { // it takes everything
+		if _ = text.UnmarshalJSON(r.Value()); text != "" && len(*l) < maxDepends { // it accepts any value
 			*l = append(*l, limit(string(text)))
 		}
 	}

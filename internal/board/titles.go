@@ -26,13 +26,13 @@ func (s *units) sharedTitles() map[string]bool {
 	return shared
 }
 
-// kindsOfDocuments are what headings of documents say that name nothing else.
+// kindsOfDocuments are words in documents' headings that name only the kind of document.
 var kindsOfDocuments = []string{
 	"Requirements", "Requirements Document", "Bugfix Requirements", "Bugfix Requirements Document", "需求文档", "要件定義書",
 	"요구사항 문서", "Documento de Requisitos", "Document des exigences", "Anforderungsdokument",
 }
 
-// withoutKind returns a title without the kind of the document, "" if that is all.
+// withoutKind returns a title without the kind of the document, "" if nothing else is left.
 func withoutKind(title string) string {
 	for _, kind := range kindsOfDocuments {
 		if len(title) < len(kind) || !strings.EqualFold(title[:len(kind)], kind) {

@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/feed"
 )
 
-// grace is how long a story may be gone and still count as moved when it comes back, and how long a story whose file is
-// torn keeps its facts: an editor's save may cause either.
+// grace is how long a story may be gone and still count as moved when it comes back, and how long a story with a torn
+// file keeps its facts: an editor's save may cause either.
 const grace = time.Second
 
 // tracker turns successive scans of a board into notifications. It does no I/O and takes the time as a value.
@@ -16,16 +16,16 @@ type tracker struct {
 	scans   int
 	stages  []*stage // of the last scan
 	stories map[string]*story
-	// unread holds stages that have not been readable since they appeared: stories found in one when it can first be read
+	// unread holds stages that have not been readable since they appeared: stories found in one when it is first read
 	// cause no notifications.
 	unread map[string]bool
-	// checkout says that what the next scan finds is the work of one, which is no news.
+	// checkout says that the next scan finds the result of a checkout, which is no news.
 	checkout bool
 	// inHead reports whether the commit that is checked out has a file; nil without git.
 	inHead func(stage, id string) bool
-	// failure returns why a story's last merge failed, where its file does not say so; nil for no board with such.
+	// failure returns why a story's last merge failed if its file does not say so; nil for boards without.
 	failure func(id string) string
-	// checkedOut are the stories that a checkout has put where they are, or taken away, sorted: board finds them.
+	// checkedOut are the stories that a checkout has placed or removed, sorted: board finds them.
 	checkedOut []string
 }
 
@@ -59,7 +59,7 @@ func (t *tracker) update(now time.Time, stages []*stage) changes {
 	found := 0
 	for _, stage := range stages {
 		for _, file := range stage.files {
-			if s := file.story; s.copies[0].file == file { // once for each story
+			if s := file.story; s.copies[0].file == file { // once per story
 				found++
 				changed := s.update(now, preexisting, t, &c)
 				c.view = c.view || changed

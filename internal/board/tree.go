@@ -19,19 +19,19 @@ const (
 	maxLevels = 10
 )
 
-// tree reads files below a directory, and none that a symbolic link leads to from there.
+// tree reads files below a directory without following symbolic links.
 type tree struct {
 	root    *os.Root
-	name    string // of the directory that is open, in which several files are read in turn
+	name    string // of the open directory, from which several files are read in turn
 	dir     *os.File
 	read    map[string]identity // of the files that were read
-	newest  int64               // the last change of these, in nanoseconds
-	last    string              // the file that Read was last asked for, and what is in it
+	newest  int64               // their last change, in nanoseconds
+	last    string              // the last file that Read was asked for, and its content
 	text    []byte
 	content []byte // of each file, if not nil
-	// kept, if not nil, has the files that were read: a change is made to what was read of each.
+	// kept, if not nil, has the files that were read: changes are made to what was read.
 	kept  map[string]*storyFile
-	temps []string // files that we have left
+	temps []string // our leftover temporary files
 }
 
 func openTree(dir string) (*tree, error) {
@@ -40,7 +40,7 @@ func openTree(dir string) (*tree, error) {
 }
 
 func (t *tree) close() {
-	t.dir.Close() // nil is closed
+	t.dir.Close() // closing nil is harmless
 	t.root.Close()
 }
 
@@ -86,7 +86,7 @@ func (t *tree) Has(name string) bool {
 	return err == nil && now != identity{}
 }
 
-// Read returns nil for a file that is too large, too.
+// Read also returns nil for a file that is too large.
 func (t *tree) Read(name string) []byte {
 	if t.content != nil {
 		return t.content
@@ -102,7 +102,7 @@ func (t *tree) Read(name string) []byte {
 	return t.text
 }
 
-// Below returns no more than a few levels of files, which is as many as boards have.
+// Below stops after a few levels, which is as many as boards have.
 func (t *tree) Below(dir string) (files []string) {
 	var below []string
 	if opened, err := t.open(dir); err == nil {
@@ -141,8 +141,8 @@ func (t *tree) file(name string) (*storyFile, error) {
 	return file, err
 }
 
-// hasChanged reports whether the file that was last asked for has changed since, and forgets it then: the stories of an
-// older one must not be those of newer rules, nor the other way round.
+// hasChanged reports whether the last file asked for has changed since, and then forgets it: stories of an older file
+// must not meet newer rules, nor the other way round.
 func (t *tree) hasChanged() bool {
 	if t.last != "" {
 		now, err := t.identify(t.last)
@@ -184,14 +184,14 @@ func (t *tree) modified(name string) time.Time {
 	return time.Unix(0, t.read[name].modified)
 }
 
-// isSettled reports whether any later change to a file, last changed at a time in nanoseconds, shows in its identity.
+// isSettled reports whether any later change to a file last changed at a time, in nanoseconds, shows in its identity.
 func isSettled(changed int64, now time.Time) bool { return now.UnixNano()-changed >= int64(coarseTick) }
 
 func (t *tree) walk(rules *rules, watch func(string)) (files map[string]identity, err error) {
 	files = map[string]identity{}
 	missing := 0
 	for _, name := range rules.paths {
-		watch(filepath.Join(t.root.Name(), filepath.FromSlash(path.Dir(name)))) // it may come, or the configuration change
+		watch(filepath.Join(t.root.Name(), filepath.FromSlash(path.Dir(name)))) // it or the configuration may change
 		now, err := t.identify(name)
 		if err == nil && now != (identity{}) {
 			files[name] = now
@@ -253,7 +253,7 @@ func (t *tree) visit(rules *rules, watch func(string), name string, files map[st
 	return nil
 }
 
-// compareNatural orders texts by the numbers in them, and by the bytes between these.
+// compareNatural orders texts by the numbers in them, and by the bytes between.
 func compareNatural(a, b string) int {
 	for a != "" && b != "" {
 		x, y := number(a), number(b)

@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// unit is what was last read of one. Readers use its name and entries only.
+// unit is what was last read of a unit. Readers use only its name and entries.
 type unit struct {
 	name    string
 	entries []entry     // unless they are read again each time
@@ -23,16 +23,16 @@ type unit struct {
 }
 
 type unitStory struct {
-	id      string // which its file's begins with
+	id      string // the prefix of its file's id
 	mark    string // the entry's
 	path    string // its record's
 	file    *file
 	hidden  bool        // it is not shown, or not yet
 	fault   *faultyFile // its record's
 	key     string      // the stage's
-	blocked string      // why the files themselves say that it is
+	blocked string      // why it is blocked according to the files themselves
 	title   string      // its record's
-	depends []string    // as of its record, like parts
+	depends []string    // as in its record, like parts
 	parts   []string
 	text    identity // of the entry's other file when it was read
 	stable  bool
@@ -54,7 +54,7 @@ func (u *unit) load(s *units, rules *rules, tree *tree, settled bool) *unit {
 	}
 	places := sync.OnceValue(func() map[string]int { return placesOf(old) })
 	next := &unit{name: u.name, stories: make([]unitStory, len(entries)), stable: true}
-	taken := make([]bool, len(old)) // of two that are equal
+	taken := make([]bool, len(old)) // so that of equal ones each is used once
 	for i, e := range entries {
 		place, known := i, i < len(old) && old[i].id == e.id
 		if !known {
@@ -75,15 +75,14 @@ func (u *unit) load(s *units, rules *rules, tree *tree, settled bool) *unit {
 	next.stable = next.stable && isSettled(tree.newest, now)
 	if entries[0].raw != nil {
 		for i := range entries {
-			entries[i].record = nil // which holds what was read
+			entries[i].record = nil // it holds on to what was read
 		}
 		next.entries = entries
 	}
 	return next
 }
 
-// keep returns the unit as it was, if that counts for as long as nothing else does: while its files are written, and
-// when they cannot be read.
+// keep returns the unit as it was if that still counts: while its files are being written, or if they cannot be read.
 func (u *unit) keep(s *units, tree *tree, entries []entry, err error, now time.Time) *unit {
 	isTorn := errors.Is(err, errTorn)
 	if err == nil || isTorn && len(u.stories) == 0 {
@@ -135,7 +134,7 @@ func (e *entry) read(tree *tree, now time.Time) unitStory {
 	}
 }
 
-// keep shows what was last read of a story that now has a fault.
+// keep restores what was last read of a story that now has a fault.
 func (s *unitStory) keep(stories []unitStory) {
 	last := slices.IndexFunc(stories, func(was unitStory) bool { return was.id == s.id })
 	if last < 0 {

@@ -14,19 +14,19 @@ import (
 	"switchyard/internal/domain"
 )
 
-// units is a board in other files than those of stage directories.
+// units is a board in files other than those of stage directories.
 type units struct {
 	dir    string
 	watch  func(string)
 	open   func(*tree) (*rules, error)
 	log    *slog.Logger
 	notes  notes
-	sweeps bool // the first scan removes the temporary files that a killed process has left
+	sweeps bool // the first scan removes the temporary files that a killed process left
 	files  map[string]identity
 	units  map[string]*unit
-	order  []string             // the names of units, nil when they are to be sorted, which takes long
-	waits  map[string]time.Time // since when it is not clear how many stories have these ids
-	others []string             // stages met that the rules do not have
+	order  []string             // the names of units, nil if they must be sorted, which takes long
+	waits  map[string]time.Time // since when it has been unclear how many stories have these ids
+	others []string             // stages found that the rules do not have
 	stages []*stage
 	again  time.Time             // as due
 	index  atomic.Pointer[index] // for readers
@@ -37,8 +37,8 @@ type index struct {
 	rules  *rules
 	stages []stageRule
 	places map[string]place   // by story
-	copies map[string][]place // of ids that several stories have, in their order
-	shared map[string]bool    // the titles of several stories, where these name none
+	copies map[string][]place // by ids that several stories have, in their order
+	shared map[string]bool    // titles of several stories, if these are not used as names
 }
 
 // unit returns the name of a story's unit, "" if it is in none.
@@ -66,7 +66,7 @@ func (s *units) touch(changed fileSet, path string) bool {
 		return !rules.whole
 	}
 	isPart := func(board string) bool { return strings.HasPrefix(board+"/", name+"/") }
-	// What else comes and goes at the top of a repository is no part of the board.
+	// Nothing else that comes and goes at the top of a repository is part of the board.
 	return !strings.Contains(name, "/") && !slices.ContainsFunc(rules.paths, isPart)
 }
 
@@ -132,7 +132,7 @@ func (s *units) scan(changed fileSet) ([]*stage, error) {
 }
 
 // compare finds the units whose files have changed, all if the configuration has. It returns the rules, and whether
-// they are others than the known ones.
+// they differ from the known ones.
 func (s *units) compare(tree *tree, known *rules, dirty map[string]bool) (rules *rules, settled bool, err error) {
 	rules, files, err := s.readAll(tree, known)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *units) compare(tree *tree, known *rules, dirty map[string]bool) (rules 
 	if s.sweeps {
 		s.sweeps = false
 		for _, name := range tree.temps {
-			_ = tree.root.Remove(name) // it is in nobody's way
+			_ = tree.root.Remove(name) // leaving it does no harm
 		}
 	}
 	for path, now := range files {
@@ -159,7 +159,7 @@ func (s *units) compare(tree *tree, known *rules, dirty map[string]bool) (rules 
 	return rules, settled, nil
 }
 
-// readAll returns the rules, those that are known while their file is being written, and the board's files.
+// readAll returns the rules, the known ones while their file is being written, and the board's files.
 func (s *units) readAll(tree *tree, known *rules) (rules *rules, files map[string]identity, err error) {
 	for range 3 {
 		rules = known
@@ -271,7 +271,7 @@ func (s *units) create(string, string, string) (id string, changed fileSet, err 
 	return "", nil, domain.Errorf(domain.Invalid, "stories of this board are added by its own tool, not by Switchyard")
 }
 
-// past follows the same rules as the present, but for files that are being written.
+// past follows the same rules as the present, except for files that are being written.
 func (s *units) past() Past {
 	known := s.index.Load()
 	var last string // unit

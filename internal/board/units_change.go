@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// lockWait is how long a lock of another tool is waited for, lockPoll how often it is tried, and lockAge when it
-	// counts as left behind: tools touch theirs.
+	// lockWait is how long to wait for another tool's lock, lockPoll how often to try it, and lockAge when it counts as
+	// left behind: tools keep touching theirs.
 	lockWait = 5 * time.Second
 	lockPoll = 20 * time.Millisecond
 	lockAge  = 10 * time.Second
@@ -39,7 +39,7 @@ func (s *units) lock(ctx context.Context, id string) (unlock func(), err error) 
 	defer cancel()
 	for {
 		err := root.Mkdir(name, 0o777)
-		if errors.Is(err, fs.ErrNotExist) { // one above is made, not the whole board
+		if errors.Is(err, fs.ErrNotExist) { // create one directory above, not the whole board
 			if err = root.Mkdir(path.Dir(name), 0o777); err == nil || errors.Is(err, fs.ErrExist) {
 				err = root.Mkdir(name, 0o777)
 			}
@@ -47,7 +47,7 @@ func (s *units) lock(ctx context.Context, id string) (unlock func(), err error) 
 		if err == nil {
 			ours, _ := root.Lstat(name)
 			return func() {
-				if now, err := root.Lstat(name); err == nil && os.SameFile(ours, now) { // else it was taken over
+				if now, err := root.Lstat(name); err == nil && os.SameFile(ours, now) { // otherwise it was taken over
 					_ = root.Remove(name)
 				}
 				root.Close()
@@ -118,12 +118,12 @@ func (s *units) change(story Story, _ string, c Change) (changed fileSet, err er
 	return fileSet{known.unit(story.ID): {r.path: true, cmp.Or(r.status, r.path): true}}, nil
 }
 
-// tick changes a box of a story, whose path becomes that of the box's file.
+// tick changes a box of a story, and makes the box's file the record's path.
 func (t *tree) tick(r *record, box TaskChange) error {
 	if box.Path == r.path && len(r.tasks) > 0 && r.tasks[0].Path == "" {
 		box.Path = ""
 	}
-	if !slices.ContainsFunc(r.tasks, box.is) { // nor need there be a file
+	if !slices.ContainsFunc(r.tasks, box.is) { // the file need not even exist
 		_, err := withTask(nil, nil, box)
 		return err
 	}
@@ -143,7 +143,7 @@ func (x *index) move(tree *tree, id string, r *record, from, to int) error {
 		return domain.Errorf(domain.Invalid, "stage: %s", refusal)
 	}
 	move := func(content []byte) ([]byte, error) { return x.rules.move(id, r, content, x.stages[to]) }
-	if x.rules.source != nil { // its tool writes
+	if x.rules.source != nil { // its tool writes it
 		_, err := move(nil)
 		return err
 	}

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// unitCache has the entries of units by their ids, those of one id in the order of their unit, or why there are none.
+// unitCache has the entries of units by id, those of one id in their unit's order, or why there are none.
 type unitCache map[*unit]struct {
 	entries map[string][]entry
 	err     error
 }
 
-// find returns a story's entry. Seen has the entries of units that were read before, and gets those of the story's.
+// find returns a story's entry. Seen has the entries of units already read, to which it adds those of the story's.
 func (s *units) find(tree *tree, seen unitCache, id string) (e entry, rule int, err error) {
 	known := s.index.Load()
 	tree.kept = map[string]*storyFile{}

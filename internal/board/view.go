@@ -13,10 +13,10 @@ import (
 type View struct {
 	// Stages are ordered by their numbers, and their stories by the numbers that their ids begin with.
 	Stages []Stage
-	Faults []domain.Fault // the first of them, sorted by path
-	// CheckedOut are the stories that are where they are, or are missing, because another commit was checked out.
+	Faults []domain.Fault // sorted by path, up to a limit
+	// CheckedOut are the stories that are where they are, or missing, because another commit was checked out.
 	CheckedOut []string
-	// Err says why the work directory cannot be read; Stages are then the last that were. It is nil otherwise.
+	// Err says why the work directory cannot be read; Stages are then the last that could be.
 	Err error
 	// Version identifies this state. No other state of any board has the same one, even after a restart.
 	Version string
@@ -30,8 +30,8 @@ func (v *View) Replaced() <-chan struct{} { return v.replaced }
 type Stage struct {
 	Name    string
 	Label   string // the board's own word, "" if it has none
-	Fixed   string // why no story is moved to or from here but by the board's own tool, "" if it can be moved
-	Other   bool   // its status is none of the board's own: no story is moved here
+	Fixed   string // why only the board's own tool moves stories to or from here, "" if they can be moved
+	Other   bool   // its status is not one of the board's own: no story can be moved here
 	Stories []Story
 }
 
@@ -42,11 +42,11 @@ type Story struct {
 	MergeFailure string          // the reason, "" for none
 	Criteria     domain.Criteria // zero for none
 	Fault        string          // why its file cannot be read, "" if it can: everything else is from before
-	DependsOn    []string        // the ids of stories, or tasks in them, that come before it
-	WaitsFor     []string        // those of them that are not done
-	Version      string          // as in Details, when it was last read
+	DependsOn    []string        // the ids of stories, or of tasks in them, that come before it
+	WaitsFor     []string        // the unfinished ones among them
+	Version      string          // as in Details, from when it was last read
 	Since        time.Time       // when it was first seen in its stage; for the first scan, when its file was modified
-	BlockedSince time.Time       // when it was first seen to be blocked, likewise; zero while it is not
+	BlockedSince time.Time       // when it was first seen to be blocked, likewise; zero if it is not
 	// Worktree and Branch say where it stands, "" for the board's own work tree.
 	Worktree, Branch string
 
@@ -57,7 +57,7 @@ func (v *View) has(stage string) bool {
 	return slices.ContainsFunc(v.Stages, func(s Stage) bool { return s.Name == stage })
 }
 
-// Find returns a story with its stage. An id whose bytes are no UTF-8, of a file's name, is also found as JSON has it.
+// Find returns a story with its stage. An id from a file name that is not valid UTF-8 is also found as JSON has it.
 func (v *View) Find(id string) (story Story, stage string, found bool) {
 	isShown := strings.ContainsRune(id, utf8.RuneError)
 	for i := range v.Stages {
