@@ -25,14 +25,14 @@ const (
 type Access struct {
 	store    *database
 	audit    *Audit
-	claims   *claimTable // those of a token end with it
+	claims   *claimTable // a token's end with it
 	reloader *reloader
 	sessions table[string, sessionEntry] // by id, newest first
 	tokens   table[string, tokenEntry]   // by id; its change is taken before that of sessions
 
 	mu     sync.Mutex // taken before those of the tables
 	byHash map[string]tokenEntry
-	// endedTokens are those of agents' commands that have just ended, by hash.
+	// endedTokens are those of agents' commands that ended recently, by hash.
 	endedTokens map[string]endedToken
 }
 
@@ -41,7 +41,7 @@ type Identity struct {
 	domain.Actor
 	SessionID string // "" for a token
 	TokenID   string // the named token, or the one that the session was made with; "" for neither
-	// Ended is closed when the session or token ends, and with it whatever it has authorized. Nil means never.
+	// Ended is closed when the session or token ends, and with it everything it authorized. Nil means never.
 	Ended context.Context
 }
 
@@ -58,8 +58,8 @@ type tokenEntry struct {
 type holder struct {
 	ended context.Context
 	end   context.CancelFunc
-	used  time.Time // last; the mu of Access guards it
-	saved time.Time // the last use that is stored
+	used  time.Time // last; guarded by the mu of Access
+	saved time.Time // the last use stored
 }
 
 func newHolder(used time.Time) *holder {
@@ -75,7 +75,7 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, 
 		ID: randomText(sessionIDBytes), Who: actor.Who, Account: actor.Account, Via: actor.Via, Role: actor.Role,
 		TokenID: tokenID, CreatedAt: now, LastSeen: now,
 	}
-	a.tokens.change.Lock() // the token stays until the session is stored
+	a.tokens.change.Lock() // the token must not go before the session is stored
 	defer a.tokens.change.Unlock()
 	if tokenID != "" && !a.inForce(tokenID, now) {
 		return domain.Session{}, domain.Errorf(domain.Unauthorized, "this token has just been revoked")
@@ -137,7 +137,7 @@ func (a *Access) Session(ctx context.Context, id string) *Identity {
 	})
 }
 
-// isOver reports whether a session or its token has expired, or the latter is gone.
+// isOver reports whether a session or its token has expired, or the token is gone.
 func (a *Access) isOver(s sessionEntry, now time.Time) bool {
 	return now.Sub(s.CreatedAt) >= SessionTime || s.TokenID != "" && !a.inForce(s.TokenID, now)
 }
@@ -173,7 +173,7 @@ func (a *Access) EndSession(ctx context.Context, id string) error {
 		change := domain.Change{
 			Action: domain.SessionEnded, Subject: s.Who, Detail: "it began at " + exactTime(s.CreatedAt),
 			Project: domain.ActorOf(ctx).Project,
-			Repeats: domain.ActorOf(ctx).Account == s.Account, // people who log out may do so often
+			Repeats: domain.ActorOf(ctx).Account == s.Account, // people may log out often
 		}
 		return nil, []string{id}, a.remove(ctx, change, func(e *domain.AuditEntry) error {
 			return a.store.RemoveSession(ctx, e, id)
@@ -183,7 +183,7 @@ func (a *Access) EndSession(ctx context.Context, id string) error {
 	return err
 }
 
-// EndOtherSessions ends all sessions but one, in one change, and returns how many it has ended.
+// EndOtherSessions ends all sessions but one, in one change, and returns how many it ended.
 func (a *Access) EndOtherSessions(ctx context.Context, own string) (n int, err error) {
 	err = a.sessions.write(ctx, func(ctx context.Context) (_ []sessionEntry, ended []string, err error) {
 		var accounts []string

@@ -55,7 +55,7 @@ func newAccess(o Options, audit *Audit, claims *claimTable) *Access {
 	return a
 }
 
-// holder returns the known holder, nil for none, of what was used last at the time that is stored.
+// holder returns the known holder, nil for none, of what was last used at the stored time.
 func (a *Access) holder(known *holder, used time.Time) *holder {
 	if known == nil {
 		return newHolder(used)

@@ -12,7 +12,7 @@ type acknowledgements struct {
 	table[string, domain.Acknowledgement]
 	store *database
 	audit *Audit
-	ended chan []domain.Acknowledgement // that are no longer in memory, but still in the store
+	ended chan []domain.Acknowledgement // no longer in memory, but still in the store
 }
 
 func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
@@ -26,7 +26,7 @@ func (s *acknowledgements) add(ctx context.Context, change domain.Change, all ..
 	})
 }
 
-// takeBack ends the matching acknowledgements as one change. It returns NotFound when there are none.
+// takeBack ends the matching acknowledgements as one change. It returns NotFound if there are none.
 func (s *acknowledgements) takeBack(
 	ctx context.Context, meant func(domain.Acknowledgement) bool, change func(all []domain.Acknowledgement) domain.Change,
 ) error {

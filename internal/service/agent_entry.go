@@ -51,7 +51,7 @@ func newAgentEntry(r domain.AgentRecord, seen time.Time, timeout time.Duration) 
 }
 
 // begin records a heartbeat, which is open until end is called. shared is whether other gateways may have stored a
-// newer state. known is the assignment that an agent that reports b.Assigned knows; its url is "" if no heartbeat of it
+// newer state. known is the assignment that an agent reporting b.Assigned knows; its url is "" if no heartbeat of it
 // has been answered yet. A heartbeat that waits ends the one that is being held; the next one closes superseded.
 func (e *agentEntry) begin(b Heartbeat, shared bool) (known assignment, superseded <-chan struct{}) {
 	e.mu.Lock()
@@ -72,7 +72,7 @@ func (e *agentEntry) begin(b Heartbeat, shared bool) (known assignment, supersed
 		e.news = true
 	}
 	if b.Detail != nil && *b.Detail != e.record.Detail {
-		e.record.Detail = strings.Clone(*b.Detail) // not a part of the whole body
+		e.record.Detail = strings.Clone(*b.Detail) // a copy, not a part of the whole body
 		e.news = true
 	}
 	if b.Wait > 0 {
@@ -112,7 +112,7 @@ func (e *agentEntry) send(a assignment) (news bool) {
 	return e.news
 }
 
-// view returns the agent's current state and a channel that is closed when its assignment changes; ok is false when the
+// view returns the agent's current state and a channel that is closed when its assignment changes; ok is false if the
 // agent has been removed.
 func (e *agentEntry) view(registry *domain.Registry) (a domain.Agent, changed <-chan struct{}, ok bool) {
 	e.mu.Lock()
@@ -173,8 +173,8 @@ func (e *agentEntry) touch(now time.Time) {
 	e.seen, e.record.LastSeen, e.unsaved = now, clock.Of(now), true
 }
 
-// agent returns the agent for callers. An assignment to a project that is just being removed shows as none. The caller
-// holds mu.
+// agent returns the agent for callers. An assignment to a project that is being removed shows as none. The caller holds
+// mu.
 func (e *agentEntry) agent(registry *domain.Registry) domain.Agent {
 	a := e.record.Agent
 	p, _ := registry.Find(a.Project)
@@ -224,7 +224,7 @@ func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
 	e.supersede() // it calls another gateway by now
 }
 
-// takeBeat returns what heartbeats have changed, and whether that is due to be stored.
+// takeBeat returns what heartbeats have changed, and whether that must be stored now.
 func (e *agentEntry) takeBeat(now time.Time, all bool) (beat domain.AgentBeat, due bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

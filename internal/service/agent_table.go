@@ -59,7 +59,7 @@ func (t *agentTable) label(id string) (label string) {
 	return label
 }
 
-// nameOf returns who has made a change, as people read it: the label of an agent, or the name of a token or person.
+// nameOf returns a readable name for who made a change: the label of an agent, or the name of a token or person.
 func (t *agentTable) nameOf(a domain.Actor) string {
 	if a.AgentID == "" {
 		return domain.CutText(a.Who)
@@ -94,7 +94,7 @@ func (t *agentTable) withoutProject(ids []string) []string {
 	})
 }
 
-// assign assigns agents, in memory, once the store has done so. The caller holds change.
+// assign assigns agents in memory, after the store has. The caller holds change.
 func (t *agentTable) assign(project string, ids ...string) {
 	for _, id := range ids {
 		if e, known := t.get(id); known {
@@ -117,8 +117,8 @@ const (
 	flushLimit = time.Second
 )
 
-// save stores what heartbeats have changed. Agents that were merely seen again are stored less often, unless all is
-// set: those of thousands of healthy agents would be many writes.
+// save stores what heartbeats have changed. Agents that were merely seen again are stored less often unless all is set:
+// with thousands of healthy agents that would be many writes.
 func (t *agentTable) save(ctx context.Context, all bool) error {
 	t.saving.Lock()
 	defer t.saving.Unlock()

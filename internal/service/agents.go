@@ -27,7 +27,7 @@ const (
 	// forgetInterval is how often expired identities and tokens are removed, first that long after the start: agents that
 	// were silent only because the gateway was down have called again by then (they retry every minute).
 	forgetInterval = 2 * time.Minute
-	// maxDetail is how many bytes of a heartbeat's detail are kept, those at its end, which has the last lines of output.
+	// maxDetail is how many bytes of a heartbeat's detail are kept, from its end, which has the last lines of output.
 	maxDetail = 4096
 	// finalSave limits how long storing heartbeats may take at shutdown.
 	finalSave = 5 * time.Second

@@ -41,7 +41,7 @@ func (s *Alerts) Run(ctx context.Context) error {
 	for {
 		select {
 		case ended := <-s.acknowledged.ended:
-			// If that fails they end again after a restart.
+			// If that fails, they end again after a restart.
 			if err := s.acknowledged.store.EndAcknowledgements(ctx, nil, ended...); err != nil {
 				s.log.WarnContext(ctx, "cannot remove ended acknowledgements", "error", err)
 			}
@@ -51,7 +51,7 @@ func (s *Alerts) Run(ctx context.Context) error {
 	}
 }
 
-// all returns what needs attention on these boards and elsewhere, in no particular order, and ends acknowledgements.
+// all returns what needs attention on these boards and elsewhere, unordered, and ends acknowledgements.
 func (s *Alerts) all(boards *Boards) []domain.Alert {
 	found := s.find(boards)
 	ended := s.acknowledge(found, boards.Pipelines, clock.Now())
@@ -161,15 +161,15 @@ func unknownAlerts(pipelines []domain.ProjectPipeline) func(project, key string)
 	}
 }
 
-// decides reports whether this gateway decides if an alert is over. That is the leader for what it follows: others may
-// have an older state.
+// decides reports whether this gateway decides if an alert is over: the leader does for what it follows, since others
+// may have an older state.
 func (s *Alerts) decides(a domain.Acknowledgement) bool {
 	_, registered := s.projects.Registry().Find(a.Project)
 	return s.leader.Leads() || !registered && domain.KindOfKey(a.Key) != domain.AlertBot
 }
 
-// isOver reports whether an alert that is no longer found is over. While its board does not say, or the bot is
-// connecting, that is unknown.
+// isOver reports whether an alert that is no longer found is over. While its board is unknown or the bot is connecting,
+// that cannot be said.
 func (s *Alerts) isOver(kind domain.AlertKind, unknown bool) bool {
 	switch kind {
 	case domain.AlertUnreachable, domain.AlertFault:
@@ -180,8 +180,8 @@ func (s *Alerts) isOver(kind domain.AlertKind, unknown bool) bool {
 	return !slices.Contains(domain.StoryAlerts, kind) || !unknown
 }
 
-// leaderAlerts returns what needs attention by what the leader knows. Projects that this gateway cannot reach either
-// are not among it.
+// leaderAlerts returns what needs attention according to the leader, without the projects that this gateway cannot
+// reach either.
 func (s *Alerts) leaderAlerts() (found []domain.Alert) {
 	news, registry := s.events.news.now(), s.projects.Registry()
 	for project, since := range news.ClockSkew {
@@ -229,7 +229,7 @@ func newAcknowledgement(
 		Since: alert.Since,
 	}
 	if duration > 0 {
-		// Not from the truncated time, from which "until 8:00" would end early.
+		// Not from the truncated time, which would end "until 8:00" early.
 		a.Until = now.Add(duration).Truncate(time.Millisecond)
 	}
 	return a
@@ -250,8 +250,8 @@ func (s *Alerts) Reopen(ctx context.Context, key string) error {
 	return err
 }
 
-// AcknowledgeStuck acknowledges all stuck stories that have not been acknowledged. It returns their number and the time
-// of the acknowledgement, with which ReopenStuck undoes it. It returns NotFound when there are none.
+// AcknowledgeStuck acknowledges all stuck stories not yet acknowledged. It returns their number and the time of the
+// acknowledgement, by which ReopenStuck undoes it. It returns NotFound if there are none.
 func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (n int, at time.Time, err error) {
 	boards := s.pipelines.Boards(ctx, quietAge)
 	now, alerts := clock.Now(), s.find(boards)
@@ -273,7 +273,7 @@ func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (
 
 func stuckStories(n int) string { return strconv.Itoa(n) + " stuck stories" }
 
-// ReopenStuck undoes an AcknowledgeStuck by its time. It returns NotFound when none of those acknowledgements is left.
+// ReopenStuck undoes an AcknowledgeStuck by its time. It returns NotFound if none of those acknowledgements is left.
 func (s *Alerts) ReopenStuck(ctx context.Context, at time.Time) error {
 	meant := func(a domain.Acknowledgement) bool {
 		return domain.KindOfKey(a.Key) == domain.AlertStuck && a.At.Equal(at)

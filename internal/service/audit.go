@@ -29,8 +29,8 @@ type Audit struct {
 	log   *slog.Logger
 }
 
-// change makes a change in the store: write stores it and the entry that it gets in one transaction. Then apply makes
-// it in memory. It returns Forbidden when the actor's token is for another project.
+// change makes a change in the store: write stores it and its audit entry in one transaction. Then apply makes it in
+// memory. It returns Forbidden if the actor's token is for another project.
 func (a *Audit) change(
 	ctx context.Context, c domain.Change, write func(*domain.AuditEntry) error, apply ...func(),
 ) error {

@@ -11,15 +11,15 @@ import (
 	"switchyard/internal/wire"
 )
 
-// boardFacts is a project's last good pipeline with everything that is derived from it and the visits of its stories.
-// It is shared and never changed, but replaced by another one.
+// boardFacts is a project's last good pipeline with everything derived from it and the visits of its stories. It is
+// shared and never changed, only replaced.
 type boardFacts struct {
 	answer   *domain.PipelineAnswer
 	version  uint64                 // of the visits
-	until    time.Time              // when it must be derived again although nothing has changed
-	stages   []domain.Stage         // of answer, with the times that are known
+	until    time.Time              // when it must be derived again even if nothing has changed
+	stages   []domain.Stage         // of answer, with known times added
 	workflow domain.Workflow        // of answer's stages
-	text     func() json.RawMessage // of stages, made once when somebody reads it
+	text     func() json.RawMessage // of stages, made once, on first use
 	summary  domain.PipelineSummary
 	limits   []time.Duration // how long stories may be in each stage of work
 	charts   domain.Charts   // empty while the visits are unknown
@@ -27,7 +27,7 @@ type boardFacts struct {
 	searched func() *searchIndex // prepares the board for searches, once
 }
 
-// deriveRetry is how soon it is tried again when the visits cannot be read.
+// deriveRetry is how soon to retry when the visits cannot be read.
 const deriveRetry = time.Second
 
 // isOutdated reports whether it must be derived again, given the current version of the visits.
@@ -65,7 +65,7 @@ func derive(
 		next.summary.Moved = visits.LastMove()
 		next.limits = visits.StuckLimits(next.stages[next.summary.From:next.summary.To], now)
 	} else {
-		next.summary.Moved = last.summary.Moved // and limits are the usual ones
+		next.summary.Moved = last.summary.Moved // its limits are the usual ones
 	}
 	shown := domain.ProjectPipeline{
 		Project: project, Stages: next.stages, Summarized: &next.summary, Limits: next.limits,

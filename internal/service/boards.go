@@ -9,17 +9,17 @@ import (
 )
 
 // Boards are the boards of all projects at one moment, with what is derived from them. They are shared and must not be
-// changed. The times at which pipelines were seen are only updated together with something else.
+// changed. The times at which pipelines were seen are updated only together with something else.
 type Boards struct {
 	Registry  *domain.Registry
-	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
-	Charts    []domain.Charts          // likewise; a project's are empty until they are known
+	Pipelines []domain.ProjectPipeline // ordered as Registry.Projects
+	Charts    []domain.Charts          // likewise; empty for a project while unknown
 	Together  domain.Charts            // of all projects
 
-	alerts   [][]domain.Alert      // as Pipelines
-	searched []func() *searchIndex // as Pipelines; nil for a project without an answer
+	alerts   [][]domain.Alert      // ordered as Pipelines
+	searched []func() *searchIndex // ordered as Pipelines; nil for a project without an answer
 	changes  int
-	took     time.Duration // the time to collect them
+	took     time.Duration // how long it took to collect them
 	once     sync.Once
 	shared   any
 }
@@ -60,7 +60,7 @@ func (b *Boards) isCurrent(changes int, states []*pipelineState, age pipelineAge
 	return true
 }
 
-// Shared returns what derived returns, which is called once for all readers of these boards.
+// Shared returns the result of derived, which is called once for all readers of these boards.
 func (b *Boards) Shared(derived func() any) any {
 	b.once.Do(func() { b.shared = derived() })
 	return b.shared
@@ -75,7 +75,7 @@ func (b *Boards) search(stories *ranking[domain.StoryRef]) {
 		_, done := domain.WorkStages(p.Stages)
 		for _, story := range b.searched[i]().stories {
 			rank, matches := stories.rank(story.id(), story.name())
-			if rank *= 2; int(story.stage) >= done { // a story in work that matches as well comes first
+			if rank *= 2; int(story.stage) >= done { // of equal matches, a story in work comes first
 				rank++
 			}
 			if !matches {

@@ -40,8 +40,8 @@ func (s *Bot) Config(ctx context.Context) (config domain.BotConfig, err error) {
 	return config, nil
 }
 
-// Save stores config and restarts the bot, one save at a time. It returns Invalid for an unknown transport and Internal
-// with the reason when saving or restarting failed; it takes 10 s at most.
+// Save stores config and restarts the bot, one save at a time. It returns Invalid for an unknown transport, and
+// Internal with the reason if saving or restarting fails; it takes at most 10 s.
 func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	if err := domain.CheckTransport(config.Transport); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	if err := domain.ActorOf(ctx).CheckScope(""); err != nil {
 		return err
 	}
-	// A caller who goes away must not leave a saved configuration with the old bot running.
+	// A caller that leaves must not leave a saved configuration with the old bot running.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveLimit)
 	defer cancel()
 	select {
@@ -92,7 +92,7 @@ func (s *Bot) Starting() interface {
 
 func (s *Bot) Status() domain.BotStatus { return s.runner.Status() }
 
-// Test sends a test message to all of the bot's rooms. It returns BadGateway with the reason when that failed.
+// Test sends a test message to all of the bot's rooms. It returns BadGateway with the reason if that fails.
 func (s *Bot) Test(ctx context.Context) error {
 	if err := domain.ActorOf(ctx).CheckScope(""); err != nil {
 		return err
@@ -131,7 +131,7 @@ func explain(err error, message string) error {
 	return domain.WrapError(domain.Internal, err, message+reason)
 }
 
-// share makes the bot that of several gateways. It stores the file's configuration in the database once; after that the
+// share shares the bot among several gateways. It stores the file's configuration in the database once; after that the
 // file is ignored, which is logged if it differs.
 func (s *Bot) share(ctx context.Context, o SharedBot, changes Changes, log *slog.Logger) error {
 	s.shared = &sharedRunner{SharedBot: o, local: s.runner, changes: changes, log: log, since: clock.Now()}

@@ -14,14 +14,14 @@ import (
 )
 
 type BotRunner interface {
-	// Restart stops the bot, starts it with the stored configuration, and returns when the new one runs. If ctx ends
+	// Restart stops the bot, starts it with the stored configuration, and returns once the new one runs. If ctx ends
 	// first, the restart happens as soon as the old bot has ended.
 	Restart(ctx context.Context) error
 	Status() domain.BotStatus
 	// Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off. The leader asks.
 	Posted(ctx context.Context) (id int64, err error)
-	// SendTest sends a test message to every room, and Tell what somebody tells the team. They return BadGateway with the
-	// reason when a room did not get it.
+	// SendTest sends a test message to every room, Tell somebody's message to the team. They return BadGateway with the
+	// reason if a room did not get it.
 	SendTest(ctx context.Context) error
 	Tell(ctx context.Context, t domain.Announcement) error
 }
@@ -42,8 +42,8 @@ type BotStore interface {
 	// BotRun returns the last stored state of the running bot, or NotFound.
 	BotRun(ctx context.Context) (domain.BotRun, error)
 	SetBotRun(ctx context.Context, token int64, r domain.BotRun) error
-	// AskBotTest asks the gateway that runs the bot for a message, "" for a test message. That one takes the request,
-	// once, and answers with the reason why it failed, or "". TakeBotTest returns NotFound when there is none.
+	// AskBotTest asks the gateway that runs the bot for a message, "" for a test message. That gateway takes the
+	// request once and answers with the reason for a failure, or "". TakeBotTest returns NotFound if there is none.
 	AskBotTest(ctx context.Context, id, message string) error
 	TakeBotTest(ctx context.Context) (id, message string, err error)
 	AnswerBotTest(ctx context.Context, id, answer string) error
@@ -57,13 +57,13 @@ type SharedBot struct {
 }
 
 const (
-	// botInterval is how often the gateway that runs the bot stores its state, if that has changed.
+	// botInterval is how often the gateway that runs the bot stores its state if it has changed.
 	botInterval = 250 * time.Millisecond
 	// botAnswerInterval is how often to check for an answer when no notification arrives.
 	botAnswerInterval = 250 * time.Millisecond
 )
 
-// sharedRunner is the BotRunner of each of several gateways that share the bot. On those that do not run it, the local
+// sharedRunner is the BotRunner of each of several gateways that share the bot. Where the bot does not run, the local
 // runner only receives requests from chat servers.
 type sharedRunner struct {
 	SharedBot
@@ -109,7 +109,7 @@ func (s *sharedRunner) last() domain.BotRun {
 
 func (s *sharedRunner) Posted(ctx context.Context) (int64, error) { return s.local.Posted(ctx) }
 
-// Restart waits until the gateway that runs the bot has started it with the stored configuration, or a later one.
+// Restart waits until the gateway that runs the bot has started it with the stored configuration or a later one.
 func (s *sharedRunner) Restart(ctx context.Context) error {
 	_, version, err := s.Store.BotConfig(ctx)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *sharedRunner) loop(ctx context.Context) error {
 
 // asStored returns a status as it would be read back from the store.
 func asStored(status domain.BotStatus) domain.BotStatus {
-	status.Since = time.UnixMilli(status.Since.UnixMilli()).UTC() // as JSON has it, on any machine
+	status.Since = time.UnixMilli(status.Since.UnixMilli()).UTC() // as in JSON, on any machine
 	if status.Rooms == nil {
 		status.Rooms = []string{}
 	}

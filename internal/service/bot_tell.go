@@ -9,9 +9,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Tell posts stories to all of the bot's rooms, with a word of one's own, and returns the rooms. Stories that are on no
-// board are left out. It returns Invalid for a word that is too long, NotFound if no story is on a board, Conflict
-// while no bot is set up, and BadGateway with the reason when a room was not told.
+// Tell posts stories to all of the bot's rooms, with somebody's own words, and returns the rooms. Stories that are on
+// no board are left out. It returns Invalid for words that are too long, NotFound if no story is on a board, Conflict
+// if no bot is set up, and BadGateway with the reason if a room was not told.
 func (s *Bot) Tell(ctx context.Context, word string, stories []domain.StoryRef) (
 	t domain.Announcement, rooms []string, err error,
 ) {
@@ -60,7 +60,7 @@ func (s *Bot) Tell(ctx context.Context, word string, stories []domain.StoryRef) 
 	return t, status.Rooms, nil
 }
 
-// Tell makes the gateway that runs the bot tell the team.
+// Tell has the gateway that runs the bot tell the team.
 func (s *sharedRunner) Tell(ctx context.Context, t domain.Announcement) error {
 	if s.Leader.Leads() {
 		return s.local.Tell(ctx, t)

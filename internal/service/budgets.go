@@ -11,9 +11,9 @@ import (
 
 // budgets knows which budgets have been passed.
 type budgets struct {
-	limits domain.Budgets                      // which never change
-	day    int                                 // of limits.Zone, which the spending of projects is about
-	spent  map[domain.StoryKey]domain.Spending // on stories, of those that cost too much, and without an ID on projects
+	limits domain.Budgets                      // never change
+	day    int                                 // in limits.Zone, to which the spending of projects refers
+	spent  map[domain.StoryKey]domain.Spending // on stories that cost too much, and without an ID on projects
 }
 
 // readBudgets reads which budgets have been passed. The caller holds change.
@@ -40,8 +40,8 @@ func (s *Costs) readBudgets(ctx context.Context) (err error) {
 	return nil
 }
 
-// spend counts a new call for a story, which costs so much by now, and reports whether what has been passed must be
-// read again.
+// spend counts a new call for a story, which now costs usd in all, and reports whether to read again what has been
+// passed.
 func (b *budgets) spend(c domain.Call, usd domain.Micros) (passed bool) {
 	story := domain.StoryKey{Project: c.Project, ID: c.StoryID}
 	if b.limits.Story > 0 && usd > b.limits.Story && story.ID != "" {
@@ -64,7 +64,7 @@ func (b *budgets) spend(c domain.Call, usd domain.Micros) (passed bool) {
 	return passed || day > b.day
 }
 
-// over returns what has been spent beyond the budgets: in all on stories, and today on projects, without an ID.
+// over returns spending beyond the budgets: in total on stories, and today's on projects, without an ID.
 func (s *Costs) over() (found []domain.Spending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +77,7 @@ func (s *Costs) over() (found []domain.Spending) {
 	return found
 }
 
-// overBudget returns an alert for each budget that has been passed: of a story until it is done, of a day until it is
-// over.
+// overBudget returns an alert for each budget that has been passed: until the story is done, or the day is over.
 func (s *Alerts) overBudget() (found []domain.Alert) {
 	stories := map[string]map[string]domain.Spending{}
 	for _, spent := range s.costs.over() {
@@ -111,7 +110,7 @@ func (s *Alerts) overBudget() (found []domain.Alert) {
 	return found
 }
 
-// completeBudgetAlert completes the alert of a budget.
+// completeBudgetAlert fills in the alert of a budget.
 func (s *Alerts) completeBudgetAlert(a domain.Alert, spent domain.Spending) domain.Alert {
 	a.Kind, a.Since = domain.AlertBudget, spent.Passed
 	limits := s.costs.budgets.limits

@@ -14,8 +14,8 @@ type Changes interface {
 	Changed(topic domain.Topic) <-chan struct{}
 	// Version returns a value that differs after each change of a topic. It costs less than reading the topic.
 	Version(ctx context.Context, topic domain.Topic) (string, error)
-	// VisitsSince returns the visits that have changed since a position, of each story in order, the projects whose visits
-	// have been replaced, and the next position; no visits for 0.
+	// VisitsSince returns the visits that have changed since a position, each story's in order, the projects whose
+	// visits have been replaced, and the next position; no visits for 0.
 	VisitsSince(ctx context.Context, position int64) (
 		changed []domain.Visit, replaced []string, next int64, err error)
 }
@@ -38,7 +38,7 @@ type reloader struct {
 	topic   domain.Topic
 	read    func(context.Context) error
 
-	lock         chan struct{} // holds a value during a read; guards the fields below
+	lock         chan struct{} // full during a read; guards the fields below
 	began, ended time.Time     // of the last read
 	forced       bool          // it did not check the version
 	failed       error         // its error
@@ -75,7 +75,7 @@ func (r *reloader) readSince(ctx context.Context, asked time.Time, forced bool) 
 	if !supervise.Sleep(ctx, time.Until(r.ended.Add(pause))) {
 		return ctx.Err()
 	}
-	// A caller whose context ends must not fail the others that wait for the same read.
+	// A caller whose context ends must not make the others fail that wait for the same read.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadLimit)
 	defer cancel()
 	r.began, r.forced = time.Now(), forced
@@ -114,7 +114,7 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// retry makes a change, and if it fails refreshes the topics and tries once more: another gateway may have changed
+// retry makes a change and, if it fails, refreshes the topics and tries once more: another gateway may have changed
 // them.
 func retry[T any](ctx context.Context, change func() (T, error), stale ...*reloader) (T, error) {
 	result, err := change()

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// next claims the next free story of a board that is at most so old, but none of those that have been moved meanwhile.
+// next claims the next free story of a board that is at most maxAge old, skipping those that have been moved meanwhile.
 // again means that the board was out of date.
 func (s *Claims) next(
 	ctx context.Context, p domain.Project, r ClaimRequest, maxAge time.Duration, moved map[string]bool,
@@ -67,7 +67,7 @@ func (s *Claims) isFree(project string, i *domain.Item) bool {
 	return i.Blocked == "" && len(i.WaitsFor) == 0 && s.table.of(project, i.StoryID) == nil
 }
 
-// Held returns the name of the actor of ctx as its claims have it, and these claims, the first ones first.
+// Held returns the name of the actor of ctx as its claims have it, and these claims, oldest first.
 func (s *Claims) Held(ctx context.Context) (by string, held []domain.Claim) {
 	actor := domain.ActorOf(ctx)
 	for _, c := range s.table.list() {
@@ -81,8 +81,8 @@ func (s *Claims) Held(ctx context.Context) (by string, held []domain.Claim) {
 	return s.table.agents.nameOf(actor), held
 }
 
-// storyToResume returns the story that the actor goes on with, "" for none: the one claimed first of those that were
-// sent back, else of those that stand where their claim left them and are not blocked.
+// storyToResume returns the story that the actor goes on with, "" for none: the one claimed first among those sent
+// back, or else among those that are where their claim left them and not blocked.
 func (s *Claims) storyToResume(ctx context.Context, p domain.Project, r ClaimRequest) (id string, err error) {
 	actor := domain.ActorOf(ctx)
 	resume := actor.AgentID != ""

@@ -45,15 +45,14 @@ func (s *Claims) end(ctx context.Context, c domain.Claim, stage string) error {
 	return err
 }
 
-// endPause is the pause after looking for claims that end, and endCheck how often that is done though nothing was
-// noticed.
+// endPause is the pause after looking for claims that end, and endCheck how often to look even if nothing was noticed.
 const endPause, endCheck = 50 * time.Millisecond, 10 * time.Second
 
 // endAfter is how long a claim outlives its story on the board: another branch may be checked out for a while.
 const endAfter = time.Minute
 
-// Run ends the claims of stories that are moved to the done stage, by whatever means, and of those that have been gone
-// for long, until ctx ends. The leader does that.
+// Run ends the claims of stories that are moved to the done stage, by whatever means, and of those that have long been
+// gone, until ctx ends. The leader does that.
 func (s *Claims) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		changed := s.table.free.Changed("")
@@ -97,7 +96,7 @@ func (s *Claims) endFinished(ctx context.Context) error {
 	return nil
 }
 
-// ending says since when the board shows a claimed story in a stage where its claim ends, "" if it is gone.
+// ending says since when the board has shown a claimed story in a stage that ends its claim, "" if it is gone.
 type ending struct {
 	stage string
 	at    time.Time
@@ -122,7 +121,7 @@ func stagesByStory(stages []domain.Stage) map[string]string {
 	return found
 }
 
-// endIfFinished ends a claim if its story is finished now, or gone: the board may be older than the claim.
+// endIfFinished ends a claim if its story is now finished or gone: the board may be older than the claim.
 func (s *Claims) endIfFinished(ctx context.Context, c domain.Claim, stages []domain.Stage, gone bool) error {
 	p, registered := s.stories.projects.Registry().Find(c.Project)
 	if !registered {
@@ -133,12 +132,12 @@ func (s *Claims) endIfFinished(ctx context.Context, c domain.Claim, stages []dom
 		return s.end(ctx, c, "")
 	}
 	if err != nil || !domain.EndsClaim(stages, story.Stage) {
-		return nil //nolint:nilerr // it is looked at again
+		return nil //nolint:nilerr // it will be checked again
 	}
 	return s.end(ctx, c, story.Stage)
 }
 
-// find returns a story as it is now. Of a server without single stories it is what the board shows.
+// find returns a story as it is now, or as the board shows it if its server has no single stories.
 func (s *Claims) find(ctx context.Context, p domain.Project, id string) (domain.Story, error) {
 	story, err := s.stories.servers.Story(ctx, p, id)
 	if domain.CodeOf(err) == domain.NotFound {
@@ -163,7 +162,7 @@ func (s *Claims) stillFree(ctx context.Context, p domain.Project, id, stage stri
 	return story, err
 }
 
-// newEntry returns the audit entry of a new claim of the actor, which was by's, "" for nobody's.
+// newEntry returns the audit entry of the actor's new claim, which was by's before, "" for nobody's.
 func (s *Claims) newEntry(ctx context.Context, by string) domain.AuditEntry {
 	actor := domain.ActorOf(ctx)
 	return domain.NewAuditEntry(clock.Now(), actor, domain.Change{
@@ -171,9 +170,9 @@ func (s *Claims) newEntry(ctx context.Context, by string) domain.AuditEntry {
 	})
 }
 
-// move moves the story of a new claim to a stage, "" for none, and records that. Unless the stage was asked for, a
-// server that does not move stories leaves it where it is. It returns errMoved also for a story that cannot be written
-// though others can.
+// move moves the story of a new claim to a stage, "" for none, and records that. Unless a stage was requested, a server
+// that does not move stories leaves it where it is. It also returns errMoved for a story that cannot be written
+// although others can.
 func (s *Claims) move(
 	ctx context.Context, p domain.Project, c wonClaim, before domain.Story, to string, asked bool,
 ) error {
@@ -237,7 +236,7 @@ func (s *Claims) patch(
 	return "", domain.Errorf(domain.BadGateway, "the project server answered with status %d", status)
 }
 
-// giveBack ends a new claim, or returns it to whoever had it. It logs a failure: the claim then stays.
+// giveBack ends a new claim, or returns it to its former holder. It logs a failure: the claim then stays.
 func (s *Claims) giveBack(ctx context.Context, c wonClaim) {
 	if err := s.table.undo(ctx, c); err != nil && domain.CodeOf(err) != domain.NotFound {
 		s.stories.audit.log.ErrorContext(ctx, "cannot give back a claim",

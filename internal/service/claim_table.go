@@ -15,7 +15,7 @@ type claimTable struct {
 	table[domain.StoryKey, domain.Claim]
 	store  *database
 	agents *agentTable    // claims show their labels
-	free   *keyed.Waiters // for stories that may be free now: by project, "" for those of any
+	free   *keyed.Waiters // for those waiting for a free story, by project, "" for any
 }
 
 func (t *claimTable) wake(before, _ []domain.Claim) {
@@ -34,7 +34,7 @@ func (t *claimTable) labelled(c domain.Claim) domain.Claim {
 	return c
 }
 
-// newClaim returns the claim of a story that the actor of ctx would have from now on.
+// newClaim returns the claim that the actor of ctx would have on a story from now on.
 func (t *claimTable) newClaim(ctx context.Context, project, id, stage string) domain.Claim {
 	actor := domain.ActorOf(ctx)
 	return domain.Claim{
@@ -61,7 +61,7 @@ func (t *claimTable) of(project, id string) *domain.Claim {
 	return &c
 }
 
-// lastOf returns the story that a holder has claimed last in a project, "" for any, and that; "" for none.
+// lastOf returns the project and id of the story that a holder claimed last in a project, "" for any; "" for none.
 func (t *claimTable) lastOf(holder, project string) (in, storyID string) {
 	var last domain.Claim
 	for _, c := range t.list() {
@@ -72,7 +72,7 @@ func (t *claimTable) lastOf(holder, project string) (in, storyID string) {
 	return last.Project, last.StoryID
 }
 
-// latest returns the claims of each holder, the last one first.
+// latest returns the claims of each holder, newest first.
 func (t *claimTable) latest() map[string][]domain.Claim {
 	claims := map[string][]domain.Claim{}
 	for _, c := range t.list() {
@@ -86,7 +86,7 @@ func (t *claimTable) latest() map[string][]domain.Claim {
 	return claims
 }
 
-// now returns the claim of a story, nil if there is none, as all gateways know it.
+// now returns the claim of a story as all gateways know it, nil if there is none.
 func (t *claimTable) now(ctx context.Context, project, id string) (*domain.Claim, error) {
 	if t.reloader.changes == nil {
 		return t.of(project, id), nil
@@ -99,9 +99,9 @@ func (t *claimTable) now(ctx context.Context, project, id string) (*domain.Claim
 	return &c, err
 }
 
-// add stores the first of the claims whose story nobody has claimed, with an audit entry about that. It returns its
-// index and itself, or -1 and the claim of the first story. It returns NotFound when that has just ended, and when the
-// agent or the project has been removed.
+// add stores the first of the claims whose story nobody has claimed, with its audit entry. It returns its index and the
+// claim, or -1 and the claim of the first story. It returns NotFound if that has just ended, and if the agent or the
+// project has been removed.
 func (t *claimTable) add(
 	ctx context.Context, e *domain.AuditEntry, wanted ...domain.Claim,
 ) (won int, held domain.Claim, err error) {
@@ -118,8 +118,7 @@ func (t *claimTable) add(
 	return won, t.labelled(held), nil
 }
 
-// pass replaces a claim with another one, and stores changes of the story. It returns NotFound when the first has
-// ended.
+// pass replaces a claim with another one, and stores changes of the story. It returns NotFound if the first has ended.
 func (t *claimTable) pass(
 	ctx context.Context, e *domain.AuditEntry, before, now domain.Claim, changes ...domain.StoryChange,
 ) error {
@@ -128,14 +127,14 @@ func (t *claimTable) pass(
 	})
 }
 
-// undo ends a new claim, or returns it to whose it was. It returns NotFound when it has ended already.
+// undo ends a new claim, or returns it to its former holder. It returns NotFound if it has ended already.
 func (t *claimTable) undo(ctx context.Context, won wonClaim) error {
 	return t.replace(ctx, won.Claim, won.before, func(ctx context.Context) error {
 		return t.store.UndoClaim(ctx, won.entry, won.Claim, won.before...)
 	})
 }
 
-// replace is write for a claim that ends, if it has not ended already, which store says by NotFound.
+// replace is write for a claim that ends; store returns NotFound if it has ended already.
 func (t *claimTable) replace(
 	ctx context.Context, c domain.Claim, by []domain.Claim, store func(context.Context) error,
 ) error {
@@ -165,5 +164,5 @@ func (t *claimTable) record(
 type wonClaim struct {
 	domain.Claim
 	entry  domain.AuditEntry
-	before []domain.Claim // that it was taken over from, if any
+	before []domain.Claim // the one taken over, if any
 }

@@ -28,12 +28,12 @@ type Claims struct {
 type ClaimRequest struct {
 	StoryID string // "" for the next free story of From
 	From    string // a stage, "" for the one in which work waits
-	// To is the stage that the story moves to. "" is the next one for the next free story, and none for a named one.
+	// To is the stage to move the story to. "" is the next one for the next free story, and none for a named one.
 	To       string
-	Stay     bool          // the story does not move
-	TakeOver bool          // somebody else's claim of a named story is passed on
+	Stay     bool          // do not move the story
+	TakeOver bool          // pass on somebody else's claim of a named story
 	Wait     time.Duration // how long to wait for a free story
-	// Resume is whether a story that the actor holds already goes first, nil for what is usual: an agent's does.
+	// Resume is whether a story that the actor already holds goes first, nil for the default: an agent's does.
 	Resume *bool
 	// Look only finds the story that would be claimed.
 	Look bool
@@ -44,10 +44,10 @@ type ClaimRequest struct {
 const (
 	// claimCheck is how often a waiting claim looks again: not every server reports its changes.
 	claimCheck = 5 * time.Second
-	// claimBoardAge is how old the board may be on which a story is looked for first.
+	// claimBoardAge is how old the board may be on which a story is first looked for.
 	claimBoardAge = 100 * time.Millisecond
-	// claimTries is how often a named story is tried whose claims change all the time, nextTries how often the next one of
-	// a board that does.
+	// claimTries is how often to try a named story whose claims keep changing, nextTries how often the next one of a
+	// board that keeps changing.
 	claimTries, nextTries = 3, 20
 	// maxWanted limits how many stories one transaction tries to claim.
 	maxWanted = 50
@@ -76,8 +76,8 @@ type cachedBoardText struct {
 	text   json.RawMessage
 }
 
-// Texts returns the texts of pipelines with the claims and the costs of their stories. It keeps the last ones: to make
-// one takes as long as reading a board.
+// Texts returns the texts of pipelines with the claims and costs of their stories. It keeps the last ones: making one
+// takes as long as reading a board.
 func (s *Claims) Texts(pipelines []domain.ProjectPipeline) []json.RawMessage {
 	texts := make([]json.RawMessage, len(pipelines))
 	claims, next := s.ByProject(), map[string]cachedBoardText{}
@@ -106,10 +106,10 @@ func (s *Claims) Texts(pipelines []domain.ProjectPipeline) []json.RawMessage {
 	return texts
 }
 
-// Claim claims a story for the actor of ctx and moves it. found is false when no story has become free in time. It
-// returns Invalid for a stage that does not exist, Conflict for a named story that somebody else has claimed, Forbidden
-// and Invalid if the story was to be moved and its project server does not do that, BadGateway when that does not
-// respond, and NotFound. After an error nothing is claimed.
+// Claim claims a story for the actor of ctx and moves it. found is false if no story becomes free in time. It returns
+// Invalid for a stage that does not exist, Conflict for a named story that somebody else has claimed, Forbidden and
+// Invalid if the story was to be moved and its project server does not do that, BadGateway if that does not respond,
+// and NotFound. After an error nothing is claimed.
 func (s *Claims) Claim(
 	ctx context.Context, project string, r ClaimRequest,
 ) (story domain.Story, found bool, err error) {
@@ -159,7 +159,7 @@ func (s *Claims) claim(ctx context.Context, project string, r ClaimRequest) (id 
 	if s.alerts.StopReason(ctx, project) != "" {
 		return "", nil
 	}
-	// Claims that come fast share a board: whether a story is still as it was is asked afterwards.
+	// Claims in quick succession share a board; afterwards the story itself is checked for changes.
 	moved, maxAge := map[string]bool{}, claimBoardAge
 	for range nextTries {
 		id, again, err := s.next(ctx, p, r, maxAge, moved)
@@ -194,7 +194,7 @@ func (s *Claims) named(ctx context.Context, p domain.Project, r ClaimRequest) er
 	return err
 }
 
-// checkStages returns Invalid if the board has not the stages that a claim names, else all that it has, none if the
+// checkStages returns Invalid if the board lacks a stage that a claim names, otherwise all its stages, none if the
 // claim names none.
 func (s *Claims) checkStages(ctx context.Context, p domain.Project, r ClaimRequest) ([]domain.Stage, error) {
 	if r.From == "" && r.To == "" {
@@ -207,7 +207,7 @@ func (s *Claims) checkStages(ctx context.Context, p domain.Project, r ClaimReque
 	return board.Stages, err
 }
 
-// win claims a story, if need be from somebody else. It returns nil if the actor has claimed it already.
+// win claims a story, if necessary from somebody else. It returns nil if the actor has claimed it already.
 func (s *Claims) win(ctx context.Context, c domain.Claim, takeOver bool) (*wonClaim, error) {
 	for range claimTries {
 		entry := s.newEntry(ctx, "")

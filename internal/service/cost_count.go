@@ -20,7 +20,7 @@ const (
 	byClient
 	bySender
 	byStory
-	bySession // of those without a story
+	bySession // for sessions without a story
 	costKinds
 )
 
@@ -29,8 +29,8 @@ type costCount struct {
 	earlier        *costCount // empty for none
 	total, without domain.CostSum
 	days           []domain.CostShare
-	shares         [costKinds]map[domain.StoryKey]*domain.CostShare // by what they are about, which has a project or none
-	sessions       map[storySession]bool                            // but for those of earlier
+	shares         [costKinds]map[domain.StoryKey]*domain.CostShare // by what they are about, which may lack a project
+	sessions       map[storySession]bool                            // except those of earlier
 }
 
 type storySession struct {
@@ -59,7 +59,7 @@ func (c *costCount) count(s domain.CallSum) {
 		case nil:
 			c.shares[kind][about] = &share
 			return
-		case c.earlier.shares[kind][about]: // which does not change
+		case c.earlier.shares[kind][about]: // it does not change
 			known = new(*known)
 			c.shares[kind][about] = known
 		}
@@ -93,7 +93,7 @@ func (c *costCount) dearest(kind costKind, most int) (list []domain.CostShare, m
 	return list, len(shares) - len(list)
 }
 
-// first returns the first of many in an order, at most most.
+// first returns the first most of many in an order.
 func first[T any](many iter.Seq[T], most int, compare func(a, b T) int) (list []T) {
 	full := false
 	cut := func() {
@@ -121,7 +121,7 @@ func (c *costCount) size() (n int) {
 	return n
 }
 
-// days are the times at which the days of a query begin, and the last one ends.
+// days are the times at which the days of a query begin, and the end of the last one.
 func days(q domain.CostQuery) (times []time.Time) {
 	today := flow.Day(clock.Now().In(q.Zone))
 	for day := today - q.Days + 1; day <= today+1; day++ {
@@ -131,15 +131,15 @@ func days(q domain.CostQuery) (times []time.Time) {
 }
 
 const (
-	// settledAfter is how long after its end a day no longer changes: calls are at most a day late.
+	// settledAfter is how long after its end a day stops changing: calls are at most a day late.
 	settledAfter = 25 * time.Hour
-	// settledAtOnce is how many days are added up by one search, which has a time limit.
+	// settledAtOnce is how many days one search adds up, since it has a time limit.
 	settledAtOnce = 7
 	// maxSettled is how many sums are kept in all counts of settled days, about 300 bytes each.
 	maxSettled = 400_000
 )
 
-// count adds up the calls of projects, of all without any, on the days that begin and end at these times. Settled days
+// count adds up the calls of projects, or of all if none are given, on the days delimited by these times. Settled days
 // are added up once, until prices change or some of their calls are removed.
 func (s *Costs) count(ctx context.Context, times []time.Time, projects []string) (*costCount, error) {
 	earlier := &costCount{}

@@ -10,8 +10,8 @@ import (
 	"switchyard/internal/flow"
 )
 
-// endedStories are when the stories of a project were finished, by id, in Unix milliseconds, and the versions of what
-// that was made of.
+// endedStories are when a project's stories were finished, by id, in Unix milliseconds, and the versions of the data
+// behind that.
 type endedStories struct {
 	made string
 	at   map[string]int64
@@ -68,7 +68,7 @@ func endedIn(p *domain.ProjectPipeline, visits *domain.ProjectVisits) map[string
 	return ended
 }
 
-// costOf returns what the stories cost in all that were finished on days and have a call.
+// costOf returns the total cost of the stories that were finished on days and have a call.
 func (s *Costs) costOf(finished finishedByProject, days []time.Time) (c domain.FinishedCost) {
 	from, to := days[0].UnixMilli(), days[len(days)-1].UnixMilli()
 	var costs []int

@@ -16,16 +16,16 @@ import (
 	"switchyard/internal/flow"
 )
 
-// costCache keeps what takes long to make, by what it is about; what is asked for meanwhile is made once. Pages ask all
-// the time, so an answer holds for some times as long as it took, unless it was quick; a failure, too.
+// costCache keeps what takes long to make, by key; concurrent callers share one making. Pages ask all the time, so
+// unless it was quick an answer, or a failure, is kept for some multiple of the time it took.
 type costCache[T any] struct {
 	quick time.Duration
-	lasts bool        // answers hold for ever
-	size  func(T) int // 1 without one
-	most  int         // the size of all answers
+	lasts bool        // answers never expire
+	size  func(T) int // 1 each if nil
+	most  int         // the limit on the size of all answers
 
 	makes singleflight.Group
-	mu    sync.Mutex // never held while an answer is made
+	mu    sync.Mutex // never held while an answer is being made
 	known map[string]cachedAnswer[T]
 	sizes int
 }
@@ -67,7 +67,7 @@ func (r *costCache[T]) get(ctx context.Context, about string, answer func(contex
 	})
 }
 
-// soon is get for a page, which waits for so long, and has the last answer then, or none.
+// soon is get for a page: it waits for a limited time and then returns the last answer, or none.
 func (r *costCache[T]) soon(
 	ctx context.Context, patience time.Duration, about string, answer func(context.Context) (T, error),
 ) (T, error) {
@@ -82,10 +82,10 @@ func (r *costCache[T]) soon(
 	return r.known[about].answer, nil
 }
 
-// todayPatience is how long a page waits for what a day has cost; a part of it asks again.
+// todayPatience is how long a page waits for the cost of a day; part of the page asks again.
 const todayPatience = 50 * time.Millisecond
 
-// Today returns what calls of today have cost in a zone, as it was a moment ago.
+// Today returns what today's calls have cost in a zone, as of a moment ago.
 func (s *Costs) Today(ctx context.Context, zone *time.Location) (domain.CostsToday, error) {
 	times := days(domain.CostQuery{Days: 1, Zone: zone})
 	about := times[0].String()
@@ -107,7 +107,7 @@ func (s *Costs) Today(ctx context.Context, zone *time.Location) (domain.CostsTod
 	})
 }
 
-// usual returns what half of the days since the first call cost, or less, 0 for too few.
+// usual returns the median cost of the days since the first call, 0 if they are too few.
 func usual(days []domain.CostShare) domain.Micros {
 	var costs []int
 	for _, d := range days {
@@ -119,13 +119,13 @@ func usual(days []domain.CostShare) domain.Micros {
 	return domain.Micros(at[0])
 }
 
-// Recent is Report as it was a moment ago, for a page. What it returns is shared and must not be changed; it is nil
-// while what takes longer is being added up for the first time, or could not be.
+// Recent is Report as of a moment ago, for a page. Its result is shared and must not be changed; it is nil while
+// something that takes longer is being added up for the first time, or could not be.
 func (s *Costs) Recent(ctx context.Context, q domain.CostQuery) (*domain.CostReport, error) {
 	about := fmt.Sprint(q.Projects, q.Days, q.Zone, flow.Day(clock.Now().In(q.Zone)))
 	return s.reports.soon(ctx, flowPatience, about, func(ctx context.Context) (*domain.CostReport, error) {
 		r, err := s.Report(ctx, q)
-		if err == nil { // without the days before, too
+		if err == nil { // a report does without the days before
 			twice := q
 			twice.Days *= 2
 			times := days(twice)
@@ -135,7 +135,7 @@ func (s *Costs) Recent(ctx context.Context, q domain.CostQuery) (*domain.CostRep
 	})
 }
 
-// Usual is what the stories of a project cost that were finished in the last days.
+// Usual is what a project's stories cost that were finished in the last days.
 func (s *Costs) Usual(ctx context.Context, project string) (domain.FinishedCost, error) {
 	times := days(domain.CostQuery{Days: domain.FlowDays, Zone: time.UTC})
 	boards, err := s.flow.boards(ctx, []string{project})
@@ -146,8 +146,8 @@ func (s *Costs) Usual(ctx context.Context, project string) (domain.FinishedCost,
 	return s.costOf(finished, times), err
 }
 
-// Sentence says what calls of projects, of all without any, have cost between two times, and what a day usually costs;
-// "" without calls.
+// Sentence says what calls of projects, or of all if none are given, cost between two times, and what a day usually
+// costs; "" without calls.
 func (s *Costs) Sentence(ctx context.Context, from, to time.Time, projects []string) (string, error) {
 	c, err := s.count(ctx, []time.Time{from, to}, projects)
 	if err != nil || c.total.Calls == 0 {
@@ -163,7 +163,7 @@ func (s *Costs) Sentence(ctx context.Context, from, to time.Time, projects []str
 		said += ", " + dearest[0].USD.Dollars() + " of it for " + cmp.Or(names[key].Name, key.ID)
 	}
 	q := domain.CostQuery{Projects: projects, Days: domain.CostDays, Zone: from.Location()}
-	if r, _ := s.Recent(ctx, q); r != nil { // it is said without that, too
+	if r, _ := s.Recent(ctx, q); r != nil { // without it, the sentence leaves that out
 		if usd := usual(r.Days[:len(r.Days)-1]); usd > 0 {
 			said += "; a day usually costs " + usd.Dollars()
 		}

@@ -30,7 +30,7 @@ type Costs struct {
 	stories  map[string]map[string]domain.Micros // of stories with calls, by project
 	versions map[string]uint64                   // of stories, by project
 	ended    finishedByProject                   // by project
-	gone     int                                 // how often what is stored of a project was gone
+	gone     int                                 // how often stored data of a project was removed
 
 	gathering *callBatch // nil for none
 	storedAt  time.Time  // when the last one began to be stored
@@ -38,8 +38,8 @@ type Costs struct {
 }
 
 const (
-	// gatherFor is the least time between the transactions of different holders: each costs a synced write, and hundreds
-	// of clients report. Who reports one call after another does not wait.
+	// gatherFor is the minimum time between the transactions of different holders: each costs a synced write, and
+	// hundreds of clients report. A holder who reports one call after another does not wait.
 	gatherFor = 100 * time.Millisecond
 	// maxGathered is how many calls are stored at once, so that other writes do not wait long.
 	maxGathered = 1000
@@ -49,7 +49,7 @@ const (
 type callBatch struct {
 	requests []*callPlacer
 	size     int
-	stored   chan struct{} // closed when err and what was added of each request are known
+	stored   chan struct{} // closed when err and the number added for each request are known
 	err      error
 }
 
@@ -136,8 +136,8 @@ func (s *Costs) Story(ctx context.Context, project, id string) (*domain.Cost, er
 	return c, nil
 }
 
-// Record stores the calls that the actor of ctx has made, each once, and says for which story each was. Their projects
-// and stories are those that their records name.
+// Record stores the calls that the actor of ctx made, each once, and finds the story of each. Their projects and
+// stories are those that their records name.
 func (s *Costs) Record(ctx context.Context, calls []domain.Call) error {
 	if len(calls) == 0 {
 		return nil
@@ -153,9 +153,9 @@ func (s *Costs) Record(ctx context.Context, calls []domain.Call) error {
 	return s.add(p)
 }
 
-// RecordOne stores a call of another program, whose Key is the caller's id of it, and reports whether it was not stored
-// already. It returns NotFound for an unknown project, Forbidden for another one than the actor's, and Invalid for a
-// story without a project and what cannot be.
+// RecordOne stores a call of another program, whose Key is the caller's id of it, and reports whether it is new. It
+// returns NotFound for an unknown project, Forbidden for a project other than the actor's, and Invalid for a story
+// without a project and for impossible values.
 func (s *Costs) RecordOne(ctx context.Context, c domain.Call) (added bool, err error) {
 	p := s.newCallPlacer(ctx)
 	_, registered := s.pipelines.projects.Registry().Find(c.Project)
@@ -204,7 +204,7 @@ func (s *Costs) add(p *callPlacer) error {
 			s.gathering = nil
 		}
 		s.mu.Unlock()
-		// What one request gives up is stored for the others.
+		// A request that is cancelled must not stop the others' calls from being stored.
 		b.err = supervise.Call(func() error { return s.storeBatch(context.WithoutCancel(p.ctx), b) })
 		close(b.stored)
 	}
@@ -240,7 +240,7 @@ func (s *Costs) storeBatch(ctx context.Context, b *callBatch) error {
 		of[c.Key].added++
 	}
 	if s.spend(added) {
-		_ = s.readBudgets(ctx) // otherwise the next call finds it passed
+		_ = s.readBudgets(ctx) // otherwise the next call will find it passed
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// callPlacer says to which stories the calls of a request belong.
+// callPlacer finds the stories to which the calls of a request belong.
 type callPlacer struct {
 	*Costs
 	ctx   context.Context // of the request
@@ -20,7 +20,7 @@ type callPlacer struct {
 	links func() sessionLinks // read once, if a call needs them
 	known map[domain.StoryKey]bool
 	calls []domain.Call
-	added int // how many of them were not stored already
+	added int // how many calls were new
 }
 
 func (s *Costs) newCallPlacer(ctx context.Context) *callPlacer {
@@ -31,10 +31,10 @@ func (s *Costs) newCallPlacer(ctx context.Context) *callPlacer {
 	}
 }
 
-// noStory is the story of a call that an agent has made for another project than its own.
+// noStory is the story of an agent's call for a project other than its own.
 const noStory = "\x00"
 
-// resolveNames replaces the project and the story of a record by those that there are, "" for what names nothing.
+// resolveNames replaces a record's project and story by existing ones, "" for unknown names.
 func (p *callPlacer) resolveNames(c *domain.Call) error {
 	exists := func(name string) (bool, error) {
 		_, registered := p.pipelines.projects.Registry().Find(name)
@@ -61,9 +61,9 @@ func (p *callPlacer) resolveNames(c *domain.Call) error {
 	return err
 }
 
-// decoded returns what a value names, which one client sends as it is in its environment: percent-encoded.
+// decodeName returns what a value names; one client sends it percent-encoded, as in its environment.
 func decodeName(value string, exists func(string) (bool, error)) (string, error) {
-	plain, _ := url.PathUnescape(value) // "" for what is not encoded so, which names nothing
+	plain, _ := url.PathUnescape(value) // "" for a bad encoding, which names nothing
 	for _, name := range []string{value, plain} {
 		if found, err := exists(name); found || err != nil {
 			return name, err
@@ -72,7 +72,7 @@ func decodeName(value string, exists func(string) (bool, error)) (string, error)
 	return "", nil
 }
 
-// isStory reports whether there is a story, or nobody knows: its board has not been read.
+// isStory reports whether a story exists, or may exist because its board has not been read.
 func (p *callPlacer) isStory(story domain.StoryKey) (found bool, err error) {
 	found, asked := p.known[story]
 	if asked || story.ID == "" {
@@ -91,11 +91,11 @@ func (p *callPlacer) isStory(story domain.StoryKey) (found bool, err error) {
 	return found, nil
 }
 
-// releaseGrace is for how long calls count for a story that was given up: clients go on for a moment.
+// releaseGrace is how long calls still count for a story that was given up: clients go on for a moment.
 const releaseGrace = 2 * time.Minute
 
-// placeByClaim gives a call without a story the one of the actor's claims that it held at its time, or had given up
-// just before, else the one that its session works on.
+// placeByClaim gives a call without a story the one of the actor's claims that it held at that time, or had just given
+// up, or else the one that its session works on.
 func (p *callPlacer) placeByClaim(c *domain.Call, claims []domain.ClaimPeriod) {
 	if c.StoryID == noStory {
 		c.StoryID = ""
@@ -128,9 +128,8 @@ func (p *callPlacer) placeByClaim(c *domain.Call, claims []domain.ClaimPeriod) {
 
 func lasted(c domain.ClaimPeriod, at time.Time) bool { return c.Ended.IsZero() || c.Ended.After(at) }
 
-// outranks reports whether a claim counts before another one at a time: one that lasted then before one that had
-// ended, and else the one that was claimed, or given up, last. Of those given up in one millisecond the last is listed
-// last.
+// outranks reports whether a claim comes before another at a time: one held then before one that had ended; otherwise
+// the one claimed, or given up, last. Of claims given up in the same millisecond, the one listed last comes first.
 func outranks(claim, other domain.ClaimPeriod, at time.Time) bool {
 	switch {
 	case lasted(claim, at) != lasted(other, at):

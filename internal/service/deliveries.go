@@ -15,7 +15,7 @@ type Deliveries struct {
 	questions *Questions
 }
 
-// List returns the last attempts of an administrators' target, newest first. It returns NotFound.
+// List returns the last attempts for an administrators' target, newest first. It returns NotFound.
 func (s Deliveries) List(ctx context.Context, id string, limit int) ([]domain.Delivery, error) {
 	if _, err := s.targets.Get(ctx, id); err != nil {
 		return nil, err
@@ -23,17 +23,17 @@ func (s Deliveries) List(ctx context.Context, id string, limit int) ([]domain.De
 	return s.targets.store.Deliveries(ctx, id, limit)
 }
 
-// Hours returns how many attempts of each target succeeded and failed in each hour since a time, oldest first. Two days
-// are kept.
+// Hours returns how many attempts for each target succeeded and failed in each hour since a time, oldest first. Two
+// days are kept.
 func (s Deliveries) Hours(ctx context.Context, since time.Time) ([]domain.DeliveryHour, error) {
 	return s.targets.store.DeliveryHours(ctx, since)
 }
 
-// maxWaiting is up to how many waiting events are counted.
+// maxWaiting is the number up to which waiting events are counted.
 const maxWaiting = 1000
 
-// Waiting returns how many messages wait for each failing one of these targets, as far as they are counted; more has
-// those for which there may be others.
+// Waiting returns how many messages wait for each of these targets that is failing, up to the limit; more has those for
+// which there may be others.
 func (s Deliveries) Waiting(ctx context.Context, targets []domain.Target) (
 	waiting map[string]int, more map[string]bool, err error,
 ) {
@@ -63,8 +63,8 @@ func (s Deliveries) Waiting(ctx context.Context, targets []domain.Target) (
 	return waiting, more, nil
 }
 
-// Digest returns what a target was told at once, and the events that it was about, oldest first, at most limit of them,
-// with who has caused them. It returns NotFound.
+// Digest returns what a target was told at once, and the events it was about, oldest first, at most limit of them, with
+// who caused them. It returns NotFound.
 func (s Deliveries) Digest(ctx context.Context, id string, limit int) (
 	g domain.DigestRecord, past []domain.PastEvent, err error,
 ) {
@@ -88,7 +88,7 @@ func (s Deliveries) Digest(ctx context.Context, id string, limit int) (
 }
 
 const (
-	// usualDigests is how many digests say what is usual, and fewestDigests how many are too few.
+	// usualDigests is how many digests determine what is usual, and fewestDigests how many are needed.
 	usualDigests, fewestDigests = 14, 5
 )
 
@@ -97,7 +97,7 @@ func (s Deliveries) DigestDelivery(ctx context.Context, g domain.DigestRecord) (
 	list, err := s.targets.store.Deliveries(ctx, g.Target, domain.MaxDeliveries)
 	for _, d := range list {
 		if d.At.Before(g.At) {
-			break // of those before
+			break // the rest are of earlier digests
 		}
 		if strings.HasSuffix(d.MessageID, "_"+digestID(g.Upto)) ||
 			strings.HasSuffix(d.MessageID, "_"+alertsID(g.Upto, g.At)) {
@@ -107,8 +107,8 @@ func (s Deliveries) DigestDelivery(ctx context.Context, g domain.DigestRecord) (
 	return nil, err
 }
 
-// Usual returns how many stories were finished by the median of the last digests before one that were made by the same
-// rules, and how many of them there are, 0 if they are too few.
+// Usual returns the median number of stories finished in the last digests before one that were made by the same rules,
+// and the number of these digests, 0 if too few.
 func (s Deliveries) Usual(ctx context.Context, g domain.DigestRecord) (finished, digests int, err error) {
 	isMove := func(t domain.EventType) bool { return t == domain.StageTransition || t == domain.Finished }
 	if !slices.ContainsFunc(g.Rules.Events, isMove) {

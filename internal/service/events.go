@@ -23,7 +23,7 @@ type Events struct {
 	making  pendingChanges
 	// following means that other gateways append as well, and that this one reads what they append.
 	following atomic.Bool
-	// observe, unless nil, is called once with each event that this gateway has stored, in their order.
+	// observe, unless nil, is called once with each event that this gateway has stored, in order.
 	observe func(added []domain.Event)
 
 	mu      sync.Mutex
@@ -54,13 +54,13 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 	return s.store.Events(ctx, q)
 }
 
-// Beyond returns the newest id, and whether a position is beyond it: after a restore nothing would come after that for
-// a long time.
+// Beyond returns the newest id, and whether a position is beyond it: after a restore, nothing would follow such a
+// position for a long time.
 func (s *Events) Beyond(ctx context.Context, position int64) (newest int64, beyond bool, err error) {
 	if newest = s.LastID(); position <= newest {
 		return newest, false, s.Available()
 	}
-	given, err := s.store.LastEventID(ctx) // another gateway may just have told of an event
+	given, err := s.store.LastEventID(ctx) // another gateway may just have announced an event
 	newest = max(newest, given)
 	return newest, position > newest, err
 }
@@ -134,11 +134,11 @@ func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domai
 	return page.Events, err
 }
 
-// maxChanges is how many changes are looked through for who has caused events.
+// maxChanges is how many changes are searched for who caused events.
 const maxChanges = 5000
 
-// WithAuthors returns the events, which are sorted oldest first, with who has caused them. Of events that came over a
-// long time only the newest may be known.
+// WithAuthors returns the events, sorted oldest first, with who caused them. If they span a long time, that may be
+// known only for the newest.
 func (s *Events) WithAuthors(ctx context.Context, events []domain.Event) ([]domain.PastEvent, error) {
 	if len(events) == 0 || s.Available() != nil {
 		return s.Past(events, nil), nil
@@ -150,7 +150,7 @@ func (s *Events) WithAuthors(ctx context.Context, events []domain.Event) ([]doma
 	return s.Past(events, withPending(changes, making)), err
 }
 
-// Past says of events who has caused them, and which of them have finished a story.
+// Past finds out who caused events, and which of them finished a story.
 func (s *Events) Past(events []domain.Event, changes []domain.StoryChange) []domain.PastEvent {
 	past := domain.History(events, changes)
 	for i := range past {
@@ -172,7 +172,7 @@ const (
 )
 
 // Since returns those of the newest 500 records whose timestamp_ms is greater than since, oldest first. If there are
-// none it waits for one, for at most wait. When that time is over or ctx ends it returns nothing and no error.
+// none it waits up to wait for one. When that time is over or ctx ends it returns nothing and no error.
 func (s *Events) Since(ctx context.Context, since uint64, wait time.Duration) ([]domain.Event, error) {
 	late, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -220,7 +220,7 @@ func (s *Events) Newest(ctx context.Context, q domain.EventQuery, n int) (all []
 // reachability records when a shared store was last reached. The zero value means that it can be reached.
 type reachability struct {
 	last  atomic.Int64 // in milliseconds
-	since atomic.Int64 // last, while it cannot be reached; else 0
+	since atomic.Int64 // the same while it cannot be reached, otherwise 0
 }
 
 // record records the result of an attempt. since is the value of r.since when it began: an attempt that began before a

@@ -82,7 +82,7 @@ func (s *Events) recheck(ctx context.Context) error {
 // of the topic of events.
 func (s *Events) Follow(ctx context.Context, changed func(domain.Topic) <-chan struct{}) error {
 	s.following.Store(true)
-	asides := supervise.New(ctx, s.log) // what must not delay events
+	asides := supervise.New(ctx, s.log) // for work that must not delay events
 	defer asides.Wait()
 	asides.Go("writes", func(ctx context.Context) error {
 		for failing := false; supervise.Sleep(ctx, followInterval); {
@@ -98,7 +98,7 @@ func (s *Events) Follow(ctx context.Context, changed func(domain.Topic) <-chan s
 		s.tail.publishing.Lock()
 		_ = s.readOn(ctx) // a failure is retried a second later, and the store logs it
 		s.tail.publishing.Unlock()
-		supervise.Await(ctx, news, followInterval) // since the last read: a fixed pace would hold up news at times
+		supervise.Await(ctx, news, followInterval) // after the last read: a fixed pace would delay some news
 	}
 	return nil
 }

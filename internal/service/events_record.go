@@ -8,12 +8,12 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// maxBatch is the number of records from which a transaction takes no further read, so that reads of other feeds wait
-// no longer than about 50 ms.
+// maxBatch is the number of records at which a transaction takes no further reads, so that reads of other feeds wait no
+// longer than about 50 ms.
 const maxBatch = 1000
 
 // Record stores a read of a feed, all or nothing: its records, except those that the project has already, and the new
-// reading position. It returns ErrNotLeader when another gateway leads now. Reads that arrive while others are being
+// reading position. It returns ErrNotLeader if another gateway leads now. Reads that arrive while others are being
 // stored share a transaction, so that a burst over many feeds does not cost a synced write each.
 func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
@@ -33,7 +33,7 @@ func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	return <-pending.stored
 }
 
-// writeReads stores what is queued until nothing is.
+// writeReads stores the queue until it is empty.
 func (s *Events) writeReads() {
 	for {
 		s.mu.Lock()

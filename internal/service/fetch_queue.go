@@ -24,8 +24,8 @@ const (
 	turnBehind             // nobody does
 )
 
-// fetch is given a function to call when it waits for nothing any more, but has to compute: then it keeps its slot, so
-// that the number of slots limits how many compute.
+// fetch is given a function to call when it no longer waits but computes: it then keeps its slot, so that the number of
+// slots limits how many compute.
 type fetch func(keepSlot func() bool)
 
 // fetchQueue runs fetches in a fixed number of slots.
@@ -34,7 +34,7 @@ type fetchQueue struct {
 
 	mu           sync.Mutex
 	next, behind []fetch
-	busy, lesser int // slots in use, and how many of these for fetches that nobody waits for
+	busy, lesser int // slots in use, and how many of them by fetches that nobody waits for
 }
 
 func (q *fetchQueue) add(f fetch, t turn) {

@@ -37,19 +37,19 @@ type cachedReport struct {
 }
 
 const (
-	// maxReports, maxRows, the stories in all reports, and maxPromises limit what is kept; when there are more, all are
-	// made again.
+	// maxReports, maxRows (the stories in all reports) and maxPromises limit what is kept; beyond them, all are made
+	// again.
 	maxReports, maxRows, maxPromises = 32, 50_000, 20_000
-	// warmProjects is up to how many projects are read before anybody asks.
+	// warmProjects is the number of projects up to which they are read before anybody asks.
 	warmProjects = 500
-	// flowPatience is how long a report waits for visits; until they are read it tells what is known.
+	// flowPatience is how long a report waits for visits; until they are read it shows what is known.
 	flowPatience = 300 * time.Millisecond
 )
 
-// Run makes the usual report once, so that the first look does not wait for visits and forecasts of days before today.
+// Run makes the usual report once, so that the first reader need not wait for visits and past forecasts.
 func (f *Flow) Run(ctx context.Context) error {
 	registry := f.pipelines.projects.Registry()
-	if len(registry.Projects) > warmProjects || !supervise.Sleep(ctx, time.Second) { // most boards are known by then
+	if len(registry.Projects) > warmProjects || !supervise.Sleep(ctx, time.Second) { // by then most boards are known
 		return nil
 	}
 	_, err := f.Report(ctx, domain.FlowQuery{Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: time.UTC})
@@ -57,8 +57,8 @@ func (f *Flow) Run(ctx context.Context) error {
 }
 
 // Report returns the report for a query, which is shared and must not be changed. The query's values must be in their
-// ranges. Of visits that are still being read it tells the newest, or nothing. It returns NotFound for an unknown
-// project, and Unavailable while the store cannot be reached.
+// ranges. If visits are still being read it shows the newest, or none. It returns NotFound for an unknown project, and
+// Unavailable while the store cannot be reached.
 func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowReport, error) {
 	boards, err := f.boards(ctx, q.Projects)
 	if err != nil {
@@ -88,7 +88,7 @@ func (f *Flow) Report(ctx context.Context, q domain.FlowQuery) (*domain.FlowRepo
 	}
 	return shareCall(ctx, &f.makes, query+made, func(ctx context.Context) (*domain.FlowReport, error) {
 		report, err := f.count(ctx, q, now, boards, visits)
-		if err == nil && !q.All { // that may be large, and is asked for once
+		if err == nil && !q.All { // one of all may be large, and is asked for once
 			f.keep(query, names, cachedReport{report, made})
 		}
 		return report, err
@@ -139,7 +139,7 @@ func (f *Flow) forget() {
 	clear(f.reports)
 }
 
-// WithNames returns finished stories of a report about all, which come without names, with these.
+// WithNames adds the names to finished stories of a report on all, which come without.
 func (f *Flow) WithNames(ctx context.Context, some []domain.FlowStory) ([]domain.FlowStory, error) {
 	named := slices.Clone(some)
 	return named, f.addNames(ctx, named, nil)
@@ -164,8 +164,8 @@ func (f *Flow) Story(ctx context.Context, number int64) (domain.StoryKey, error)
 	return key, notFound(err, "There is no such story.")
 }
 
-// boards returns the boards of projects in the registry's order, each once; of all without names. For one project it
-// asks no other.
+// boards returns the boards of projects, or of all without names, in the registry's order, each once. For a single
+// project it asks no other.
 func (f *Flow) boards(ctx context.Context, names []string) (boards []domain.ProjectPipeline, err error) {
 	if len(names) == 1 {
 		_, board, err := f.pipelines.Board(ctx, names[0], quietAge)
@@ -185,7 +185,7 @@ func (f *Flow) boards(ctx context.Context, names []string) (boards []domain.Proj
 	return boards, nil
 }
 
-// cachedForecast returns the forecast for a sample, which is made once. The caller holds counting.
+// cachedForecast returns the forecast for a sample, computed once. The caller holds counting.
 func (f *Flow) cachedForecast(sample []int, make func() int) int {
 	h := fnv.New64a()
 	for _, n := range sample {
@@ -203,7 +203,7 @@ func (f *Flow) cachedForecast(sample []int, make func() int) int {
 	return promised
 }
 
-// Sentence says the flow of projects, or of all without names, on the days of a zone in a sentence.
+// Sentence describes the flow of projects, or of all without names, on the days of a zone in a sentence.
 func (f *Flow) Sentence(ctx context.Context, zone *time.Location, projects ...string) (string, error) {
 	q := domain.FlowQuery{Projects: projects, Days: domain.FlowDays, Ahead: domain.FlowAhead, Zone: zone}
 	r, err := f.Report(ctx, q)
@@ -221,8 +221,8 @@ func (f *Flow) Sentence(ctx context.Context, zone *time.Location, projects ...st
 	return text + fmt.Sprintf("; %d in work.", len(r.Ageing)), nil
 }
 
-// Forecast says in sentences how many stories of a project will be finished in the next two weeks, and when so many
-// items will be; 0 items are its open stories.
+// Forecast says in sentences how many stories of a project will be finished in the next two weeks, and when a number of
+// items will be; 0 items means its open stories.
 func (f *Flow) Forecast(ctx context.Context, project string, items int) (string, error) {
 	q := domain.FlowQuery{
 		Projects: []string{project}, Days: domain.FlowDays, Ahead: domain.FlowAhead, Items: items, Zone: time.UTC,

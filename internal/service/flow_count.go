@@ -12,23 +12,23 @@ import (
 // flowCount adds up the flow of several projects, day by day.
 type flowCount struct {
 	query   domain.FlowQuery
-	today   int     // as flow.Day has it
+	today   int     // as in flow.Day
 	first   int     // the first day that is counted: grading needs days before the window
 	begins  []int64 // when each of these days begins, up to today, in Unix milliseconds
-	past    []int   // what was finished on each of them
+	past    []int   // how many stories were finished on each of them
 	arrived []int
-	stages  []map[stageCount]int // changes of how many stories are in each at the end of each day of the window
-	reached []map[int]int        // likewise, of how many came into a stage of work, by its index in work, and no further
+	stages  []map[stageCount]int // changes in how many stories are in each stage at the end of each day of the window
+	reached []map[int]int        // likewise, in how many got as far as a stage of work, by its index in work
 
 	finished []domain.FlowStory // without ids and names
 	items    int                // stories before the done stages
 	since    int64              // the first known move, 0 for none
 	ageing   []domain.FlowAge
 	work     []string // the names of the stages of work, in the order of the boards
-	titles   []string // theirs
+	titles   []string // their titles
 }
 
-// stageCount is what is counted apart: a stage's name may be one of work on one board only.
+// stageCount is what is counted separately: a stage of that name may be one of work on one board only.
 type stageCount struct {
 	name string
 	work bool
@@ -52,16 +52,16 @@ func newFlowCount(q domain.FlowQuery, now time.Time) *flowCount {
 	return c
 }
 
-// day returns the index of the day on which a time is, negative before the first. What a project server with a wrong
-// clock says of tomorrow was today.
+// day returns the index of the day of a time, negative before the first. Times after today, from a project server with
+// a wrong clock, count as today.
 func (c *flowCount) day(ms int64) int {
 	return sort.Search(len(c.begins), func(i int) bool { return c.begins[i] > ms }) - 1
 }
 
 func (c *flowCount) windowStart() int { return len(c.past) - c.query.Days }
 
-// add adds a board with the visits of its stories. Where no board is known, since its server has only events or has not
-// answered yet, the visits tell of one.
+// add adds a board with the visits of its stories. If the board is unknown, because its server has only events or has
+// not answered yet, it is made up from the visits.
 func (c *flowCount) add(p *domain.ProjectPipeline, visits *domain.ProjectVisits) {
 	stages := p.Stages
 	if len(stages) == 0 {
@@ -125,7 +125,7 @@ func (c *flowCount) reach(s *domain.StoryFlow, columns []int) {
 		if s.Finished > 0 && r.MS > s.Finished {
 			break
 		}
-		if before >= 0 && column <= before { // boards that are added up have their stages in other orders
+		if before >= 0 && column <= before { // boards that are added up may order their stages differently
 			continue
 		}
 		day := max(0, c.day(r.MS)-c.windowStart())
@@ -140,7 +140,7 @@ func (c *flowCount) reach(s *domain.StoryFlow, columns []int) {
 	}
 }
 
-// counts reports whether a story came into work, or was in work, or was finished within the window.
+// counts reports whether a story came into work, was in work, or was finished within the window.
 func (c *flowCount) counts(s *domain.StoryFlow) bool {
 	switch start := c.windowStart(); {
 	case s.Arrived == 0:
@@ -152,16 +152,16 @@ func (c *flowCount) counts(s *domain.StoryFlow) bool {
 	}
 }
 
-// days returns how many days there are from a start to the day of an index, both included.
+// days returns the number of days from a start to the day of an index, both included.
 func (c *flowCount) days(start int64, to int) int {
 	return max(1, c.first+to-flow.Day(time.UnixMilli(start).In(c.query.Zone))+1)
 }
 
-// stay counts a visit at the ends of the days of the window on which it lasted.
+// stay counts a visit at the end of each day of the window on which it lasted.
 func (c *flowCount) stay(stage stageCount, v domain.Stay) {
 	from, to := max(0, c.day(v.From)-c.windowStart()), c.query.Days
 	switch {
-	case v.From == 0 && v.To > 0: // nobody knows since when it was there
+	case v.From == 0 && v.To > 0: // since when it was there is unknown
 		return
 	case v.From == 0:
 		from = c.query.Days - 1
@@ -175,7 +175,7 @@ func (c *flowCount) stay(stage stageCount, v domain.Stay) {
 	}
 }
 
-// addOpen adds what is on the board before the done stage; started is when what is in work was started.
+// addOpen adds what is on the board before the done stage; started is when the stories in work were started.
 func (c *flowCount) addOpen(project string, workflow domain.Workflow, started map[string]int64) {
 	for i := range workflow.Stages {
 		stage := &workflow.Stages[i]

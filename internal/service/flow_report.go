@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/flow"
 )
 
-// report makes the report, the stories without ids and names. promise keeps the forecasts that are graded.
+// report makes the report, its stories without ids and names. promise keeps the forecasts that are graded.
 func (c *flowCount) report(promise func(sample []int, make func() int) int) *domain.FlowReport {
 	r := &domain.FlowReport{Ahead: c.query.Ahead, Items: c.query.Items, Ageing: c.ageing, Work: c.work, Titles: c.titles}
 	r.Items = cmp.Or(r.Items, min(max(domain.MinFlowItems, c.items), domain.MaxFlowItems))
@@ -90,7 +90,7 @@ func (c *flowCount) forecast(r *domain.FlowReport, promise func(sample []int, ma
 	if c.since == 0 {
 		return
 	}
-	known := max(0, c.day(c.since)) // the first day of which something is known
+	known := max(0, c.day(c.since)) // the first day with data
 	past := c.past[known : len(c.past)-1]
 	sample := past[max(0, len(past)+1-c.query.Days):]
 	r.Sample = len(sample)

@@ -10,8 +10,8 @@ import (
 )
 
 // Heartbeat records a heartbeat and returns the agent: at once if its assignment or its project's address is not what
-// the agent knows, otherwise when either changes. It waits for at most b.Wait, a third of the agent timeout, until ctx
-// ends, or until another heartbeat of the agent waits. It returns Unauthorized when the agent is removed. The caller
+// the agent knows, otherwise when either changes. It waits for at most b.Wait or a third of the agent timeout, until
+// ctx ends, or until another heartbeat of the agent waits. It returns Unauthorized if the agent is removed. The caller
 // has checked the agent's secret.
 func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
 	hold := time.After(onTick(min(b.Wait, s.table.timeout/3)))
@@ -38,7 +38,7 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 		}
 		now := assignment{agent.Project, agent.ProjectURL}
 		if sent.url == "" && now.project == sent.project {
-			sent.url = now.url // in the first pass: only later changes count
+			sent.url = now.url // on the first pass: only later changes count
 		}
 		if over || now != sent {
 			if entry.send(now) && shared {
@@ -62,7 +62,7 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 	}
 }
 
-// onTick shortens a hold by up to 1 %, so that thousands of heartbeats end together on a tick: a wake-up for each of
+// onTick shortens a hold by up to 1 %, so that thousands of heartbeats end together on a tick: waking up for each of
 // them costs more than answering it.
 func onTick(hold time.Duration) time.Duration {
 	if tick := hold / 100; tick > 0 {
@@ -71,8 +71,8 @@ func onTick(hold time.Duration) time.Duration {
 	return hold
 }
 
-// Run stores heartbeats, and removes expired identities and tokens, until ctx ends. It returns an error when the store
-// failed; nothing is lost if it is run again.
+// Run stores heartbeats, and removes expired identities and tokens, until ctx ends. It returns an error if the store
+// fails; nothing is lost if it is run again.
 func (s *Agents) Run(ctx context.Context) error {
 	save, forget := time.NewTicker(beatInterval), time.NewTicker(forgetInterval)
 	defer save.Stop()
@@ -90,7 +90,7 @@ func (s *Agents) Run(ctx context.Context) error {
 			defer cancel()
 			return s.table.save(last, true)
 		}
-		if err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable { // which is retried later
+		if err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable { // it is retried later
 			return err
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// mergeBurst is how many changes of a project's visits its histories may make at once; then as many a second as
-// observations.
+// mergeBurst is how many changes a project's histories may make to its visits at once; after that, as many per second
+// as observations.
 const mergeBurst = 4 * domain.MaxMoves
 
 // Histories merges a project's git history into its visits.
@@ -32,9 +32,9 @@ func (s *Histories) Last(ctx context.Context, project domain.Project) (id string
 	return past.ID, err
 }
 
-// Merge merges a history, all of whose moves are given, in the place of the one before, under the leader's fencing
-// token. It returns TooLarge while the project's histories change more than they may: what it had stored by then is
-// completed by the next one.
+// Merge merges a history, given all of its moves, in place of the one before, under the leader's fencing token. It
+// returns TooLarge while the project's histories change more than they may: the next one completes what is stored by
+// then.
 func (s *Histories) Merge(
 	ctx context.Context, token int64, project domain.Project, id string, moves []domain.Move,
 ) error {

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// maxUnusedTokens is how many join tokens can be redeemed at a time. One more ends the oldest.
+// maxUnusedTokens is how many join tokens can be redeemable at a time. One more ends the oldest.
 const maxUnusedTokens = 200
 
 // tokenMemory is how long a token is kept after its expiry, so that its state can still be shown.
@@ -16,7 +16,7 @@ const tokenMemory = 7 * 24 * time.Hour
 
 // CreateJoinToken issues a join token, valid once and for the configured time, and ends the oldest of over 200 unused
 // ones. Its agent is assigned to project, "" for none, as soon as it joins. Only its hash is stored. It returns Invalid
-// when the project does not exist.
+// if the project does not exist.
 func (s *Agents) CreateJoinToken(ctx context.Context, project string) (domain.Secret, domain.JoinToken, error) {
 	if _, err := retry(ctx, func() (any, error) { return nil, s.checkProject(project) }, s.projects.reloader); err != nil {
 		return "", domain.JoinToken{}, err
@@ -48,7 +48,7 @@ func (s *Agents) JoinToken(ctx context.Context, hash string) (domain.JoinToken, 
 	return t, notFound(err, "this join token was revoked or never issued")
 }
 
-// RevokeJoinToken revokes an unused token. It returns NotFound when there is no unused one with that hash.
+// RevokeJoinToken revokes an unused token. It returns NotFound if there is no unused one with that hash.
 func (s *Agents) RevokeJoinToken(ctx context.Context, hash string) error {
 	change := domain.Change{Action: domain.JoinTokenRevoked, Subject: shortHash(hash)}
 	err := s.audit.change(ctx, change, func(e *domain.AuditEntry) error { return s.store.RevokeToken(ctx, e, hash) })

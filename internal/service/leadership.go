@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// tokenOr returns the fencing token, another number if this gateway does not lead.
+// tokenOr returns the fencing token, or other if this gateway does not lead.
 func tokenOr(l domain.Leadership, other int64) int64 {
 	if token, leads := l.Token(); leads {
 		return token
@@ -29,7 +29,7 @@ func unlessLost(err error) error {
 
 const newsKey = "leader_news"
 
-// leaderReport is what the leader tells: since when and why.
+// leaderReport is the leader's report on troubles: since when and why.
 type leaderReport struct {
 	ClockSkew   map[string]time.Time `json:"clock_skew"`  // projects whose feeds have timestamps far ahead of our clock
 	Unreachable map[string]trouble   `json:"unreachable"` // projects
@@ -77,7 +77,7 @@ func (n *leaderNews) now() leaderReport {
 	return n.report
 }
 
-// share stores the news if this gateway leads, and reads them otherwise.
+// share stores the news if this gateway leads, and reads it otherwise.
 func (n *leaderNews) share(ctx context.Context) error {
 	if n.leader == (domain.SoleGateway{}) {
 		return nil
@@ -103,7 +103,7 @@ func (n *leaderNews) tell(ctx context.Context, token int64) error {
 	text := string(domain.EncodeJSON(news))
 	n.mu.Lock()
 	known := n.stored
-	n.report.Unreachable, n.report.Store = nil, nil // of the leader before
+	n.report.Unreachable, n.report.Store = nil, nil // they are the former leader's
 	n.mu.Unlock()
 	if text == known {
 		return nil

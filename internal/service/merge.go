@@ -16,8 +16,8 @@ type mergeAnswer struct {
 	body   []byte
 }
 
-// Merge has a project server merge a branch of a story, and returns status and body of its answer. A caller that leaves
-// stops nothing. It returns NotFound, BadGateway for a server that does not respond, Invalid without branch or head,
+// Merge has a project server merge a story's branch, and returns the status and body of its answer. It goes on if its
+// caller leaves. It returns NotFound, BadGateway for a server that does not respond, Invalid without branch or head,
 // and Conflict while the project has another merge.
 func (s *Reviews) Merge(
 	ctx context.Context, project, id string, asked wire.Merge,
@@ -75,7 +75,7 @@ func (s *Reviews) askMerge(
 		return status, body, err
 	}
 	var made wire.Merged
-	_ = json.Unmarshal(body, &made)                               // without the commit, it is told without
+	_ = json.Unmarshal(body, &made)                               // without the commit, the message leaves it out
 	if seen := clock.Now().Add(-time.Minute); seen.After(began) { // its event comes at the end
 		began = seen
 	}

@@ -57,8 +57,8 @@ func tokenDetail(t domain.NamedToken) string {
 		valueOf("expires", expires))
 }
 
-// Token returns the identity of a named token and updates its last use. It returns nil when it is unknown, revoked or
-// expired, or of a wall display.
+// Token returns the identity of a named token and updates its last use. It returns nil if the token is unknown, revoked
+// or expired, or belongs to a wall display.
 func (a *Access) Token(ctx context.Context, secret domain.Secret) *Identity {
 	if who := a.AnyToken(ctx, secret); who != nil && who.Role != domain.RoleWall {
 		return who
@@ -66,7 +66,7 @@ func (a *Access) Token(ctx context.Context, secret domain.Secret) *Identity {
 	return nil
 }
 
-// AnyToken is Token for the tokens of wall displays, too.
+// AnyToken is Token, but includes the tokens of wall displays.
 func (a *Access) AnyToken(ctx context.Context, secret domain.Secret) *Identity {
 	if !strings.HasPrefix(secret.Reveal(), namedTokenPrefix) {
 		return nil
@@ -93,8 +93,7 @@ func actorOfToken(t domain.NamedToken) domain.Actor {
 	return actor
 }
 
-// lastReports is how long the token of an agent's command still reports what was used: clients do so when they are
-// stopped.
+// lastReports is how long the ended token of an agent's command may still report usage: clients do so when stopped.
 const lastReports = time.Minute
 
 // endedToken is the token of an agent's command that has ended.
@@ -103,7 +102,7 @@ type endedToken struct {
 	at time.Time
 }
 
-// EndedToken returns the identity of an agent's token that has ended less than lastReports ago, nil for any other.
+// EndedToken returns the identity of an agent's token that ended less than lastReports ago, nil for any other.
 func (a *Access) EndedToken(secret domain.Secret) *Identity {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/store"
 )
 
-// Store is a database: its tables, and before them what engines do in ways of their own and what tests replace.
+// Store is a database: its tables, preceded by what each engine does in its own way and what tests replace.
 type Store interface {
 	All() *store.Tables
 	Ping(ctx context.Context) error
@@ -29,7 +29,7 @@ type Store interface {
 	Targets(ctx context.Context) ([]domain.Target, error)
 }
 
-// database has all methods of the tables, those of Store first.
+// database has all methods of the tables; those of Store take precedence.
 type database struct {
 	*store.Tables
 	Store
@@ -38,19 +38,19 @@ type database struct {
 // Options are what a Service is built from. Durations must be positive.
 type Options struct {
 	Store        Store
-	Changes      Changes           // by other gateways on the same database, nil if there are none
+	Changes      Changes           // made by other gateways on the same database, nil if there are none
 	Leadership   domain.Leadership // nil if this gateway is alone
 	Gateways     GatewayList       // nil if this gateway is alone
 	Log          *slog.Logger
 	AgentTimeout time.Duration // how long an agent may be silent before it is removed from the list
-	KeepEvents   time.Duration // 0: for ever
+	KeepEvents   time.Duration // 0: forever
 	JoinTokenTTL time.Duration // how long a join token is valid
 	// PermissionRole is who may answer questions for a permission; operators by default.
 	PermissionRole domain.Role
 	// PublicURL is the console's address in messages, "" for messages without links.
 	PublicURL string
 	Messenger Messenger
-	// Prices are those of models whose clients do not say what a call costs.
+	// Prices are for models whose clients do not report the cost of a call.
 	Prices   map[string]domain.Price
 	Budgets  domain.Budgets
 	Projects ProjectServers
@@ -61,15 +61,15 @@ type Options struct {
 	// BotOperators are the user ids that may command the bot.
 	BotOperators []string
 	SharedBot    *SharedBot                 // to share the bot with other gateways, nil if there are none
-	Observe      func(added []domain.Event) // unless nil, is called with the events that this gateway has stored
+	Observe      func(added []domain.Event) // unless nil, called with the events that this gateway has stored
 	Provider     SignInProvider             // nil if sign-in is not set up
-	Credentials  CredentialsFile            // nil only then
+	Credentials  CredentialsFile            // nil only if Provider is
 	SignInSetup  SignInSetup
 
-	store *database // over Store
+	store *database // a layer over Store
 }
 
-// GatewayList lists the live gateways that share the store, sorted by their time of starting.
+// GatewayList lists the live gateways that share the store, sorted by when they started.
 type GatewayList interface {
 	LiveGateways(ctx context.Context) ([]domain.LiveGateway, error)
 }

@@ -14,7 +14,7 @@ const (
 	// snapshotAge is how long readers share a snapshot, and how old a pipeline in it may be after an event.
 	snapshotAge = 500 * time.Millisecond
 	// snapshotShare limits the cost of snapshots, which are slow with thousands of projects: each is shared for
-	// snapshotShare times as long as it took, but no longer than maxSnapshotAge.
+	// snapshotShare times as long as it took to make, but no longer than maxSnapshotAge.
 	snapshotShare, maxSnapshotAge = 25, 2 * time.Second
 )
 
@@ -36,7 +36,7 @@ type Overview struct {
 	last      *Snapshot // nil before the first
 	takenAt   time.Time
 	age       time.Duration // how long last is shared
-	lastEvent int64         // the newest event when last was taken
+	lastEvent int64         // the newest event when last was made
 	// acknowledged and claimed are the versions of the acknowledgements and claims at that time.
 	acknowledged, claimed int
 }
@@ -59,7 +59,7 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	claimed := o.claims.table.version()
 	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < o.age &&
 		o.acknowledged == o.alerts.acknowledged.version() {
-		if o.claimed != claimed { // many may be claimed in a second; all else is shared all the same
+		if o.claimed != claimed { // many may be claimed in a second; everything else stays shared
 			next := *o.last
 			next.Owners = o.claims.Owners(next.Agents)
 			o.last, o.claimed = &next, claimed
@@ -104,8 +104,8 @@ func (o *Overview) Run(ctx context.Context) error {
 	}
 }
 
-// OpenAlerts returns the number of alerts in the last snapshot that nobody has acknowledged, as people read them, and
-// the worst of their signals. It never waits.
+// OpenAlerts returns how many alerts in the last snapshot nobody has acknowledged, counted as people see them, and the
+// worst of their signals. It never waits.
 func (o *Overview) OpenAlerts() (int, domain.Signal) {
 	alerts := o.open.Load()
 	if alerts == nil || alerts.Open == 0 {
@@ -124,7 +124,7 @@ type ProjectSnapshot struct {
 	Pipeline domain.ProjectPipeline
 	Overdue  domain.Overdue // of its stories
 	Charts   domain.Charts
-	Agents   []domain.RegisteredAgent // alive ones that are assigned to it, without the time of their last heartbeat
+	Agents   []domain.RegisteredAgent // alive and assigned to it, without the time of their last heartbeat
 	Owners   *domain.Owners           // of its stories
 
 	alerts []domain.Alert
@@ -132,7 +132,7 @@ type ProjectSnapshot struct {
 
 func (o *Overview) Owners() *domain.Owners { return o.claims.Owners(o.agents.Alive()) }
 
-// Project returns the state of one project. It asks no other project. It returns NotFound.
+// Project returns the state of one project without asking any other. It returns NotFound.
 func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, error) {
 	registry, board, err := o.pipelines.Board(ctx, name, quietAge)
 	if err != nil {

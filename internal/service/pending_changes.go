@@ -7,15 +7,15 @@ import (
 	"switchyard/internal/domain"
 )
 
-// pendingChanges are the changes of stories that this gateway is making. Their events may come before the project
-// server's answer, and must not be without an author until that is stored. The zero value is ready for use.
+// pendingChanges are the changes of stories that this gateway is making. Their events may arrive before the project
+// server's answer, and must have an author even before that is stored. The zero value is ready for use.
 type pendingChanges struct {
 	mu   sync.Mutex
 	all  map[int64][]domain.StoryChange
 	last int64
 }
 
-// begin says what is being changed, until the caller calls end.
+// begin registers changes being made, until the caller calls end.
 func (u *pendingChanges) begin(changes []domain.StoryChange) (end func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -32,7 +32,7 @@ func (u *pendingChanges) begin(changes []domain.StoryChange) (end func()) {
 	}
 }
 
-// now returns what is being changed. Call it before reading the changes that are stored.
+// now returns the changes being made. Call it before reading the stored ones.
 func (u *pendingChanges) now() (changes []domain.StoryChange) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

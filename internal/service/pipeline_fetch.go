@@ -22,12 +22,12 @@ const (
 
 // ProjectServers calls project servers. It limits time and size of responses.
 type ProjectServers interface {
-	// Pipeline fetches a project's pipeline. known is the last response or nil, and is itself returned when nothing has
+	// Pipeline fetches a project's pipeline. known is the last response or nil, and is itself returned if nothing has
 	// changed. The messages of errors say in words why the project is unreachable.
 	Pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error)
 }
 
-// fetcher fetches pipelines and derives what pages show of them, when docs/design/freshness.md says.
+// fetcher fetches pipelines and derives what pages show of them, following docs/design/freshness.md.
 type fetcher struct {
 	projects *Projects
 	servers  ProjectServers
@@ -35,11 +35,11 @@ type fetcher struct {
 	log      *slog.Logger
 	queue    fetchQueue
 	news     *keyed.Waiters
-	deriving chan struct{} // of as many as derive at a time
+	deriving chan struct{} // its capacity is how many derive at a time
 
 	mu       sync.Mutex
 	registry *domain.Registry // empty before the first call of setRegistry
-	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
+	states   []*pipelineState // ordered as registry.Projects; replaced, never changed, with the registry
 	changes  int              // how often a state or the registry has changed
 }
 
@@ -73,7 +73,7 @@ func (s *fetcher) isOutdated(state *pipelineState) bool {
 	return state.known.isOutdated(s.visits.Version(state.project.Name), clock.Now())
 }
 
-// renew begins to fetch a project unless it is current, or derives it again if it is outdated. It reports whether to
+// renew begins to fetch a project unless it is current, or to derive it again if it is outdated. It reports whether to
 // wait for that. The caller holds mu.
 func (s *fetcher) renew(state *pipelineState, age pipelineAge, t turn) (awaited bool) {
 	if !state.isFresh(age, 0) {
@@ -88,7 +88,7 @@ func (s *fetcher) renew(state *pipelineState, age pipelineAge, t turn) (awaited 
 	return outdated
 }
 
-// begin queues what is to be done for a project, unless it is queued or running. What failed last has its turn behind
+// begin queues what is to be done for a project, unless it is queued or running. One that failed last time goes behind
 // the others. The caller holds mu.
 func (s *fetcher) begin(state *pipelineState, t turn) {
 	if state.err != nil {
@@ -146,7 +146,7 @@ func (s *fetcher) work(state *pipelineState, task *pipelineTask, keepSlot func()
 	}
 }
 
-// renewed returns what is known of a project after fetching its pipeline or, without that, after deriving it again.
+// renewed returns what is known of a project after fetching its pipeline or, failing that, deriving it again.
 func (s *fetcher) renewed(
 	project domain.Project, r result, fetches bool, t turn, keepSlot func() bool,
 ) (result, error) {
@@ -166,7 +166,7 @@ func (s *fetcher) renewed(
 	return r, nil
 }
 
-// derive is like the function, but leaves processors to readers: of a pipeline that no page shows alone, it waits for
+// derive is like the function, but leaves processors to readers: unless a page shows that pipeline alone, it waits for
 // its turn.
 func (s *fetcher) derive(
 	ctx context.Context, project string, answer *domain.PipelineAnswer, last *boardFacts, t turn, keepSlot func() bool,
@@ -207,7 +207,7 @@ func (s *fetcher) finish(state *pipelineState, task *pipelineTask, after result,
 	s.refetchLater(state)
 }
 
-// observe has the known pipeline observed by visits. The caller holds mu.
+// observe has visits observe the known pipeline. The caller holds mu.
 func (s *fetcher) observe(state *pipelineState) {
 	answer, generation := state.known.answer, s.visits.Generation()
 	queued := s.visits.Observe(state.project.Name, answer, state.askedAt, func(settled bool) {
@@ -226,8 +226,8 @@ func (s *fetcher) observe(state *pipelineState) {
 	}
 }
 
-// isUnobserved reports whether the known pipeline has not been observed by visits, as when another gateway did that
-// until now.
+// isUnobserved reports whether visits have not observed the known pipeline, for example because another gateway did
+// that until now.
 func (s *fetcher) isUnobserved(state *pipelineState) bool {
 	return state.known.answer != nil && !state.known.answer.EventsOnly &&
 		(state.observed != state.known.answer || state.observedIn != s.visits.Generation())
@@ -241,8 +241,7 @@ func (s *fetcher) observed(project domain.Project) bool {
 	return state != nil && state.known.answer != nil && !s.isUnobserved(state)
 }
 
-// refetchLater fetches a project that has changed, if nobody else does, at the earliest time allowed. The caller holds
-// mu.
+// refetchLater fetches a project that has changed, if nobody else does, as soon as is allowed. The caller holds mu.
 func (s *fetcher) refetchLater(state *pipelineState) {
 	feed := &state.feed
 	if feed.paused || state.task != nil || !state.askedAt.Before(feed.at) {

@@ -8,8 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// refetchInterval is how often a pipeline is fetched whose server does not report changes, less up to a quarter so that
-// fetches of different projects do not coincide.
+// refetchInterval is how often a pipeline is fetched if its server does not report changes, less up to a quarter so
+// that fetches of different projects do not coincide.
 const refetchInterval = time.Minute
 
 // pipelineState is what is known of one project at one address. Pipelines.mu guards all fields but project and spread.
@@ -24,7 +24,7 @@ type pipelineState struct {
 	err     error         // its error
 	failed  time.Time     // the first failure since the last good answer
 	seen    time.Time     // when the last good answer arrived
-	known   *boardFacts   // from that; without an answer before the first
+	known   *boardFacts   // derived from that; without an answer before the first
 
 	observing  *domain.PipelineAnswer // what is about to be observed
 	observed   *domain.PipelineAnswer // the last answer that visits have observed
@@ -34,14 +34,14 @@ type pipelineState struct {
 
 // feedState is what a project's feed says about its pipeline.
 type feedState struct {
-	version string    // the last version named in the feed, "" for none and while the feed cannot be read
+	version string    // the last version named in the feed, "" for none or while the feed cannot be read
 	failing bool      // the feed cannot be read
 	at      time.Time // when a change was last noticed
-	ahead   time.Time // when it last ceased to name the known version
-	paused  bool      // a fetch begins after a pause
+	ahead   time.Time // when it last stopped naming the known version
+	paused  bool      // a fetch will begin after a pause
 }
 
-// pipelineTask is a fetch, or only deriving again what depends on time and visits.
+// pipelineTask fetches a pipeline, or only derives again what depends on time and visits.
 type pipelineTask struct {
 	turn  turn
 	began time.Time     // zero while it waits for its turn
@@ -107,14 +107,14 @@ func (state *pipelineState) alerts() []domain.Alert {
 	}}
 }
 
-// want makes a fetch necessary that begins at or after oldest: if the current one began earlier, another follows it.
+// want requires a fetch that begins at or after oldest: if the current one began earlier, another follows it.
 func (state *pipelineState) want(oldest time.Time) {
 	if state.wanted.Before(oldest) {
 		state.wanted = oldest
 	}
 }
 
-// isFresh reports whether the known pipeline is new enough: it was asked for recently, or its feed names it, or did
+// isFresh reports whether the known pipeline is new enough: it was requested recently, or its feed names it, or did
 // until just now, and it is not too old for that. It may be older by grace.
 func (state *pipelineState) isFresh(a pipelineAge, grace time.Duration) bool {
 	if !state.askedAt.Before(a.oldest.Add(-grace)) {
@@ -126,15 +126,15 @@ func (state *pipelineState) isFresh(a pipelineAge, grace time.Duration) bool {
 	return a.trusted > 0 && isNamed && a.now.Sub(state.askedAt) <= trusted
 }
 
-// docs/design/freshness.md says why these times.
+// See docs/design/freshness.md for why these times.
 const (
-	// trustedAge is how old a pipeline on a page may be whose feed names the same version. With many projects it is
+	// trustedAge is how old a pipeline on a page may be if its feed names the same version. With many projects it is
 	// trustedAgeEach for each of them, at most maxTrustedAge.
 	trustedAge, trustedAgeEach, maxTrustedAge = 30 * time.Second, 240 * time.Millisecond, 10 * time.Minute
 	// staleGrace is how much older than allowed a pipeline on a page may be without being marked stale.
 	staleGrace = 5 * time.Second
-	// pipelineBudget is how long a caller waits for one project, and for all of them together; knownBudget is how long a
-	// page waits if it can show the last known state of all.
+	// pipelineBudget is how long a caller waits for one project, and for all of them together; knownBudget is how long
+	// a page waits if it can show the last known state of all.
 	pipelineBudget, knownBudget = 250 * time.Millisecond, 50 * time.Millisecond
 	// quietAge is how old a pipeline on a page may be if no event has arrived since.
 	quietAge = 2 * time.Second

@@ -19,8 +19,7 @@ type Pipelines struct {
 }
 
 // CheckAddress fetches the pipeline from an address that is about to be registered, and stores nothing. It returns
-// Invalid for an address that no project can have, and BadGateway with the reason when no project server responds
-// there.
+// Invalid for an address that no project can have, and BadGateway with the reason if no project server responds there.
 func (s *Pipelines) CheckAddress(
 	ctx context.Context, url string, token *domain.Secret,
 ) (*domain.PipelineAnswer, error) {
@@ -46,7 +45,7 @@ func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Regi
 	return registry, shown
 }
 
-// Board returns the board of one project as Boards does. It asks no other project. It returns NotFound.
+// Board returns the board of one project like Boards, without asking any other. It returns NotFound.
 func (s *Pipelines) Board(ctx context.Context, project string, maxAge time.Duration) (*domain.Registry, Board, error) {
 	age := pageAge(maxAge, len(s.projects.Registry().Projects))
 	registry, state, err := s.one(ctx, project, age)
@@ -88,10 +87,10 @@ func (s *Pipelines) known(project string) *boardFacts {
 	return s.states[i].known
 }
 
-// Finishes reports whether an event has finished its story, by the board that was last read.
+// Finishes reports whether an event has finished its story, going by the board that was last read.
 func (s *Pipelines) Finishes(e domain.Event) bool { return s.known(e.Project).workflow.FinishedBy(e) }
 
-// Takes reports whether a project's server accepts changes of an item of its board, as far as that says.
+// Takes reports whether a project's server accepts changes of an item of its board, as far as the item says.
 func (s *Pipelines) Takes(project string, item *domain.Item) bool {
 	answer := s.known(project).answer
 	return answer != nil && answer.Board.Writable && item.Version != "" && item.Fault == "" &&
@@ -101,12 +100,12 @@ func (s *Pipelines) Takes(project string, item *domain.Item) bool {
 // Past returns what git knew of a project when its board was last read.
 func (s *Pipelines) Past(project string) domain.Past { return s.known(project).charts.Past }
 
-// StageWord is domain.StageWords as the boards that were last read have it.
+// StageWord is domain.StageWords for the boards that were last read.
 func (s *Pipelines) StageWord(project, stage string) string {
 	return domain.StageWord(s.known(project).stages, stage)
 }
 
-// Boards returns all boards, as fresh as pages show them. It returns the last boards if nothing has changed.
+// Boards returns all boards, as fresh as pages show them: the last boards if nothing has changed.
 func (s *Pipelines) Boards(ctx context.Context, maxAge time.Duration) *Boards {
 	age := pageAge(maxAge, len(s.projects.Registry().Projects))
 	s.update(ctx, age)
@@ -216,8 +215,8 @@ func (s *Pipelines) Reach() (all, unreachable int) {
 }
 
 const (
-	// probeInterval is how often a gateway that does not lead tries to reach the projects that the leader cannot reach, at
-	// most maxProbes of them.
+	// probeInterval is how often a gateway that does not lead tries to reach the projects that the leader cannot reach,
+	// at most maxProbes of them.
 	probeInterval = 5 * time.Second
 	maxProbes     = 16
 )
@@ -244,7 +243,7 @@ func (s *Pipelines) probe(ctx context.Context, told *leaderNews) error {
 	return nil
 }
 
-// Reaches returns how many of the projects that the leader cannot reach this gateway reaches, as far as it has tried.
+// Reaches returns how many projects this gateway reaches of those that the leader cannot, as far as it has tried.
 func (s *Pipelines) Reaches() int { return int(s.reaches.Load()) }
 
 // await waits until these projects are current, or until there is no more need to wait.
@@ -256,7 +255,7 @@ func (s *fetcher) await(ctx context.Context, age pipelineAge, asked ...*pipeline
 	}
 }
 
-// budget returns how long to wait for these projects, which is less if there is a usable state of all of them.
+// budget returns how long to wait for these projects: less if all of them have a usable state.
 func (s *fetcher) budget(awaited []*pipelineState, age pipelineAge) time.Duration {
 	if age.trusted == 0 {
 		return pipelineBudget

@@ -14,9 +14,9 @@ type ToolServers interface {
 	// ListTools returns the tools as the server describes them. It returns NotFound for a project without an MCP server
 	// and Invalid for a refusal by the server. The messages of other errors say in words why there is no response.
 	ListTools(ctx context.Context, p domain.Project) ([]json.RawMessage, error)
-	// CallTool returns the result object unchanged; progress, unless nil, gets the params of each notification of
-	// progress. It returns the same errors as ListTools; one that wraps domain.ErrMayHaveRun came after the tool was
-	// called.
+	// CallTool returns the result object unchanged; progress, unless nil, gets the params of each progress
+	// notification. It returns the same errors as ListTools; one that wraps domain.ErrMayHaveRun came after the tool
+	// was called.
 	CallTool(
 		ctx context.Context, p domain.Project, tool string, arguments json.RawMessage, progress func(json.RawMessage),
 	) (json.RawMessage, error)
@@ -40,7 +40,7 @@ func (s *ProjectTools) List(ctx context.Context, project string) (string, []json
 	return p.Name, tools, err
 }
 
-// Call calls a tool of a project, "" for the active one, as ToolServers do.
+// Call calls a tool of a project, "" for the active one, with the results of ToolServers.
 func (s *ProjectTools) Call(
 	ctx context.Context, project, tool string, arguments json.RawMessage, progress func(json.RawMessage),
 ) (json.RawMessage, error) {

@@ -23,7 +23,7 @@ type Projects struct {
 
 	// mu makes checking, storing and publishing atomic. Hold it for reading while no project may be removed.
 	mu      sync.RWMutex
-	moved   map[string]time.Time // of the next snapshot
+	moved   map[string]time.Time // for the next snapshot
 	current atomic.Pointer[registrySnapshot]
 }
 
@@ -42,7 +42,7 @@ func (s *Projects) publish(next domain.Registry) {
 }
 
 func (s *Projects) load(ctx context.Context) error {
-	s.mu.Lock() // a change of our own is in both, or in neither
+	s.mu.Lock() // so that a change of our own is in both or neither
 	defer s.mu.Unlock()
 	active, projects, err := s.store.Registry(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// maxDevices is how many browsers one account can have messages pushed to.
+// maxDevices is how many browsers of one account can get messages pushed.
 const maxDevices = 20
 
 // Push is the part of Targets for people who have messages pushed to their own browsers.
@@ -21,7 +21,7 @@ func (p Push) Key(ctx context.Context) (string, error) {
 	return keys.Public, err
 }
 
-// Devices returns the caller's browsers, ordered by name, and for administrators those of others.
+// Devices returns the caller's browsers, ordered by name, and for administrators also those of others.
 func (p Push) Devices(ctx context.Context) (own, others []domain.Target, err error) {
 	all, err := p.targets.store.Targets(ctx)
 	actor := domain.ActorOf(ctx)
@@ -39,8 +39,8 @@ func (p Push) Devices(ctx context.Context) (own, others []domain.Target, err err
 // OwnerOf returns the name of the account whose device a target is.
 func (p Push) OwnerOf(t domain.Target) string { return p.targets.access.nameOf(t.Owner) }
 
-// Add has messages pushed to a browser of the caller, instead of what the same browser got before. It returns Invalid,
-// and Conflict when there are too many.
+// Add has messages pushed to a browser of the caller, replacing any earlier subscription of that browser. It returns
+// Invalid, and Conflict if there are too many.
 func (p Push) Add(ctx context.Context, name string, d domain.PushDevice, rules domain.TargetRules) (
 	domain.Target, error,
 ) {
@@ -67,7 +67,7 @@ func (p Push) Add(ctx context.Context, name string, d domain.PushDevice, rules d
 	return t, err
 }
 
-// Remove ends what is pushed to one of the caller's browsers, or for an administrator to any. It returns NotFound.
+// Remove stops pushing to one of the caller's browsers or, for an administrator, to any. It returns NotFound.
 func (p Push) Remove(ctx context.Context, id string) error {
 	own, others, err := p.Devices(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p Push) Remove(ctx context.Context, id string) error {
 }
 
 // MaySee reports whether an account may see what viewers see: its token is in force, or somebody is logged in as it. If
-// not, again says whether the same account may do so later.
+// not, again says whether the account may later.
 func (a *Access) MaySee(account string) (may, again bool) {
 	now := clock.Now()
 	switch kind, id, _ := strings.Cut(account, " "); kind {
@@ -102,7 +102,7 @@ func (a *Access) MaySee(account string) (may, again bool) {
 	return true, true
 }
 
-// nameOf returns how people know an account, the account itself if that is not known.
+// nameOf returns the name by which people know an account, or the account itself if there is none.
 func (a *Access) nameOf(account string) string {
 	if id, isToken := strings.CutPrefix(account, "token "); isToken {
 		if t, known := a.tokens.get(id); known {

@@ -17,10 +17,10 @@ type Questions struct {
 	agents   *agentTable
 	claims   *claimTable
 	leader   domain.Leadership
-	sessions *Sessions // of coding agents, who ask
+	sessions *Sessions // the sessions of coding agents, who ask
 	// permissionRole is who may answer permissions.
 	permissionRole domain.Role
-	// table has those that are open, or ended a short while ago, in brief.
+	// table has the questions that are open or ended a short while ago, abbreviated.
 	table table[int64, domain.Question]
 	held  heldQuestions
 }
@@ -28,7 +28,7 @@ type Questions struct {
 const (
 	// shownEnded is how long an ended question is shown.
 	shownEnded = time.Minute
-	// questionCheck is how often expired questions are looked for, and those who wait look again.
+	// questionCheck is how often to look for expired questions, and for those who wait to look again.
 	questionCheck = time.Second
 	// questionLife is how long ended questions are kept, endedQuestions how many of them, and questionSweep how often
 	// others are removed.
@@ -52,7 +52,7 @@ func newQuestions(o Options, audit *Audit, projects *Projects, agents *agentTabl
 	return s
 }
 
-// Recent returns the questions that are open and those that ended within a minute, oldest first, with the beginnings of
+// Recent returns the questions that are open or ended within the last minute, oldest first, with the beginnings of
 // their prompts and answers, and without details, options and tools.
 func (s *Questions) Recent() (list []domain.Question) {
 	now := clock.Now()
@@ -84,9 +84,9 @@ func (s *Questions) Open() (n int) {
 func (s *Questions) Changed() <-chan struct{} { return s.table.changedAny() }
 
 // Ask asks a question for the actor of ctx; life is how long it is open, 0 for the usual time. An agent asks for its
-// own project. What the same actor has asked already it returns, with Again set, while that is open, and once it has
-// been answered if nobody has the answer yet. It returns Invalid, NotFound for an unknown project, Forbidden, and
-// RateLimited when too many are open, or ended a short while ago.
+// own project. If the same actor has already asked it, it returns that question, with Again set, while it is open, or
+// answered without anybody having received the answer. It returns Invalid, NotFound for an unknown project, Forbidden,
+// and RateLimited if too many are open or ended a short while ago.
 func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Duration) (domain.Question, error) {
 	actor := domain.ActorOf(ctx)
 	if actor.AgentID == "" && !actor.Role.Allows(domain.RoleOperator) {
@@ -132,7 +132,7 @@ func (s *Questions) Ask(ctx context.Context, q domain.Question, life time.Durati
 	return s.at(asked, q.AskedAt), nil
 }
 
-// place finds out what a permission is for: what its session works on, or the asker has claimed last.
+// place finds out what a permission is for: what its session works on, or what the asker claimed last.
 func (s *Questions) place(q *domain.Question) {
 	project, storyID := s.sessions.storyOf(q.Asker, q.Session, s.sessions.links)
 	if project == "" {
@@ -143,7 +143,7 @@ func (s *Questions) place(q *domain.Question) {
 	}
 }
 
-// channelName is how an actor asks: a question that has come by several is answered by each.
+// channelName names the channel by which an actor asks: a question that came by several is answered on each.
 func channelName(actor domain.Actor) string {
 	return cmp.Or(string(actor.Channel), string(domain.ChannelAPI))
 }
@@ -169,7 +169,7 @@ func (s *Questions) Get(ctx context.Context, id int64) (domain.Question, error) 
 	return s.at(q, clock.Now()), notFound(err, "there is no such question")
 }
 
-// List returns the newest questions, newest first, without the ends of long inputs of tools.
+// List returns the newest questions, newest first, with long tool inputs cut.
 func (s *Questions) List(ctx context.Context, project string, open bool, limit int) ([]domain.Question, error) {
 	now := clock.Now()
 	list, err := s.store.Questions(ctx, project, open, now, limit)
@@ -180,7 +180,7 @@ func (s *Questions) List(ctx context.Context, project string, open bool, limit i
 	return list, err
 }
 
-// AnsweredWithin returns the median of the time until questions were answered in the last 30 days, 0 if none was.
+// AnsweredWithin returns the median time to an answer in the last 30 days, 0 if there was none.
 func (s *Questions) AnsweredWithin(ctx context.Context) (time.Duration, error) {
 	return s.store.AnsweredWithin(ctx, clock.Now().AddDate(0, 0, -30))
 }
@@ -197,8 +197,8 @@ func (s *Questions) MayAnswer(actor domain.Actor, q domain.Question) error {
 	return nil
 }
 
-// Answer answers a question for the actor of ctx. It returns NotFound, Forbidden, Conflict, with who was first and
-// what, when the question is not open, and Invalid for what is no answer to an open one.
+// Answer answers a question for the actor of ctx. It returns NotFound, Forbidden, Conflict, saying who was first and
+// what with, if the question is not open, and Invalid for what does not answer an open one.
 func (s *Questions) Answer(ctx context.Context, id int64, given domain.Answer) (domain.Question, error) {
 	q, err := s.Get(ctx, id)
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *Questions) Answer(ctx context.Context, id int64, given domain.Answer) (
 	})
 }
 
-// Withdraw ends a question for its asker or an operator. It returns NotFound, Forbidden, and Conflict when it is not
+// Withdraw ends a question for its asker or an operator. It returns NotFound, Forbidden, and Conflict if it is not
 // open.
 func (s *Questions) Withdraw(ctx context.Context, id int64) error {
 	q, err := s.Get(ctx, id)

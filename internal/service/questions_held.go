@@ -16,10 +16,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// holdLease is how long a question counts as held after a gateway has said so, for the case that the gateway dies.
+// holdLease is how long a question counts as held after a gateway says so, in case the gateway dies.
 const holdLease = 20 * time.Second
 
-// heldQuestions are those that connections of this gateway wait for.
+// heldQuestions are the questions that connections of this gateway wait for.
 type heldQuestions struct {
 	began time.Time // none was held here before; set once
 
@@ -51,7 +51,7 @@ func (h *heldQuestions) all() []int64 {
 	return slices.Collect(maps.Keys(h.count))
 }
 
-// since returns since when a question is held by no connection, as far as this gateway can know.
+// since returns since when no connection has held a question, as far as this gateway can know.
 func (h *heldQuestions) since(q domain.Question) time.Time {
 	if q.HeldUntil.After(h.began) {
 		return q.HeldUntil
@@ -59,10 +59,10 @@ func (h *heldQuestions) since(q domain.Question) time.Time {
 	return h.began
 }
 
-// hold counts a connection that waits for a question, until release is called.
+// hold counts a connection that waits for a question until release is called.
 func (s *Questions) hold(ctx context.Context, id int64) (release func()) {
 	if s.held.add(id, 1) == 1 && s.table.reloader.changes != nil {
-		_ = s.store.HoldQuestions(ctx, clock.Now().Add(holdLease), id) // sayHeld will, if this fails
+		_ = s.store.HoldQuestions(ctx, clock.Now().Add(holdLease), id) // if this fails, sayHeld will do it
 	}
 	return func() {
 		q, known := s.table.get(id)
@@ -93,7 +93,7 @@ func questionKey(q domain.Question) string {
 	parts := append([]string{string(q.Kind), q.Prompt, q.Project, q.StoryID}, q.Options...)
 	if q.Tool != nil {
 		input := slices.Clone(jsontext.Value(q.Tool.Input))
-		// Clients write the same input in different ways; what cannot be read is what it is.
+		// Clients write the same input in different ways; unreadable input is compared as it is.
 		_ = input.Format(jsontext.ReorderRawObjects(true), jsontext.CanonicalizeRawInts(false),
 			jsontext.CanonicalizeRawFloats(false), jsontext.PreserveRawStrings(false))
 		parts = []string{"tool", q.Tool.Name, string(input)}

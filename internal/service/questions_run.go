@@ -32,8 +32,8 @@ func questionAlert(q domain.Question) domain.Alert {
 	return a
 }
 
-// Run ends questions that have expired, or that nobody waits for any more, and removes old ones, until ctx ends. The
-// leader does that. Each gateway says which questions are held by it.
+// Run ends questions that have expired or that nobody waits for any more, and removes old ones, until ctx ends. The
+// leader does that. Each gateway says which questions it holds.
 func (s *Questions) Run(ctx context.Context) error {
 	swept, said := time.Time{}, time.Time{}
 	for supervise.Sleep(ctx, questionCheck) {
@@ -73,7 +73,7 @@ func (s *Questions) settle(ctx context.Context) error {
 		case q.At(now).State == domain.QuestionExpired:
 			q = q.At(now)
 		case !q.Lasting && !s.held.has(q.ID) && now.Sub(s.held.since(q)) > domain.UnheldLife,
-			!q.Lasting && !s.at(q, now).Held && s.sessions.hasResumed(q, askers()): // it was answered at its terminal
+			!q.Lasting && !s.at(q, now).Held && s.sessions.hasResumed(q, askers()): // it was answered in the terminal
 			q.State, q.Ended = domain.QuestionWithdrawn, now
 		default:
 			continue
@@ -121,7 +121,7 @@ func (s *Questions) Wait(ctx context.Context, id int64, wait time.Duration) (dom
 	}
 }
 
-// markReached notes that the answer of a question reaches the actor of ctx, if that has asked.
+// markReached notes that the answer to a question reaches the actor of ctx, if that actor asked it.
 func (s *Questions) markReached(ctx context.Context, q domain.Question) error {
 	actor := domain.ActorOf(ctx)
 	if actor.Holder() != q.Asker || q.HasReached(channelName(actor)) {
@@ -134,15 +134,15 @@ func (s *Questions) markReached(ctx context.Context, q domain.Question) error {
 type Decision struct {
 	Allowed bool
 	Message string
-	Input   json.RawMessage // what people were shown, with their answers if it has some
-	// Answered is whether people have picked options, which Input has.
+	Input   json.RawMessage // what people were shown, with their answers if there are any
+	// Answered is whether people have picked options, which Input contains.
 	Answered bool
 }
 
-// Permission asks whether a tool may be used, and waits until somebody has answered or the question has ended: nothing
-// is allowed by time. useID is the coding agent's id of that, session its own; each may be "". held is the context of
-// the wait: if it ends, the question stays open for a while, and Unavailable is returned. It returns TooLarge,
-// Conflict if the id is that of another tool's use, and what Ask returns.
+// Permission asks whether a tool may be used, and waits until somebody has answered or the question has ended: the
+// passing of time allows nothing. useID is the coding agent's id for the use, session that of its session; each may be
+// "". held is the context of the wait: if it ends, the question stays open for a while, and Unavailable is returned. It
+// returns TooLarge, Conflict if the id is that of another tool's use, and what Ask returns.
 func (s *Questions) Permission(
 	ctx, held context.Context, use domain.ToolUse, useID, session string,
 ) (Decision, error) {
@@ -179,7 +179,7 @@ func (s *Questions) Permission(
 		return Decision{}, domain.Errorf(domain.Conflict, "this id is that of another question, which is still open")
 	}
 	if q.Key == questionKey(asked) {
-		q.Tool = &use // as it came, however long; else what was shown is allowed
+		q.Tool = &use // in full, however long; otherwise what was shown is allowed
 	}
 	shown := q.Tool
 	if q, err = s.Await(held, q); err != nil {
@@ -196,7 +196,7 @@ func (s *Questions) Permission(
 	return Decision{Message: cmp.Or(q.Answer.Text, "Denied by "+q.Answer.By+".")}, nil
 }
 
-// Await waits until a question is no longer open. It returns Unavailable when held, the context of the wait, ends: the
+// Await waits until a question is no longer open. It returns Unavailable if held, the context of the wait, ends: the
 // question stays open for whoever asks again.
 func (s *Questions) Await(held context.Context, q domain.Question) (domain.Question, error) {
 	q, err := s.Wait(held, q.ID, domain.MaxQuestionLife)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ranking keeps the best matches of a search, at most limit, and counts all.
+// ranking keeps the best matches of a search, up to limit, and counts all.
 type ranking[T any] struct {
 	words []string
 	whole string // the words with spaces between
@@ -25,7 +25,7 @@ func newRanking[T any](words []string, limit int) *ranking[T] {
 	return &ranking[T]{words: words, whole: strings.Join(words, " "), limit: limit}
 }
 
-// rank returns how well a folded name and second name match, less being better, and whether they do at all.
+// rank returns how well a folded name and second name match, less being better, and whether they match at all.
 func (r *ranking[T]) rank(first, second string) (rank int, matches bool) {
 	for _, word := range r.words {
 		if !strings.Contains(first, word) && !strings.Contains(second, word) {

@@ -51,8 +51,8 @@ func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Remo
 }
 
 // Restore undoes a removal. It registers the project as it was, makes it active if it was and no other project is, and
-// assigns those of its agents again that are not assigned now. It returns their number. It returns Conflict when the
-// name has been taken.
+// reassigns those of its agents that have no assignment now. It returns their number, or Conflict if the name has been
+// taken.
 func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents int, err error) {
 	if err := refresh(ctx, s.reloader, s.agents.reloader); err != nil {
 		return 0, err
@@ -93,8 +93,8 @@ func (s *Projects) KeepRemoval(ctx context.Context, r domain.Removal) (id string
 	return id, s.store.KeepRemoval(ctx, id, r, clock.Now(), maxRemovals)
 }
 
-// UndoRemoval undoes the removal with this id, once. It returns NotFound when it can no longer be undone, and Conflict
-// when the name has been taken.
+// UndoRemoval undoes the removal with this id, once. It returns NotFound if it can no longer be undone, and Conflict if
+// the name has been taken.
 func (s *Projects) UndoRemoval(ctx context.Context, id string) (r domain.Removal, agents int, err error) {
 	if r, err = s.store.TakeRemoval(ctx, id, clock.Now().Add(-undoLife)); err != nil {
 		return r, 0, notFound(err, "This can no longer be undone. Add the project again.")

@@ -32,7 +32,7 @@ type Retention struct {
 	leader    domain.Leadership
 }
 
-// Run works until ctx ends. It returns an error when the store failed; nothing is lost if it is run again.
+// Run works until ctx ends. It returns an error if the store fails; nothing is lost if it is run again.
 func (s *Retention) Run(ctx context.Context) error {
 	if s.keep == 0 {
 		<-ctx.Done()
@@ -99,7 +99,7 @@ func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int
 	return removed, ctx.Err()
 }
 
-// remove removes events, as a step of more.
+// remove removes events, as one step of many.
 func (s *Retention) remove(ctx context.Context, token int64, rest int, ids []int64) error {
 	err := step(ctx, rest, func() error { return s.store.RemoveEvents(ctx, token, ids) })
 	if err == nil {
@@ -108,8 +108,8 @@ func (s *Retention) remove(ctx context.Context, token int64, rest int, ids []int
 	return err
 }
 
-// Forget removes everything that is known of a project's past: events, visits, questions and who did what. The project
-// must have been removed.
+// Forget removes everything known about a project's past: events, visits, questions and who did what. The project must
+// have been removed.
 func (s *Retention) Forget(ctx context.Context, project string) error {
 	token, leads := s.leader.Token()
 	if !leads {

@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// Reviews are what people think of the work on stories.
+// Reviews are people's verdicts on the work on stories.
 type Reviews struct {
 	store   *database
 	stories *Stories
@@ -32,12 +32,12 @@ type ReviewRequest struct {
 	Verdict domain.Verdict
 	Head    string  // the commit that was looked at
 	Note    string  // "" for none
-	Stage   *string // where the story moves, nil for what is usual
+	Stage   *string // where the story moves, nil for the default
 }
 
 // Review records a verdict and moves the story. It returns NotFound, BadGateway for a project server that does not
-// respond, Conflict for a head that no place of the story has any more, and Invalid, Forbidden and Conflict for a move
-// that was asked for and is refused. After an error nothing is recorded.
+// respond, Conflict for a head that no place of the story has any more, and Invalid, Forbidden and Conflict for a
+// requested move that is refused. After an error nothing is recorded.
 func (s *Reviews) Review(
 	ctx context.Context, project, id string, asked ReviewRequest,
 ) (story domain.Story, err error) {
@@ -68,7 +68,7 @@ func (s *Reviews) Review(
 	if err != nil {
 		return story, err
 	}
-	if r.At = clock.Milli(); !r.At.After(began) { // the last change is before the verdict
+	if r.At = clock.Milli(); !r.At.After(began) { // the last change must come before the verdict
 		r.At = r.At.Add(time.Millisecond)
 	}
 	entry := domain.NewAuditEntry(r.At, actor, domain.Change{
@@ -91,7 +91,7 @@ func (s *Reviews) Review(
 	return s.stories.Get(context.WithoutCancel(ctx), project, id)
 }
 
-// shownHash is how much of a commit's hash is told.
+// shownHash is how much of a commit's hash is shown.
 const shownHash = 10
 
 // move moves the story of a verdict, and returns its stage. done must be called once that is recorded.
@@ -124,12 +124,12 @@ func (s *Reviews) move(
 	return stage, done, err
 }
 
-// noteLimit is how long a note is looked for: a client waits 50 ms at most for an answer to its hook.
+// noteLimit is how long to look for a note: a client waits at most 50 ms for an answer to its hook.
 const noteLimit = 40 * time.Millisecond
 
-// AtStop returns the note with which the story of a session that stops was sent back since it stopped before, once, and
-// "" for none. It returns the event as what the session is to hear of: one whose note could not be looked for counts as
-// a stop that nobody could answer, so that the next one gets it.
+// AtStop returns, once, the note with which the story of a stopping session was sent back since it last stopped, "" for
+// none. It returns the event to pass on to the session: if its note could not be looked for, it counts as a stop that
+// nobody could answer, so that the next one gets the note.
 func (s *Reviews) AtStop(ctx context.Context, e domain.HookEvent) (note string, heard domain.HookEvent) {
 	heard, _ = e.Identify()
 	session, known := s.working.table.get(domain.AgentSessionKey{Asker: domain.ActorOf(ctx).Holder(), ID: heard.Session})
@@ -153,7 +153,7 @@ func (s *Reviews) AtStop(ctx context.Context, e domain.HookEvent) (note string, 
 		return "", heard
 	}
 	if err = s.store.TakeReview(ctx, r, clock.Now()); domain.CodeOf(err) == domain.NotFound {
-		return "", heard // another session has got it
+		return "", heard // another session got it
 	}
 	return r.Note, heard
 }
@@ -169,8 +169,7 @@ func (s *Stories) addReview(ctx context.Context, story *domain.Story) error {
 	return err
 }
 
-// isInBase reports whether the commits that the project has checked out contain the head of a verdict, as far as its
-// server says.
+// isInBase reports whether the project's checked-out commits contain the head of a verdict, as far as its server says.
 func (s *Stories) isInBase(ctx context.Context, r domain.Review) bool {
 	p, found := s.projects.Registry().Find(r.Project)
 	if !found {
@@ -195,7 +194,7 @@ func (s *Claims) markReviewTaken(ctx context.Context, story *domain.Story) {
 	}
 }
 
-// wasSentBack reports whether a claimed story was sent back after the last change of it by the claim's holder.
+// wasSentBack reports whether a claimed story was sent back after the claim's holder last changed it.
 func (s *Claims) wasSentBack(ctx context.Context, c domain.Claim) (bool, error) {
 	r, err := s.stories.store.Review(ctx, c.Project, c.StoryID)
 	if domain.CodeOf(err) == domain.NotFound || err == nil && r.Verdict != domain.SentBack {

@@ -17,17 +17,17 @@ import (
 const (
 	// MaxSearch is the longest text that can be searched for, in characters, and maxSearchWords the most words in it.
 	MaxSearch, maxSearchWords = 200, 10
-	// maxGone is how many stories of the stream are ranked.
+	// maxGone is how many stories known only from the stream are ranked.
 	maxGone = domain.MaxSearchOffset + 2000
 )
 
 type SearchQuery struct {
 	Text string
-	// Offset is how many of each list are skipped, and Limit how many follow at most.
+	// Offset is how many of each list are skipped, and Limit the most that follow.
 	Offset, Limit int
-	// Texts asks for stories whose texts contain the words, too: the project servers search these.
+	// Texts asks also for stories whose texts contain the words: the project servers search these.
 	Texts bool
-	// OnBoard leaves out stories that are on no board any more.
+	// OnBoard leaves out stories that are no longer on any board.
 	OnBoard bool
 }
 
@@ -42,7 +42,7 @@ type Search struct {
 	log       *slog.Logger
 }
 
-// Find returns what matches all words. It returns Invalid for a text that has no words or is too long.
+// Find returns what matches all words. It returns Invalid for a text without words or one that is too long.
 func (s *Search) Find(ctx context.Context, q SearchQuery) (found domain.SearchResult, err error) {
 	words := strings.Fields(fold.Text(q.Text))
 	if len(words) == 0 || utf8.RuneCountInString(q.Text) > MaxSearch {
@@ -122,14 +122,14 @@ func (s *Search) Stories(ctx context.Context, text string, limit int) ([]domain.
 const notOnBoard = 10
 
 const (
-	// textTime is how long project servers may search their texts, textCalls how many do at the same time, and
-	// textProjects how many do at most: each takes about 0.6 ms (make bench, search for a name).
+	// textTime is how long project servers may search their texts, textCalls how many do so at the same time, and
+	// textProjects how many do so at all: each takes about 0.6 ms (make bench, search for a name).
 	textTime     = time.Second
 	textCalls    = 16
 	textProjects = 400
 )
 
-// findTexts asks projects that respond for stories whose texts contain the words, at most limit in all.
+// findTexts asks reachable projects for stories whose texts contain the words, at most limit in all.
 func (s *Search) findTexts(
 	ctx context.Context, boards *Boards, words []string, limit int,
 ) (found domain.SearchResult, err error) {

@@ -9,12 +9,12 @@ import (
 	"switchyard/internal/fold"
 )
 
-// maxNear is how many pairs of letters are compared at most, when a search has found nothing: 20,000 names of 40
+// maxNear is how many pairs of letters are compared at most after a search has found nothing: 20,000 names of 40
 // letters with a search of 15. It takes a tenth of a second.
 const maxNear = 20_000_000
 
-// nearest returns the words of the name, of a project, an agent or a story on a board, that are nearest to the folded
-// words, in their order. It returns "" if no name has something near each of them.
+// nearest returns the words of the name (of a project, an agent or a story on a board) that are nearest to the folded
+// words, in that order. It returns "" if no name has something near each of them.
 func nearest(boards *Boards, all []domain.RegisteredAgent, words []string) (meant string) {
 	var names []string
 	for _, p := range boards.Registry.Projects {
@@ -65,8 +65,8 @@ func nearIn(name string, words []string) (near string, apart int) {
 	return strings.Join(found, " "), apart
 }
 
-// distance returns how many letters of a word must be added, left out, changed or exchanged with their neighbours to
-// make the beginning of another one of it; limit if there are that many or more.
+// distance returns how many letters of a word must be added, removed, changed or swapped with a neighbour to get a
+// beginning of the other word; limit if there are that many or more.
 func distance(word, other []rune, limit int) int {
 	if len(word)-len(other) >= limit {
 		return limit
@@ -96,7 +96,7 @@ func distance(word, other []rune, limit int) int {
 		before, row, next = row, next, before
 	}
 	best := limit
-	for j := max(1, len(word)-limit); j < len(row); j++ { // of the beginnings that are about as long
+	for j := max(1, len(word)-limit); j < len(row); j++ { // only beginnings of about that length
 		best = min(best, row[j])
 	}
 	return best

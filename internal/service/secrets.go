@@ -15,7 +15,7 @@ const (
 	secretBytes  = 20     // 160 random bits in either
 )
 
-// randomText returns so many random bytes as text that is easy to read aloud and to paste.
+// randomText returns that many random bytes as text that is easy to read aloud and to paste.
 func randomText(bytes int) string { return strings.ToLower((rand.Text() + rand.Text())[:bytes*8/5]) }
 
 func hashSecret(secret string) string {

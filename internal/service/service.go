@@ -146,7 +146,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 			return nil, err
 		}
 	}
-	s.reloaders = append(s.reloaders, newReloader(o.Changes, domain.TopicVisits, visits.follow)) // read when asked for
+	s.reloaders = append(s.reloaders, newReloader(o.Changes, domain.TopicVisits, visits.follow)) // read on request
 	return s, nil
 }
 
@@ -204,7 +204,7 @@ func newTargets(o Options, audit *Audit, events *Events, pipelines *Pipelines, f
 	return s
 }
 
-// Ready returns an error unless the store responds and the last write, if it was in the last minute, succeeded.
+// Ready returns an error unless the store responds and the last write, if within the last minute, succeeded.
 func (s *Service) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()

@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// sessionLinks are what sessions are linked by: the claims of each asker, the last one first, and the projects of work
-// trees, "" for one that several have.
+// sessionLinks are what sessions are linked by: the claims of each asker, newest first, and the projects of work trees,
+// "" for one that several have.
 type sessionLinks struct {
 	claims map[string][]domain.Claim
 	trees  func() map[hostTree]string
@@ -52,7 +52,7 @@ func (s *Sessions) link(one domain.AgentSession, links sessionLinks) (project, s
 	return project, s.storyAt(project, one)
 }
 
-// storyAt returns the story that a session's branch, or its work tree, is linked to where that is one.
+// storyAt returns the story that a session's branch or work tree is linked to, if there is exactly one.
 func (s *Sessions) storyAt(project string, one domain.AgentSession) (storyID string) {
 	answer := s.pipelines.known(project).answer
 	if answer == nil {
@@ -66,7 +66,7 @@ func (s *Sessions) storyAt(project string, one domain.AgentSession) (storyID str
 	return ""
 }
 
-// storyOf returns the project and the story that a session of an asker works on, "" where that is not known.
+// storyOf returns the project and the story that a session of an asker works on, "" if unknown.
 func (s *Sessions) storyOf(asker, id string, links func() sessionLinks) (project, storyID string) {
 	one, known := s.table.get(domain.AgentSessionKey{Asker: asker, ID: id})
 	if !known {
@@ -75,7 +75,7 @@ func (s *Sessions) storyOf(asker, id string, links func() sessionLinks) (project
 	return s.link(one, links())
 }
 
-// mark links the places of a story that sessions work in, before all others.
+// mark links the places of a story to the sessions that work in them, and puts these places first.
 func (s *Sessions) mark(story *domain.Story) {
 	if story.File == nil {
 		return
@@ -87,7 +87,7 @@ func (s *Sessions) mark(story *domain.Story) {
 	}
 	known := s.table.list()
 	if !slices.ContainsFunc(story.File.Work, func(p domain.Place) bool { return isIn(p, known) }) {
-		return // every reading of a story comes here: what sessions work on is found out only if it may matter
+		return // every reading of a story comes here: look for what sessions work on only if it may matter
 	}
 	working := s.ByStory()[domain.StoryKey{Project: story.Project, ID: story.ID}]
 	places := slices.Clone(story.File.Work)

@@ -10,8 +10,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Sessions are those of coding agents, as their hooks tell. Hooks come by the hundred: they change memory only, and
-// once a second what has changed is stored.
+// Sessions are those of coding agents, as reported by their hooks. Hooks come by the hundred: they change memory only,
+// and changes are stored once a second.
 type Sessions struct {
 	store     *database
 	projects  *Projects
@@ -112,8 +112,8 @@ func (s *Sessions) byAsker() sessionsByAsker {
 	return askers
 }
 
-// askedBy returns the key of the session that has asked a question: the one that it names, or whose use of a tool it is
-// about, else the one live session of its asker, if it is one.
+// askedBy returns the key of the session that asked a question: the one that it names, or whose use of a tool it is
+// about; otherwise the asker's live session, if there is exactly one.
 func (s *Sessions) askedBy(q domain.Question, askers sessionsByAsker) (only domain.AgentSessionKey) {
 	if q.Session != "" {
 		return domain.AgentSessionKey{Asker: q.Asker, ID: q.Session}
@@ -133,12 +133,12 @@ func (s *Sessions) askedBy(q domain.Question, askers sessionsByAsker) (only doma
 	return only
 }
 
-// Asking returns the session that a question names, as its hooks have told it.
+// Asking returns the session that a question names, as reported by its hooks.
 func (s *Sessions) Asking(q domain.Question) (domain.AgentSession, bool) {
 	return s.table.get(domain.AgentSessionKey{Asker: q.Asker, ID: q.Session})
 }
 
-// byToolUse returns the id of the asker's session that has begun a use of a tool, "" for none.
+// byToolUse returns the id of the asker's session that began a tool use, "" for none.
 func (s *Sessions) byToolUse(asker, useID string) string {
 	for _, one := range s.table.list() {
 		if useID != "" && one.Asker == asker && slices.Contains(one.Uses, useID) {
@@ -148,13 +148,13 @@ func (s *Sessions) byToolUse(asker, useID string) string {
 	return ""
 }
 
-// hasResumed reports whether the session that has asked a question went on since.
+// hasResumed reports whether the session that asked a question has gone on since.
 func (s *Sessions) hasResumed(q domain.Question, askers sessionsByAsker) bool {
 	one, _ := s.table.get(s.askedBy(q, askers))
 	return one.WentOn.After(q.AskedAt)
 }
 
-// List returns all sessions as they are now: those that wait for a person first, longest first, and ended ones last.
+// List returns all sessions as they are now: those waiting for a person first, longest first, and ended ones last.
 func (s *Sessions) List() []domain.AgentSession {
 	now, asks, links := clock.Now(), s.openQuestions(), s.links()
 	var list []domain.AgentSession
@@ -178,7 +178,7 @@ func (s *Sessions) List() []domain.AgentSession {
 	return list
 }
 
-// ByStory returns the sessions that work on stories, in the order of List, without those that ended.
+// ByStory returns the sessions that work on stories, in the order of List, without ended ones.
 func (s *Sessions) ByStory() map[domain.StoryKey][]domain.AgentSession {
 	byStory := map[domain.StoryKey][]domain.AgentSession{}
 	for _, one := range s.List() {

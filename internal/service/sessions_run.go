@@ -14,9 +14,9 @@ import (
 // sessionSave is how often changed sessions are stored; a crash loses at most that.
 const sessionSave = time.Second
 
-// read returns the sessions that are stored, and those that will be.
+// read returns the sessions that are stored, and those about to be.
 func (s *Sessions) read(ctx context.Context) ([]domain.AgentSession, error) {
-	unsaved := s.notStored() // before the store is read: what has been stored since is in it
+	unsaved := s.notStored() // before reading the store, which has what is stored since
 	stored, err := s.store.AgentSessions(ctx)
 	list := slices.DeleteFunc(stored, func(one domain.AgentSession) bool {
 		return unsaved[one.Key()].Dropped && !one.Last.After(unsaved[one.Key()].Last)
@@ -35,7 +35,7 @@ func (s *Sessions) notStored() map[domain.AgentSessionKey]domain.AgentSession {
 	return maps.Clone(s.unsaved)
 }
 
-// waiting returns an alert for each session that has waited for a person for a while, if no open question says so.
+// waiting returns an alert for each session that has waited for a person for a while, unless an open question says so.
 func (s *Sessions) waiting() (found []domain.Alert) {
 	now := clock.Now()
 	for _, one := range s.List() {
@@ -64,7 +64,7 @@ func (s *Sessions) waiting() (found []domain.Alert) {
 func (s *Sessions) Run(ctx context.Context) error {
 	for supervise.Sleep(ctx, sessionSave) {
 		s.forget()
-		if err := s.save(ctx); err != nil && domain.CodeOf(err) != domain.Unavailable { // which is retried
+		if err := s.save(ctx); err != nil && domain.CodeOf(err) != domain.Unavailable { // it is retried
 			return supervise.UnlessEnded(ctx, err)
 		}
 	}

@@ -32,13 +32,13 @@ type SignInSetup struct {
 type SignIn struct {
 	audit       *Audit
 	provider    SignInProvider  // nil if sign-in is not set up
-	credentials CredentialsFile // nil only then
+	credentials CredentialsFile // nil only if provider is
 	setup       SignInSetup
 	log         *slog.Logger
 }
 
 // Start begins a sign-in that returns to redirectURI, and returns the address to which to send the browser. It returns
-// NotFound when no identity provider is configured.
+// NotFound if no identity provider is configured.
 func (s *SignIn) Start(ctx context.Context, redirectURI string) (address string, err error) {
 	if s.provider == nil {
 		return "", domain.Errorf(domain.NotFound, "sign-in is not set up: no identity provider is configured")
@@ -105,7 +105,7 @@ func denial(code string, description *string) string {
 
 func (s *SignIn) Setup() SignInSetup { return s.setup }
 
-// Configured reports whether there is an identity provider to sign in at: both of its addresses are set.
+// Configured reports whether there is an identity provider to sign in with: both of its addresses are set.
 func (s *SignIn) Configured() bool {
 	return s.provider != nil && !slices.Contains(s.setup.Missing, "sign_in.authorize_url") &&
 		!slices.Contains(s.setup.Missing, "sign_in.token_url")
@@ -127,7 +127,7 @@ func (s *SignIn) Status() domain.SignInStatus {
 }
 
 // SignOut removes the stored credentials and returns the new status. It returns an Internal error, and changes nothing,
-// when the file cannot be changed.
+// if the file cannot be changed.
 func (s *SignIn) SignOut(ctx context.Context) (domain.SignInStatus, error) {
 	if err := s.credentials.Remove(); err != nil {
 		return domain.SignInStatus{}, domain.Errorf(domain.Internal, "the credentials could not be removed: %v", err)

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// stepSize is how many rows a step of long work on the store takes: a write should wait no longer than 20 ms for one.
+	// stepSize is how many rows a step of long work on the store takes: a write should wait for it at most 20 ms.
 	stepSize = 50
 	// The pause after a step is long enough for a write, and short enough for the work to make progress: a step's duration
 	// includes waiting for other writes, so on a busy gateway it says little.
 	minStepPause, maxStepPause = 2 * time.Millisecond, 50 * time.Millisecond
 )
 
-// step makes a step of long work on the store and then pauses, rest times as long as it took, so that other writes fit
+// step does a step of long work on the store and then pauses, rest times as long as it took, so that other writes fit
 // in between.
 func step(ctx context.Context, rest int, work func() error) error {
 	began := time.Now()

@@ -12,7 +12,7 @@ import (
 
 // StoryServers reads and changes stories on project servers. It limits time and size of responses.
 type StoryServers interface {
-	// Story fetches a story. It returns NotFound for an unknown story, and for a server that has no single stories. The
+	// Story fetches a story. It returns NotFound for an unknown story, and for a server without single stories. The
 	// messages of other errors say in words why there is no response.
 	Story(ctx context.Context, p domain.Project, id string) (domain.Story, error)
 	// Picture fetches a picture that a story's text names. Its errors are those of Story.
@@ -21,12 +21,12 @@ type StoryServers interface {
 	// none.
 	PatchStory(ctx context.Context, p domain.Project, id string, change []byte) (status int, body []byte, err error)
 	CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error)
-	// Changes fetches what was made for a story; its results are theirs.
+	// Changes fetches what was made for a story, with the results of PatchStory.
 	Changes(ctx context.Context, p domain.Project, id string, q domain.ChangesQuery) (status int, body []byte, err error)
-	// Merge asks for a merge of a wire.Merge, and waits for its end; its results are those of PatchStory.
+	// Merge requests a merge as in wire.Merge, and waits for its end; its results are those of PatchStory.
 	Merge(ctx context.Context, p domain.Project, id string, merge []byte) (status int, body []byte, err error)
 	// FindTexts returns stories whose texts contain all the words, at most limit, the best first, and their number. A
-	// server that does not search has none.
+	// server without search has none.
 	FindTexts(
 		ctx context.Context, p domain.Project, words string, limit int,
 	) (found []domain.TextRef, total int, err error)
@@ -88,8 +88,8 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 	return story, nil
 }
 
-// addPast adds a story's claim, review, events and visits; only the claim as last known while the store cannot be
-// reached.
+// addPast adds a story's claim, review, events and visits; while the store cannot be reached, only its claim as last
+// known.
 func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) {
 	if s.events.Available() != nil {
 		story.Claim = s.claims.of(story.Project, story.ID)
@@ -130,8 +130,8 @@ func (s *Stories) Picture(ctx context.Context, project, id, path string) ([]byte
 	return s.servers.Picture(ctx, p, id, path)
 }
 
-// Changes returns status and body of the project server's answer about what was made for a story. It returns NotFound
-// for an unknown project, and BadGateway for a server that does not respond.
+// Changes returns the status and body of the project server's answer about what was made for a story. It returns
+// NotFound for an unknown project, and BadGateway for a server that does not respond.
 func (s *Stories) Changes(
 	ctx context.Context, project, id string, q domain.ChangesQuery,
 ) (status int, body []byte, err error) {
@@ -167,8 +167,8 @@ func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Sto
 	return domain.Story{Name: name}, notFound(err, "project '"+project+"' has no story '"+id+"'")
 }
 
-// Recent is Get for pages that refresh themselves: readers of a story at the same time share one call. The result must
-// not be changed.
+// Recent is Get for pages that refresh themselves: concurrent readers of a story share one call. The result must not be
+// changed.
 func (s *Stories) Recent(ctx context.Context, project, id string) (domain.Story, error) {
 	// It ends within the limits of StoryServers.
 	get := func(ctx context.Context) (domain.Story, error) { return s.Get(ctx, project, id) }

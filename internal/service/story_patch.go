@@ -21,12 +21,12 @@ type patch struct {
 	takeOver  bool
 	wrong     error  // take_over is neither true nor false
 	versioned bool   // whether it has a version, without which the project server refuses it
-	worktree  string // in which it is written, "" for where the story stands
+	worktree  string // the work tree to write in, "" for where the story stands
 }
 
 func parsePatch(change []byte) patch {
 	p := patch{body: change}
-	_ = json.Unmarshal(change, &p.fields) // the project server refuses what is no object
+	_ = json.Unmarshal(change, &p.fields) // the project server refuses anything but an object
 	if ours, given := p.fields["take_over"]; given {
 		if json.Unmarshal(ours, &p.takeOver) != nil {
 			p.wrong = domain.Errorf(domain.Invalid, "take_over: must be true or false")
@@ -41,7 +41,7 @@ func parsePatch(change []byte) patch {
 	return p
 }
 
-// in returns the patch as it is written in a work tree, "" for wherever the story is.
+// in returns the patch for writing in a work tree, "" for wherever the story is.
 func (p patch) in(worktree string) patch {
 	var fields map[string]json.RawMessage
 	if worktree != "" && json.Unmarshal(p.body, &fields) == nil && fields != nil {
@@ -51,8 +51,8 @@ func (p patch) in(worktree string) patch {
 	return p
 }
 
-// moves reports whether the patch does more than operators may do to a story that somebody else has claimed, and leave
-// it to them: what blocks it, its failed merge, and its boxes.
+// moves reports whether the patch does more than operators may without taking over somebody else's claim: changing what
+// blocks the story, its merge failure, and its boxes.
 func (p patch) moves() bool {
 	for field := range p.fields {
 		if field != "blocked" && field != "merge_failure" && field != "task" {
@@ -93,9 +93,9 @@ type fieldChange struct{ name, before, after string }
 
 func (f fieldChange) changes() bool { return f.before != f.after }
 
-// Patch sends a change of a story to its project server and returns status and body of the response. It returns
-// NotFound for an unknown project, BadGateway for a server that does not respond, Conflict for a move to the
-// stage where it is and for a story that somebody else has claimed, unless take_over is set, and Forbidden for taking
+// Patch sends a change of a story to its project server and returns the status and body of the response. It returns
+// NotFound for an unknown project, BadGateway for a server that does not respond, Conflict for a move to the stage
+// where the story is and for a story that somebody else has claimed, unless take_over is set, and Forbidden for taking
 // over without being an operator.
 func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) (status int, body []byte, err error) {
 	p, err := s.mayChange(ctx, project)
@@ -134,8 +134,8 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	return status, body, err
 }
 
-// before returns a story as its project server shows it, else as its board does: the server is asked to change it all
-// the same.
+// before returns a story as its project server shows it, or else as its board does: the server is asked to change it in
+// either case.
 func (s *Stories) before(ctx context.Context, p domain.Project, id string) (story domain.Story, shown bool, err error) {
 	story, err = s.servers.Story(ctx, p, id)
 	code := domain.CodeOf(err)
@@ -166,8 +166,8 @@ func (s *Stories) sendFrom(ctx context.Context, p domain.Project, id string, ask
 	return status, body, err
 }
 
-// send sends a change to a project server, unless its caller has gone: from then on it is seen through. Where the
-// answer is lost it asks once for the story: if that is as it was to be, the change was made.
+// send sends a change to a project server, unless its caller has left; once sent, it is seen through. If the answer is
+// lost, it asks once for the story: if that is as it was to be, the change was made.
 func (s *Stories) send(ctx context.Context, p domain.Project, id string, asked patch) (int, []byte, error) {
 	if ctx.Err() != nil {
 		return 0, nil, ctx.Err()
@@ -186,7 +186,7 @@ func (s *Stories) send(ctx context.Context, p domain.Project, id string, asked p
 	return 200, domain.EncodeJSON(wire.NewStory(now)), nil
 }
 
-// patched records what a patch has changed, and ends the claim of a story that it has finished, or passes that on.
+// patched records what a patch changed, and ends the claim of a finished story, or passes it on.
 func (s *Stories) patched(
 	ctx context.Context, before domain.Story, asked patch, stage string, began time.Time, claim *domain.Claim,
 ) {
@@ -229,7 +229,7 @@ func (s *Stories) patched(
 	}
 }
 
-// changesOf returns those changes of which events will tell.
+// changesOf returns the changes that events will report.
 func (s *Stories) changesOf(
 	ctx context.Context, before domain.Story, set []fieldChange, stage string, began time.Time,
 ) (changes []domain.StoryChange) {
@@ -237,7 +237,7 @@ func (s *Stories) changesOf(
 	made := domain.StoryChange{
 		Project: before.Project, StoryID: before.ID, At: began, By: s.claims.agents.nameOf(actor), Via: actor.Channel,
 	}
-	if stage != before.Stage && before.Stage != "" { // otherwise it is not known where it was
+	if stage != before.Stage && before.Stage != "" { // otherwise its former stage is unknown
 		made.Type, made.Value = domain.StageTransition, domain.CutText(stage)
 		changes = append(changes, made)
 	}
@@ -250,7 +250,7 @@ func (s *Stories) changesOf(
 	return changes
 }
 
-// stageIn returns the stage of a story in a project server's response, otherwise the one that was asked for.
+// stageIn returns the stage of a story in a project server's response, or else the one that was requested.
 func stageIn(body []byte, before string, set []fieldChange) string {
 	var story struct {
 		Stage string `json:"stage"`
@@ -266,8 +266,8 @@ func stageIn(body []byte, before string, set []fieldChange) string {
 	return before
 }
 
-// mayTakeOver returns Conflict for a claim of somebody else that is not taken over, and Forbidden for taking over
-// without being an operator. claim is nil for none.
+// mayTakeOver returns Conflict for somebody else's claim that is not taken over, and Forbidden for taking over without
+// being an operator. claim is nil for none.
 func mayTakeOver(ctx context.Context, claim *domain.Claim, takeOver bool) error {
 	actor := domain.ActorOf(ctx)
 	switch {

@@ -17,19 +17,19 @@ type table[K comparable, V any] struct {
 	read     func(context.Context) ([]V, error)
 	key      func(V) K
 	compare  func(a, b V) int      // the order of list, nil for any
-	same     func(a, b V) bool     // whether two rows of one key are equal
-	edited   func(before, now []V) // unless nil, is called with the rows that a change has taken out and put in
+	same     func(a, b V) bool     // whether two rows with the same key are equal
+	edited   func(before, now []V) // unless nil, called with the rows that a change removed and added
 	reloader *reloader
 
 	change sync.Mutex // held while store and memory are changed, so that the two agree
 	mu     sync.RWMutex
 	rows   map[K]V
 	edits  int           // how often rows have changed
-	sorted []V           // nil after a change, until somebody asks for it
+	sorted []V           // nil after a change until somebody asks for it
 	news   keyed.Waiters // by the key as text, "" for any
 }
 
-// write makes a change in the store and, once it has succeeded, in memory: store returns the rows that are new or have
+// write makes a change in the store and, once that succeeds, in memory: store returns the rows that are new or have
 // changed, and the keys of those that are gone. The end of ctx does not interrupt it, as that would leave it unknown
 // whether the change was stored.
 func (t *table[K, V]) write(ctx context.Context, store func(context.Context) (now []V, gone []K, err error)) error {
@@ -60,7 +60,7 @@ func (t *table[K, V]) load(ctx context.Context) error {
 	return nil
 }
 
-// edit puts rows in and takes others out, in memory, and wakes those who wait for them.
+// edit puts rows in and takes others out, in memory, and wakes those waiting for them.
 func (t *table[K, V]) edit(put []V, gone ...K) { t.editIf(func(V) bool { return true }, put, gone...) }
 
 // forget takes rows out, in memory, unless others have replaced them.
@@ -69,7 +69,7 @@ func (t *table[K, V]) forget(same func(a, b V) bool, rows ...V) {
 	t.editIf(meant, nil, domain.Map(rows, t.key)...)
 }
 
-// drop takes rows out, in memory, that the store has ended already, and reports whether there were any.
+// drop takes out of memory the rows that the store has ended already, and reports whether there were any.
 func (t *table[K, V]) drop(ended func(V) bool) bool {
 	t.change.Lock()
 	defer t.change.Unlock()
@@ -78,7 +78,7 @@ func (t *table[K, V]) drop(ended func(V) bool) bool {
 	return len(gone) > 0
 }
 
-// keys returns the keys of the rows that are meant, in any order.
+// keys returns the keys of matching rows, unordered.
 func (t *table[K, V]) keys(meant func(V) bool) (keys []K) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -90,7 +90,7 @@ func (t *table[K, V]) keys(meant func(V) bool) (keys []K) {
 	return keys
 }
 
-// editIf is edit, but takes out those rows only that are meant.
+// editIf is edit, but takes out only matching rows.
 func (t *table[K, V]) editIf(meant func(V) bool, put []V, gone ...K) {
 	var before, now []V
 	woken := []string{""}

@@ -16,7 +16,7 @@ const (
 )
 
 type tail struct {
-	events   []domain.Event // every event with an id over first, by increasing id
+	events   []domain.Event // all with an id above first, by increasing id
 	first    int64
 	last     int64
 	bytes    int           // of the records

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// maxKey is how long an alert's key is in a message's id and in the list, in bytes: ids are headers, which proxies
-	// limit.
+	// maxKey is how long an alert's key may be in a message's id and in the list, in bytes: ids are headers, which
+	// proxies limit.
 	maxKey = 64
-	// maxAlike is how many alerts of one kind and project a target is told one by one within a minute.
+	// maxAlike is how many alerts of one kind and project a target is told singly within a minute.
 	maxAlike = 10
-	// maxLeft is how many alerts are kept for a target that are acknowledged, or not seen, when it is their turn.
+	// maxLeft is how many alerts are kept for a target that are acknowledged or not visible when their turn comes.
 	maxLeft = domain.MaxAlerts
 )
 
@@ -30,23 +30,23 @@ func shortKey(key string) string {
 
 type listedAlert struct {
 	domain.AlertRecord
-	alert  domain.Alert // as last seen, if it was
+	alert  domain.Alert // as last seen, if ever
 	stands bool
-	after  int64     // the events up to this one are told before it
-	gone   time.Time // since when it is over; zero while that is not known
+	after  int64     // events up to this one are told before it
+	gone   time.Time // since when it has been over; zero while unknown
 }
 
-// alertList has the alerts that stand, in the order in which they were noticed, while any target gets alerts. A target
-// holds a position in it.
+// alertList has the open alerts, in the order in which they were noticed, while any target gets alerts. A target holds
+// a position in it.
 type alertList struct {
 	byKey map[string]*listedAlert
 	list  []*listedAlert // by Seq
-	last  int64          // the last Seq that was given
-	// undated are the alerts of which it is not known yet when they began: since when.
+	last  int64          // the last Seq assigned
+	// undated are the alerts whose beginning is still unknown: since when.
 	undated map[string]time.Time
 }
 
-// isDated reports whether it is known when an alert began. Of what only boards show that is known a moment later.
+// isDated reports whether it is known when an alert began. If only boards show it, that takes a moment.
 func isDated(a domain.Alert) bool {
 	switch a.Kind {
 	case domain.AlertBlocked:
@@ -121,12 +121,12 @@ func (l *alertList) look(all []domain.Alert, isOver func(domain.AlertRecord) boo
 	return news, over
 }
 
-// wait finds the alerts that a target is still to be told of, in order, and moves it past the others.
+// wait finds the alerts that a target must still be told of, in order, and moves it past the others.
 func (l *alertList) wait(r *targetState) {
 	p := &r.Progress
 	r.alerts = nil
 	switch {
-	case !p.AlertsFrom.IsZero(): // what stood then is not news
+	case !p.AlertsFrom.IsZero(): // what was open then is not news
 		p.Left = map[string]int64{}
 		for _, n := range l.list {
 			if n.SinceMS > p.AlertsFrom.UnixMilli() && r.Wants(n.alert) {
@@ -134,7 +134,7 @@ func (l *alertList) wait(r *targetState) {
 			}
 		}
 		p.Alerts, p.AlertsFrom = l.last, time.Time{}
-	case p.Alerts == 0: // it was told of alerts by an earlier version
+	case p.Alerts == 0: // an earlier version told it of alerts
 		p.Alerts = l.last
 	}
 	for key, seq := range p.Left {
@@ -165,7 +165,7 @@ func (l *alertList) wait(r *targetState) {
 	}
 }
 
-// isNews reports whether a target is told of an alert when it is its turn.
+// isNews reports whether a target is told of an alert when its turn comes.
 func (n *listedAlert) isNews(r *targetState) bool {
 	return n.stands && n.alert.Acknowledged == nil && r.Wants(n.alert)
 }
@@ -195,16 +195,16 @@ func (r *targetState) pass(n *listedAlert) {
 	}
 }
 
-// group is what alerts have in common of which only some are told one by one.
+// group is what similar alerts share; only some of a group are told singly.
 func (n *listedAlert) group() string { return string(n.Kind) + "/" + n.Project }
 
-// alertMinute counts, by what is alike, the alerts that a target was told one by one within a minute.
+// alertMinute counts, by group, the alerts that a target was told singly within a minute.
 type alertMinute struct {
 	began time.Time
 	told  map[string]int
 }
 
-// nextAlert returns the alert that a target is told next, nil for none. It counts those beyond maxAlike.
+// nextAlert returns the alert that a target is told of next, nil for none. It counts those beyond maxAlike.
 func (d *deliverer) nextAlert(r *targetState, now time.Time) *listedAlert {
 	p := &r.Progress
 	m := &r.minute
@@ -246,7 +246,7 @@ func (s *Alerts) current(ctx context.Context) (all []domain.Alert, isOver func(d
 	}
 }
 
-// noteAlerts brings the list of alerts up to date, if any target gets alerts, and what waits for each target.
+// noteAlerts updates the list of alerts, if any target gets alerts, and what waits for each target.
 func (d *deliverer) noteAlerts(ctx context.Context, now time.Time) error {
 	gets := func(r *targetState) bool { return len(r.Rules.Alerts) > 0 }
 	var news []domain.AlertRecord
@@ -266,7 +266,7 @@ func (d *deliverer) noteAlerts(ctx context.Context, now time.Time) error {
 	}
 	if len(news)+len(over) > 0 {
 		if err := d.store.SaveAlerts(ctx, d.token, news, over); err != nil {
-			d.alertList = nil // it is read again
+			d.alertList = nil // so that it is read again
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// gather counts what comes in a digest of a target and, when it is time, puts it into one message.
+// gather counts what goes into a target's digest and, when it is time, makes it one message.
 func (d *deliverer) gather(ctx context.Context, r *targetState, now time.Time) error {
 	if phase := r.phase(now); phase == phaseOff || phase == phaseSending {
 		return nil
@@ -35,14 +35,14 @@ func (d *deliverer) gather(ctx context.Context, r *targetState, now time.Time) e
 	case mode == modeHold && p.HeldAt.IsZero() && len(r.stream.counts)+len(r.alerts) > 0:
 		p.HeldAt = now
 		d.saves = append(d.saves, d.saveOf(r))
-	case mode == modeHold || r.stream.more: // later, or when all has been read
+	case mode == modeHold || r.stream.more: // later, or when everything has been read
 	case !p.HeldAt.IsZero() && r.Rules.Digest == domain.NoDigest, due.After(p.DigestedAt):
 		d.flush(ctx, r, now)
 	}
 	return nil
 }
 
-// isTooMuch reports whether what waits to be told one by one comes as one digest: there is much of it, or for long.
+// isTooMuch reports whether there is so much to tell singly, or for so long, that it becomes a digest.
 func (d *deliverer) isTooMuch(r *targetState, now time.Time) bool {
 	p := &r.Progress
 	if p.Message != "" || now.Before(r.heapedAt.Add(heapPause)) {
@@ -56,7 +56,7 @@ func (d *deliverer) isTooMuch(r *targetState, now time.Time) bool {
 	return old || r.waiting() > maxHeap
 }
 
-// flushOver queues the digest of what a minute left over, once it has ended. What else waits is told as it is.
+// flushOver queues the digest of what was too much for a minute, once that has ended. The rest stays as it is.
 func (d *deliverer) flushOver(r *targetState, now time.Time) {
 	p := &r.Progress
 	if len(p.Over) == 0 || p.Message != "" || now.Truncate(time.Minute).Equal(p.OverAt) {
@@ -69,7 +69,7 @@ func (d *deliverer) flushOver(r *targetState, now time.Time) {
 	d.saves = append(d.saves, save)
 }
 
-// waiting returns how many messages wait for a target. Of alerts that are alike only some count.
+// waiting returns how many messages wait for a target. Of similar alerts only some count.
 func (r *targetState) waiting() int {
 	n, alike := len(r.stream.events), map[string]int{}
 	for _, a := range r.alerts {
@@ -80,7 +80,7 @@ func (r *targetState) waiting() int {
 	return n
 }
 
-// flowOf is the line of flow in a target's daily digest, "" for none: the digest comes without it, too.
+// flowOf is the flow line of a target's daily digest; "" for none, which does not stop the digest.
 func (d *deliverer) flowOf(ctx context.Context, r *targetState) string {
 	if r.Rules.Digest != domain.DailyDigest {
 		return ""
@@ -100,7 +100,7 @@ func (d *deliverer) flowOf(ctx context.Context, r *targetState) string {
 	return "Flow: " + said
 }
 
-// costOf is the line of what calls have cost since a target's last digest, "" for none: it comes without it, too.
+// costOf is the line on calls' costs since a target's last digest; "" for none, which does not stop the digest.
 func (d *deliverer) costOf(ctx context.Context, r *targetState, now time.Time) string {
 	span := domain.DigestRecord{At: now, DigestContent: domain.DigestContent{Rules: r.Rules}}
 	said, err := d.costs.Sentence(ctx, span.Began(r.zone), now, r.Rules.Projects)

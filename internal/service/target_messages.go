@@ -15,7 +15,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// messageBuilder makes what targets are told. Each message about the same has the same id.
+// messageBuilder makes the messages to targets. Messages about the same thing have the same id.
 type messageBuilder struct {
 	*Targets
 	database string // its identity
@@ -25,17 +25,17 @@ func (m messageBuilder) id(t *domain.Target, parts ...string) string {
 	return m.database + "_" + t.ID + "_" + strings.Join(parts, "_")
 }
 
-// digestID is the part of a message's id that says which digest it is, by the last event in it.
+// digestID is the part of a message's id that identifies a digest, by its last event.
 func digestID(upto int64) string { return "digest_" + strconv.FormatInt(upto, 10) }
 
-// alertsID is that part for a digest of alerts only, which ends with the same event as the one before.
+// alertsID is that part for a digest of alerts only, which ends with the same event as the one before it.
 func alertsID(upto int64, at time.Time) string {
 	return digestID(upto) + "_" + strconv.FormatInt(at.UnixMilli(), 10)
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// encodableTime returns a time of a project server's as JSON can have it: of years after 9999 the other time.
+// encodableTime returns a project server's time if JSON can have it, and instead for years after 9999.
 func encodableTime(at, instead time.Time) time.Time {
 	if at.Year() > 9999 {
 		return instead
@@ -59,7 +59,7 @@ func (m messageBuilder) event(t *domain.Target, e domain.Event) domain.Message {
 }
 
 func (m messageBuilder) alert(t *domain.Target, a domain.Alert) domain.Message {
-	data, _ := json.Marshal(wire.NewAlert(a)) // texts and numbers always encode
+	data, _ := json.Marshal(wire.NewAlert(a)) // strings and numbers always encode
 	return domain.Message{
 		ID:   m.id(t, shortKey(a.Key()), strconv.FormatInt(a.Since.UnixMilli(), 10)),
 		Type: "alert." + string(a.Kind), At: encodableTime(a.Since, clock.Now()), Data: data,
@@ -68,7 +68,7 @@ func (m messageBuilder) alert(t *domain.Target, a domain.Alert) domain.Message {
 	}
 }
 
-// gap tells that events before one are no longer kept.
+// gap says that the events before one are no longer kept.
 func (m messageBuilder) gap(t *domain.Target, before, missed int64, at time.Time) domain.Message {
 	text := domain.Count(missed, "event was", "events were") + " removed before this target could be told of them"
 	data, _ := json.Marshal(map[string]any{
@@ -80,8 +80,8 @@ func (m messageBuilder) gap(t *domain.Target, before, missed int64, at time.Time
 	}
 }
 
-// nestCounts returns counts as programs read them: of events by type and of alerts by kind. Moves that finish a story
-// are counted both as what they are and as finished.
+// nestCounts returns counts for programs: of events by type and of alerts by kind. A move that finishes a story counts
+// both as what it is and as finished.
 func nestCounts(counts map[string]int) map[string]map[string]int {
 	n := map[string]map[string]int{"events": {}, "alerts": {}}
 	for key, count := range counts {
@@ -113,8 +113,8 @@ func (m messageBuilder) countOf(e domain.Event) string {
 // maxDigestAlerts is how many alerts a digest lists; the others are counted.
 const maxDigestAlerts = 15
 
-// digest returns a digest of the counted events up to one and of alerts, and the message about it, which ends with
-// other lines if there are any.
+// digest returns a digest of alerts and of the counted events up to one, and the message about it, which ends with
+// additional lines if there are any.
 func (m messageBuilder) digest(
 	t *domain.Target, events map[string]int, upto int64, alerts []domain.Alert, others string, now time.Time,
 ) (domain.DigestRecord, domain.Message) {
@@ -162,7 +162,7 @@ func (m messageBuilder) digest(
 	}
 }
 
-// webhookData is what a webhook gets of a message that is about no single event or alert.
+// webhookData is what a webhook gets in a message that is not about a single event or alert.
 func webhookData(text, link, path string, counts any) json.RawMessage {
 	data, _ := json.Marshal(map[string]any{"text": text, "link": cmp.Or(link, path), "counts": counts})
 	return data

@@ -8,8 +8,8 @@ import (
 
 // Messenger sends messages to targets.
 type Messenger interface {
-	// Check returns whether an address is a webhook's, which signs. It returns Invalid for one that is no target's, or to
-	// which nothing may be sent.
+	// Check returns whether an address is that of a webhook, which signs. It returns Invalid if it is no target's
+	// address, or nothing may be sent there.
 	Check(ctx context.Context, address domain.Secret) (signs bool, err error)
 	// Shown returns an address without its secrets.
 	Shown(address domain.Secret) string

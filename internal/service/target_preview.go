@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// previewDays is how many days a preview looks back, and previewEvents at how many of their events, by the page.
+	// previewDays is how many days a preview looks back, and previewEvents at how many events, in pages of previewPage.
 	previewDays, previewEvents, previewPage = 7, 3000, 1000
 )
 
@@ -48,7 +48,7 @@ func (w *week) add(at time.Time, count string, message func() domain.Message) {
 	w.together[told][count]++
 }
 
-// LastWeek returns what a target with these rules would have got. It returns Invalid for rules that no target has.
+// LastWeek returns what a target with these rules would have received. It returns Invalid for invalid rules.
 func (s Deliveries) LastWeek(ctx context.Context, rules domain.TargetRules) (p domain.TargetPreview, err error) {
 	if err := rules.Check(); err != nil {
 		return p, err
@@ -91,7 +91,7 @@ func (s Deliveries) LastWeek(ctx context.Context, rules domain.TargetRules) (p d
 
 func (s Deliveries) messages() messageBuilder { return messageBuilder{Targets: s.targets} }
 
-// addEvents adds the newest events of the week, and reports whether there are others.
+// addEvents adds the newest events of the week, and reports whether there are more.
 func (s Deliveries) addEvents(ctx context.Context, w *week) (more bool, err error) {
 	m := s.messages()
 	query := domain.EventQuery{

@@ -10,20 +10,20 @@ import (
 
 // targetReader is how far a target has read the stream, ahead of what it has been told.
 type targetReader struct {
-	upto int64 // the last event that was looked at
+	upto int64 // the last event read
 	more bool  // later ones may concern it
-	gap  bool  // that events are missing has been said, of the ones it is catching up with
-	// events wait to be told one by one. Those that come in a digest are counted instead; counts is nil without one.
+	gap  bool  // it has been told that events are missing while it catches up
+	// events wait to be told singly. For a digest they are counted in counts instead, which is nil otherwise.
 	events []domain.Event
 	counts map[string]int
 }
 
-// read begins to read again from the target's position, for a digest unless counts is nil.
+// read starts reading again from the target's position, for a digest unless counts is nil.
 func (r *targetState) read(counts map[string]int) {
 	r.stream = targetReader{upto: r.Progress.Position, more: true, gap: r.stream.gap, counts: counts}
 }
 
-// isPast reports whether what waits for the events up to after need not wait.
+// isPast reports whether an alert told after these events need not wait for any of them.
 func (s *targetReader) isPast(after int64) bool {
 	if len(s.events) > 0 {
 		return after < s.events[0].ID
@@ -71,8 +71,8 @@ func (d *deliverer) scan(ctx context.Context) error {
 	return nil
 }
 
-// readOn reads on for a target until so many events wait that they become a digest, or there is no other one; at most
-// for as long as other targets can wait.
+// readOn reads on for a target until enough events wait for a digest, or there are no more, but no longer than other
+// targets can wait.
 func (d *deliverer) readOn(ctx context.Context, r *targetState) error {
 	s := &r.stream
 	for n := 0; s.more && n < targetPages && len(s.events) <= maxHeap; n++ {
@@ -94,8 +94,8 @@ func (d *deliverer) readOn(ctx context.Context, r *targetState) error {
 	return nil
 }
 
-// page reads on for a target, and returns those of the next events that concern it. If some before them are no longer
-// kept, the target is told so, once until it has caught up.
+// page reads on for a target, and returns those of the next events that concern it. If earlier ones are no longer kept,
+// the target is told, once until it has caught up.
 func (d *deliverer) page(ctx context.Context, r *targetState) ([]domain.Event, error) {
 	s := &r.stream
 	if len(r.Rules.Events) == 0 {

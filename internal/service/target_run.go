@@ -10,38 +10,38 @@ import (
 )
 
 const (
-	// targetTick is how often alerts, quiet hours and digests are looked at, and failed writes are tried again.
+	// targetTick is how often alerts, quiet hours and digests are checked, and failed writes retried.
 	targetTick = time.Second
-	// targetScan is the shortest time between two looks at new events, of which there may be thousands a second.
+	// targetScan is the minimum time between two checks for new events, of which there may be thousands a second.
 	targetScan = 20 * time.Millisecond
 	// targetPage, targetBytes and targetPages are how much of the stream is read for one target at a time.
 	targetPage, targetBytes, targetPages = 200, 256 << 10, 10
-	// targetQueue is how many of the messages that wait are in memory.
+	// targetQueue is how many waiting messages are kept in memory.
 	targetQueue = 20
 	// targetGrace is how long messages under way may take when the gateway ends or no longer leads.
 	targetGrace = 700 * time.Millisecond
-	// targetSettle is how often positions are stored that moved past events of no concern, and targetSweep how often what
-	// is too old is removed.
+	// targetSettle is how often to store positions that have only passed events of no concern, and targetSweep how
+	// often to remove what is too old.
 	targetSettle, targetSweep = time.Minute, time.Hour
 	hoursLife                 = 48 * time.Hour
-	// Once over maxHeap messages wait for a target, or several of them for maxWait, they become one digest; there is one
-	// such digest in heapPause at most.
+	// When over maxHeap messages wait for a target, or several for over maxWait, they become one digest, at most once
+	// per heapPause.
 	maxHeap, maxWait, heapPause = 100, 10 * time.Minute, 10 * time.Second
-	// alertGrace is how long an alert must be gone before it counts as another when it is back.
+	// alertGrace is how long an alert must be gone before it counts as a new one when it returns.
 	alertGrace = 5 * time.Second
 )
 
-// deliverer sends messages under one fencing token, as docs/design/digests.md says. One goroutine works with it; others
-// only send.
+// deliverer sends messages under one fencing token, as described in docs/design/digests.md. One goroutine works with
+// it; others only send.
 type deliverer struct {
 	messageBuilder
 	token     int64
-	ctx       context.Context // of what is under way
+	ctx       context.Context // for what is under way
 	targets   map[string]*targetState
 	results   chan sentMessage
 	under     int // messages under way
 	saves     []domain.TargetSave
-	scanned   int64 // the last event that was looked at for all targets
+	scanned   int64 // the last event checked for all targets
 	alertList *alertList
 
 	scannedAt, tickedAt, settledAt, sweptAt time.Time
@@ -105,8 +105,8 @@ func (d *deliverer) finish() error {
 	return d.save(context.Background())
 }
 
-// step does what there is to do, and returns after what time there may be more. It returns ErrNotLeader; other failures
-// of the store are logged, and what is to be stored is kept.
+// step does what there is to do, and returns how long until there may be more. It returns ErrNotLeader; other failures
+// of the store are logged, and what is still to be stored is kept.
 func (d *deliverer) step(ctx context.Context) (next time.Duration, err error) {
 	now := clock.Now()
 	work := func() error {

@@ -19,8 +19,8 @@ type sentMessage struct {
 	at      time.Time
 }
 
-// send begins to send the next message of a target, if there is one and it is time. It returns after what time to call
-// it again, if nothing happens.
+// send begins to send a target's next message, if there is one and it is time. It returns when to call it again if
+// nothing happens until then.
 func (d *deliverer) send(ctx context.Context, r *targetState, now time.Time) (next time.Duration, err error) {
 	mode := r.mode(now)
 	switch phase := r.phase(now); {
@@ -45,7 +45,7 @@ func (d *deliverer) send(ctx context.Context, r *targetState, now time.Time) (ne
 		} else {
 			d.flushOver(r, now)
 		}
-		if len(d.saves) > 0 { // of that, or of a gap
+		if len(d.saves) > 0 { // progress of that, or of a gap
 			return 0, nil
 		}
 	}
@@ -93,8 +93,8 @@ func (d *deliverer) attempt(r *targetState, out sentMessage, now time.Time) {
 	})
 }
 
-// mayGet reports whether the owner of a device may see what it gets. A device ends with a token; it waits for somebody
-// who logs in until they do so again.
+// mayGet reports whether the owner of a device may see what it gets. A device ends with its token; that of somebody who
+// logs in waits until they do so again.
 func (d *deliverer) mayGet(r *targetState) bool {
 	may, mayAgain := d.access.MaySee(r.Owner)
 	if !may && !mayAgain {

@@ -11,13 +11,13 @@ type targetState struct {
 	domain.Target
 	zone     *time.Location
 	stream   targetReader
-	alerts   []*listedAlert // those that wait to be told, in order
+	alerts   []*listedAlert // alerts still to be told, in order
 	minute   alertMinute
 	queue    []domain.QueuedMessage
 	queued   bool // the store may have more of them
 	sending  bool
-	stored   targetPosition // as it is stored
-	heapedAt time.Time      // when so much waited last that it became a digest
+	stored   targetPosition // as stored
+	heapedAt time.Time      // when a heap last became a digest
 }
 
 type targetPosition struct{ event, alert int64 }
@@ -26,14 +26,14 @@ func (r *targetState) position() targetPosition {
 	return targetPosition{r.Progress.Position, r.Progress.Alerts}
 }
 
-// phase is what the next attempt waits for. The zero value is that there is something to tell.
+// phase is what the next attempt waits for. The zero value means that nothing stops it.
 type phase int
 
 const (
 	phaseReady   phase = iota
-	phaseOff           // people enable the target
-	phaseSending       // the attempt that is under way ends
-	phaseFailing       // the pause after an attempt that failed is over
+	phaseOff           // for people to enable the target
+	phaseSending       // for the current attempt to end
+	phaseFailing       // for the pause after a failed attempt to end
 )
 
 func (r *targetState) phase(now time.Time) phase {
@@ -48,13 +48,13 @@ func (r *targetState) phase(now time.Time) phase {
 	return phaseReady
 }
 
-// deliveryMode is how a target is told of what happens, whether attempts fail or not.
+// deliveryMode is how a target is told what happens, whether attempts fail or not.
 type deliveryMode int
 
 const (
 	modeSingle deliveryMode = iota
 	modeDigest              // in a digest: its rules say so, or something has been held back
-	modeHold                // in a digest, once its quiet hours are over; until then nothing is sent
+	modeHold                // in a digest, once its quiet hours are over; nothing is sent until then
 )
 
 func (r *targetState) mode(now time.Time) deliveryMode {
@@ -67,7 +67,7 @@ func (r *targetState) mode(now time.Time) deliveryMode {
 	return modeSingle
 }
 
-// follow takes over what people have changed.
+// follow takes over people's changes.
 func (d *deliverer) follow(now time.Time) {
 	all := d.table.list()
 	present := make(map[string]bool, len(all))
@@ -95,7 +95,7 @@ func (d *deliverer) follow(now time.Time) {
 	maps.DeleteFunc(d.targets, func(id string, _ *targetState) bool { return !present[id] })
 }
 
-// change gives a target other rules. Alerts that concern it only by these and stand already are not news.
+// change gives a target new rules. Open alerts that concern it only under these are not news.
 func (d *deliverer) change(r *targetState, t domain.Target, now time.Time) {
 	old, p := r.Target, r.Progress
 	t.Progress = p

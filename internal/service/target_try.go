@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// NewSecret gives a webhook another secret. It returns NotFound, and Invalid for a target without one.
+// NewSecret gives a webhook a new secret. It returns NotFound, and Invalid for a target without one.
 func (s *Targets) NewSecret(ctx context.Context, id string) (secret domain.Secret, err error) {
 	t, err := s.Get(ctx, id)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Targets) NewSecret(ctx context.Context, id string) (secret domain.Secre
 	return secret, err
 }
 
-// Resend sends the last messages of a target again, under other ids. It returns NotFound.
+// Resend sends the last messages of a target again, with new ids. It returns NotFound.
 func (s *Targets) Resend(ctx context.Context, id string) error {
 	t, err := s.Get(ctx, id)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Targets) Resend(ctx context.Context, id string) error {
 
 func newMessageID() string { return "msg_" + strings.ToLower(rand.Text()) }
 
-// Test sends a test message at once. It returns NotFound, and BadGateway with the reason when it was not accepted.
+// Test sends a test message at once. It returns NotFound, and BadGateway with the reason if it is not accepted.
 func (s *Targets) Test(ctx context.Context, id string) error {
 	t, err := s.Get(ctx, id)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Targets) Test(ctx context.Context, id string) error {
 }
 
 // TestFirst sends a test message to a target that is not stored yet, with a secret of its own if it signs. It returns
-// Invalid for an address that is no target's, and BadGateway with the reason when the message was not accepted.
+// Invalid for an address that is no target's, and BadGateway with the reason if the message is not accepted.
 func (s *Targets) TestFirst(ctx context.Context, t domain.Target) (domain.SendResult, error) {
 	signs, err := s.messenger.Check(ctx, t.URL)
 	if err := cmp.Or(err, domain.CheckTargetName(t.Name)); err != nil {

@@ -28,7 +28,7 @@ type Targets struct {
 	leader    domain.Leadership
 	messenger Messenger
 	publicURL string        // "" for messages without links
-	keep      time.Duration // of digests, 0: forever
+	keep      time.Duration // digests, 0: forever
 	table     table[string, domain.Target]
 }
 
@@ -51,8 +51,8 @@ func targetNotFound() error { return domain.Errorf(domain.NotFound, "there is no
 
 func (s *Targets) Shown(address domain.Secret) string { return s.messenger.Shown(address) }
 
-// Add stores a target with the owner, name, address, rules and state of t, which begins at now, and returns it with its
-// secret. It returns Invalid, and Conflict when there are too many.
+// Add stores a target with the owner, name, address, rules and state of t, starting at the present, and returns it with
+// its secret. It returns Invalid, and Conflict if there are too many.
 func (s *Targets) Add(ctx context.Context, t domain.Target) (domain.Target, error) {
 	t.Name = strings.TrimSpace(t.Name)
 	if _, device := domain.ParsePushAddress(t.URL); device && t.Owner == "" {
@@ -95,7 +95,7 @@ func newWebhookSecret() domain.Secret {
 }
 
 // Change changes the name, rules and state of an administrators' target and, unless it is "" or as List shows it, its
-// address; a webhook with another address gets another secret, which is returned, else "". It returns Invalid and
+// address; a webhook with a new address gets a new secret, which is returned, otherwise "". It returns Invalid and
 // NotFound.
 func (s *Targets) Change(ctx context.Context, id string, now domain.Target) (
 	t domain.Target, secret domain.Secret, err error,
@@ -167,7 +167,7 @@ func (s *Targets) remove(ctx context.Context, t domain.Target) error {
 	}))
 }
 
-// formerLife is how long a webhook's former secret signs beside the new one.
+// formerLife is how long a webhook's former secret still signs alongside the new one.
 const formerLife = 24 * time.Hour
 
 // Run sends messages while this gateway leads, until ctx ends.
@@ -199,11 +199,11 @@ func (s *Targets) Run(ctx context.Context) error {
 	return nil
 }
 
-// maxLink is the longest address that is sent, in bytes: services have limits, the lowest one 512.
+// maxLink is the longest link that is sent, in bytes: services have limits, the lowest being 512.
 const maxLink = 500
 
-// link returns the address of the first of these pages for people that is short enough, "" if there is none or the
-// gateway's own is not known.
+// link returns the address of the first of these pages that is short enough, "" if there is none or the gateway's own
+// is unknown.
 func (s *Targets) link(paths ...string) string {
 	for _, path := range paths {
 		if s.publicURL != "" && len(s.publicURL)+len(path) <= maxLink {

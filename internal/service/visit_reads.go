@@ -29,7 +29,7 @@ func (s *visitTable) Project(
 	return state.known, version, nil
 }
 
-// LoadWhole is Load, but also waits for visits of which only the newest are known.
+// LoadWhole is Load, but also waits for the rest of visits of which only the newest are known.
 func (s *visitTable) LoadWhole(ctx context.Context, patience time.Duration, projects ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -62,8 +62,8 @@ func (s *visitTable) now(project string) (*domain.ProjectVisits, uint64) {
 	return state.known, state.version
 }
 
-// Load reads those visits that are not in memory, and waits for that for at most patience. It returns an error if a
-// read failed.
+// Load reads visits that are not in memory, and waits for that for at most patience. It returns an error if a read
+// failed.
 func (s *visitTable) Load(ctx context.Context, patience time.Duration, projects ...string) error {
 	var reads []*visitState
 	s.mu.Lock()
@@ -107,8 +107,8 @@ func (s *visitTable) Load(ctx context.Context, patience time.Duration, projects 
 	return nil
 }
 
-// readWanted reads what is wanted until nothing is, the last wanted first: all are wanted by the overview, one by its
-// own page.
+// readWanted reads until nothing is wanted, newest request first: the overview wants all, a project's page only its
+// own.
 func (s *visitTable) readWanted() {
 	for {
 		s.mu.Lock()
@@ -136,7 +136,7 @@ func (s *visitTable) fetch(projects []string, newest int) (found map[string]*dom
 
 // complete reads all visits of a project of which only the newest are known, and then closes whole.
 func (s *visitTable) complete(project string, state *visitState, whole chan struct{}) {
-	s.completing.Lock() // one project after the other
+	s.completing.Lock() // one project at a time
 	defer s.completing.Unlock()
 	defer close(whole)
 	s.mu.Lock()
@@ -149,7 +149,7 @@ func (s *visitTable) complete(project string, state *visitState, whole chan stru
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state.whole == whole { // nothing has been replaced meanwhile
-		state.whole, state.known, state.err, state.applied = nil, found[project], err, 0 // after an error it is read again
+		state.whole, state.known, state.err, state.applied = nil, found[project], err, 0 // read again after an error
 		s.changed(state)
 		state.settle()
 	}
@@ -196,7 +196,7 @@ func (s *visitTable) keep(projects []string, found map[string]*domain.ProjectVis
 	}
 }
 
-// follow takes in what the leader has changed. Run by a reloader.
+// follow takes in what the leader has changed. A reloader runs it.
 func (s *visitTable) follow(ctx context.Context) error {
 	s.mu.Lock()
 	s.turn()
@@ -216,7 +216,7 @@ func (s *visitTable) follow(ctx context.Context) error {
 		switch {
 		case position == 0: // what has been read so far may lack changes
 			replaced = slices.Collect(maps.Keys(s.byProject))
-		case next < position: // a standby database that lacks the last transactions has taken over
+		case next < position: // a standby database without the last transactions has taken over
 			s.forget()
 		}
 		s.position = next

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// readAtOnce is how many projects' visits are read by one statement, and newestVisits how many of each at first: a
-	// project that is looked at waits for the statement under way, and is shown with these until all are read.
+	// readAtOnce is how many projects' visits one statement reads, and newestVisits how many of each at first: a
+	// project that is being looked at waits for the current statement, and is shown with these until all are read.
 	readAtOnce, newestVisits = 10, 1000
 	// maxVisits is how many visits of a project are in memory: all that are kept, and those since old ones were removed.
 	maxVisits = maxKeptVisits + 50_000
-	// visitPatience is how long a caller waits for visits that are not in memory. Those of 100 usual projects take about
-	// 30 ms.
+	// visitPatience is how long a caller waits for visits that are not in memory. Those of 100 typical projects take
+	// about 30 ms.
 	visitPatience = 100 * time.Millisecond
 	// maxPendingVisits is how many changes of a project wait for the next reader.
 	maxPendingVisits = 1000
@@ -36,8 +36,8 @@ type visitTable struct {
 	mu         sync.Mutex
 	byProject  map[string]*visitState
 	generation uint64   // how often everything was forgotten
-	versions   uint64   // the last one of any project's visits
-	token      int64    // under which this gateway leads, -1 if it does not
+	versions   uint64   // the last version given to any project's visits
+	token      int64    // that of this gateway's lease, -1 if it does not lead
 	position   int64    // up to which a gateway that does not lead has read changes, 0 before the first time
 	wanted     []string // to be read
 	reading    bool
@@ -50,7 +50,7 @@ type visitState struct {
 	known   *domain.ProjectVisits // nil if not in memory
 	pending []domain.Visit        // changes of known, or of what is being read
 	whole   chan struct{}         // closed when all has been read; nil while known has all
-	applied int                   // how many of pending known has
+	applied int                   // how many of pending are in known
 	read    chan struct{}         // closed when known has been read; nil while it is not being read
 	again   bool                  // what is being read is out of date
 	removed bool                  // the project was removed while they were being read
@@ -76,8 +76,8 @@ func (s *visitTable) Forget() {
 	s.forget()
 }
 
-// turn empties memory when this gateway begins or ceases to lead: only the leader knows at once what changes. The
-// caller holds mu.
+// turn empties memory when this gateway begins or ceases to lead: only the leader learns of changes at once. The caller
+// holds mu.
 func (s *visitTable) turn() {
 	if s.token != tokenOr(s.leader, -1) {
 		s.forget()
@@ -101,7 +101,7 @@ func (s *visitTable) changed(state *visitState) {
 	state.version = s.versions
 }
 
-// forgetRemoved drops the visits of projects that are not registered, those that are being read once they have been.
+// forgetRemoved drops the visits of projects that are not registered; any being read are dropped afterwards.
 func (s *visitTable) forgetRemoved() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *visitTable) forgetRemoved() {
 	})
 }
 
-// Version returns a number that is different after each change of a project's visits.
+// Version returns a number that differs after each change of a project's visits.
 func (s *visitTable) Version(project string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ func (state *visitState) settle() {
 	}
 }
 
-// apply takes in changes that have been stored, of each story in order.
+// apply takes in changes that have been stored, each story's in order.
 func (s *visitTable) apply(changed []domain.Visit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +164,8 @@ func (s *visitTable) apply(changed []domain.Visit) {
 }
 
 const (
-	// observationBurst and observationRate limit how many changes of a project are stored that no event tells of: at
-	// once, twice as many as a pipeline has stories, and then so many a second.
+	// observationBurst and observationRate limit how many changes per project are stored that no event reports: twice
+	// as many as a pipeline has stories at once, and then so many a second.
 	observationBurst, observationRate = 40_000, 2
 )
 
@@ -174,7 +174,7 @@ type observationCredit struct {
 	at    time.Time
 }
 
-// spend reports whether there is credit, at most burst, and spends n of it.
+// spend reports whether there is enough credit, of at most burst, and if so spends n of it.
 func (c *observationCredit) spend(n, burst int, now time.Time) bool {
 	c.spent = max(0, c.spent-observationRate*now.Sub(c.at).Seconds())
 	c.at = now

@@ -11,15 +11,15 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Visits are the stages in which the stories of all projects are and have been. The store has them; memory has what
-// pages need of the projects that were asked for.
+// Visits are the stages in which the stories of all projects are and have been. The store has all of them; memory has
+// what pages need of the projects that were asked for.
 type Visits struct {
 	visitTable
 	observed observations
 }
 
 const (
-	// visitLife is how long visits are kept after their end, and maxKeptVisits how many of a project, the newest: charts
+	// visitLife is how long visits are kept after their end, and maxKeptVisits how many of a project's newest: charts
 	// need 90 days, the flow twice 180.
 	visitLife     = 400 * 24 * time.Hour
 	maxKeptVisits = 250_000
@@ -120,8 +120,8 @@ func (s *Visits) observeQueued(ctx context.Context) error {
 	return nil
 }
 
-// nextObservations takes from the queue what one transaction stores, a few stories of each project. It is done
-// with pipelines that show nothing else than the visits.
+// nextObservations takes from the queue what one transaction stores, a few stories of each project. It drops pipelines
+// that show nothing but what the visits say.
 func (s *Visits) nextObservations(ctx context.Context) (batch []observation, err error) {
 	for room := observedAtOnce; room > 0 && err == nil; {
 		s.mu.Lock()
@@ -140,7 +140,7 @@ func (s *Visits) nextObservations(ctx context.Context) (batch []observation, err
 	return batch, err
 }
 
-// compare finds out where a pipeline differs from the visits, at most limit stories.
+// compare finds up to limit stories for which a pipeline differs from the visits.
 func (s *Visits) compare(ctx context.Context, o *observation, limit int) error {
 	_, registered := s.projects.Registry().Find(o.project)
 	if o.settled = !registered || !s.leader.Leads(); o.settled {
@@ -232,6 +232,6 @@ type observation struct {
 	done    func(settled bool)
 
 	seen    []domain.Sighting // to be stored next
-	more    bool              // there are others
+	more    bool              // there are more
 	settled bool              // newer events contradict none of it
 }

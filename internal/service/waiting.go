@@ -8,8 +8,8 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// shareCall does what is asked for at the same time once, and waits for it until ctx ends. What is done outlives the
-// request that caused it, since others may wait for it; a panic in it is the error of all of them.
+// shareCall does once what several ask for at the same time, and waits for it until ctx ends. What is done outlives the
+// request that caused it, since others may wait for it; a panic in it becomes an error for all of them.
 func shareCall[T any](
 	ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error),
 ) (result T, err error) {
