@@ -12,9 +12,9 @@ import (
 	"switchyard/internal/files"
 )
 
-// Advance makes the branch of the work tree that is merged into go on to a commit, which has what is not committed of
-// the files at paths: that goes. It returns Refused, and changes nothing, where git would overwrite anything else that
-// is not committed. No hooks run.
+// Advance moves the branch of the work tree that is merged into on to a commit that includes the uncommitted changes to
+// the files at paths, which are dropped. It returns Refused, and changes nothing, if git would overwrite anything else
+// uncommitted. No hooks run.
 func (m *Merge) Advance(ctx context.Context, commit string, paths ...string) error {
 	ctx = context.WithoutCancel(ctx)
 	r, err := Open(m.into.Dir).without(ctx, "branch."+m.into.Branch()+".mergeoptions")
@@ -28,23 +28,23 @@ func (m *Merge) Advance(ctx context.Context, commit string, paths ...string) err
 	if err := away.take(ctx, r, paths); err != nil {
 		return errors.Join(err, away.putBack(ctx))
 	}
-	// It goes on to its end even if this process is killed.
+	// It runs to its end even if this process is killed.
 	cmd := r.command(ctx, slices.Concat(mergeCommand, []string{"--ff-only", "--no-overwrite-ignore", "--quiet", commit}))
 	var end outputTail
 	cmd.Stdout, cmd.Stderr = &end, &end
 	if err := cmd.Run(); err != nil {
 		return errors.Join(refusal(ctx, end.String(), err), away.putBack(ctx))
 	}
-	for _, path := range paths { // git does not write what it has not changed
+	for _, path := range paths { // git does not write files that the merge did not change
 		if _, err := os.Lstat(filepath.Join(m.into.Dir, path)); os.IsNotExist(err) {
-			_, _ = r.Output(ctx, "checkout-index", "--quiet", "--", path) // if it has it
+			_, _ = r.Output(ctx, "checkout-index", "--quiet", "--", path) // if git has it
 		}
 	}
 	return away.drop()
 }
 
-// Try returns Refused where git would overwrite something that is not committed, but for files at paths, as Advance
-// would. It changes nothing.
+// Try returns Refused if git would overwrite something uncommitted, except for files at paths, as Advance would. It
+// changes nothing.
 func (m *Merge) Try(ctx context.Context, commit string, paths ...string) error {
 	r, err := Open(m.into.Dir).WithoutDrivers(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (m *Merge) Try(ctx context.Context, commit string, paths ...string) error {
 	return m.tryIgnored(ctx, r, tree)
 }
 
-// tryIgnored returns Refused for an ignored file where a tree has another one: read-tree would overwrite it.
+// tryIgnored returns Refused if a tree has a file in place of an ignored one: read-tree would overwrite it.
 func (m *Merge) tryIgnored(ctx context.Context, r Repository, tree string) error {
 	ask := []string{"ls-files", "--others", "--"}
 	err := r.Records(ctx, nil, 0, func(path []byte) error {
@@ -111,7 +111,7 @@ func (m *Merge) tryIgnored(ctx context.Context, r Repository, tree string) error
 	return err
 }
 
-// away are files of a work tree that are out of the way of git. What was done is known after a kill, too.
+// away are files of a work tree that are moved out of git's way. The record of that survives a kill.
 type away struct {
 	tree         Tree
 	Base, Commit string
@@ -122,14 +122,14 @@ func (a *away) dir() string { return filepath.Join(a.tree.Git, "switchyard-merge
 
 func (a *away) file(i int) string { return filepath.Join(a.dir(), strconv.Itoa(i)) }
 
-// away returns what a merge that was killed has left out of the way.
+// away returns what a killed merge has left out of the way.
 func (t Tree) away() (a *away, found bool) {
 	a = &away{tree: t}
 	text, err := files.Read(filepath.Join(a.dir(), "list"), files.Small)
 	return a, err == nil && json.Unmarshal(text, a) == nil
 }
 
-// take moves the files at paths that differ from HEAD, or that it does not have, away, and takes them out of the index.
+// take moves away the files at paths that differ from HEAD or are not in it, and removes them from the index.
 func (a *away) take(ctx context.Context, r Repository, paths []string) error {
 	if len(paths) == 0 {
 		return nil
@@ -169,7 +169,7 @@ func (a *away) take(ctx context.Context, r Repository, paths []string) error {
 	return err
 }
 
-// putBack puts everything where it was, unless git has the commit.
+// putBack puts everything back where it was, unless git has the commit.
 func (a *away) putBack(ctx context.Context) error {
 	if a.Paths == nil {
 		return nil
@@ -198,7 +198,7 @@ func (a *away) putBack(ctx context.Context) error {
 	return errors.Join(err, a.drop())
 }
 
-// replaceFile gives a file the name and the mode of another.
+// replaceFile gives a file the name and mode of another.
 func replaceFile(path, other string) error {
 	if info, err := os.Stat(other); err == nil {
 		_ = os.Chmod(path, info.Mode())

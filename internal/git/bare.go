@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/files"
 )
 
-// FindBare returns the work tree with the branch of a bare repository's HEAD, which is dir or what its .git leads to.
+// FindBare returns the work tree of the branch that HEAD names in a bare repository: dir, or where its .git leads.
 func FindBare(dir string) (Tree, bool) {
 	common := files.Resolved(dir)
 	if text, err := files.Read(filepath.Join(common, ".git"), files.Small); err == nil {

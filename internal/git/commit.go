@@ -12,22 +12,22 @@ import (
 	"unicode"
 )
 
-// Commit is a commit to be made of files of a work tree.
+// Commit describes a commit of files of a work tree.
 type Commit struct {
 	Author, Subject string
-	// Paths are relative to the repository's directory. Those count that are tracked, or new and not ignored.
+	// Paths are relative to the repository's directory. Only files that are tracked, or new and not ignored, count.
 	Paths []string
 }
 
 const (
 	committer = "switchyard"
-	// Email is everybody's address in the commits that are made here.
+	// Email is everybody's address in the commits made here.
 	Email = committer + "@localhost"
-	// lockWait is how long another git that writes the index is waited for, lockPoll how often that is looked at.
+	// lockWait is how long to wait for another git that is writing the index, lockPoll how often to check that.
 	lockWait, lockPoll = 5 * time.Second, 20 * time.Millisecond
 )
 
-// underWay are files of a git directory that say that something is not finished.
+// underWay are the files of a git directory that show that something is unfinished.
 var underWay = []string{
 	"MERGE_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG", "CHERRY_PICK_HEAD", "REVERT_HEAD",
 }
@@ -37,7 +37,7 @@ func (t Tree) has(name string) bool {
 	return err == nil
 }
 
-// IsUnderWay reports whether a merge, a rebase or the like is not finished in the work tree.
+// IsUnderWay reports whether a merge, a rebase or the like is unfinished in the work tree.
 func (t Tree) IsUnderWay() bool { return slices.ContainsFunc(underWay, t.has) }
 
 // UnderWay returns what git says about a merge, a rebase or the like in the work tree, or who holds its index for
@@ -78,8 +78,8 @@ func (r Repository) Tracks(ctx context.Context, paths ...string) (tracks bool, e
 	return tracks, err
 }
 
-// Filtered returns the first of the paths whose content a program is to filter, "" for none: it cannot be committed
-// here, since no program is run.
+// Filtered returns the first of the paths whose content passes through a filter program, "" for none: it cannot be
+// committed here, since no program is run.
 func (r Repository) Filtered(ctx context.Context, paths ...string) (filtered string, err error) {
 	return r.filtered(ctx, nil, append([]string{"--"}, paths...)...)
 }
@@ -97,8 +97,8 @@ func (r Repository) filtered(ctx context.Context, input io.Reader, paths ...stri
 	return filtered, err
 }
 
-// Commit commits the files as they are in the work tree and nothing else: what is staged of others stays staged. It
-// runs no hooks and signs nothing. Where nothing differs from HEAD it does nothing.
+// Commit commits the files as they are in the work tree and nothing else: other staged changes stay staged. It runs no
+// hooks and signs nothing. If nothing differs from HEAD it does nothing.
 func (r Repository) Commit(ctx context.Context, c Commit) error {
 	r, err := r.WithoutDrivers(ctx)
 	if err != nil {
@@ -115,13 +115,13 @@ func (r Repository) Commit(ctx context.Context, c Commit) error {
 	if err != nil || len(paths) == 0 {
 		return err
 	}
-	if len(untracked) > 0 { // of others git does not know what to commit
+	if len(untracked) > 0 { // git does not know what to commit of others
 		if err := r.retry(ctx, append([]string{"add", "--intent-to-add", "--"}, untracked...)...); err != nil {
 			return err
 		}
 	}
 	_, err = r.Output(ctx, append([]string{"diff", "--quiet", "HEAD", "--"}, paths...)...)
-	if Exit(err) != 1 { // nothing differs, or it cannot be said
+	if Exit(err) != 1 { // nothing differs, or git cannot tell
 		return err
 	}
 	r.env = append(r.env, "GIT_AUTHOR_NAME="+identity(c.Author), "GIT_AUTHOR_EMAIL="+Email,
@@ -146,7 +146,7 @@ func (r Repository) retry(ctx context.Context, args ...string) error {
 	}
 }
 
-// identity returns a name as git takes it: one without any letter or digit is none.
+// identity returns a name in a form that git accepts: one without a letter or digit counts as none.
 func identity(name string) string {
 	isWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	if name = printable(name); strings.ContainsFunc(name, isWord) {

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// WithoutDrivers returns the repository for commands that read files of the work tree or merge: programs that its
-// configuration has for that are not run, but git's own merge of lines is. It is to be asked for each time, since the
-// configuration may change.
+// WithoutDrivers returns the repository for commands that merge or read files of the work tree: they do not run
+// programs that its configuration has for that, but git's own line merge. Call it each time, since the configuration
+// may change.
 func (r Repository) WithoutDrivers(ctx context.Context) (Repository, error) { return r.without(ctx) }
 
-// without is WithoutDrivers, and without keys that are to be empty.
+// without is WithoutDrivers that also empties keys of the configuration.
 func (r Repository) without(ctx context.Context, keys ...string) (Repository, error) {
 	var env []string
 	count := 0
@@ -32,7 +32,7 @@ func (r Repository) without(ctx context.Context, keys ...string) (Repository, er
 			r.differs = true
 			return nil
 		}
-		name := string(key[:bytes.LastIndexByte(key, '.')]) // it may have dots and = in it, which -c does not take
+		name := string(key[:bytes.LastIndexByte(key, '.')]) // it may contain dots and =, which -c does not accept
 		switch {
 		case strings.HasPrefix(name, "merge."):
 			set(name+".driver", "git merge-file --marker-size=%L %A %O %B")
@@ -51,7 +51,7 @@ func (r Repository) without(ctx context.Context, keys ...string) (Repository, er
 	return r, err
 }
 
-// Of returns the repository in another of its work trees, whose configuration may be another one.
+// Of returns the repository in another of its work trees, whose configuration may differ.
 func (r Repository) Of(ctx context.Context, t Tree) (Repository, error) {
 	if _, err := os.Lstat(filepath.Join(t.Git, "config.worktree")); r.differs || !os.IsNotExist(err) {
 		return Open(t.Dir).WithoutDrivers(ctx)

@@ -1,6 +1,6 @@
-// Package git reads repositories, and commits, by the machine's git, and is the only one that starts it. A repository
-// is a stranger: its configuration, attributes and files run no program, ask nobody and reach no network, and what git
-// prints, and how long and in how much memory it works, is limited. It must never know boards and stories.
+// Package git reads repositories, and commits, with the machine's git, and only this package starts it. A repository is
+// not trusted: its configuration, attributes and files run no program, prompt nobody and reach no network, and git's
+// output, time and memory are limited. It must never know boards and stories.
 package git
 
 import (
@@ -21,12 +21,12 @@ const (
 	timeLimit = time.Minute
 	// MaxRecord is how much of a record is read, in bytes.
 	MaxRecord = 64 << 10
-	// maxMemory is how much a command may allocate, in bytes: what it only reads of packs does not count.
+	// maxMemory is how much a command may allocate, in bytes, not counting what it only reads of packs.
 	maxMemory = 2 << 30
 )
 
-// settings go before the configuration of repository, user and system. Whether the repository may be read at all
-// (safe.directory) is left to those of user and system. Threads that look at files (core.preloadIndex) would make every
+// settings override the configuration of repository, user and system, except whether the repository may be read at all
+// (safe.directory), which is left to user and system. Threads that look at files (core.preloadIndex) would make every
 // status cost more of the processor, and there may be fifty in a row.
 var settings = append(strings.Fields(`
 	core.fsmonitor=false core.pager=cat core.editor=false core.askPass=false
@@ -43,8 +43,8 @@ var settings = append(strings.Fields(`
 
 const noHooks = "core.hooksPath=/dev/null"
 
-// options go behind the name of a command. Where log is asked for diffs, it shows of a merge what that has beyond its
-// first parent (-m, by log.diffMerges); --diff-merges would show that unasked.
+// options follow the name of a command. When log is asked for diffs, it shows a merge against its first parent (-m, by
+// log.diffMerges); --diff-merges would show that unasked.
 var options = map[string][]string{
 	"log":    append(diffOptions, "--no-show-signature", "--no-mailmap", "--encoding=UTF-8", "-m"),
 	"diff":   diffOptions,
@@ -53,20 +53,20 @@ var options = map[string][]string{
 
 var diffOptions = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"}
 
-// ErrEnough is what a reader of git's output returns to end git, which then is no error.
+// ErrEnough is what a reader of git's output returns to stop git, which is then no error.
 var ErrEnough = errors.New("enough")
 
-// ErrCutOff is returned when git was ended before it had said everything.
+// ErrCutOff is returned if git was stopped before its output was complete.
 var ErrCutOff = errors.New("took too long")
 
 // Repository runs git's commands in a directory of a work tree.
 type Repository struct {
 	dir    string
-	env    []string // beside environment
+	env    []string // on top of environment
 	memory uint64
 	limit  time.Duration // how long one command may run
-	hooks  bool          // run, in the whole environment
-	// differs says that the configuration may be another one in another work tree.
+	hooks  bool          // run, with the whole environment
+	// differs says that other work trees may have a different configuration.
 	differs bool
 }
 
@@ -111,7 +111,7 @@ func (r Repository) command(ctx context.Context, args []string) *exec.Cmd {
 }
 
 // Stream runs git with input and passes its output to read. Output that read leaves is discarded. It returns ErrCutOff
-// if the command takes over a minute, or ctx is over: what was read by then is not everything.
+// if the command takes over a minute, or ctx is over: then read has not seen all of the output.
 func (r Repository) Stream(ctx context.Context, input io.Reader, read func(*bufio.Reader) error, args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.limit, ErrCutOff)
 	defer cancel()
@@ -146,7 +146,7 @@ func (r Repository) Stream(ctx context.Context, input io.Reader, read func(*bufi
 	return nil
 }
 
-// Output returns the beginning of what git prints, without white space at its ends.
+// Output returns the beginning of git's output, without surrounding white space.
 func (r Repository) Output(ctx context.Context, args ...string) (string, error) {
 	var text string
 	err := r.Stream(ctx, nil, func(out *bufio.Reader) error {
@@ -157,7 +157,7 @@ func (r Repository) Output(ctx context.Context, args ...string) (string, error) 
 	return text, err
 }
 
-// Exit returns the exit status of a command that has failed by itself, 0 for any other error.
+// Exit returns the exit status of a command that failed on its own, 0 for any other error.
 func Exit(err error) int {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return max(0, exit.ExitCode())
@@ -171,7 +171,7 @@ func IsNoRepository(err error) bool {
 	return Exit(err) != 0 && strings.Contains(err.Error(), "not a git repository")
 }
 
-// Head returns the hash of HEAD, "" when there is no commit yet.
+// Head returns the hash of HEAD, "" if there is no commit yet.
 func (r Repository) Head(ctx context.Context) (string, error) {
 	hash, err := r.Output(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
 	if Exit(err) == 1 {

@@ -10,13 +10,13 @@ import (
 	"switchyard/internal/files"
 )
 
-// HeadState changes when HEAD of the work tree does.
+// HeadState changes whenever HEAD of the work tree does.
 func (t Tree) HeadState() string { return stateOf(t.Git, headFiles...) }
 
-// State changes when HEAD or the index of the work tree does.
+// State changes whenever HEAD or the index of the work tree does.
 func (t Tree) State() string { return t.HeadState() + stateOf(t.Git, "index") }
 
-// stateOf returns what changes when files in a directory do.
+// stateOf returns a value that changes whenever files in a directory do.
 func stateOf(dir string, names ...string) string {
 	state := append([]byte(dir), ' ')
 	for _, name := range names {
@@ -29,7 +29,7 @@ func stateOf(dir string, names ...string) string {
 	return string(state)
 }
 
-// entry is one of a work tree's reflog: HEAD has come from a commit to another.
+// entry is a reflog entry of a work tree: HEAD went from one commit to another.
 type entry struct{ line, from, to, what string }
 
 // byHand reports whether it was a checkout, a switch or a reset.
@@ -37,7 +37,7 @@ func (e entry) byHand() bool {
 	return strings.HasPrefix(e.what, "checkout: ") || strings.HasPrefix(e.what, "reset: ")
 }
 
-// reflog returns the newest entries, the oldest first.
+// reflog returns the newest entries, oldest first.
 func (t Tree) reflog() (entries []entry) {
 	text, _ := files.ReadEnd(filepath.Join(t.Git, "logs", "HEAD"), files.Small)
 	for line := range strings.Lines(string(text)) {
@@ -49,14 +49,14 @@ func (t Tree) reflog() (entries []entry) {
 	return entries
 }
 
-// Reflog notices how HEAD of a work tree comes to other commits.
+// Reflog notices how HEAD of a work tree moves to other commits.
 type Reflog struct{ state, last string }
 
 // IsBehind reports whether HEAD has changed since the last call of Checkout.
 func (r *Reflog) IsBehind(t Tree) bool { return t.HeadState() != r.state }
 
-// Checkout reports whether HEAD has come to another commit by a checkout, a switch or a reset since the last call. The
-// first call for a work tree, and what its reflog does not say, is none.
+// Checkout reports whether a checkout, a switch or a reset has moved HEAD to another commit since the last call. It is
+// false for the first call on a work tree, and for what its reflog does not say.
 func (r *Reflog) Checkout(t Tree) bool {
 	state := t.HeadState()
 	if state == r.state {
@@ -76,7 +76,7 @@ func (r *Reflog) Checkout(t Tree) bool {
 	return known && slices.ContainsFunc(news, func(e entry) bool { return e.byHand() && e.from != e.to })
 }
 
-// HasOnlyCommitted reports whether HEAD has come from a commit to where it is by commits alone, as its reflog says.
+// HasOnlyCommitted reports whether HEAD has come from a commit to where it is by commits alone, going by its reflog.
 func (t Tree) HasOnlyCommitted(since string) bool {
 	for _, e := range slices.Backward(t.reflog()) {
 		switch isCommit := strings.HasPrefix(e.what, "commit: ") || strings.HasPrefix(e.what, "commit (amend): "); {
@@ -89,8 +89,8 @@ func (t Tree) HasOnlyCommitted(since string) bool {
 	return false
 }
 
-// OwnCommits returns the commits that were made in the work tree since something else was last checked out, with what
-// they say first, as its reflog says.
+// OwnCommits returns the commits that were made in the work tree since its last checkout of something else, with the
+// beginning of their messages, going by its reflog.
 func (t Tree) OwnCommits() map[string]string {
 	made := map[string]string{}
 	for _, e := range t.reflog() {

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// mergeTree begins the names of the temporary work trees in which merges are made.
+	// mergeTree is the prefix of the temporary work trees in which merges are made.
 	mergeTree = "switchyard-merge-"
 	// mergeLimit is how long git and the hooks of the repository may take for a merge.
 	mergeLimit = 10 * time.Minute
 )
 
 var (
-	// ErrMerging is returned where another merge of the repository is under way.
+	// ErrMerging is returned while another merge of the repository is under way.
 	ErrMerging = errors.New("another merge is under way")
 	// ErrMerged is returned for a commit that was merged before.
 	ErrMerged = errors.New("the commit is merged already")
@@ -36,7 +36,7 @@ type Refused struct{ Words string }
 
 func (r *Refused) Error() string { return r.Words }
 
-// Merge is a merge into the branch of a work tree, which is made in a temporary one.
+// Merge is a merge into the branch of a work tree, made in a temporary one.
 type Merge struct {
 	Dir        string // of the temporary work tree
 	Base       string
@@ -86,7 +86,7 @@ func (m *Merge) End() error {
 	return errors.Join(os.RemoveAll(m.Dir), m.into.forget(filepath.Base(m.Dir)))
 }
 
-// forget removes what the repository knows of a temporary work tree.
+// forget removes the repository's record of a temporary work tree.
 func (t Tree) forget(name string) error {
 	root, err := os.OpenRoot(t.Common)
 	if err != nil {
@@ -98,7 +98,7 @@ func (t Tree) forget(name string) error {
 
 // Sweep removes the temporary work trees of merges whose process was killed.
 func (t Tree) Sweep() {
-	if unlock, err := files.LockDir(t.Common); err == nil { // else one is under way
+	if unlock, err := files.LockDir(t.Common); err == nil { // otherwise one is under way
 		defer unlock()
 		t.sweep()
 	}
@@ -125,13 +125,13 @@ func (t Tree) sweep() {
 // isTemporary reports whether a work tree is that of a merge.
 func isTemporary(path string) bool { return strings.HasPrefix(filepath.Base(path), mergeTree) }
 
-// mergeCommand goes before the configuration of the repository.
+// mergeCommand overrides the repository's configuration.
 var mergeCommand = []string{
 	"merge", "--no-stat", "--no-autostash", "--no-verify-signatures", "--no-rerere-autoupdate", "--cleanup=verbatim",
 }
 
-// Join merges a commit, with the repository's hooks. It returns Refused for a conflict and for what a hook refuses,
-// and ErrMerged.
+// Join merges a commit, running the repository's hooks. It returns Refused for a conflict and if a hook refuses, and
+// ErrMerged.
 func (m *Merge) Join(ctx context.Context, commit, message string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, mergeLimit, ErrCutOff)
 	defer cancel()
@@ -164,7 +164,7 @@ func refusal(ctx context.Context, words string, err error) error {
 	return &Refused{words}
 }
 
-// Amend makes files, as they are in the temporary work tree, part of the merge. No hooks run.
+// Amend adds files, as they are in the temporary work tree, to the merge. No hooks run.
 func (m *Merge) Amend(ctx context.Context, paths ...string) error {
 	r := m.repository
 	known := map[string]bool{}
@@ -189,7 +189,7 @@ func (m *Merge) Amend(ctx context.Context, paths ...string) error {
 	return err
 }
 
-// Run runs a command in the temporary work tree. It returns Refused when that fails, or takes too long.
+// Run runs a command in the temporary work tree. It returns Refused if that fails or takes too long.
 func (m *Merge) Run(ctx context.Context, command string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrCutOff)
 	defer cancel()
@@ -201,8 +201,8 @@ func (m *Merge) Run(ctx context.Context, command string, limit time.Duration) er
 	return nil
 }
 
-// Commit returns the commit that the merge has made. It returns Refused where a file has a filter, which would not be
-// run when it is written.
+// Commit returns the commit made by the merge. It returns Refused if a file has a filter, which would not be run when
+// the file is written.
 func (m *Merge) Commit(ctx context.Context) (commit string, err error) {
 	if commit, err = m.repository.Head(ctx); err != nil {
 		return "", err
@@ -222,7 +222,7 @@ func (m *Merge) Commit(ctx context.Context) (commit string, err error) {
 	return commit, err
 }
 
-// BaseFile returns a file of the base, fs.ErrNotExist for none.
+// BaseFile returns a file of the base, fs.ErrNotExist if there is none.
 func (m *Merge) BaseFile(ctx context.Context, path string) (content []byte, err error) {
 	id, err := m.repository.Output(ctx, "rev-parse", "--verify", "--quiet", m.Base+":"+path)
 	if Exit(err) == 1 {

@@ -11,10 +11,10 @@ import (
 	"unicode"
 )
 
-// maxOutputTail and maxLines are how much of what a command says is kept: its end.
+// maxOutputTail and maxLines are how much is kept of a command's output, from its end.
 const maxOutputTail, maxLines = 8 << 10, 40
 
-// outputTail is the end of what a command says.
+// outputTail is the end of a command's output.
 type outputTail struct{ end []byte }
 
 func (s *outputTail) Write(p []byte) (int, error) {
@@ -35,7 +35,7 @@ func (s *outputTail) String() string {
 	return strings.Join(lines[max(0, len(lines)-maxLines):], "\n")
 }
 
-// runForOutput runs a command and returns the end of what it says. Whatever it has started ends with it, and with ctx.
+// runForOutput runs a command and returns the end of its output. Whatever it started ends with it, and with ctx.
 func runForOutput(cmd *exec.Cmd) (words string, err error) {
 	runtime.LockOSThread() // the command ends with it
 	defer runtime.UnlockOSThread()
@@ -46,7 +46,7 @@ func runForOutput(cmd *exec.Cmd) (words string, err error) {
 	if cmd.Process != nil {
 		_ = killGroup(cmd) // it may have ended
 	}
-	if errors.Is(err, exec.ErrWaitDelay) { // something that it left behind held its output
+	if errors.Is(err, exec.ErrWaitDelay) { // a process that it left behind held its output open
 		err = nil
 	}
 	return end.String(), err

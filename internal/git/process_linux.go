@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitMemory ends the process when it allocates more than that. Without a limit git still works.
+// limitMemory ends the process if it allocates more than that. Git also works without a limit.
 func limitMemory(pid int, most uint64) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
 }
 
-// inGroup makes a command end with all that it has started, and with the thread that starts it: a shell hears when that
-// ends, however it does, and ends the group.
+// inGroup makes a command end together with everything that it started, and with the thread that starts it: a shell
+// notices when that ends, however it does, and ends the group.
 func inGroup(cmd *exec.Cmd) {
 	shell := exec.Command("sh", append([]string{"-c", `trap "kill -9 0" TERM; "$@" & wait $!`, "sh"}, cmd.Args...)...)
 	if cmd.Path, cmd.Args = shell.Path, shell.Args; cmd.Err == nil {

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// MaxBlob is the largest file that is read of a commit, in bytes.
+// MaxBlob is the largest file that is read from a commit, in bytes.
 const MaxBlob = 16 << 20
 
-// Records runs git as Stream does and passes its output on record by record, each valid until the next.
+// Records runs git like Stream and passes its output on record by record, each valid until the next.
 func (r Repository) Records(
 	ctx context.Context, input io.Reader, delimiter byte, each func(record []byte) error, args ...string,
 ) error {
@@ -51,7 +51,7 @@ func ReadRecord(out *bufio.Reader, delimiter byte) ([]byte, error) {
 	return bytes.TrimSuffix(record, []byte{delimiter}), err
 }
 
-// Blobs calls use with a function that reads blobs. That returns nil for one that is missing or too large.
+// Blobs calls use with a function that reads blobs and returns nil for one that is missing or too large.
 func (r Repository) Blobs(ctx context.Context, use func(read func(id string) []byte)) error {
 	input, ask := io.Pipe()
 	defer input.Close()

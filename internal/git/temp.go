@@ -10,10 +10,10 @@ import (
 	"switchyard/internal/files"
 )
 
-// tempDirs begins the names of directories for what git writes, and what is copied of it, and nobody needs later.
+// tempDirs is the prefix of directories for what git writes, or is copied from it, and nobody needs later.
 const tempDirs = "switchyard-git-"
 
-// TempDir makes a directory. It is there until remove is called, or until another process that starts finds that this
+// TempDir makes a directory that exists until remove is called, or until another process that starts finds that this
 // one no longer runs.
 func TempDir() (dir string, remove func() error, err error) {
 	for range 10 { // another process that starts may find it before it is locked
@@ -31,7 +31,7 @@ func TempDir() (dir string, remove func() error, err error) {
 	return "", nil, errors.New("there is no place for temporary files")
 }
 
-// SweepTemp removes, once, the directories that killed processes have left.
+// SweepTemp removes, once, the directories that killed processes left behind.
 var SweepTemp = sync.OnceFunc(func() {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, entry := range entries {

@@ -15,12 +15,12 @@ import (
 type Tree struct {
 	Dir string // its top
 	Git string // its git directory
-	// Common is the git directory of the repository: Git, but for a linked work tree.
+	// Common is the git directory of the repository: Git, except for a linked work tree.
 	Common string
 }
 
-// Find returns the work tree that dir is in, without running git. As git does, it takes no .git that belongs to
-// somebody else: it must be of who runs this process, or of whoever owns dir.
+// Find returns the work tree that dir is in, without running git. Like git, it ignores a .git that belongs to somebody
+// else: its owner must be the user of this process, or the owner of dir.
 func Find(dir string) (Tree, bool) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -45,7 +45,7 @@ func Find(dir string) (Tree, bool) {
 	}
 }
 
-// open finds out which git directories .git leads to. It reports whether there are any.
+// open finds the git directories that .git leads to. It reports whether there are any.
 func (t *Tree) open() bool {
 	info, err := os.Stat(t.Git)
 	if err == nil && !info.IsDir() { // of a linked work tree or a submodule
@@ -67,14 +67,14 @@ func (t *Tree) open() bool {
 	return !t.hasIrregularFiles()
 }
 
-// plain are files that git reads as a whole, and maxPlain how large they are at most.
+// plain are files that git reads whole, and maxPlain how large they may be.
 var plain = strings.Fields(`HEAD index config config.worktree packed-refs shallow info/attributes info/exclude
 	info/grafts info/sparse-checkout objects/info/alternates objects/info/commit-graph`)
 
 const maxPlain = 256 << 20
 
-// hasIrregularFiles reports whether something else is in the place of a file that git reads: it would wait for a pipe,
-// and for the end of a device.
+// hasIrregularFiles reports whether something else is in the place of a file that git reads: it would wait on a pipe,
+// and read a device to its end.
 func (t *Tree) hasIrregularFiles() bool {
 	return slices.ContainsFunc(plain, func(name string) bool {
 		for _, dir := range []string{t.Git, t.Common} {
@@ -90,7 +90,7 @@ func (t *Tree) hasIrregularFiles() bool {
 	})
 }
 
-// isBare reports whether a directory is a repository without a work tree, beyond which git does not look either.
+// isBare reports whether a directory is a repository without a work tree; git does not look above it either.
 func isBare(dir string) bool {
 	return !slices.ContainsFunc([]string{"HEAD", "objects", "refs"}, func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
@@ -105,7 +105,7 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// isOwned reports whether all paths belong to who runs this process, or to the owner of a file.
+// isOwned reports whether all paths belong to the user of this process, or to the owner of a file.
 func isOwned(like fs.FileInfo, paths ...string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool {
 		info, err := os.Stat(path)
@@ -121,7 +121,7 @@ func (t Tree) IsBusy() bool {
 	})
 }
 
-// IndexWritten returns when the index was written, the zero time if there is none: git does that before it moves HEAD.
+// IndexWritten returns when the index was written, which git does before it moves HEAD; zero if there is none.
 func (t Tree) IndexWritten() time.Time {
 	info, err := os.Stat(filepath.Join(t.Git, "index"))
 	if err != nil {
@@ -140,7 +140,7 @@ func (t Tree) Branch() string {
 	return strings.TrimSpace(branch)
 }
 
-// detached returns the commit that is checked out without a branch, "" for none.
+// detached returns the commit of a detached HEAD, "" otherwise.
 func (t Tree) detached() string {
 	text, _ := files.Read(filepath.Join(t.Git, "HEAD"), files.Small)
 	if hash := strings.TrimSpace(string(text)); len(hash) >= 40 && strings.Trim(hash, "0123456789abcdef") == "" {
@@ -152,7 +152,7 @@ func (t Tree) detached() string {
 // HEAD changes with the branch, its reflog with the commit.
 var headFiles = []string{"HEAD", filepath.Join("logs", "HEAD")}
 
-// Shallow returns the commits that a shallow clone has without their parents.
+// Shallow returns the commits whose parents a shallow clone lacks.
 func (t Tree) Shallow() (commits map[string]bool, err error) {
 	text, err := files.Read(filepath.Join(t.Common, "shallow"), files.Large)
 	if os.IsNotExist(err) {

@@ -13,26 +13,26 @@ import (
 	"switchyard/internal/files"
 )
 
-// Worktree is a work tree with what is checked out there.
+// Worktree is a work tree and what is checked out there.
 type Worktree struct {
 	Tree
-	Path   string // as the repository has it
+	Path   string // as the repository records it
 	Branch string // "" for none
-	Head   string // "" while only its branch is known
+	Head   string // "" if only its branch is known
 }
 
-// maxWorktrees is how many work trees are looked at to find the newest.
+// maxWorktrees is how many work trees are examined to find the newest.
 const maxWorktrees = 10_000
 
-// Others returns the newest other work trees of the repository, at most most, without those of merges, the branches of
-// the rest, and paths at which there is none. It reads files only: git would wait for a pipe, and read a device.
+// Others returns the newest other work trees of the repository, at most most, without those of merges; the branches of
+// the rest; and paths that lack one. It only reads files: git would wait on a pipe, and read a device.
 func (t Tree) Others(most int) (trees []Worktree, rest, missing []string) {
 	var names []string
 	if dir, err := os.Open(filepath.Join(t.Common, "worktrees")); err == nil {
 		names, _ = dir.Readdirnames(maxWorktrees)
 		dir.Close()
 	}
-	linked := []Tree{{Dir: filepath.Dir(t.Common), Git: t.Common}} // the first of the repository, unless that is bare
+	linked := []Tree{{Dir: filepath.Dir(t.Common), Git: t.Common}} // the repository's first, unless that is bare
 	newest := map[string]time.Time{t.Common: linked[0].Newest()}
 	for _, name := range names {
 		own := Tree{Git: filepath.Join(t.Common, "worktrees", name)}
@@ -63,7 +63,7 @@ func (t Tree) Others(most int) (trees []Worktree, rest, missing []string) {
 }
 
 // IsLinked reports whether a path is that of a work tree of the repository, whatever the repository says: it must lead
-// back to that, and belong to whoever may be read.
+// back there, and have an owner whose files may be read.
 func (t Tree) IsLinked(path string) (linked Tree, is bool) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func (t Tree) Newest() (newest time.Time) {
 	return newest
 }
 
-// RefsState changes when branches do. It looks at the directories of branches with such names.
+// RefsState changes whenever branches do. It looks at the directories of branches with such names.
 func (t Tree) RefsState(dirs []string) string {
 	return stateOf(t.Common, append([]string{"packed-refs", "worktrees", "refs/heads"}, dirs...)...)
 }
@@ -93,8 +93,8 @@ func (t Tree) RefsState(dirs []string) string {
 // Branch is a local branch.
 type Branch struct{ Name, Head string }
 
-// Branches returns the local branches with tips since a time, the newest first, at most most; of those that match
-// patterns of their whole names, where there are any.
+// Branches returns the local branches with tips since a time, newest first, at most most; if there are patterns, only
+// those whose whole names match one.
 func (r Repository) Branches(
 	ctx context.Context, since time.Time, most int, patterns ...string,
 ) (branches []Branch, err error) {
@@ -124,10 +124,10 @@ type Merged struct {
 	Conflicts []string // paths
 }
 
-// maxBranch is more than the bytes of any branch's name, which is a path.
+// maxBranch is more than the length of any branch's name, which is a path.
 const maxBranch = 4096
 
-// Tip returns the commit of a local branch, "" for none, whatever somebody takes for its name.
+// Tip returns the commit of a local branch, "" if there is none, whatever is given as its name.
 func (r Repository) Tip(ctx context.Context, branch string) (string, error) {
 	if len(branch) > maxBranch || strings.Contains(branch, "\x00") {
 		return "", nil // no program takes such an argument
@@ -139,15 +139,15 @@ func (r Repository) Tip(ctx context.Context, branch string) (string, error) {
 	return hash, err
 }
 
-// Merges says what merges of commits into a base would give, in their order, as far as git can say. What git writes for
-// that is not kept.
+// Merges says what merging commits into a base would give, in order, as far as git can tell. What git writes for that
+// is not kept.
 func (r Repository) Merges(ctx context.Context, t Tree, base string, commits []string) (merges []Merged, err error) {
 	objects, remove, err := TempDir()
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	r.dir = t.Dir // paths are told from there
+	r.dir = t.Dir // paths are reported relative to it
 	if r, err = r.WithoutDrivers(ctx); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (r Repository) Merges(ctx context.Context, t Tree, base string, commits []s
 					m.Conflicts = append(m.Conflicts, string(path))
 				}
 			}
-			// messages: how many paths, these, a kind and a text
+			// messages: the number of paths, the paths, a kind and a text
 			for err == nil {
 				var record []byte
 				if record, err = ReadRecord(out, 0); len(record) == 0 {

@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// repository is one with the board in it.
+// repository is the one that contains the board.
 type repository struct {
 	git.Repository
 	tree git.Tree
@@ -28,16 +28,16 @@ type boardCommit struct {
 
 type changedFile struct {
 	path          string // below the board's directory
-	before, after string // the ids of its blobs, "" where there is no regular file
+	before, after string // the ids of its blobs, "" if it is not a regular file
 }
 
-// newChangedFile takes what --raw says: :mode mode id id status.
+// newChangedFile parses a --raw record: :mode mode id id status.
 func newChangedFile(path string, about []string) changedFile {
 	return changedFile{path, blob(about[0][1:], about[2]), blob(about[1], about[3])}
 }
 
-// boardCommits returns the commits since a time that change files below paths, newest first, without merges, and from
-// when on they are all. Those that a shallow clone has without their parents change nothing.
+// boardCommits returns the commits since a time that change files below paths, newest first, without merges, and the
+// time from which they are complete. Commits whose parents a shallow clone lacks change nothing.
 func (r repository) boardCommits(
 	ctx context.Context, head string, since time.Time, paths []string,
 ) (commits []boardCommit, from time.Time, err error) {
@@ -95,9 +95,9 @@ func (r repository) boardCommits(
 	return commits, from, withoutExit(err, len(commits) > 0)
 }
 
-// since returns the commits since a time, newest first, without merges, and from when on they are all: HEAD, if that is
-// older, else that time, or that of the newest commit without its parents. One with an older date does not end them, as
-// it would with git's --since, since a clock may have been wrong; maxOld of them in a row do.
+// since returns the commits since a time, newest first, without merges, and from when they are complete: HEAD's time if
+// older, or else since, or the time of the newest commit without its parents. An older date does not end the search, as
+// it would with git's --since, since a clock may have been wrong; maxOld in a row do.
 func (r repository) since(
 	ctx context.Context, head string, since time.Time, shallow map[string]bool,
 ) (hashes []string, from time.Time, err error) {
@@ -129,7 +129,7 @@ func (r repository) since(
 	return hashes, from, withoutExit(err, len(hashes) > 0)
 }
 
-// withoutExit forgives git's end after it has found something: the repository lacks what was before, as some clones do.
+// withoutExit ignores git's failure if anything was found: some clones lack older commits.
 func withoutExit(err error, found bool) error {
 	if git.Exit(err) != 0 && found {
 		return nil
@@ -137,7 +137,7 @@ func withoutExit(err error, found bool) error {
 	return err
 }
 
-// weight is what a path counts for: a long one as several, so that their number bounds the memory.
+// weight is what a path counts for: a long one as several, so that their total limits the memory.
 func weight(path string) int { return 1 + len(path)/256 }
 
 // blob returns the id of a regular file, "" for anything else.
@@ -165,8 +165,8 @@ func (r repository) files(ctx context.Context, head string, paths []string) (fil
 	return files, err
 }
 
-// moves returns what the commits since a time did to the stories, and the stages of those that none of them has moved
-// to where HEAD has them: they have been there at least since a time.
+// moves returns what the commits since a time did to the stories, and the stages of stories that none of them moved to
+// where HEAD has them: those have been there at least since that time.
 func (r repository) moves(
 	ctx context.Context, head string, since time.Time, past board.Past, progress func(read, of int),
 ) (moves []wire.Move, still map[string]string, from time.Time, err error) {
@@ -183,7 +183,7 @@ func (r repository) moves(
 		t := newTree(past, files, read)
 		still = t.all()
 		total := 0
-		for i := range commits { // the newest first, in case there is no time for all
+		for i := range commits { // newest first, in case there is not time for all
 			progress(i, len(commits))
 			if ctx.Err() == nil && total < domain.MaxMoves {
 				did[i] = t.undo(commits[i].files)

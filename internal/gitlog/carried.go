@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxCarried is how many of our commits in a row are looked through.
+// maxCarried is how many of our commits in a row are followed.
 const maxCarried = 20
 
-// readCarried finds for each head the commits since which there are only commits of ours, which move a story and do
+// readCarried finds for each head the commits after which there are only commits of ours, which move a story and do
 // nothing else.
 func (w *Work) readCarried(ctx context.Context, r repository, f *facts) error {
 	each := func(p *place, do func(commit, parent string) bool) {
@@ -22,7 +22,7 @@ func (w *Work) readCarried(ctx context.Context, r repository, f *facts) error {
 			commit = parents[0]
 		}
 	}
-	others := map[string]bool{} // commits, whether they do anything else
+	others := map[string]bool{} // whether commits do anything else
 	for _, p := range f.places {
 		each(p, func(commit, _ string) bool { others[commit] = false; return true })
 	}

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxReaders is how many are shown changes at a time, readTime how long git may take for each.
+	// maxReaders is how many callers can read changes at a time, readTime how long git may take for each.
 	maxReaders, readTime = 2, 10 * time.Second
-	// maxListed is how many commits of a place are told, maxUntracked how many files, and how much room their names have.
+	// maxListed is how many commits of a place are listed, maxUntracked how many files, maxUntrackedNames their size.
 	maxListed, maxUntracked, maxUntrackedNames = 100, 200, 64 << 10
 )
 
@@ -27,8 +27,8 @@ var (
 	errNoPlace = domain.Errorf(domain.NotFound, "the story has no such work tree or branch")
 )
 
-// Changes returns what a place of a story, the first one where none is named, has beyond the base. It returns NotFound
-// for a place that is not the story's, and for a commit that its head does not follow.
+// Changes returns what a place of a story (by default the first one) has beyond the base. It returns NotFound for a
+// place that is not the story's, and for a commit that is not an ancestor of its head.
 func (w *Work) Changes(ctx context.Context, story string, q domain.ChangesQuery) (*wire.Changes, error) {
 	select {
 	case w.readers <- struct{}{}:
@@ -111,7 +111,7 @@ func (w *Work) changes(ctx context.Context, story string, q domain.ChangesQuery)
 	return c, err
 }
 
-// find returns a place of a story with its repository, and the head that it has now.
+// find returns a place of a story with its repository and current head.
 func (w *Work) find(
 	ctx context.Context, story, branch, worktree string,
 ) (place wire.Work, r repository, head string, err error) {
@@ -141,7 +141,7 @@ func (w *Work) find(
 	return place, r, head, err
 }
 
-// ancestor returns a commit that a head follows.
+// ancestor returns a commit that is an ancestor of head.
 func (r repository) ancestor(ctx context.Context, commit, head string) (string, error) {
 	if hashForm.MatchString(commit) {
 		hash, err := r.Output(ctx, "rev-parse", "--verify", "--quiet", commit+"^{commit}")
@@ -164,7 +164,7 @@ func (r repository) list(ctx context.Context, revisions []string) (commits []wir
 	return commits, err
 }
 
-// untracked names the first files of a work tree that git does not know.
+// untracked returns the first untracked files of a work tree.
 func (r repository) untracked(ctx context.Context) (paths []string, err error) {
 	paths = []string{}
 	size := 0

@@ -18,38 +18,38 @@ import (
 )
 
 const (
-	// maxChanged and maxPaths are how many files of a diff are told, and how much room their names have.
+	// maxChanged is how many files of a diff are listed, and maxPaths the size of their names.
 	maxChanged, maxPaths = 2000, 512 << 10
-	// maxDiff is how much of a diff is told, in bytes, maxRead how much of it is read.
+	// maxDiff is how much of a diff is returned, in bytes, maxRead how much of it is read.
 	maxDiff, maxRead = 1 << 20, 64 << 20
 )
 
-// diffArgs make git say what files differ, by how many lines, and how, whatever the repository's configuration says.
+// diffArgs make git list the files that differ, with line counts and text, whatever the repository's configuration.
 var diffArgs = strings.Fields("diff --raw --numstat --patch -z --no-abbrev -M --unified=3 --inter-hunk-context=0 " +
 	"--src-prefix=a/ --dst-prefix=b/")
 
-// diff is what git says of how files differ.
+// diff is git's description of how files differ.
 type diff struct {
-	only  string // the path of the only file that is asked for, "" for all
+	only  string // the path of the only requested file, "" for all
 	files []wire.ChangedFile
-	more  int // others
+	more  int // how many other files there are
 	text  strings.Builder
 	cut   bool
 
 	index   map[string]int // of files, by path
-	path    string         // what git calls the last of them, and the name that it had
+	path    string         // what git calls the last of them, and its former name
 	from    string
-	parts   []int // the file that each part of the text is of, -1 for one that is not told
+	parts   []int // the file of each part of the text, -1 for one that is not listed
 	hashes  []hash.Hash
 	paths   int // the size of their names
 	encoded int // the size of the text
 }
 
-// diff reads how the files of two commits, or of one and the work tree, differ; with only, one of them.
+// diff reads how two commits, or one and the work tree, differ; with only, in one file.
 func (r repository) diff(ctx context.Context, only string, states ...string) (*diff, error) {
 	args := append(append([]string{}, diffArgs...), states...)
 	paths := []string{"--"}
-	if only != "" { // a file that was renamed is found by both of its names
+	if only != "" { // a renamed file is found under both names
 		found := &diff{only: only}
 		err := r.Stream(ctx, nil, found.readFiles, append([]string{"diff", "--raw", "-z", "-M"}, states...)...)
 		if err != nil || found.path == "" {
@@ -69,7 +69,7 @@ func (r repository) diff(ctx context.Context, only string, states ...string) (*d
 	return d, err
 }
 
-// readFiles reads what comes before the text: of each file modes, hashes and status, and then its numbers.
+// readFiles reads what precedes the text: for each file modes, hashes and status, and then its line counts.
 func (d *diff) readFiles(out *bufio.Reader) error {
 	d.index = map[string]int{}
 	next := func() string {
@@ -85,7 +85,7 @@ func (d *diff) readFiles(out *bufio.Reader) error {
 			about, from := string(record), ""
 			fields := strings.Fields(about) // modes, hashes, status
 			path := next()
-			if len(fields) < 5 || fields[4] == "U" { // it is not merged, and comes once more
+			if len(fields) < 5 || fields[4] == "U" { // it is unmerged, and occurs once more
 				continue
 			}
 			if fields[4][0] == 'R' {
@@ -137,13 +137,13 @@ func statusOf(about []string) string {
 		return "deleted"
 	case status == 'R':
 		return "renamed"
-	case status == 'M' && about[0][1:] != about[1]: // unless there are numbers
+	case status == 'M' && about[0][1:] != about[1]: // unless there are line counts
 		return "mode"
 	}
 	return "modified"
 }
 
-// setNumbers sets how many lines of a file differ, as --numstat says.
+// setNumbers sets how many lines of a file differ, from --numstat.
 func setNumbers(f *wire.ChangedFile, added, removed string) {
 	if f.Status == "mode" && (added != "0" || removed != "0") {
 		f.Status = "modified"
@@ -156,7 +156,7 @@ func setNumbers(f *wire.ChangedFile, added, removed string) {
 	f.Added, f.Removed = &a, &r
 }
 
-// readText reads the text, which has a part for each file, or two where it has become one of another type.
+// readText reads the text, which has one part per file, or two if a file's type changed.
 func (d *diff) readText(out *bufio.Reader) error {
 	part, all := -1, 0
 	var header, text []byte
@@ -194,7 +194,7 @@ func (d *diff) readText(out *bufio.Reader) error {
 		}
 		begins = err == nil
 	}
-	d.end(part, string(text), max(size, maxDiff+1)) // it has not ended
+	d.end(part, string(text), max(size, maxDiff+1)) // it goes on
 	for _, at := range d.parts[part+1:] {
 		if d.cut = true; at >= 0 {
 			d.files[at].Cut = true
@@ -203,7 +203,7 @@ func (d *diff) readText(out *bufio.Reader) error {
 	return git.ErrEnough
 }
 
-// end takes over a part of the text, if there is room for it. Of the only one its beginning is.
+// end adds a part of the text, if there is room for it; of a single file it adds the beginning.
 func (d *diff) end(part int, text string, size int) {
 	at := d.parts[part]
 	if at < 0 {
@@ -230,7 +230,7 @@ func (d *diff) end(part int, text string, size int) {
 	d.encoded += encodedSize(text)
 }
 
-// encodedSize returns about how long a text is in JSON, where a control character takes six bytes.
+// encodedSize estimates the length of a text in JSON, where a control character takes six bytes.
 func encodedSize(text string) int {
 	size := len(text)
 	for i := range len(text) {

@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// facts are what git says of a repository's places.
+// facts are what git says about a repository's places.
 type facts struct {
 	signature string
 	base      string // the branch that is checked out, "" for none
@@ -32,30 +32,30 @@ type facts struct {
 	ids       []string
 }
 
-// place is a work tree with its branch, or a branch that no work tree has.
+// place is a work tree with its branch, or a branch without a work tree.
 type place struct {
 	worktree, branch, head string
-	dir, state             string // as of board.Place
+	dir, state             string // as in board.Place
 	tree                   git.Tree
 	hasBoard               bool
 	relation
 	at      time.Time
 	author  string
 	numbers numbers
-	carries []string    // commits of which it has all but moves of ours
-	merge   *git.Merged // nil where git cannot say
+	carries []string    // commits since which it has only our moves
+	merge   *git.Merged // nil if git cannot tell
 	named   []string    // stories, like commits
 	commits []string
-	had     map[string]bool   // stages that stories have been in since on the base
-	own     map[string]string // the commits that were made in it, as its reflog says
+	had     map[string]bool   // stages that stories have been in on the base since it began
+	own     map[string]string // the commits made in it according to its reflog
 	clashed time.Time         // since when it conflicts with the base
 }
 
 func (p *place) key() string { return cmp.Or(p.worktree, p.branch) }
 
-// isMerged reports whether the base contains what the place had, or whether merging it would change nothing of the
-// base's tree. linked is whether it was a story's while it had commits of its own. Where a rebase or the like is not
-// finished nothing is: HEAD may be at the base.
+// isMerged reports whether the base contains what the place had, or whether merging it would leave the base's tree
+// unchanged. linked is whether it was a story's while it had commits of its own. Nothing is merged during a rebase or
+// the like: HEAD may be at the base.
 func (p *place) isMerged(baseTree string, linked bool) bool {
 	if p.worktree != "" && p.tree.IsUnderWay() {
 		return false
@@ -66,7 +66,7 @@ func (p *place) isMerged(baseTree string, linked bool) bool {
 	return p.merge != nil && len(p.merge.Conflicts) == 0 && p.merge.Tree == baseTree
 }
 
-// links returns the place's only story, by its links but for commits; none if there are several.
+// links returns the place's only story, ignoring links by commits; none if there are several.
 func (p *place) links(links map[string]string) (list []domain.PlaceLink) {
 	for id, link := range links {
 		if link != "commit" {
@@ -98,8 +98,8 @@ func (p *place) work(s status) wire.Work {
 	return w
 }
 
-// look finds the places, and says by a signature whether anything is to be read anew. It returns nil where HEAD has no
-// commit.
+// look finds the places, and returns a signature that shows whether anything must be read again. It returns nil if HEAD
+// has no commit.
 func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 	f := &facts{heads: map[string]string{}, base: r.tree.Branch()}
 	var err error
@@ -132,8 +132,8 @@ func (w *Work) look(ctx context.Context, r repository) (*facts, error) {
 	return f, nil
 }
 
-// lookTrees finds the work trees that have a commit, and the heads of older branches there. What is checked out
-// somewhere is taken.
+// lookTrees finds the work trees that have a commit, and the heads of their older branches. A branch that is checked
+// out somewhere is not listed again.
 func (w *Work) lookTrees(ctx context.Context, r repository, f *facts, taken map[string]bool) error {
 	if !w.withTrees {
 		return nil
@@ -175,7 +175,7 @@ func (w *Work) lookTrees(ctx context.Context, r repository, f *facts, taken map[
 	return nil
 }
 
-// sign sets the signature of what git and the board say, and the stories of the board.
+// sign sets the signature of what git and the board say, and the board's stories.
 func (w *Work) sign(f *facts) {
 	var signature strings.Builder
 	signature.WriteString(f.head + f.base + w.log.Board.Past().Config + w.log.Moves().ID)
@@ -192,7 +192,7 @@ func (w *Work) sign(f *facts) {
 	f.signature = signature.String()
 }
 
-// read fills in what git says of places.
+// read fills in what git says about places.
 func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 	heads := domain.Map(f.places, func(p *place) string { return p.head })
 	slices.Sort(heads)
@@ -206,11 +206,11 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 	if err != nil {
 		return err
 	}
-	f.places = slices.DeleteFunc(f.places, func(p *place) bool { // a branch that the base contains
+	f.places = slices.DeleteFunc(f.places, func(p *place) bool { // a branch that is part of the base
 		p.relation = relations[p.head]
 		return p.worktree == "" && p.ahead == 0
 	})
-	_ = r.count(ctx, w.now.Load().commits, f.graph.commits) // without their numbers they are shown, too
+	_ = r.count(ctx, w.now.Load().commits, f.graph.commits) // they are shown even without line counts
 	commits := map[string]bool{}
 	for _, p := range f.places {
 		p.named = names.inBranch(p.branch)
@@ -251,7 +251,7 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 	return nil
 }
 
-// readBaseStages says which stages stories have been in on the base since places began.
+// readBaseStages finds the stages that stories have been in on the base since places began.
 func (w *Work) readBaseStages(f *facts) {
 	var moves []wire.Move
 	for _, m := range w.log.Moves().List {

@@ -13,17 +13,17 @@ import (
 	"switchyard/internal/git"
 )
 
-// maxGraph is how many commits that the base lacks are read, and how many that only the base has.
+// maxGraph is how many commits are read that the base lacks, and how many that only the base has.
 const maxGraph = 50_000
 
 // graph is what branches have beyond the base, and the base beyond them.
 type graph struct {
 	base    string
-	parents map[string][]string // of the commits that the base lacks
+	parents map[string][]string // of commits that the base lacks
 	named   map[string][]string // the stories that these name
-	ours    map[string]bool     // those that were made for the board
+	ours    map[string]bool     // those made for the board
 	commits map[string][]*domain.Commit
-	own     map[string][]string // the parents of those that not all branches have of the base
+	own     map[string][]string // the parents of the base's commits that not all branches have
 	cut     bool
 }
 
@@ -33,7 +33,7 @@ type relation struct {
 	ahead, behind int
 }
 
-// graph reads the commits that some have and the base lacks, and which stories their messages name.
+// graph reads the commits that heads have and the base lacks, and which stories their messages name.
 func (r repository) graph(ctx context.Context, base string, heads []string, names *namer) (*graph, error) {
 	g := &graph{
 		base: base, parents: map[string][]string{}, named: map[string][]string{}, own: map[string][]string{},
@@ -62,7 +62,7 @@ func (r repository) graph(ctx context.Context, base string, heads []string, name
 	return g, err
 }
 
-// walk returns the commits that a head has and the base lacks, and those of the base that they follow.
+// walk returns the commits that a head has and the base lacks, and the base's commits that they build on.
 func (g *graph) walk(head string) (commits []string, ends map[string]bool) {
 	ends = map[string]bool{}
 	seen := map[string]bool{head: true}
@@ -85,7 +85,7 @@ func (g *graph) walk(head string) (commits []string, ends map[string]bool) {
 	return commits, ends
 }
 
-// relate relates heads with the base.
+// relate finds out how heads are related to the base.
 func (r repository) relate(ctx context.Context, g *graph, heads []string) (map[string]relation, error) {
 	found := map[string]relation{}
 	bases := map[string]bool{}
@@ -131,7 +131,7 @@ func (r repository) relate(ctx context.Context, g *graph, heads []string) (map[s
 	return found, nil
 }
 
-// readOwn reads the commits of the base that not all merge bases have.
+// readOwn reads the base's commits that not all merge bases have.
 func (r repository) readOwn(ctx context.Context, g *graph, bases []string) error {
 	if len(bases) == 0 {
 		return nil
@@ -150,7 +150,7 @@ func (r repository) readOwn(ctx context.Context, g *graph, bases []string) error
 	}, args...)
 }
 
-// since returns those of own that a commit of the base has.
+// since returns the commits in own that a commit of the base contains.
 func (g *graph) since(commit string) map[string]bool {
 	has := map[string]bool{}
 	for next := []string{commit}; len(next) > 0; {
@@ -177,10 +177,10 @@ func (r repository) relateOne(ctx context.Context, base, head string) (rel relat
 	return rel, err
 }
 
-// stages are those of stories in commits, as far as they differ from the base's.
+// stages are those of stories in commits, where they differ from the base's.
 type stages struct {
 	base  map[string]string
-	other map[string]map[string]string // by commit; "" for a story that is not there
+	other map[string]map[string]string // by commit; "" for a story that does not exist there
 	files map[string][]changedFile     // likewise
 }
 
@@ -191,7 +191,7 @@ func (s *stages) of(commit, story string) string {
 	return s.base[story]
 }
 
-// differ reports whether a story, or one of several with its id, is in another stage in one commit than in another.
+// differ reports whether a story, or one of several with its id, is in different stages in two commits.
 func (s *stages) differ(a, b, story string) bool {
 	for _, commit := range []string{a, b} {
 		for key := range s.other[commit] {
@@ -203,7 +203,7 @@ func (s *stages) differ(a, b, story string) bool {
 	return false
 }
 
-// file returns the blob of a file that a commit has otherwise than the base, "" for none.
+// file returns the blob of a file in a commit if it differs from the base's, "" otherwise.
 func (s *stages) file(commit, path string) string {
 	for _, f := range s.files[commit] {
 		if f.path == path {
@@ -213,7 +213,7 @@ func (s *stages) file(commit, path string) string {
 	return ""
 }
 
-// stages reads those of the stories in the base and other commits.
+// stages reads the stories' stages in the base and other commits.
 func (r repository) stages(ctx context.Context, base string, commits []string, known board.Past) (*stages, error) {
 	files, err := r.files(ctx, base, known.Paths)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxCommits is how many commits, the newest, one pass reads.
+	// maxCommits is how many commits one pass reads, from the newest.
 	maxCommits = 200_000
 	// maxText is the limit of names and subjects, in bytes.
 	maxText = 1000
@@ -49,7 +49,7 @@ func (r repository) history(ctx context.Context, ids *words, revisions ...string
 // memory of the record; the commit does not.
 func parseRecord(record []byte) (commit *domain.Commit, message []byte) {
 	fields := bytes.SplitN(record, []byte("\n"), 5)
-	if len(fields) == 4 { // its subject has no end
+	if len(fields) == 4 { // its subject is cut off
 		fields = append(fields, fields[3])
 	}
 	if len(fields) < 5 {
@@ -69,8 +69,8 @@ func limit(text []byte) string {
 	return strings.ToValidUTF8(domain.CutBytes(string(text), maxText), "\ufffd")
 }
 
-// count fills in what each of the commits found changes, a merge against its first parent. The numbers stay zero when
-// git fails. Those that are known already are taken over: to count takes git a hundred times as long.
+// count fills in the line counts of the commits found, for a merge against its first parent. They stay zero if git
+// fails. Known ones are reused: git takes a hundred times as long to count.
 func (r repository) count(ctx context.Context, known, found map[string][]*domain.Commit) error {
 	counted, commits := map[string]*domain.Commit{}, map[string]*domain.Commit{}
 	for _, list := range known {

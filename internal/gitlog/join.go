@@ -67,14 +67,14 @@ func (w *Work) join(ctx context.Context, r repository, before *facts) error {
 	return nil
 }
 
-// boardCopy is a directory with the board's files of a commit: blobs by their paths.
+// boardCopy is a directory with a commit's board files: blobs by path.
 type boardCopy struct {
 	dir   string
 	files map[string]string
 	at    time.Time
 }
 
-// newCopy makes the directory of a branch, and says what stories of it need.
+// newCopy makes the directory for a branch, and lists the files that its stories need.
 func (w *Work) newCopy(ctx context.Context, r repository, p *place, stories map[string]bool) (c boardCopy, err error) {
 	c.at = p.at
 	if w.board.Layout() == domain.LayoutStages { // each story is one file
@@ -124,6 +124,6 @@ func (r repository) copyBoards(ctx context.Context, copies []boardCopy) error {
 	})
 }
 
-// boardConfigs are files by which layouts know what those of a board mean.
+// boardConfigs are files that tell layouts how to read a board.
 var boardConfigs = strings.Fields(`backlog.config.yml backlog/config.yml .backlog/config.yml openspec/config.yaml
 	openspec/schemas openspec/specs .specify .kiro .taskmaster _bmad/bmm/config.yaml`)

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// perStory is how many commits, the newest, are kept for a story.
+	// perStory is how many commits are kept for a story, from the newest.
 	perStory = 50
 	// poll is how often HEAD is checked for changes, which takes two system calls.
 	poll = 250 * time.Millisecond
-	// recheck is how often git is run regardless, in case a change does not show in the files checked or a repository has
-	// been created.
+	// recheck is how often git is run regardless, in case a change does not show in the files checked or a repository
+	// has been created.
 	recheck = 10 * time.Second
-	// maxPause is how long it waits at most to try again after a failure. It waits longer after each.
+	// maxPause is the longest pause after a failure. It grows with each.
 	maxPause = time.Hour
 )
 
@@ -45,7 +45,7 @@ type Options struct {
 type Log struct {
 	Options
 	recheck time.Duration
-	days    int // of which the moves are read
+	days    int // for which the moves are read
 
 	movesLimit time.Duration
 	work       *Work // nil for none
@@ -59,10 +59,10 @@ type Log struct {
 	repository repository
 	opened     bool        // there is one
 	head       string      // the commit up to which the history has been read
-	view       *board.View // the stories that have been searched for
+	view       *board.View // its stories have been searched for
 	searched   map[string]bool
 	failed     bool   // the last attempt
-	movesOf    string // from which the moves were read
+	movesOf    string // the HEAD from which the moves were read
 	movesDue   time.Time
 }
 
@@ -73,7 +73,7 @@ func New(o Options) *Log {
 }
 
 // Commits returns the newest commits, at most 50, whose message contains the story's id as a word, newest first. It is
-// nil when there is no git or work tree, or nothing has been read yet.
+// nil if there is no git or work tree, or nothing has been read yet.
 func (l *Log) Commits(story string) wire.Commits {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -141,13 +141,13 @@ func (l *Log) report(ctx context.Context, err error) {
 
 func (l *Log) open() {
 	tree, found := git.Find(l.Dir)
-	if found && git.IsInstalled() { // else there is no history to show
+	if found && git.IsInstalled() { // otherwise there is no history to show
 		l.repository = repository{git.Open(l.Dir), tree}
 		l.opened, l.head, l.searched = true, "", nil
 	}
 }
 
-// update reads new commits up to HEAD, and the whole history for stories of view that have not been searched for. When
+// update reads new commits up to HEAD, and the whole history for stories of view that have not been searched for. If
 // HEAD has moved to another line of history, it starts over. Commits of stories that have left the board are kept, up
 // to a limit, in case they come back.
 func (l *Log) update(ctx context.Context, view *board.View) error {
@@ -162,7 +162,7 @@ func (l *Log) update(ctx context.Context, view *board.View) error {
 		if _, found := git.Find(l.Dir); found && !git.IsNoRepository(err) {
 			return err
 		}
-		l.opened = false // it no longer is there, or not yet
+		l.opened = false // it is no longer there, or not yet
 		l.publish(nil)
 		return nil
 	}

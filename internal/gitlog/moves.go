@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// maxBoardCommits is how many commits, the newest that touch the board, are read, and maxChanges how many files they
-	// may change in all.
+	// maxBoardCommits is how many commits that touch the board are read, from the newest, and maxChanges how many files
+	// they may change in all.
 	maxBoardCommits, maxChanges = 5000, 200_000
 	// maxOld is how many older commits in a row end the search for newer ones.
 	maxOld = 5000
-	// movesLimit is how long reading them may take, and movesFactor how many times longer the pause after it is.
+	// movesLimit is how long reading them may take, and movesFactor how many times longer to pause afterwards.
 	movesLimit  = 20 * time.Second
 	movesFactor = 20
 )
@@ -35,14 +35,14 @@ type Moves struct {
 	domain.HistoryProgress        // while it is read for the first time
 	List                   []wire.Move
 
-	still map[string]string // the stages of stories that no move of the list has brought to where HEAD has them
-	from  time.Time         // since when they have been there at least
+	still map[string]string // the stages of stories that no listed move has brought to where HEAD has them
+	from  time.Time         // how long they have been there at least
 
 	stillID string
 }
 
-// Since returns since when a story has been in a stage at least, the zero time unless HEAD has it there and all of its
-// moves are older.
+// Since returns a time since which a story has been in a stage, or zero unless HEAD has it there and all of its moves
+// are older.
 func (m *Moves) Since(story, stage string) time.Time {
 	if m.still[story] != stage {
 		return time.Time{}
@@ -94,8 +94,8 @@ func (l *Log) showProgress(read, of int) {
 func (l *Log) publishMoves(next Moves) {
 	sum := sha256.New()
 	each := json.NewEncoder(sum)
-	for _, m := range next.List { // all at once would take many times their memory
-		_ = each.Encode(m) // texts and numbers always encode
+	for _, m := range next.List { // encoding all at once would take many times their memory
+		_ = each.Encode(m) // strings and numbers always encode
 	}
 	next.ID, next.Complete = hex.EncodeToString(sum.Sum(nil)[:12]), true
 	if len(next.still) > 0 {
@@ -122,7 +122,7 @@ func inOrder(commits []boardCommit, did [][]move, since time.Time) (moves []wire
 			}
 			now := place{m.to, max(commit.at.UnixMilli(), last.atMS)}
 			if places[m.story] = now; now.atMS < since.UnixMilli() {
-				continue // it was committed again since
+				continue // it has been committed again since
 			}
 			moves = append(moves, wire.Move{
 				StoryID: m.story, FromStage: wire.OrNull(m.from), ToStage: m.to, AtMS: now.atMS,
@@ -138,9 +138,9 @@ func inOrder(commits []boardCommit, did [][]move, since time.Time) (moves []wire
 type tree struct {
 	past  board.Past
 	files map[string]string // the ids of their blobs, by path
-	dirs  map[string]int    // how many files are in directories
+	dirs  map[string]int    // how many files are in each directory
 	blob  func(id string) []byte
-	known map[string]map[string]string // the stories of units, as they are in files
+	known map[string]map[string]string // the stories of units, as in files
 }
 
 func newTree(past board.Past, files map[string]string, blob func(id string) []byte) *tree {
@@ -153,7 +153,7 @@ func newTree(past board.Past, files map[string]string, blob func(id string) []by
 	return t
 }
 
-// Has takes a directory, too, as its entry ".": it is there while a file is in it.
+// Has also takes a directory, as its entry ".": it exists while a file is in it.
 func (t *tree) Has(name string) bool {
 	dir, isDir := strings.CutSuffix(name, "/.")
 	return t.files[name] != "" || isDir && t.dirs[dir] > 0
@@ -187,8 +187,8 @@ func (t *tree) set(name, id string) {
 	}
 }
 
-// stories returns the stages of the stories in units; of a story that is in several of them the one counts in which it
-// is now, else the first.
+// stories returns the stages of the stories in units; for one that is in several, that of the unit in which it is now,
+// else of the first.
 func (t *tree) stories(units []string) map[string]string {
 	all := map[string]string{}
 	for _, unit := range slices.Backward(units) {
@@ -220,7 +220,7 @@ func (t *tree) all() map[string]string {
 // move is what a commit did to a story.
 type move struct{ story, from, to string }
 
-// between makes it the tree before files changed, and returns the stories of their units before and after that.
+// between turns it into the tree before files changed, and returns their units' stories before and after that.
 func (t *tree) between(files []changedFile) (before, after map[string]string) {
 	var units []string
 	for _, f := range files {
@@ -232,7 +232,7 @@ func (t *tree) between(files []changedFile) (before, after map[string]string) {
 	slices.Sort(units)
 	units = slices.Compact(units)
 	for story := range t.stories(units) {
-		if unit := t.past.Now(story); unit != "" { // if the story was there, it counted there then, too
+		if unit := t.past.Now(story); unit != "" { // if the story was there, it counted there, too
 			units = append(units, unit)
 		}
 	}
@@ -247,7 +247,7 @@ func (t *tree) between(files []changedFile) (before, after map[string]string) {
 	return t.stories(units), after
 }
 
-// undo makes it the tree before a commit, and returns what that did.
+// undo turns it into the tree before a commit, and returns what the commit did.
 func (t *tree) undo(files []changedFile) (moves []move) {
 	before, after := t.between(files)
 	for _, story := range slices.Sorted(maps.Keys(after)) {

@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// numbered are the words behind which an id of digits only counts.
+// numbered are the words after which a bare number counts as an id.
 var numbered = []string{"task", "story", "issue", "bug", "feature"}
 
-// namer finds the stories that names of branches and messages of commits name.
+// namer finds the stories named by branches and commit messages.
 type namer struct {
-	byName  map[string][]string // by the words of ids
-	longest int                 // how many words an id has
+	byName  map[string][]string // by the words of the id
+	longest int                 // the most words in an id
 	words   *words
 }
 
@@ -27,7 +27,7 @@ func newNamer(ids []string) *namer {
 	return n
 }
 
-// wordsOf returns the runs of letters and digits in a text, without case.
+// wordsOf returns the runs of letters and digits in a text, in lower case.
 func wordsOf(text string) []string {
 	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	return strings.FieldsFunc(strings.ToLower(text), isOther)
@@ -35,7 +35,7 @@ func wordsOf(text string) []string {
 
 func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// inBranch returns the stories that a branch is named after: of ids within each other the longest.
+// inBranch returns the stories that a branch is named after: where ids contain each other, the longest.
 func (n *namer) inBranch(name string) (ids []string) {
 	fields := wordsOf(name)
 	end := 0 // of the longest so far

@@ -12,17 +12,17 @@ import (
 	"switchyard/internal/git"
 )
 
-// numbers are those of a diff, and its paths.
+// numbers are a diff's line counts and its paths.
 type numbers struct {
 	files, added, removed int
 	paths                 paths
-	names                 int // of what was renamed, which are to come
+	names                 int // names of a renamed file still to come
 }
 
-// paths are paths with a zero behind each: at most maxPathspec bytes, or too many to be named.
+// paths are paths, each followed by a zero byte: at most maxPathspec bytes, otherwise too many to list.
 type paths string
 
-// maxPathspec leaves room in what Windows takes of arguments.
+// maxPathspec stays below Windows' limit for arguments.
 const maxPathspec = 8 << 10
 
 func (p *paths) add(path []byte) {
@@ -31,7 +31,7 @@ func (p *paths) add(path []byte) {
 	}
 }
 
-// list returns the paths for git, none for all that there are.
+// list returns the paths for git, none for all files.
 func (p paths) list() []string {
 	if len(p) > maxPathspec {
 		return nil
@@ -68,7 +68,7 @@ func (w *Work) readTips(ctx context.Context, r repository, f *facts) error {
 	return err
 }
 
-// readNumbers counts what heads differ by from the merge bases.
+// readNumbers counts how heads differ from their merge bases.
 func (w *Work) readNumbers(ctx context.Context, r repository, f *facts) error {
 	next, keys, input := map[string]numbers{}, map[string]string{}, "" // keys by head
 	for _, p := range f.places {
@@ -119,7 +119,7 @@ func (n *numbers) add(record []byte) bool {
 	return c.Files > 0
 }
 
-// readMerges says what merging the places would give.
+// readMerges finds out what merging the places would give.
 func (w *Work) readMerges(ctx context.Context, r repository, f *facts) error {
 	next := map[string]git.Merged{}
 	var ask []string
@@ -152,8 +152,8 @@ func (w *Work) readMerges(ctx context.Context, r repository, f *facts) error {
 	return nil
 }
 
-// noteClashes notes since when places conflict: what did at the start has done so since its commit or the base's was
-// made, as far as anybody knows.
+// noteClashes records since when places conflict: for those that did at the start, since their commit or the base's was
+// made, the later one, as far as anybody knows.
 func (w *Work) noteClashes(f *facts) {
 	now, next := time.Now(), map[string]time.Time{}
 	for _, p := range f.places {

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// publish makes known what was read, with the links that the board's view gives.
+// publish publishes what was read, with the links that the board's view adds.
 func (w *Work) publish() {
 	f := w.facts
 	next := &works{
@@ -31,7 +31,7 @@ func (w *Work) publish() {
 		}
 		key := p.key() + " " + p.branch
 		for id, link := range w.linked[key] {
-			// Once it is merged, nothing else says whose it was, nor once the story has moved back.
+			// Once it is merged, or the story has moved back, nothing else says whose it was.
 			if p.ahead == 0 || link == "moved" && w.ahead[key] {
 				links[id] = cmp.Or(links[id], link)
 			}

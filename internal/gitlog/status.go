@@ -11,15 +11,15 @@ import (
 // status is what a work tree has beyond its head.
 type status struct {
 	at      time.Time     // when it was read
-	took    time.Duration // that
-	of      string        // the merge base that the numbers are of
-	state   string        // of the tree then
-	count   int           // of changed and untracked files
+	took    time.Duration // how long that took
+	of      string        // the merge base that the numbers refer to
+	state   string        // the tree's state then
+	count   int           // the number of changed and untracked files
 	dirty   bool          // tracked files differ
 	numbers numbers
 }
 
-// readStatuses reads those of work trees that may have changed.
+// readStatuses reads the status of work trees that may have changed.
 func (w *Work) readStatuses(ctx context.Context, r repository) error {
 	shared := sync.OnceValues(func() (git.Repository, error) { return r.WithoutDrivers(ctx) })
 	next := map[string]status{}
@@ -63,7 +63,7 @@ func readStatus(ctx context.Context, shared git.Repository, p *place) (s status,
 	changed := p.numbers.paths
 	err = r.Records(ctx, nil, 0, func(record []byte) error {
 		switch {
-		case origin: // of what was renamed
+		case origin: // the former name of a renamed file
 			changed.add(record)
 			origin = false
 			return nil
@@ -82,17 +82,17 @@ func readStatus(ctx context.Context, shared git.Repository, p *place) (s status,
 	if err != nil || !s.dirty || p.mergeBase == "" {
 		return s, err
 	}
-	// What is not named is as at the merge base; git would look at all of it again.
+	// All other files are as at the merge base; without the list git would look at all of them again.
 	args := append([]string{"diff", "-M", "--numstat", "-z", p.mergeBase, "--"}, changed.list()...)
 	err = r.Records(ctx, nil, 0, func(record []byte) error { s.numbers.add(record); return nil }, args...)
 	return s, err
 }
 
-// workFactor is how many times longer than reading the pause after it is, as far as that is no longer than
-// maxWorkPause: after what takes longer it is slowFactor times as long.
+// workFactor is how many times longer than the reading the pause after it is, up to maxWorkPause; after a long reading
+// it is slowFactor times as long.
 const workFactor, slowFactor, maxWorkPause = 20, 4, 4 * time.Second
 
-// rest returns the pause after a reading: longer each time where git fails, as it may always do.
+// rest returns the pause after a reading: longer with each failure of git, which may be permanent.
 func (w *Work) rest(took time.Duration) time.Duration {
 	if w.failures > 0 {
 		return min(max(workFactor*took, maxWorkPause<<min(w.failures, 10)), maxPause)
@@ -100,6 +100,6 @@ func (w *Work) rest(took time.Duration) time.Duration {
 	return min(workFactor*took, max(maxWorkPause, slowFactor*took))
 }
 
-// statusAge is how old a status may be, and statusFactor how many times longer than reading all of them at least: what
-// is edited in a work tree shows nowhere else.
+// statusAge is how old a status may be, or else statusFactor times as long as reading all of them takes: edits in a
+// work tree show nowhere else.
 const statusAge, statusFactor = 4 * time.Second, 150

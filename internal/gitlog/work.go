@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// maxTrees and maxBranches are how many work trees and branches, the newest, are read, branchDays how old one's tip is
-	// at most.
+	// maxTrees and maxBranches are how many work trees and branches are read, from the newest, and branchDays how old a
+	// branch's tip may be.
 	maxTrees, maxBranches, branchDays = 50, 200, 90
-	// workRecheck is how often what is not committed is looked at, workLook how often places that no file has shown.
+	// workRecheck is how often to look for uncommitted changes, workLook how often for places that show in no file.
 	workRecheck, workLook = 5 * time.Second, 30 * time.Second
 	// maxMissing is how many missing work trees are named in the log.
 	maxMissing = 1000
-	// pollTree is how much more rarely files are looked at for each work tree.
+	// pollTree is how much longer the pause between looks at files gets with each work tree.
 	pollTree = 20 * time.Millisecond
 )
 
-// Work knows the work trees and branches of the repository that a board is in, joins the board with what stands there,
-// and knows the work on its stories.
+// Work knows the work trees and branches of a board's repository, joins the board with the stories in them, and knows
+// the work on its stories.
 type Work struct {
 	log       *Log
 	board     *board.Board
 	withTrees bool
-	readers   chan struct{} // has a value for each that is shown changes
+	readers   chan struct{} // holds a value for each caller reading changes
 	known     chan struct{} // closed once all has been read
 	first     sync.Once     // closes it
 	now       atomic.Pointer[works]
@@ -46,10 +46,10 @@ type Work struct {
 	clashes  map[string]time.Time         // by key of the place; nil before the first look
 	statuses map[string]status            // by work tree
 	linked   map[string]map[string]string // by place, while it is ahead of the base
-	ahead    map[string]bool              // the places that were when last published
+	ahead    map[string]bool              // whether places were ahead when last published
 	copies   map[string]string            // directories with the boards of commits
 	temp     string                       // where they are, "" for nowhere yet
-	remove   func() error                 // temp
+	remove   func() error                 // removes temp
 	missing  map[string]bool
 	pending  []*board.Board
 	failures int // in a row
@@ -65,7 +65,7 @@ type works struct {
 	version string
 }
 
-// NewWork returns the work in the repository of a log. Without trees it knows branches only.
+// NewWork returns the work in the repository of a log. Without trees it knows only branches.
 func NewWork(log *Log, b *board.Board, withTrees bool) *Work {
 	w := &Work{
 		log: log, board: b, withTrees: withTrees, numbers: map[string]numbers{}, merges: map[string]git.Merged{},
@@ -84,13 +84,13 @@ func (w *Work) Base() *wire.Base { return w.now.Load().base }
 
 func (w *Work) Trees() []string { return append([]string{}, w.now.Load().trees...) }
 
-// Links are the places that are one story's only.
+// Links are the places that are linked to a single story.
 func (w *Work) Links() []domain.PlaceLink { return w.now.Load().links }
 
-// Version differs when what is known does.
+// Version changes whenever what is known does.
 func (w *Work) Version() string { return w.now.Load().version }
 
-// Of returns the places of a story, the first of them, and how many there are; nil without git.
+// Of returns the first places of a story, and how many there are; nil without git.
 func (w *Work) Of(story string) (list []wire.Work, count int) {
 	now := w.now.Load()
 	if now.base == nil {
@@ -100,7 +100,7 @@ func (w *Work) Of(story string) (list []wire.Work, count int) {
 	return append([]wire.Work{}, all[:min(len(all), wire.MaxWork)]...), len(all)
 }
 
-// Known is closed once the repository has been read for the first time: until then stories stand where DIR has them.
+// Known is closed once the repository has been read for the first time: until then stories are where DIR has them.
 func (w *Work) Known() <-chan struct{} { return w.known }
 
 // Run follows the repository until ctx ends.
@@ -152,7 +152,7 @@ func (w *Work) Run(ctx context.Context) error {
 	}
 }
 
-// Refresh reads everything anew.
+// Refresh reads everything again.
 func (w *Work) Refresh(ctx context.Context) { _ = w.update(ctx, true) }
 
 func (w *Work) close() {
@@ -164,7 +164,7 @@ func (w *Work) close() {
 	}
 }
 
-// state changes when a branch or HEAD of a work tree does.
+// state changes whenever a branch or the HEAD of a work tree does.
 func (w *Work) state() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,7 +188,7 @@ func (w *Work) state() string {
 	return state.String() + tree.RefsState(dirs)
 }
 
-// update reads what has changed and publishes it. Unless it looks for places those that are known count.
+// update reads what has changed and publishes it. Unless looks is set, only known places count.
 func (w *Work) update(ctx context.Context, looks bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
