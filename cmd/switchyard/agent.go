@@ -98,8 +98,8 @@ func agentCommand() *cobra.Command {
 	return cmd
 }
 
-// startsWhenWaiting reports whether a command, unless the flag says so, starts only when a story waits: a model that
-// finds none costs money.
+// startsWhenWaiting reports whether a command, unless the flag says otherwise, starts only when a story waits: a model
+// that finds none costs money.
 func startsWhenWaiting(command []string) bool {
 	if len(command) == 0 {
 		return false

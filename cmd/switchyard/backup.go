@@ -17,7 +17,7 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// backupTime is the form of the time in the names of backups that --keep counts.
+// backupTime is the time format in the names of backups that --keep counts.
 const backupTime = "20060102T150405.000Z"
 
 func backupCommand() *cobra.Command {
@@ -78,7 +78,7 @@ func backupCommand() *cobra.Command {
 	return cmd
 }
 
-// removeOlder removes all but the newest copies of --keep from dir, and no other file.
+// removeOlder removes all but the newest copies, as many as --keep says, from dir, and no other file.
 func removeOlder(dir string, keep int) error {
 	entries, err := os.ReadDir(dir) // by name, so the oldest come first
 	if err != nil {

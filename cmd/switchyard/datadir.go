@@ -79,7 +79,7 @@ func makeConfigDirPrivate(secrets string) error {
 func checkNotEmptied(dir string, log *slog.Logger) error {
 	path := filepath.Join(dir, sqlite.FileName)
 	if key, err := os.Stat(filepath.Join(dir, sessionKeyName)); err != nil || !key.Mode().IsRegular() {
-		return nil // the first start, or it was interrupted; sessionKey says what else is wrong with the key
+		return nil // the first start, or it was interrupted; sessionKey reports anything else wrong with the key
 	}
 	database, err := os.Stat(path)
 	switch {
@@ -89,7 +89,7 @@ func checkNotEmptied(dir string, log *slog.Logger) error {
 		return fmt.Errorf("the database %s is empty, but there was one before: replace it with a backup, or remove it "+
 			"to start with an empty one", path)
 	}
-	return nil // sqlite.Open says what else is wrong with it
+	return nil // sqlite.Open reports anything else wrong with it
 }
 
 // sessionKey returns the key that signs sessions, and creates it if there is none; removing its file ends all sessions.

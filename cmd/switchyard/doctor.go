@@ -64,7 +64,7 @@ var checks = []struct {
 	{"targets", (*doctor).targets, []string{"gateway.data", "gateway.database", "notifications."}},
 }
 
-// checkUp prints a line for each check, and returns an error if any found something bad. If the gateway would not start
+// checkUp prints a line for each check, and returns an error if any found a problem. If the gateway would not start
 // with its configuration, the line of its addresses says so; the other checks need only what they look at.
 func checkUp(ctx context.Context, flags *pflag.FlagSet, getenv func(string) string, out io.Writer) error {
 	whole, mistake := config.Load(flags, getenv)
@@ -101,7 +101,7 @@ func checkUp(ctx context.Context, flags *pflag.FlagSet, getenv func(string) stri
 	return nil
 }
 
-// isRunning reports whether a gateway holds the lock of the data directory. It makes no file.
+// isRunning reports whether a gateway holds the lock of the data directory. It creates no file.
 func (d *doctor) isRunning() bool {
 	path := filepath.Join(d.Data, lockName)
 	if _, err := os.Stat(path + ".lock"); err != nil {
@@ -114,7 +114,7 @@ func (d *doctor) isRunning() bool {
 	return errors.Is(err, files.ErrLocked)
 }
 
-// addresses checks that the address to listen on is free, or has the gateway of this data directory, and that the
+// addresses checks that the address to listen on is free, or used by the gateway of this data directory, and that the
 // public address leads to a gateway.
 func (d *doctor) addresses(ctx context.Context) (string, error) {
 	says, running := d.Listen+" is free", d.isRunning()
@@ -166,7 +166,7 @@ func get(ctx context.Context, address string) (*http.Response, error) {
 	return response, err
 }
 
-// causeOf returns what the system says, without addresses and names of calls.
+// causeOf returns the system's words, without addresses and names of calls.
 func causeOf(err error) string {
 	for next := err; next != nil; next = errors.Unwrap(next) {
 		err = next
@@ -174,7 +174,7 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// lowSpace is the free space below which a database may not get far.
+// lowSpace is the free space below which a database may soon be in trouble.
 const lowSpace = 256 << 20
 
 func (d *doctor) disk(context.Context) (string, error) {
@@ -189,7 +189,7 @@ func (d *doctor) disk(context.Context) (string, error) {
 	return says, nil
 }
 
-// existing returns the nearest directory above dir that exists, or dir itself.
+// existing returns dir, or its nearest parent that exists.
 func existing(dir string) string {
 	for {
 		_, err := os.Stat(dir)
@@ -200,7 +200,7 @@ func existing(dir string) string {
 	}
 }
 
-// permissions checks that the data directory can be written to, and that nobody else reads what is private.
+// permissions checks that the data directory can be written to, and that nobody else can read what is private.
 func (d *doctor) permissions(context.Context) (string, error) {
 	for _, dir := range []string{d.Data, filepath.Dir(d.BotConfig), filepath.Dir(d.Credentials)} {
 		if err := writable(existing(dir)); err != nil {

@@ -44,7 +44,7 @@ func (d *doctor) ask(ctx context.Context, to any, query string) (found bool, err
 		return false, nil
 	}
 	if err != nil {
-		if said := errors.Unwrap(err); d.Database != "" && said != nil { // what is around it names the account
+		if said := errors.Unwrap(err); d.Database != "" && said != nil { // the text around it names the account
 			err = errors.New(neterr.Describe(err, checkLimit))
 		}
 		return false, fmt.Errorf("%s: %w", databaseOf(d.Config), err)
@@ -52,7 +52,7 @@ func (d *doctor) ask(ctx context.Context, to any, query string) (found bool, err
 	return true, nil
 }
 
-// clock compares this machine's clock with that of a shared database, and else with the newest event.
+// clock compares this machine's clock with that of a shared database, or else with the newest event.
 func (d *doctor) clock(ctx context.Context) (string, error) {
 	query := "SELECT coalesce(max(received_at_ms), 0) FROM events"
 	if d.Database != "" {
@@ -61,7 +61,7 @@ func (d *doctor) clock(ctx context.Context) (string, error) {
 	var at int64
 	asked := time.Now()
 	found, err := d.ask(ctx, &at, query)
-	if err != nil || !found || at == 0 { // the line of the database says what is wrong with that
+	if err != nil || !found || at == 0 { // the database's line says what is wrong with it
 		return "this machine's: " + asked.UTC().Format(time.RFC3339), nil
 	}
 	ahead := time.UnixMilli(at).Sub(asked)
@@ -113,7 +113,7 @@ func (d *doctor) sqlite(ctx context.Context) (string, error) {
 	return path + by, nil
 }
 
-// bot checks that the bot's network can be reached and, where that begins no session, that it accepts the token.
+// bot checks that the bot's network can be reached and, if that begins no session, that it accepts the token.
 func (d *doctor) bot(ctx context.Context) (string, error) {
 	c, err := d.botConfig(ctx)
 	if err != nil || c.IsDefault() {
@@ -131,7 +131,7 @@ func (d *doctor) bot(ctx context.Context) (string, error) {
 	return c.Transport.Network().Name + " accepts the token", chatTransports[c.Transport](options, c.Settings).Connect(ctx)
 }
 
-// botConfig returns what the bot uses: gateways that share a database keep it there.
+// botConfig returns the bot's configuration: gateways that share a database keep it there.
 func (d *doctor) botConfig(ctx context.Context) (domain.BotConfig, error) {
 	var text string
 	if d.Database != "" {
@@ -145,7 +145,7 @@ func (d *doctor) botConfig(ctx context.Context) (domain.BotConfig, error) {
 	return botfile.File{Path: d.BotConfig}.Load()
 }
 
-// targets counts what notifications go to, and looks whether the last message to each was accepted.
+// targets counts the notification targets, and checks whether the last message to each was accepted.
 func (d *doctor) targets(ctx context.Context) (string, error) {
 	var count int
 	if err := d.askTable(ctx, "targets", &count, "SELECT count(*) FROM targets"); err != nil || count == 0 {
@@ -160,7 +160,7 @@ func (d *doctor) targets(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d set up", count), err
 }
 
-// askTable is ask about a table that there may not be yet.
+// askTable is ask about a table that may not exist yet.
 func (d *doctor) askTable(ctx context.Context, table string, to any, query string) error {
 	exists := "SELECT name FROM sqlite_master WHERE name = '" + table + "'"
 	if d.Database != "" {

@@ -22,8 +22,8 @@ var unitFiles = []string{
 
 var environmentLine = regexp.MustCompile(`(?m)^Environment=([A-Z_]+)=(.*)$`)
 
-// doctorEnvironment returns the environment of the gateway that is asked about: for root the installed one's. Somebody
-// else who has no gateway of their own means that one, too, and is told if they may not read its data.
+// doctorEnvironment returns the environment of the gateway in question: for root the installed one's. For a user
+// without a gateway it is that one's, too, with a note if they may not read its data.
 func doctorEnvironment(
 	flags *pflag.FlagSet, environment func(string) string, root string, user int,
 ) (func(string) string, error) {
@@ -50,8 +50,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// asService returns environment, and behind it, where that names no data directory, that of the unit which the gateway
-// was installed with below root: somebody who asks as root means that gateway. Paths are those of a system service.
+// asService returns environment, backed, if that names no data directory, by that of the unit of the gateway installed
+// below root: whoever asks as root means that gateway. Paths are those of a system service.
 func asService(environment func(string) string, root string) func(string) string {
 	if environment("SWITCHYARD_DATA") != "" {
 		return environment

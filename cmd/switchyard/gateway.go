@@ -107,8 +107,8 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 }
 
 const (
-	// answersFirst is how long loops wait before they begin, which takes all processors for a while: requests that came
-	// during the start are answered first.
+	// answersFirst is how long loops wait before they begin, which keeps all processors busy for a while: requests that
+	// came during the start are answered first.
 	answersFirst = 100 * time.Millisecond
 	// housekeepingDelay is how much longer loops wait that are not urgent.
 	housekeepingDelay = 500 * time.Millisecond
@@ -143,7 +143,7 @@ func (g *gateway) begin(ctx context.Context, loops *supervise.Group, out io.Writ
 // a stop may take.
 const loopLimit = time.Second
 
-// await waits for the loops to end, at most for loopLimit.
+// await waits for the loops to end, but no longer than loopLimit.
 func await(log *slog.Logger, loops *supervise.Group) {
 	ended := make(chan struct{})
 	go func() { loops.Wait(); close(ended) }()
@@ -158,7 +158,7 @@ const (
 	// openInterval is how often opening an unreachable database is retried, and openLimit how long an attempt may take.
 	openInterval = time.Second
 	openLimit    = 30 * time.Second
-	// wrongClock is the difference between the machine's and the database's clock from which it is logged.
+	// wrongClock is the difference between the machine's and the database's clock at which it is logged.
 	wrongClock = 2 * time.Second
 )
 
@@ -201,7 +201,7 @@ func (g *gateway) waitForDatabase(loops *supervise.Group, out io.Writer) http.Ha
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*serving.Load()).ServeHTTP(w, r) })
 }
 
-// closing collects what must be closed in the end, in the order of opening. It is safe for concurrent use.
+// closing collects what must be closed at the end, in the order of opening. It is safe for concurrent use.
 type closing struct {
 	mu      sync.Mutex
 	closers []func() error // in the order of opening

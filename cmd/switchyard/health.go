@@ -50,7 +50,7 @@ func localURL(address string) string {
 	return httpURL(host, port)
 }
 
-// httpURL is a URL of a host, which may be an address of IPv6 with a zone.
+// httpURL is a URL of a host, which may be an IPv6 address with a zone.
 func httpURL(host, port string) string {
 	address := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}
 	return address.String()

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// hookPatience is how long a gateway may take to hear of an event that asks nobody: the client waits meanwhile.
+	// hookPatience is how long a gateway may take to accept an event that asks nobody: the client waits meanwhile.
 	hookPatience = time.Second
 	// maxHook is how much of an event is read, in bytes: a tool's output may be megabytes.
 	maxHook = 64 << 20
@@ -39,11 +39,11 @@ func hookCommand() *cobra.Command {
 			"SWITCHYARD_GATEWAY_URL and SWITCHYARD_API_TOKEN, which an agent's command has, say where and as whom.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			input := bytes.NewBuffer(make([]byte, 0, 5<<20)) // to grow takes longer than to read
+			input := bytes.NewBuffer(make([]byte, 0, 5<<20)) // growing it takes longer than reading
 			if _, err := input.ReadFrom(io.LimitReader(cmd.InOrStdin(), maxHook)); err != nil {
 				return err
 			}
-			object, _ := wire.ParseObject(input.Bytes()) // what is none says nothing
+			object, _ := wire.ParseObject(input.Bytes()) // an invalid one says nothing
 			event, unread := wire.HookOf(object)
 			address, err := gatewayAddress(os.Getenv("SWITCHYARD_GATEWAY_URL"))
 			switch {
@@ -67,8 +67,8 @@ func hookCommand() *cobra.Command {
 	return cmd
 }
 
-// tellHook tells the gateway of an event, with the host and where in git it works. It returns the answer, nothing if
-// there is none soon: the client goes on.
+// tellHook tells the gateway of an event, with the host and where in git it is working. It returns the answer, nothing
+// if there is none soon: the client goes on.
 func tellHook(ctx context.Context, gateway string, event domain.HookEvent) []byte {
 	ctx, cancel := context.WithTimeout(ctx, hookPatience)
 	defer cancel()
@@ -93,15 +93,15 @@ func askHook(ctx context.Context, gateway string, event json.RawMessage) (answer
 	client := agentrun.NewClient(gateway)
 	err = client.Call(ctx, 0, http.MethodPost, "/api/hooks/claude-code", token.Reveal(), event, &answer)
 	if _, malformed := wire.ParseObject(answer); err == nil && len(answer) > 0 && malformed != nil {
-		// Clients take other text for more of the prompt.
+		// Clients would take any other text as part of the prompt.
 		return nil, fmt.Errorf("the response is no gateway's: %w", malformed)
 	}
 	return answer, err
 }
 
-// askingCommand adds to the command of Claude Code what makes it ask at the gateway: an MCP server for permissions
-// without a terminal, and hooks that ask and tell. Both are in files of their own in dir, without secrets: the
-// command's environment has them.
+// askingCommand adds to a Claude Code command what makes it ask at the gateway: an MCP server for permissions without a
+// terminal, and hooks that ask and tell. Both are in files of their own in dir, without secrets: these are in the
+// command's environment.
 func askingCommand(args []string, dir string) ([]string, error) {
 	if len(args) == 0 || strings.TrimSuffix(filepath.Base(args[0]), ".exe") != "claude" {
 		return args, nil
@@ -138,8 +138,7 @@ func askingCommand(args []string, dir string) ([]string, error) {
 		"--allowedTools="+strings.Join(freeTools, ",")), nil
 }
 
-// freeTools are our tools about whose use nobody needs to be asked: those that read, and what an agent's token may do
-// to stories.
+// freeTools are our tools that anybody may use unasked: those that read, and what an agent's token may do to stories.
 var freeTools = []string{
 	"mcp__switchyard__overview", "mcp__switchyard__search", "mcp__switchyard__list_stories",
 	"mcp__switchyard__get_story", "mcp__switchyard__wait_for_events", "mcp__switchyard__list_agents",

@@ -46,7 +46,7 @@ func hookSettingsCommand() *cobra.Command {
 			default:
 				return usagef("--client must be %s or %s", domain.ClaudeCode, domain.Codex)
 			}
-			if known == "" { // without one a client tells nobody anything
+			if known == "" { // without it a client tells nobody anything
 				cmd.PrintErrln("These settings name no gateway: give --gateway, or set SWITCHYARD_GATEWAY_URL for the client.")
 			}
 			out := json.NewEncoder(cmd.OutOrStdout())
@@ -59,7 +59,7 @@ func hookSettingsCommand() *cobra.Command {
 	return cmd
 }
 
-// claudeSettings are the settings of somebody's own Claude Code; address is that of its gateway, "" if it is not known
+// claudeSettings are the settings for somebody's own Claude Code; address is that of its gateway, "" if it is not known
 // yet.
 func claudeSettings(command, gateway, address string) object {
 	env := object{}
@@ -78,7 +78,7 @@ func claudeSettings(command, gateway, address string) object {
 	return settings
 }
 
-// hookHeadersCommand prints what Claude Code sends to where its telemetry goes: settings know no variables.
+// hookHeadersCommand prints the headers that Claude Code sends with its telemetry: settings know no variables.
 func hookHeadersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "headers", Hidden: true, Short: "Print the headers of Claude Code's telemetry", Args: cobra.NoArgs,
@@ -92,7 +92,7 @@ func hookHeadersCommand() *cobra.Command {
 	}
 }
 
-// clientHooks has a client run a command for each event that says something of its session.
+// clientHooks has a client run a command for each event that matters to its session.
 func clientHooks(client, command string) object {
 	hooks := object{}
 	for _, event := range domain.SessionHooks(client) {

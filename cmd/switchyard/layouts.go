@@ -66,7 +66,7 @@ func layoutsCommand() *cobra.Command {
 	}
 }
 
-// belowHint says how a command takes the boards below dir, or the directories in it, where there are any.
+// belowHint says how a command takes the boards below dir, or the directories in it, if there are any.
 func belowHint(command, dir string) string {
 	var boards []string
 	for _, f := range board.Below(dir) {

@@ -31,7 +31,7 @@ func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signal.Notify(signals, syscall.SIGHUP) // the terminal has closed
 	}
 	go func() {
@@ -43,15 +43,15 @@ func main() {
 	}()
 	if os.Getenv("GOGC") == "" {
 		// With Go's 100, 10,000 followed projects take 40 to 80 MiB more than with 75, and 3 % less processor time
-		// (internal/bench). With 75, a board of 20,000 stories that always changes takes up to 253 MiB, of 250 that it may
-		// (internal/stress).
+		// (internal/bench). With 75, a board of 20,000 stories that keeps changing takes up to 253 MiB of the 250 that
+		// it may (internal/stress).
 		debug.SetGCPercent(65)
 	}
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run runs the command that args name until it ends or ctx is cancelled, and returns its exit status.
-// A failure is one line on stderr.
+// run runs the command that args name until it ends or ctx is cancelled, and returns its exit status. A failure is one
+// line on stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand()
 	stdout, stderr = terminal{stdout}, terminal{stderr}
@@ -88,7 +88,7 @@ func rootCommand() *cobra.Command {
 		Short:              "Switchyard is a gateway and web console in front of many project servers",
 		SilenceErrors:      true,
 		SilenceUsage:       true,
-		DisableSuggestions: true, // unknownCommand has its own, in one line
+		DisableSuggestions: true, // unknownCommand suggests its own, in one line
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:               cobra.ArbitraryArgs,
 	}
@@ -120,7 +120,7 @@ func unknownCommand(cmd *cobra.Command, args ...string) error {
 	return usagef("unknown command %q%s", strings.Join(args, " "), hint)
 }
 
-// wrongFlag says which flags are similar to one that there is not, and what the value of one must be.
+// wrongFlag names flags similar to an unknown one, and says what a flag's value must be.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		flag, must := wrong.GetFlag(), "a whole number"
@@ -133,7 +133,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	if !ok {
 		return err
 	}
-	if !cmd.HasParent() && cmd.Flags().NArg() > 0 { // the flags of a command that there is not
+	if !cmd.HasParent() && cmd.Flags().NArg() > 0 { // the flags of an unknown command
 		return unknownCommand(cmd, cmd.Flags().Arg(0))
 	}
 	var names []string
@@ -141,7 +141,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return usagef("%w%s", err, config.DidYouMean(unknown.GetSpecifiedName(), "--", names))
 }
 
-// completePaths makes shells complete files and directories only where a flag takes one. Commands whose arguments are
+// completePaths makes shells complete files and directories only if a flag takes one. Commands whose arguments are
 // paths say so themselves.
 func completePaths(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
@@ -157,7 +157,7 @@ func completePaths(root *cobra.Command) {
 	}
 }
 
-// Of arguments that are paths.
+// For arguments that are paths.
 var (
 	completeDirs  = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	completeFiles = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)

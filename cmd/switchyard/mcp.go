@@ -106,7 +106,7 @@ func newMCPPipe(gateway string, token domain.Secret, stdout io.Writer) *mcpPipe 
 	return p
 }
 
-// run passes messages on, one per line, until in ends and all have been answered. It returns an error when the gateway
+// run passes messages on, one per line, until in ends and all have been answered. It returns an error if the gateway
 // never responded, or refused the token.
 func (p *mcpPipe) run(ctx context.Context, in io.Reader) error {
 	ctx, p.stop = context.WithCancelCause(ctx)

@@ -87,7 +87,7 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	ring := feed.New(time.Now)
 	state, ok := config.Expand("$XDG_STATE_HOME/switchyard/boards", os.Getenv)
 	if !ok {
-		state = "" // then reasons cannot be kept
+		state = "" // reasons then cannot be kept
 	}
 	var places *gitlog.Work
 	work, err := board.Open(board.Options{
@@ -100,7 +100,7 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	}
 	commits := gitlog.New(gitlog.Options{Dir: c.Work, Board: work, Log: log})
 	places = gitlog.NewWork(commits, work, !c.NoWorktrees)
-	host, _ := os.Hostname() // without it sessions find their work tree by its path alone
+	host, _ := os.Hostname() // without it, sessions find their work tree by its path alone
 	h := projectserver.Server{
 		Name: c.Name, Host: host, Board: work, Feed: ring, Commits: commits, Work: places, Token: c.Token,
 		AllowHosts: c.AllowHosts, Log: log,
@@ -108,7 +108,7 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	return &projectServer{log, work, commits, places, h.Handler()}, nil
 }
 
-// maxFirstRead is how long callers wait at a start until work trees and branches have been read.
+// maxFirstRead is how long callers wait at the start until work trees and branches have been read.
 const maxFirstRead = 10 * time.Second
 
 func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error {

@@ -12,8 +12,8 @@ import (
 	"switchyard/internal/sample"
 )
 
-// withSample adds the sample to the boards of a start: if it is wanted, if it is registered, and if nothing else is
-// registered nor served and nobody has removed it. A start whose directories were named removes it.
+// withSample adds the sample to the boards of a start if it is wanted, if it is registered, or if nothing else is
+// registered or served and nobody has removed it. A start with named directories removes it.
 func (u *up) withSample(ctx context.Context, boards []workBoard, named bool, out io.Writer) ([]workBoard, error) {
 	dir := filepath.Join(u.config.Data, "sample")
 	s, err := sample.Open(ctx, dir, u.service, u.state, u.log)

@@ -34,7 +34,7 @@ const (
 
 // newLogger returns a logger that writes messages of level ("info") and above to w in format, "text" or "json".
 func newLogger(w io.Writer, format, level string) *slog.Logger {
-	stdlog.SetOutput(io.Discard) // net/http quotes there what project servers send unasked
+	stdlog.SetOutput(io.Discard) // net/http logs there what project servers send unasked
 	var options slog.HandlerOptions
 	var least slog.Level
 	if least.UnmarshalText([]byte(level)) == nil { // the configuration has checked it
@@ -46,8 +46,8 @@ func newLogger(w io.Writer, format, level string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &options))
 }
 
-// silenceLimit is after how long a connection has ended whose other side acknowledges nothing, such as a laptop that
-// sleeps: an answer that people give is not written to nobody.
+// silenceLimit is how long the other side of a connection may acknowledge nothing, such as a sleeping laptop, before it
+// ends: an answer that people give must not be written to nobody.
 const silenceLimit = 30 * time.Second
 
 func listenTCP(network, address string) (net.Listener, error) {
@@ -141,7 +141,7 @@ func stopTime(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// serve serves handler on listeners until ctx ends. Then it accepts no new requests, ends long-polls, and returns when
+// serve serves handler on listeners until ctx ends. Then it accepts no new requests, ends long polls, and returns when
 // the other requests have ended, or drainLimit after the process was asked to stop.
 func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, handler http.Handler) error {
 	server := &http.Server{
@@ -175,8 +175,8 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 	return nil
 }
 
-// spareDescriptors is the number of descriptors reserved for files, the database and outgoing calls; half of fewer than
-// twice as many.
+// spareDescriptors is the number of descriptors reserved for files, the database and outgoing calls; half of them all
+// if there are fewer than twice as many.
 const spareDescriptors = 64
 
 // clientConnections limits the connections of all servers in this process, which share its descriptors.

@@ -21,7 +21,7 @@ type sharedDatabase struct {
 	name   string // of this gateway
 	member *cluster.Member
 	end    context.CancelFunc
-	loops  *supervise.Group // that outlive the gateway's others
+	loops  *supervise.Group // which outlive the gateway's others
 
 	pipelines *service.Pipelines // set before begin
 }
@@ -54,7 +54,7 @@ func (s *sharedDatabase) leave() {
 	}
 }
 
-// maxSlow is for how long appends may be slow before the gateway leaves the lead to another one.
+// maxSlow is how long appends may be slow before the gateway leaves the lead to another.
 const maxSlow = 5 * time.Second
 
 // fitness returns why this gateway cannot do the leader's work, "" if it can.

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitSilence limits how long what was sent may be unacknowledged, which keep-alive does not.
+// limitSilence limits how long sent data may be unacknowledged, which keep-alive does not.
 func limitSilence(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {

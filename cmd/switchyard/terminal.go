@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// terminal shows what a terminal would act on, as \u and its number: control characters but tabs and ends of lines,
+// terminal escapes what a terminal would act on, as \u and its number: control characters except tabs and line ends,
 // and those that change the direction of text. Names in repositories and answers of servers are other people's text.
 type terminal struct{ io.Writer }
 
@@ -33,7 +33,7 @@ func (t terminal) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// raw returns the writer behind a terminal, for what a command writes to it as if it ran there alone.
+// raw returns the writer behind a terminal, for a command whose output must not be changed.
 func raw(out io.Writer) io.Writer {
 	if t, ok := out.(terminal); ok {
 		return t.Writer

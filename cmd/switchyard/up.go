@@ -29,7 +29,7 @@ type up struct {
 	git            config.Git // of the project servers, like token
 	token          domain.Secret
 	first          string                          // the first project
-	registered     func(ctx context.Context) error // called when the boards have been
+	registered     func(ctx context.Context) error // called when the boards have been registered
 }
 
 func upCommand() *cobra.Command {
@@ -115,7 +115,7 @@ func upCommand() *cobra.Command {
 	return cmd
 }
 
-// register registers the boards, those of the last start or the sample. named says that directories were named.
+// register registers the boards, those of the last start, or the sample. named says that directories were named.
 func (u *up) register(ctx context.Context, boards []workBoard, named bool, out io.Writer) error {
 	boards, err := u.boardsOfStart(ctx, boards, out)
 	if err != nil {
@@ -131,7 +131,7 @@ func (u *up) register(ctx context.Context, boards []workBoard, named bool, out i
 }
 
 // runWithAgent runs the gateway together with a build agent that joins it automatically. The agent ends first, so that
-// it can tell the gateway that it stops.
+// it can tell the gateway that it is stopping.
 func (u *up) runWithAgent(ctx context.Context, out io.Writer, label string, command []string) error {
 	whenWaiting := startsWhenWaiting(command)
 	command, err := askingCommand(command, u.config.Data)
@@ -176,8 +176,8 @@ func (u *up) runWithAgent(ctx context.Context, out io.Writer, label string, comm
 
 const servedAt = "Project %s is served at %s from %s (%s)\n"
 
-// addBoards starts a project server for each board and registers it; the first becomes the active
-// project if there is none. The addresses and directories are printed to out.
+// addBoards starts a project server for each board and registers it; the first becomes the active project if there is
+// none. It prints the addresses and directories to out.
 func (u *up) addBoards(ctx context.Context, boards []workBoard, out io.Writer) error {
 	for _, b := range boards {
 		address, err := u.addBoard(ctx, b)
@@ -195,7 +195,7 @@ func (u *up) addBoards(ctx context.Context, boards []workBoard, out io.Writer) e
 	return nil
 }
 
-// assign assigns the agent of an earlier start to the first project, unless it has one. A new agent is when it joins.
+// assign assigns an earlier start's agent to the first project unless it has one. A new one is assigned on joining.
 func (u *up) assign(ctx context.Context, label string) {
 	for _, agent := range u.service.Agents.All() {
 		if agent.Label == label && agent.Project == "" && u.first != "" {
@@ -250,7 +250,7 @@ func (u *up) listenAgain(project string) ([]net.Listener, error) {
 	return listen(u.log, loopback)
 }
 
-// listenAt listens where an address says, nil if it is none of this machine's, or taken.
+// listenAt listens at an address, and returns nil if it is not one of this machine's, or taken.
 func listenAt(log *slog.Logger, address string) []net.Listener {
 	at, err := url.Parse(address)
 	if err != nil || at.Scheme != "http" || at.Hostname() != "127.0.0.1" || at.Port() == "" {

@@ -27,19 +27,19 @@ import (
 // addressName is a file in the data directory with the address of the gateway that runs on it.
 const addressName = "gateway.address"
 
-// inUseError is returned for the data directory of another gateway that runs.
+// inUseError is returned for a data directory on which another gateway is running.
 type inUseError struct{ dir string }
 
 func (e inUseError) Error() string {
 	return fmt.Sprintf("the data directory %s is in use by another running gateway", e.dir)
 }
 
-// besideFlags are the flags of up that mean something for a gateway that runs already.
+// besideFlags are the flags of up that apply to a gateway already running.
 var besideFlags = []string{
 	"config", "data", "name", "create", "no-worktrees", "commit-moves", "allow-merges", "merge-check",
 }
 
-// beside serves boards beside a gateway that runs on the data directory already.
+// beside serves boards beside a gateway already running on the data directory.
 type beside struct {
 	gateway *agentrun.Client
 	token   string // for its API
@@ -48,7 +48,7 @@ type beside struct {
 	log     *slog.Logger
 }
 
-// serveBeside serves boards and registers them at the gateway that runs on the data directory, until ctx ends.
+// serveBeside serves boards and registers them with the gateway running on the data directory, until ctx ends.
 func serveBeside(
 	ctx context.Context, inUse inUseError, flags *pflag.FlagSet, boards []workBoard, u *up, log *slog.Logger,
 	out io.Writer,
@@ -106,12 +106,12 @@ func serveBeside(
 	return nil
 }
 
-// add serves a board, where its project was served before if nothing else is there now, and registers it. A name whose
+// add serves a board, at its project's former address if nothing else is there now, and registers it. A name whose
 // server answers stands for another directory.
 func (b *beside) add(
 	ctx context.Context, board *workBoard, urls map[string]string, loops *supervise.Group,
 ) (address string, err error) {
-	names := map[string]string{} // that are taken, as freeName wants them
+	names := map[string]string{} // already taken, in the form that freeName takes
 	var listeners []net.Listener
 	for listeners == nil {
 		name, err := freeName(board, names)

@@ -33,7 +33,7 @@ func (b *workBoard) key() string {
 	return b.Dir + " (" + b.Layout + ")"
 }
 
-// isOfOneRepository reports whether two boards are one in two work trees of a repository.
+// isOfOneRepository reports whether two boards are the same one in two work trees of a repository.
 func isOfOneRepository(a, b board.Found) bool {
 	first, found := git.Find(a.Dir)
 	second, isGit := git.Find(b.Dir)
@@ -49,8 +49,8 @@ func isOfOneRepository(a, b board.Found) bool {
 var errNoBoard = errors.New("no board")
 
 // boardsOf finds the boards in directories and their projects' names, which need not differ. A single directory may be
-// empty; of several, those that have no board are named on warnings, and none is made in them. The error is a usage
-// error when a name is not valid for a project.
+// empty; of several, those without a board are named on warnings, and none is created in them. The error is a usage
+// error if a name is not valid for a project.
 func boardsOf(dirs []string, create, apart bool, warnings io.Writer) ([]workBoard, error) {
 	var boards []workBoard
 	var without []string
@@ -99,8 +99,8 @@ func boardsOf(dirs []string, create, apart bool, warnings io.Writer) ([]workBoar
 	return boards, nil
 }
 
-// locate returns the boards of dir, at least one, with a layout only that. It is an error if there is none: with create
-// only if one cannot be made, and among several errNoBoard.
+// locate returns the boards of dir, at least one; with a layout only that one. It is an error if there is none, or with
+// create if none can be made; among several directories it is errNoBoard.
 func locate(dir, layout string, create, several bool) (found []board.Found, err error) {
 	if tree, isBare := git.FindBare(dir); isBare {
 		dir = tree.Dir
@@ -135,9 +135,9 @@ type earlierStarts struct {
 
 const earlierStartsKey = "up"
 
-// boardsOfStart names the boards: one that was served before keeps its name, and where a name stands for another
-// directory, the folder above goes in front, then a number behind. Without boards it returns those of the last start,
-// and says so.
+// boardsOfStart names the boards: one that was served before keeps its name; if a name stands for another directory,
+// the parent folder's is put in front, then a number is added. Without boards it returns those of the last start, and
+// says so.
 func (u *up) boardsOfStart(ctx context.Context, boards []workBoard, out io.Writer) ([]workBoard, error) {
 	text, err := u.state.State(ctx, earlierStartsKey)
 	if err != nil {
@@ -226,7 +226,7 @@ func freeName(b *workBoard, names map[string]string) (string, error) {
 	return name, domain.CheckProjectName(name)
 }
 
-// repositoryOf returns the directory whose name a board has: for …/work and …/.huskies/work the repository above it.
+// repositoryOf returns the directory that gives a board its name: for …/work and …/.huskies/work the repository above.
 func repositoryOf(dir string) string {
 	above := filepath.Dir(dir)
 	if filepath.Base(dir) != "work" {

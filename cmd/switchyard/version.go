@@ -16,7 +16,7 @@ const nextVersion = "0.3.0"
 // The linker sets these: the release that this program is, "" for none, and the commit that it was built from.
 var release, commit string
 
-// version returns the release, or for what is none the next one with "-dev" and, if it is known, the commit.
+// version returns the release, or if this is none, the next one with "-dev" and, if known, the commit.
 func version() string {
 	switch revision := revision(); {
 	case release != "":
@@ -61,7 +61,7 @@ func printVersion(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// writtenByKey is the key in the state table of the version that wrote the database last.
+// writtenByKey is the key in the state table for the version that last wrote the database.
 const writtenByKey = "written_by"
 
 func recordVersion(ctx context.Context, db database) error {
