@@ -40,11 +40,11 @@ var eitherRole = map[role]role{agentOrAdmin: admin, wall: viewer, operatorOrAgen
 // isOfPeople reports whether a route asks for more than an agent's secret.
 func (r role) isOfPeople() bool { return r != public && r != agent }
 
-// access finds out who asks, and lets through those who may use a route. While no authentication is set up, everyone
-// who has passed the guards is the administrator. It is what console.Sessions says.
+// access finds out who is asking, and lets through those who may use a route. While no authentication is set up,
+// everyone who has passed the guards is the administrator. It implements console.Sessions.
 type access struct {
 	web.Errors
-	open     bool          // nothing is set up that callers have to show
+	open     bool          // no credentials are set up
 	token    domain.Secret // "" for none
 	named    *service.Access
 	agents   *service.Agents
@@ -64,8 +64,8 @@ func newAccess(g Gateway) *access {
 	}
 }
 
-// check passes a request on to next if the caller may use a route of that role, with the channel by which it comes, and
-// has refuse answer otherwise.
+// check passes a request on to next if the caller, who comes by channel, may use a route of that role, and has refuse
+// answer otherwise.
 func (a *access) check(needs role, channel domain.Channel, refuse refusal, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		release, err := a.identify(w, r, needs)
@@ -112,7 +112,7 @@ func (a *access) identify(w http.ResponseWriter, r *http.Request, needs role) (r
 	return release, cmp.Or(err, c.checkRole(needs))
 }
 
-// callerOf returns whom the limits of a request count for: the agent, the named token, the session, or the address.
+// callerOf returns whom a request's limits apply to: the agent, the named token, the session, or the address.
 func (a *access) callerOf(c *caller, r *http.Request) string {
 	switch {
 	case c.AgentID != "", c.TokenID != "":
@@ -156,10 +156,10 @@ func (c *caller) checkRole(needs role) error {
 	return domain.Errorf(domain.Forbidden, "This needs the role %s; yours is %s.", needs, c.Role)
 }
 
-// authenticate finds out who makes the request: by its token if it has one, else by its session, else by the headers
-// of a trusted proxy. Where nothing is set up, the tokens of agents still say which agent asks, and others are ignored.
-// It returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came
-// from the caller's address, and Forbidden for a user whom a proxy names but who has no role.
+// authenticate finds out who makes the request: by its token if it has one, else by its session, else by the headers of
+// a trusted proxy. If nothing is set up, agents' tokens still say which agent is asking, and others are ignored. It
+// returns Unauthorized if there is none of these, RateLimited if too many wrong tokens came from the caller's address,
+// and Forbidden for a user whom a proxy names but who has no role.
 func (a *access) authenticate(w http.ResponseWriter, r *http.Request, c *caller) error {
 	token, ok := web.BearerToken(r)
 	if !ok {
@@ -221,7 +221,7 @@ func (a *access) authenticateAgent(r *http.Request, c *caller) error {
 }
 
 // authenticateAgentOrAdmin also accepts the agent that the path names. A caller with an agent's secret acts as that
-// agent, even where everyone else is the administrator; that an agent does not exist is for the handler to report.
+// agent, even if everyone else is the administrator; the handler reports that an agent does not exist.
 func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request, c *caller) error {
 	err := a.authenticateAgent(r, c)
 	agent, known := a.agents.Find(web.PathParam(r, "id"))
@@ -245,7 +245,7 @@ func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request
 	return err
 }
 
-// checkToken finds out whose token this is. It returns Unauthorized for a wrong token, RateLimited when too many wrong
+// checkToken finds out whose token this is. It returns Unauthorized for a wrong token, RateLimited if too many wrong
 // ones came from the same address.
 func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token domain.Secret, to *service.Identity) error {
 	if a.token != "" && web.MatchesToken(token, a.token) {
@@ -263,7 +263,7 @@ func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token domain
 	return unauthorized()
 }
 
-// countWrong counts a wrong token. It returns RateLimited, and sets Retry-After, when too many came from the same
+// countWrong counts a wrong token. It returns RateLimited, and sets Retry-After, if too many came from the same
 // address.
 func (a *access) countWrong(w http.ResponseWriter, r *http.Request) error {
 	retryAfter, limited := a.limiter.count(a.callers.networkOf(r))

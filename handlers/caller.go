@@ -12,8 +12,8 @@ import (
 
 var loopback4 = netip.MustParsePrefix("127.0.0.0/8")
 
-// callers finds out where requests come from, and who makes those whose user a proxy names. X-Forwarded-For and the
-// headers with users and groups count only if a trusted proxy sent them: anybody can send them.
+// callers finds out where requests come from, and who makes those for which a proxy names a user. X-Forwarded-For and
+// the headers with users and groups count only from a trusted proxy: anybody can send them.
 type callers struct{ *config.Login }
 
 // networkOf returns the range of addresses that counts as one caller: an IPv4 address, all of 127.0.0.0/8, or a /64 of

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxAttempts is how many logins a browser can have under way at once, in tabs of their own. One more ends the oldest.
+	// maxAttempts is how many logins a browser can have under way at once, in separate tabs. One more ends the oldest.
 	maxAttempts = 8
 	// maxNext is the longest next address that a login remembers, in bytes.
 	maxNext = 300
@@ -30,7 +30,7 @@ type logins struct {
 	provider  *login.Provider // nil for none
 	publicURL string
 	codec     *securecookie.SecureCookie
-	name      string // of the cookies, which end with a part of the state
+	name      string // the prefix of the cookies, which end with a part of the state
 }
 
 // attempt is a login under way, and where it leads.
@@ -108,7 +108,7 @@ func (l logins) redirectURI(r *http.Request) string {
 	return base + views.LoginCallbackURL
 }
 
-// attempts returns the logins that this browser has started, the newest first.
+// attempts returns the logins that this browser has started, newest first.
 func (l logins) attempts(r *http.Request) (attempts []attempt) {
 	prefix := l.cookie(r, "", "", 0).Name
 	for _, cookie := range r.Cookies() {

@@ -19,7 +19,7 @@ type routeTable struct {
 	console *console.Console
 	open    map[string]bool // by pattern: no route there needs more than an agent's secret
 	api     map[string]bool // the first segments of the API's paths
-	looked  func()          // called when somebody asks for a page; may be nil
+	looked  func()          // called when somebody requests a page; may be nil
 	waiting web.HandlerFunc // answers until there is a service; nil once there is
 }
 
@@ -44,7 +44,7 @@ func navigationOnly(r *route) { r.around = append(r.around, web.NavigationOnly) 
 // secretAddress is for addresses whose query holds a secret.
 func secretAddress(r *route) { r.around = append(r.around, web.SecretAddress) }
 
-// secretQuery is secretAddress for pages that are mostly opened without a query, and are pages like others then.
+// secretQuery is secretAddress for pages that are usually opened without a query, and are then like other pages.
 func secretQuery(r *route) {
 	r.around = append(r.around, func(next http.Handler) http.Handler {
 		secret := web.SecretAddress(next)
@@ -106,7 +106,7 @@ func (t *routeTable) refusePage(w http.ResponseWriter, r *http.Request, err erro
 }
 
 // add adds a route: adapt makes an HTTP handler of h, and refuse answers callers who may not use it. Without a service
-// nobody is checked: the answer says only that there is no service.
+// nobody is checked: the answer says only that there is none.
 func (t *routeTable) add(who role, address string, refuse refusal, adapt func(web.HandlerFunc) http.Handler,
 	h web.HandlerFunc, options []option,
 ) {
@@ -132,7 +132,7 @@ func (t *routeTable) add(who role, address string, refuse refusal, adapt func(we
 	t.open[r.path] = (open || !known) && !who.isOfPeople()
 }
 
-// look calls looked for the requests of callers who may see projects.
+// look calls looked for requests by callers who may see projects.
 func (t *routeTable) look(who role, next http.Handler) http.Handler {
 	if t.looked == nil || !who.isOfPeople() {
 		return next

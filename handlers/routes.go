@@ -37,7 +37,7 @@ type Gateway struct {
 	// AdminToken is the token of the administrator, "" for none. SessionKey signs and encrypts the cookies of sessions.
 	AdminToken domain.Secret
 	SessionKey []byte
-	// Proxies says which proxies are trusted to say where a request comes from, and in which headers who makes it.
+	// Proxies says which proxies are trusted for a request's origin, and in which headers they name who makes it.
 	Proxies config.Login
 	// Login is the provider through which people log in, nil for none.
 	Login *login.Provider
@@ -45,7 +45,7 @@ type Gateway struct {
 	PublicURL string
 	// Sample is the sample of a first run.
 	Sample console.Sample
-	// Looked is called when somebody asks for a page; it may be nil.
+	// Looked is called when somebody requests a page; it may be nil.
 	Looked func()
 }
 

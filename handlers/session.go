@@ -87,7 +87,7 @@ func sessionCookie(name string, secure bool, value string, maxAge int) *http.Coo
 	return c
 }
 
-// identity returns whose session the request carries, nil if it carries none.
+// identity returns whose session the request carries, nil if none.
 func (s sessions) identity(r *http.Request) *service.Identity {
 	for _, id := range s.ids(r) {
 		if who := s.access.Session(r.Context(), id); who != nil {

@@ -49,7 +49,7 @@ func (t *tokenLimiter) count(from netip.Prefix) (retryAfter string, limited bool
 	return strconv.Itoa(max(1, int((left+time.Second-1)/time.Second))), true
 }
 
-// makeRoom removes the windows that have ended, or, if there are none, any one. Callers hold mu.
+// makeRoom removes windows that have ended or, if there are none, any one. Callers hold mu.
 func (t *tokenLimiter) makeRoom() {
 	if t.windows == nil {
 		t.windows = map[netip.Prefix]window{}

@@ -49,7 +49,7 @@ func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusCreated, map[string]any{"agent": encodeAgent(agent), "secret": secret.Reveal()}, err)
 }
 
-// Heartbeat stores what an agent reports and answers with its assignment; with wait, once the assignment changes.
+// Heartbeat stores what an agent reports and answers with its assignment; with wait, once that changes.
 func (a *API) Heartbeat(w http.ResponseWriter, r *http.Request) error {
 	body := web.DecodeJSON(w, r, web.SmallBody)
 	state, detail := (*domain.AgentState)(body.OptionalText("state")), body.OptionalText("detail")

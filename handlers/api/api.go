@@ -12,8 +12,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// API holds the handlers; each file has those of one noun. Those that only name something by its id are made by Remove
-// and Do.
+// API holds the handlers; each file has those of one noun. Remove and Do make those that only name something by its id.
 type API struct {
 	web.Errors
 	service *service.Service
@@ -36,7 +35,7 @@ func Remove(remove func(ctx context.Context, id string) error) web.HandlerFunc {
 	}
 }
 
-// Do answers {"ok":true} once do has been done with what the path's id names.
+// Do answers {"ok":true} once do has acted on what the path's id names.
 func Do(do func(ctx context.Context, id string) error) web.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return ok(w, do(r.Context(), web.PathParam(r, "id")))

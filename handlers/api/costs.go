@@ -9,20 +9,20 @@ import (
 	"switchyard/internal/wire"
 )
 
-// costShare is a part of the costs with what it is about, which is JSON as well.
+// costShare is a share of the costs as JSON, with what it is about.
 func costShare(s domain.CostSum, about map[string]any) map[string]any {
 	about["usd"], about["tokens"], about["calls"] = s.USD, s.Tokens, s.Calls
 	return about
 }
 
-// costShares are parts of the costs that are about one thing each.
+// costShares are shares of the costs, each about one thing.
 func costShares(what string, shares []domain.CostShare) []map[string]any {
 	return domain.Map(shares, func(s domain.CostShare) map[string]any {
 		return costShare(s.CostSum, map[string]any{what: s.Name})
 	})
 }
 
-// Cost tells what calls of models cost.
+// Cost reports what model calls cost.
 func (a *API) Cost(w http.ResponseWriter, r *http.Request) error {
 	query := web.ParseQuery(r)
 	q := query.Cost(time.UTC)

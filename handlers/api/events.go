@@ -96,7 +96,7 @@ func writeEvents(w http.ResponseWriter, before string, events []domain.Event, af
 	_, _ = w.Write(b)
 }
 
-// eventQuery returns which events of the merged stream the query selects, and the position that it names.
+// eventQuery returns which events of the merged stream the query selects, and the position in it.
 func eventQuery(q *web.Query) (selected domain.EventQuery, position int64, err error) {
 	selected = domain.EventQuery{
 		Project: q.Get("project"), Type: domain.EventType(q.Get("type")), Backward: q.Has("before"),

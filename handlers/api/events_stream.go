@@ -18,7 +18,7 @@ import (
 const (
 	// streamComment is the silence after which a comment is sent to keep the connection alive.
 	streamComment = 15 * time.Second
-	// streamPage is the number of events that are read at once, and streamBytes their size: as much as a client that reads
+	// streamPage is how many events are read at once, and streamBytes their size: as much as a client that reads
 	// nothing holds until it is disconnected.
 	streamPage, streamBytes = 200, 256 << 10
 	// streamWrite is the number of buffered bytes after which they are written.
@@ -67,9 +67,9 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// newStream returns a stream that begins and selects what the request says. Last-Event-ID takes precedence over the
-// position in the address, which browsers send unchanged when they reconnect. A position beyond the newest event, which
-// is from an earlier database, begins now.
+// newStream returns a stream with the start and selection that the request asks for. Last-Event-ID takes precedence
+// over the position in the address, which browsers send unchanged when they reconnect. A position beyond the newest
+// event, from an earlier database, means now.
 func (a *API) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
 	query := web.ParseQuery(r)
 	q := domain.EventQuery{
@@ -90,7 +90,7 @@ func (a *API) newStream(w http.ResponseWriter, r *http.Request) (*stream, error)
 	return &stream{a, web.StreamWriter(w), http.NewResponseController(w), q, reset}, err
 }
 
-// stream is a reader's. Its methods have small frames: a silent stream keeps its stack.
+// stream serves one reader. Its methods have small frames: a silent stream keeps its stack.
 type stream struct {
 	*API
 	to      io.Writer
@@ -104,8 +104,8 @@ func (s *stream) send(text []byte) bool {
 	return err == nil && s.control.Flush() == nil
 }
 
-// run sends events until one of the contexts ends or the client is gone. It returns why events could not be read. One
-// context made of them would take half a KiB more for each stream (TestEachHeldCallCostsLittle).
+// run sends events until one of the contexts ends or the client is gone. It returns why events could not be read. A
+// combined context would take half a KiB more per stream (TestEachHeldCallCostsLittle).
 func (s *stream) run(ctx, stopping, ended context.Context) error {
 	comment := time.NewTicker(streamComment)
 	defer comment.Stop()

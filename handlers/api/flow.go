@@ -19,7 +19,7 @@ type flowStoryJSON struct {
 	Days       int    `json:"days"`
 }
 
-// levels has a value for each of flow.Levels, null where it is unknown.
+// levels has a value for each of flow.Levels, null if unknown.
 type levels struct {
 	P50 *int `json:"p50"`
 	P70 *int `json:"p70"`
@@ -27,7 +27,7 @@ type levels struct {
 	P95 *int `json:"p95"`
 }
 
-// newLevels returns nil without values; zero is a value unless it means that it is unknown.
+// newLevels returns nil without values; zero counts as a value unless it means unknown.
 func newLevels(at *[4]int, zeroIsUnknown bool) *levels {
 	if at == nil {
 		return nil
@@ -72,7 +72,7 @@ type gradedJSON struct {
 	At       int `json:"at"`
 }
 
-// Flow tells how long work takes and when it may be finished.
+// Flow reports how long work takes and when it may be finished.
 func (a *API) Flow(w http.ResponseWriter, r *http.Request) error {
 	query := web.ParseQuery(r)
 	q := query.Flow(time.UTC)

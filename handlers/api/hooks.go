@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// editTools are the tools that people need not be asked about in the mode acceptEdits.
+// editTools are the tools that need no permission in the mode acceptEdits.
 var editTools = []string{"Edit", "MultiEdit", "NotebookEdit", "Write"}
 
 // isAllowed reports whether a coding agent's own mode allows the use of a tool, so that nobody has to be asked.
@@ -24,13 +24,13 @@ func isAllowed(mode, tool string) bool {
 	return false
 }
 
-// maxHookBody is for events of which little is read: a tool's input and output may come with them. Over HTTP a longer
-// one is not heard; switchyard hook sends no such thing.
+// maxHookBody is for events of which little is read: a tool's input and output may come with them. A longer one is
+// ignored over HTTP; switchyard hook sends no such thing.
 const maxHookBody = 4 << 20
 
-// ClaudeCodeHook notes what a coding agent's hook says of its session. It holds a PermissionRequest until people have
-// answered, and answers in its form. A Stop is answered with the note with which the session's story was sent back.
-// Other events, and what its own mode allows, get an empty answer.
+// ClaudeCodeHook notes what a coding agent's hook says about its session. It holds a PermissionRequest until people
+// have answered, and answers in its format. It answers a Stop with the note with which the session's story was sent
+// back. Other events, and what its own mode allows, get an empty answer.
 func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	b := web.DecodeJSON(w, r, maxHookBody)
 	asks := b.Text("hook_event_name") == domain.PermissionRequest
@@ -41,7 +41,7 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case asks && err != nil:
 		return err
-	case err == nil: // else it says nothing of a session that could be told
+	case err == nil: // otherwise it names no session to tell anything
 		note, heard := a.service.Reviews.AtStop(r.Context(), event)
 		a.service.Sessions.Receive(r.Context(), heard)
 		if note != "" {
@@ -76,7 +76,7 @@ func (a *API) ClaudeCodeHook(w http.ResponseWriter, r *http.Request) error {
 	if decision.Allowed {
 		d.Behavior = domain.Allow
 	}
-	if decision.Answered { // Codex takes any other input for a refusal
+	if decision.Answered { // Codex takes any other input as a refusal
 		d.Input = decision.Input
 	}
 	return answer(w, http.StatusOK, map[string]any{"hookSpecificOutput": output{domain.PermissionRequest, d}}, nil)

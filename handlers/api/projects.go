@@ -20,7 +20,7 @@ func (a *API) Registry(w http.ResponseWriter, r *http.Request) error {
 	}, nil)
 }
 
-// ListProjects is Registry for those who look for projects where they add them.
+// ListProjects is Registry at the address where projects are added, for those who look there.
 func (a *API) ListProjects(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, map[string]any{"projects": projectsJSON(a.service.Projects.Registry())}, nil)
 }

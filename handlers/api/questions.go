@@ -55,7 +55,7 @@ func (a *API) ListQuestions(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, map[string]any{"questions": domain.Map(found, wire.NewQuestion)}, err)
 }
 
-// Question returns a question, with wait once it is no longer open.
+// Question returns a question; with wait, once it is no longer open.
 func (a *API) Question(w http.ResponseWriter, r *http.Request) error {
 	query := web.ParseQuery(r)
 	wait := min(query.Wait(), web.MaxHeldWait)

@@ -64,7 +64,7 @@ func (a *API) ChangeTarget(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, a.encodeTarget(t, secret), err)
 }
 
-// targetFields reads a target, its address with url. What else is absent has its default.
+// targetFields reads a target, its address with url. Other absent fields have their defaults.
 func targetFields(b *web.Body, url func(name string) string) (t domain.Target, err error) {
 	t.Name = b.Text("name")
 	t.Rules = eventsAndAlerts(b)
@@ -87,7 +87,7 @@ func targetFields(b *web.Body, url func(name string) string) (t domain.Target, e
 	return t, b.Err()
 }
 
-// eventsAndAlerts reads what a target gets. Absent fields are none, and all projects.
+// eventsAndAlerts reads what a target gets. Absent fields mean none, and all projects.
 func eventsAndAlerts(b *web.Body) (rules domain.TargetRules) {
 	for _, kind := range b.OptionalTexts("events") {
 		rules.Events = append(rules.Events, domain.EventType(kind))
@@ -101,7 +101,7 @@ func eventsAndAlerts(b *web.Body) (rules domain.TargetRules) {
 	return rules
 }
 
-// NewTargetSecret gives a webhook another secret.
+// NewTargetSecret gives a webhook a new secret.
 func (a *API) NewTargetSecret(w http.ResponseWriter, r *http.Request) error {
 	secret, err := a.service.Targets.NewSecret(r.Context(), web.PathParam(r, "id"))
 	return answer(w, http.StatusOK, map[string]any{"secret": secret.Reveal()}, err)

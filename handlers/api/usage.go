@@ -18,13 +18,13 @@ import (
 	"switchyard/internal/wire"
 )
 
-// Limits of what clients export, in bytes: of logs after they are unpacked, of what is dropped as it comes.
+// Limits of what clients export, in bytes: of logs once decompressed, of what is dropped as received.
 const (
 	maxLogs    = 4 << 20
 	maxDropped = 16 << 20
 )
 
-// encoding is how an exporter writes what it sends and reads the answer: OTLP has JSON and protobuf.
+// encoding is the encoding of an exporter's requests and answers: OTLP has JSON and protobuf.
 type encoding struct{ json bool }
 
 // encodingOf returns the encoding of a request. It returns UnsupportedType for any other content.
@@ -51,7 +51,7 @@ func (e encoding) write(w http.ResponseWriter, status int, asJSON any, asProtobu
 	return nil
 }
 
-// refuse answers a request that cannot be read with a google.rpc.Status, as OTLP wants it, and returns other errors.
+// refuse answers an unreadable request with a google.rpc.Status, as OTLP requires, and returns other errors.
 func (e encoding) refuse(w http.ResponseWriter, err error) error {
 	if code := domain.CodeOf(err); code != domain.Invalid && code != domain.TooLarge {
 		return err
@@ -63,13 +63,13 @@ func (e encoding) refuse(w http.ResponseWriter, err error) error {
 	return e.write(w, status, map[string]any{"code": invalidArgument, "message": message}, asProtobuf)
 }
 
-// accept answers a request of which some records were rejected.
+// accept answers a request, saying how many of its records were rejected.
 func (e encoding) accept(w http.ResponseWriter, rejected int) error {
 	if rejected == 0 {
 		return e.write(w, http.StatusOK, struct{}{}, nil)
 	}
 	type partial struct {
-		Rejected string `json:"rejectedLogRecords"` // a string, as a 64-bit number is in protobuf's JSON
+		Rejected string `json:"rejectedLogRecords"` // a string, like any 64-bit number in protobuf's JSON
 		Message  string `json:"errorMessage"`
 	}
 	const message = "some records say of a call what cannot be"
@@ -79,7 +79,7 @@ func (e encoding) accept(w http.ResponseWriter, rejected int) error {
 		protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), inner))
 }
 
-// Logs takes the calls of models out of log records that OpenTelemetry's exporters send, and forgets the rest.
+// Logs takes model calls out of log records sent by OpenTelemetry exporters, and drops the rest.
 func (a *API) Logs(w http.ResponseWriter, r *http.Request) error {
 	e, err := encodingOf(r)
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *API) Logs(w http.ResponseWriter, r *http.Request) error {
 	return e.accept(w, dropped)
 }
 
-// decompressed reads a body that may be packed by gzip.
+// decompressed reads a body that may be compressed with gzip.
 func decompressed(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := web.ReadBody(w, r, maxLogs)
 	if err != nil || r.Header.Get("Content-Encoding") != "gzip" {
@@ -123,7 +123,7 @@ func decompressed(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// DropTelemetry answers exporters of metrics and traces, which say again what logs say, or what nobody asks for.
+// DropTelemetry answers exporters of metrics and traces, which repeat what logs say, or say what nobody needs.
 func (a *API) DropTelemetry(w http.ResponseWriter, r *http.Request) error {
 	e, err := encodingOf(r)
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *API) DropTelemetry(w http.ResponseWriter, r *http.Request) error {
 	return e.accept(w, 0)
 }
 
-// ReportUsage stores a call of a model by a program that does not speak OTLP.
+// ReportUsage stores a model call of a program that does not speak OTLP.
 func (a *API) ReportUsage(w http.ResponseWriter, r *http.Request) error {
 	body := web.DecodeJSON(w, r, web.MaxBody)
 	c := domain.Call{

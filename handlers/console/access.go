@@ -52,7 +52,7 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request, field
 	}
 	var expiresIn *time.Duration
 	if form.Expires != "" {
-		life, _ := time.ParseDuration(form.Expires) // 0 for what is not a duration, which the service refuses
+		life, _ := time.ParseDuration(form.Expires) // 0 if it is not a duration, which the service refuses
 		expiresIn = &life
 	}
 	t := domain.NamedToken{Name: form.Name, Role: form.Role}

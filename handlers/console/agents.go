@@ -72,7 +72,7 @@ func (c *Console) addSessions(ctx context.Context, p *views.AgentsProps) {
 	}
 }
 
-// addDue adds what is for review where all who work on a story are idle, as far as project servers say so at once.
+// addDue adds what is due for review because all who work on a story are idle, if project servers answer at once.
 func (c *Console) addDue(ctx context.Context, p *views.AgentsProps) {
 	ctx, cancel := context.WithTimeout(ctx, storyPatience)
 	defer cancel()
@@ -85,7 +85,7 @@ func (c *Console) addDue(ctx context.Context, p *views.AgentsProps) {
 	}
 }
 
-// AddAgent issues a join token, which is shown once, in the answer to the form. When the agent's label, project and
+// AddAgent issues a join token, which is shown once, in the answer to the form. If the agent's label, project and
 // command are given afterwards, the new token replaces the one before.
 func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	form := views.JoinForm{
@@ -150,8 +150,8 @@ func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.
 		views.Notice{})
 }
 
-// agentsWork returns the stories on which agents work, by agent: what one has claimed comes before what its output
-// mentions.
+// agentsWork returns the stories that agents work on, by agent: what one has claimed takes precedence over what its
+// output mentions.
 func (c *Console) agentsWork(ctx context.Context, agents []domain.RegisteredAgent) map[string]views.AgentWork {
 	work, seen := map[string]views.AgentWork{}, map[string]bool{"": true}
 	s := c.service.Overview.Snapshot(ctx)
@@ -184,7 +184,7 @@ func (c *Console) arrange(r *http.Request, p *views.AgentsProps) {
 			query = from.Query()
 		}
 	}
-	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
+	page, _ := strconv.Atoi(query.Get("page")) // 0 if it is not a number: the first page
 	p.Arrange(c.service.Agents.All(), query.Get("q"), query.Get("show"), page, query.Get("at"))
 }
 
@@ -235,7 +235,7 @@ func (c *Console) answerAgents(w http.ResponseWriter, r *http.Request, done view
 	return c.showAgents(w, r, view{once: true, status: web.StatusOf(err)}, views.AgentsPageProps{}, done)
 }
 
-// addressOf returns the gateway's address as the browser that sent a form knows it: the request's Origin, which the
+// addressOf returns the gateway's address as known to the browser that sent a form: the request's Origin, which the
 // guards have compared with its Host. The scheme of the request itself may be that of a proxy.
 func addressOf(r *http.Request) *url.URL {
 	if origin, err := url.Parse(r.Header.Get("Origin")); err == nil && origin.Host == r.Host {

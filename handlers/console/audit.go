@@ -58,7 +58,7 @@ func auditQuery(r *http.Request) (f views.AuditFilter, q domain.AuditQuery, err 
 	return f, q, query.Err()
 }
 
-// AuditCSV has all entries that the filter selects, newest first, as they are stored.
+// AuditCSV has all entries that the filter selects, newest first, as stored.
 func (c *Console) AuditCSV(w http.ResponseWriter, r *http.Request) error {
 	_, q, err := auditQuery(r)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Console) AuditCSV(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// authorName is the name of who made a change: an agent's label, for one that is still there.
+// authorName is the name of who made a change: for an agent that still exists, its label.
 func (c *Console) authorName(who string) string {
 	if a, found := c.service.Agents.Find(who); found {
 		return a.Label
@@ -90,7 +90,7 @@ func (c *Console) authorName(who string) string {
 	return strings.TrimPrefix(who, "agent ")
 }
 
-// named adds the names of agents and stories, of those on a board, to entries that have their ids.
+// named adds the names of agents, and of stories on a board, to entries with their ids.
 func (c *Console) named(ctx context.Context, entries []domain.AuditEntry) []views.AuditLine {
 	lines := make([]views.AuditLine, len(entries))
 	registry := c.service.Overview.Snapshot(ctx).Registry

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// changesWait is how long a page waits to know what was made, mergeWait how a form waits for the end of its merge.
+	// changesWait is how long a page waits to find out what was made, mergeWait how long a form waits for its merge.
 	changesWait, mergeWait = 5 * time.Second, 8 * time.Second
 )
 
-// changesOf collects what was made for a story at the place that the request names, by default the first; false for a
-// story that has none.
+// changesOf collects what was made for a story at the place that the request names, by default the first; it returns
+// false if there is nothing.
 func (c *Console) changesOf(
 	r *http.Request, story views.StoryProps, form views.StoryForm,
 ) (p views.ChangesProps, some bool) {
@@ -33,7 +33,7 @@ func (c *Console) changesOf(
 	}
 	query := r.URL.Query()
 	p = views.ChangesProps{StoryProps: story, Since: query.Get("since"), File: query.Get("file"), Form: form}
-	p.From, _ = strconv.Atoi(query.Get("from")) // the first are shown otherwise
+	p.From, _ = strconv.Atoi(query.Get("from")) // otherwise the first are shown
 	isAsked := func(of domain.Place) bool {
 		return of.Branch == query.Get("branch") && of.Worktree == query.Get("worktree")
 	}
@@ -50,7 +50,7 @@ func (c *Console) changesOf(
 	if p.Changes != nil && p.Since == "" && ask.Path == "" && review != nil && review.Verdict == domain.SentBack &&
 		review.Head != p.Changes.Head {
 		ask.Since = review.Head
-		if newer, _ := c.changes(ctx, story.Story, ask); newer != nil { // else the head has gone
+		if newer, _ := c.changes(ctx, story.Story, ask); newer != nil { // otherwise the head is gone
 			p.Newer = map[string]bool{}
 			for _, f := range newer.Files {
 				p.Newer[f.Path] = true
@@ -77,7 +77,7 @@ func (c *Console) changes(
 	return nil, "The project server does not say what has changed: " + why + "."
 }
 
-// reviewStory takes the verdict of a story's page. One that is refused keeps the note.
+// reviewStory takes the verdict on a story's page. If it is refused, the form keeps the note.
 func (c *Console) reviewStory(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
 	form := views.StoryForm{Note: strings.TrimSpace(strings.ReplaceAll(fields.Get("note"), "\r\n", "\n"))}
@@ -106,7 +106,7 @@ func (c *Console) reviewStory(w http.ResponseWriter, r *http.Request, fields url
 	return c.notices.redirect(w, r, views.StoryURL(name, id), notice)
 }
 
-// mergeStory has a story's branch merged. A merge that takes longer goes on, and its story's page says so.
+// mergeStory has a story's branch merged. If that takes longer it goes on, and the story's page says so.
 func (c *Console) mergeStory(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
 	ctx, cancel := context.WithTimeout(r.Context(), mergeWait)

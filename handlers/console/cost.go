@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// CostCSV has all stories with calls of models in the window.
+// CostCSV has all stories with model calls in the window.
 func (c *Console) CostCSV(w http.ResponseWriter, r *http.Request) error {
 	query := web.ParseQuery(r)
 	q := query.Cost(zone(r))

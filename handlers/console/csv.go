@@ -11,7 +11,7 @@ import (
 // csvRows is how many rows of a table are in memory: there may be 100,000, and many readers.
 const csvRows = 1000
 
-// writeCSV writes a table that is saved under a name. next returns its next rows, and whether there are more; its first
+// writeCSV writes a table to be saved under a name. next returns its next rows, and whether there are more; its first
 // error is the answer.
 func writeCSV(
 	w http.ResponseWriter, name string, header []string, next func() (rows [][]string, more bool, err error),
@@ -23,7 +23,7 @@ func writeCSV(
 		rows, more, err = next()
 		switch {
 		case err != nil && begun:
-			panic(http.ErrAbortHandler) // so that nobody takes what was sent for all
+			panic(http.ErrAbortHandler) // so that nobody takes what was sent as complete
 		case err != nil:
 			return err
 		case !begun:
@@ -48,7 +48,7 @@ func writeCSV(
 	return nil
 }
 
-// cell returns a text that a spreadsheet does not take for a formula.
+// cell returns text that no spreadsheet takes as a formula.
 func cell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

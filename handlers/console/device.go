@@ -9,7 +9,7 @@ import (
 	"switchyard/views"
 )
 
-// RemoveDevice ends what is pushed to one of the reader's browsers, or for an administrator to any.
+// RemoveDevice stops pushing to one of the reader's browsers or, for an administrator, to any.
 func (c *Console) RemoveDevice(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Push.Remove(r.Context(), web.PathParam(r, "id"))
 	notice := views.Notice{Text: "Nothing is pushed to this device any more."}
@@ -30,7 +30,7 @@ func (c *Console) Manifest(w http.ResponseWriter, r *http.Request) error {
 	}))
 }
 
-// PushWorker is the script that shows messages which are pushed. It stands at the top, whose pages it then may open.
+// PushWorker is the script that shows pushed messages. It is at the top level, so that it may open all pages.
 func (c *Console) PushWorker(w http.ResponseWriter, r *http.Request) error {
 	file, _ := static.Lookup(static.Path("push-worker.js"))
 	return c.serveApp(w, file.Type, file.Content)

@@ -53,8 +53,8 @@ func (c *Console) Events(w http.ResponseWriter, r *http.Request) error {
 	return c.newestEvents(w, r, p)
 }
 
-// window returns the times that the parameters from and to name, in Unix milliseconds, 0 for none. They are such
-// milliseconds, or dates with times in the zone of the parameter tz; without that, in the gateway's.
+// window returns the times named by the parameters from and to, in Unix milliseconds, 0 for none. They are such
+// milliseconds, or dates with times in the zone of the parameter tz or else the gateway's.
 func window(query *web.Query, zone *time.Location) (from, to int64, err error) {
 	zone = query.Zone(zone)
 	if err = query.Err(); err != nil {
@@ -118,8 +118,7 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	})
 }
 
-// countCache keeps what was counted until another event comes or another minute begins: each open page asks every two
-// seconds.
+// countCache keeps counts until another event comes or another minute begins: each open page asks every two seconds.
 type countCache struct {
 	mu    sync.Mutex
 	since [2]int64 // the newest event, and the minute
@@ -149,7 +148,7 @@ func (t *countCache) get(
 // countEvents counts the events of the last two days, and those of the window that the filter names.
 func (c *Console) countEvents(r *http.Request, p views.EventsProps) (told views.EventCounts, err error) {
 	q := p.Filter.Query()
-	q.Text = "" // bars and counts are of all
+	q.Text = "" // bars and counts ignore it
 	q.From, q.To = views.CountFrom(p.Now).UnixMilli(), 0
 	recent, more, err := c.service.Events.Newest(r.Context(), q, countedEvents)
 	if err != nil {

@@ -26,7 +26,7 @@ func zone(r *http.Request) *time.Location {
 	return time.Local
 }
 
-// Flow is the page of how long work takes and when it may be finished.
+// Flow is the page on how long work takes and when it may be finished.
 func (c *Console) Flow(w http.ResponseWriter, r *http.Request) error {
 	p, err := c.flowProps(r)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Console) Flow(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// flowQuery reads what is asked for. An empty field of the form is none.
+// flowQuery reads a query. An empty field of the form counts as absent.
 func flowQuery(r *http.Request) (domain.FlowQuery, error) {
 	query := web.ParseQuery(r)
 	for _, name := range []string{"days", "ahead", "items"} {
@@ -54,7 +54,7 @@ func flowQuery(r *http.Request) (domain.FlowQuery, error) {
 	return q, query.Err()
 }
 
-// flowProps returns what the request asks for, of these projects if there are any.
+// flowProps returns what the request asks for, for these projects if there are any.
 func (c *Console) flowProps(r *http.Request, projects ...string) (p views.FlowProps, err error) {
 	q, err := flowQuery(r)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Console) flowProps(r *http.Request, projects ...string) (p views.FlowPr
 	return p, nil
 }
 
-// questionsAbout returns the open questions about stories, of each the oldest.
+// questionsAbout returns the oldest open question about each story.
 func (c *Console) questionsAbout() map[domain.StoryKey]domain.Question {
 	found := map[domain.StoryKey]domain.Question{}
 	for _, q := range slices.Backward(c.service.Questions.Recent()) {

@@ -15,7 +15,7 @@ import (
 // A FormHandler takes the fields of a URL-encoded form.
 type FormHandler func(w http.ResponseWriter, r *http.Request, fields url.Values) error
 
-// Form adapts h. It refuses what is no form with the errors of web.BodyError.
+// Form adapts h. It refuses anything but a form with the errors of web.BodyError.
 func Form(h FormHandler) web.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		fields, err := decodeFormUpTo(w, r, web.MaxBody)
@@ -42,8 +42,8 @@ func secretField(fields url.Values, name string) *domain.Secret {
 	return nil
 }
 
-// fieldError returns what a form shows when the service has refused it: messages begin with the name of the field at
-// fault. Its Message is "" for errors that are not the form's fault.
+// fieldError returns what a form shows if the service refuses it: messages begin with the name of the field at fault.
+// Its Message is "" for errors that are not the form's fault.
 func fieldError(err error) views.FieldError {
 	message := domain.MessageOf(err)
 	switch domain.CodeOf(err) {
@@ -89,7 +89,7 @@ func (c *Console) done(w http.ResponseWriter, r *http.Request, path string, noti
 // notices carry the result of an action to the next page, in a signed cookie, so that any gateway can show it.
 type notices struct{ codec *securecookie.SecureCookie }
 
-// Cookies are shared between ports: one that another gateway on this host has signed is left alone.
+// Cookies are shared between ports: one signed by another gateway on this host is left alone.
 const (
 	noticeCookie  = "switchyard_notice"
 	noticeSeconds = 60
@@ -151,7 +151,7 @@ func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request, fields url.Va
 // aYear is how long a cookie keeps a choice, in seconds.
 const aYear = 365 * 24 * 60 * 60
 
-// setCookie sets a cookie of the console for so many seconds, or removes it if its value is "".
+// setCookie sets a cookie of the console for that many seconds, or removes it if its value is "".
 func setCookie(w http.ResponseWriter, name, value string, seconds int) {
 	cookie := &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode,

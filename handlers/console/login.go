@@ -86,7 +86,7 @@ func (c *Console) LogInFirst(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// afterLogin returns where a login leads: next, if that is on this site and not the login itself.
+// afterLogin returns where a login leads: to next, if that is on this site and not the login itself.
 func afterLogin(next string) string {
 	next = localPath(next)
 	if path, _, _ := strings.Cut(next, "?"); path == views.LoginURL || strings.HasPrefix(path, views.LoginURL+"/") {

@@ -18,7 +18,7 @@ import (
 const (
 	// shownDeliveries is how many attempts a failing target shows.
 	shownDeliveries = 4
-	// shownWhole is of how many targets each message is shown, and how many wait; of the others it is hours.
+	// shownWhole is for how many targets each message is shown, and how many wait; others show hours.
 	shownWhole = 100
 )
 
@@ -49,8 +49,8 @@ func zoneName(r *http.Request) string {
 	return "UTC"
 }
 
-// showNotifications shows the page, with a form that was refused, or with a secret that was just made. It returns a
-// refusal that is not the form's fault.
+// showNotifications shows the page, with a form that was refused, or with a new secret. It returns a refusal that is
+// not the form's fault.
 func (c *Console) showNotifications(w http.ResponseWriter, r *http.Request, form *views.TargetForm,
 	given views.GivenToken, refused error,
 ) error {
@@ -212,7 +212,7 @@ func (c *Console) DoTarget(w http.ResponseWriter, r *http.Request) error {
 	return c.done(w, r, views.NotificationsURL, notice, err, "This target is gone.")
 }
 
-// TestTarget sends a test message to the target in the form that adds one, and shows the form again.
+// TestTarget sends a test message to the target in the form for adding one, and shows the form again.
 func (c *Console) TestTarget(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	t, form := targetForm(fields)
 	sent, err := c.service.Targets.TestFirst(r.Context(), t)
@@ -236,13 +236,13 @@ func (c *Console) PreviewTarget(w http.ResponseWriter, r *http.Request, fields u
 	switch {
 	case err == nil:
 		props.Week = &week
-	case domain.CodeOf(err) != domain.Invalid: // which the form says once it is sent
+	case domain.CodeOf(err) != domain.Invalid: // the form says so once it is sent
 		return err
 	}
 	return c.writeFragment(w, r, views.TargetPreview(props))
 }
 
-// targetForm reads a form: the target that it describes, and how it is shown again.
+// targetForm reads a form: the target that it describes, and how to show it again.
 func targetForm(fields url.Values) (domain.Target, *views.TargetForm) {
 	name, address, rules := fields.Get("name"), fields.Get("url"), targetRules(fields)
 	return domain.Target{Name: name, URL: targetAddress(address), Rules: rules},
@@ -267,7 +267,7 @@ func targetRules(fields url.Values) domain.TargetRules {
 	return rules
 }
 
-// pastedAddresses are addresses as services give them for pasting, and what targets call them.
+// pastedAddresses are addresses in the form in which services offer them, and what targets call them.
 var pastedAddresses = []struct {
 	as *regexp.Regexp
 	is string
@@ -276,7 +276,7 @@ var pastedAddresses = []struct {
 	{regexp.MustCompile(`^https://hooks\.slack\.com/services/(\w+)/(\w+)/(\w+)$`), "slack://hook:$1-$2-$3@webhook"},
 }
 
-// targetAddress returns the address of a target that was typed or pasted.
+// targetAddress returns the address of a target as typed or pasted.
 func targetAddress(text string) domain.Secret {
 	for _, pasted := range pastedAddresses {
 		if pasted.as.MatchString(text) {

@@ -35,7 +35,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		FirstSteps: c.firstSteps(s), Filter: filter, Show: show(r),
 		Needs: views.NeedsOf(r.URL.Query().Get("needs")), Now: now(),
 	}
-	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // 0 for what is not a number: the first page
+	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // 0 if it is not a number: the first page
 	return c.render(w, r, view{
 		frame: views.Frame{
 			Title: p.Title(), Page: views.PageOverview, Sheet: "overview.css",

@@ -176,7 +176,7 @@ func has(words []string, texts ...string) bool {
 
 func (p *palette) may(role domain.Role) bool { return domain.ActorOf(p.r.Context()).Role.Allows(role) }
 
-// pages are pages with the words in their names; without words those that the navigation does not show anyway.
+// pages are pages with the words in their names; without words, those that the navigation does not show anyway.
 func (p *palette) pages(words []string) (list []views.PaletteOption) {
 	for _, page := range views.Pages {
 		shown := len(words) == 0 && page.In == views.InNavigation
@@ -238,7 +238,7 @@ func (p *palette) assignments(words []string) (list []views.PaletteOption) {
 		// The words that are not in the agent's name are the project's.
 		rest := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return has([]string{word}, a.Label) })
 		if len(words) > 0 && len(rest) == len(words) && a.Project != "" {
-			continue // only a project is named: that takes an agent which is free
+			continue // only a project is named: that takes an agent that is free
 		}
 		seen := map[string]bool{"": true, a.Project: true}
 		for _, project := range projects {

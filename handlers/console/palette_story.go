@@ -128,7 +128,7 @@ func (p *palette) storyActs(ctx context.Context, verb string, words []string) er
 	return nil
 }
 
-// moves are the moves to the stages whose names have the words, the next stage first.
+// moves are the moves to stages whose names contain the words, the next stage first.
 func (p *palette) moves(found service.StorySnapshot, words []string) (list []views.PaletteOption) {
 	folded := strings.Fields(fold.Text(strings.Join(words, " ")))
 	stages := found.Pipeline.Stages

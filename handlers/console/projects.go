@@ -29,7 +29,7 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	if err := domain.CheckFilter("q", query.Get("q")); err != nil {
 		return err
 	}
-	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
+	page, _ := strconv.Atoi(query.Get("page")) // 0 if it is not a number: the first page
 	order, show := trackOrder(s), views.ShowOf(query.Get("show"))
 	list, rows := views.NewProjectList(order, query.Get("q"), show, query.Get("sort"), page)
 	p := views.ProjectsProps{
@@ -45,7 +45,7 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 }
 
 // AddProject takes the form of the Projects page, and says what answers at the address. The first project becomes the
-// active one, since there is no other to mean.
+// active one, since no other can be meant.
 func (c *Console) AddProject(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	form := views.ProjectForm{Name: fields.Get("name"), URL: fields.Get("url")}
 	address, token := withScheme(form.URL), secretField(fields, "token")
@@ -208,7 +208,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	switch props, err := c.flowProps(r, name); {
 	case err == nil && len(props.Report.Stories) > 0:
 		p.Flow = &props
-	case err != nil && domain.CodeOf(err) != domain.Unavailable: // the page has much that does not come from the store
+	case err != nil && domain.CodeOf(err) != domain.Unavailable: // much of the page does not come from the store
 		return err
 	}
 	return c.render(w, r, view{

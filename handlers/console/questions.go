@@ -20,7 +20,7 @@ const (
 	shownQuestions, storyQuestions = 50, 5
 )
 
-// Questions is the page on which people answer.
+// Questions is the page where people answer.
 func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 	state := r.URL.Query().Get("state")
 	if state != "" && state != "open" && state != "all" {
@@ -72,7 +72,7 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// endedToday returns the questions that have ended today, of the newest, the last first, and whether others may have.
+// endedToday returns those of the newest questions that ended today, latest first, and whether there may be others.
 func endedToday(newest []domain.Question, now time.Time) (ended []domain.Question, more bool) {
 	today := domain.StartOfDay(now)
 	for _, q := range newest {
@@ -92,7 +92,7 @@ func (c *Console) questionProps(r *http.Request, q domain.Question, next string)
 	if err := c.service.Questions.MayAnswer(domain.ActorOf(r.Context()), q); err != nil {
 		p.Refusal = domain.MessageOf(err)
 	}
-	if q.Tool != nil && q.Tool.Cut { // to be allowed it is shown from beginning to end
+	if q.Tool != nil && q.Tool.Cut { // to be allowed it must be shown in full
 		if whole, err := c.service.Questions.Get(r.Context(), q.ID); err == nil {
 			p.Question = whole
 		}
@@ -110,8 +110,7 @@ func (c *Console) questionProps(r *http.Request, q domain.Question, next string)
 	return p
 }
 
-// recentQuestions returns the first questions of those that are open or have just ended, whole, and how many open ones
-// there are besides.
+// recentQuestions returns the first questions that are open or have just ended, in full, and how many more are open.
 func (c *Console) recentQuestions(
 	r *http.Request, of func(domain.Question) bool, most int, next string,
 ) (list []views.QuestionProps, more int, err error) {
@@ -130,13 +129,13 @@ func (c *Console) recentQuestions(
 	return list, more, nil
 }
 
-// inlineActions returns what can be done in the lines of the first open alerts.
+// inlineActions returns what can be done on the lines of the first open alerts.
 func (c *Console) inlineActions(r *http.Request, alerts domain.Alerts) views.InlineActions {
 	first := alerts.Items[:min(len(alerts.Items), alerts.Open)]
 	return views.InlineActions{Asked: c.firstQuestions(r, first), Failed: c.failedMerges(r, first)}
 }
 
-// ofKind returns the first alerts of a kind that are shown.
+// ofKind returns the first visible alerts of a kind.
 func ofKind(alerts []domain.Alert, kind domain.AlertKind) (found []domain.Alert) {
 	for _, a := range alerts {
 		if a.Kind == kind && len(found) < views.ShownAlerts {
@@ -146,8 +145,7 @@ func ofKind(alerts []domain.Alert, kind domain.AlertKind) (found []domain.Alert)
 	return found
 }
 
-// failedMerges returns the stories of the first failed merges that the reader can have tried again, by what their
-// boards say.
+// failedMerges returns the stories of the first failed merges that the reader can retry, going by their boards.
 func (c *Console) failedMerges(r *http.Request, alerts []domain.Alert) map[string]domain.Story {
 	found := map[string]domain.Story{}
 	if !web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator) {
@@ -164,7 +162,7 @@ func (c *Console) failedMerges(r *http.Request, alerts []domain.Alert) map[strin
 	return found
 }
 
-// firstQuestions returns the first questions among open alerts, whole, as far as they can be read now.
+// firstQuestions returns the first questions among open alerts, in full, as far as they can be read now.
 func (c *Console) firstQuestions(r *http.Request, alerts []domain.Alert) map[int64]views.QuestionProps {
 	found := map[int64]views.QuestionProps{}
 	for _, a := range ofKind(alerts, domain.AlertQuestion) {
@@ -199,8 +197,8 @@ func (c *Console) AnswerQuestion(w http.ResponseWriter, r *http.Request, fields 
 	return c.done(w, r, localPath(fields.Get("next")), notice, err, "This question is gone.")
 }
 
-// picked returns what a form says of each choice: the numbers of options, and a text of one's own, which for
-// a single choice counts where no option is picked.
+// readChoices returns a form's answer to each choice: the numbers of options, and the reader's own text, which for a
+// single choice counts if no option is picked.
 func readChoices(choices []domain.Choice, fields url.Values) map[string]domain.ChoiceAnswer {
 	answers := map[string]domain.ChoiceAnswer{}
 	for i, c := range choices {

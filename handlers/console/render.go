@@ -39,8 +39,8 @@ func wantsPart(r *http.Request) bool {
 	return h.Get("Hx-Request") == "true" && h.Get("Hx-Boosted") == "" && h.Get("Hx-History-Restore-Request") == ""
 }
 
-// render writes the page, or its part if that was requested: 304 or 204 when the reader already has this version.
-// A Cache-Control that the handler has set is kept.
+// render writes the page, or its part if that was requested: 304 or 204 if the reader already has this version. A
+// Cache-Control set by the handler is kept.
 func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 	w.Header().Set("Vary", "HX-Request, Accept-Encoding, Cookie")
 	if wantsPart(r) && v.fragment != nil {
@@ -187,9 +187,9 @@ func Asset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// setPageHeaders sets the security headers of pages and of what pages load: scripts, styles and requests are restricted
-// to this origin, nothing is inline, and no other page can frame the console. JSON and plain text do without: no
-// browser takes them for pages, and the headers would be half of a small answer's bytes.
+// setPageHeaders sets the security headers of pages and what they load: scripts, styles and requests are restricted to
+// this origin, nothing is inline, and no other page can frame the console. JSON and plain text do without: no browser
+// takes them for pages, and the headers would be half of a small answer's bytes.
 func setPageHeaders(header http.Header) {
 	setDefault(header, "Referrer-Policy", "same-origin") // already set for addresses that must never be sent
 	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "+

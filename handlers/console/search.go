@@ -10,7 +10,7 @@ import (
 	"switchyard/views"
 )
 
-// Search is the page of results, and what htmx gets of it. With open=1 it redirects to the first result.
+// Search is the page of results, or htmx's fragment of it. With open=1 it redirects to the first result.
 func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	p := views.SearchProps{Text: query.Get("q"), Kind: views.FoundKind(query.Get("kind")), Page: 1, Now: now()}

@@ -44,7 +44,7 @@ func redirectURI(r *http.Request) (string, error) {
 	return "http://localhost:" + port + "/callback", nil
 }
 
-// SignInSetUp is the page that says which settings are missing. A sign-in that is not configured ends here.
+// SignInSetUp is the page that says which settings are missing, where a sign-in without configuration ends up.
 func (c *Console) SignInSetUp(w http.ResponseWriter, r *http.Request) error {
 	redirectURI, err := redirectURI(r)
 	if err != nil {
@@ -162,7 +162,7 @@ var signInPages = map[domain.SignInOutcome]struct {
 	}},
 }
 
-// maxForeignText is the most that is shown of another server's error text, in characters.
+// maxForeignText is how much of another server's error text is shown, in characters.
 const maxForeignText = 512
 
 // foreignText prepares text from outside to be shown: at most maxForeignText characters, none of them control

@@ -76,7 +76,7 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	}
 	p.Story.Visits = slices.Clone(p.Story.Visits) // other readers share the slice
 	for i := range p.Story.Visits {
-		// It grows all the time; cut to the minute, unchanged content renders to the same bytes.
+		// It grows all the time; truncated to the minute, unchanged content renders to the same bytes.
 		p.Story.Visits[i].Blocked = p.Story.Visits[i].Blocked.Truncate(time.Minute)
 	}
 	if p.Story.Cost != nil {

@@ -19,13 +19,13 @@ import (
 type storyChange struct {
 	Version string `json:"version"`
 	Do      string `json:"do"`
-	// Value is the stage to move to or the reason for a block, and Was the value before. Of a box they are "true" or
+	// Value is the stage to move to or the reason for a block, and Was the value before. For a box they are "true" or
 	// "false", and its text.
 	Value string `json:"value,omitempty"`
 	Was   string `json:"was,omitempty"`
 	Line  int    `json:"line,omitempty"` // of the box, like Path
 	Path  string `json:"path,omitempty"`
-	// TakeOver is whether it is made although somebody else has claimed the story.
+	// TakeOver is whether to make it although somebody else has claimed the story.
 	TakeOver bool `json:"take_over,omitempty"`
 }
 
@@ -34,9 +34,9 @@ const (
 	doMove    = "move"
 	doBlock   = "block"
 	doUnblock = "unblock"
-	doRetry   = "retry" // clears the failed merge
+	doRetry   = "retry" // clears the merge failure
 	doFail    = "fail"  // restores it
-	doTick    = "tick"  // a box, or clears it
+	doTick    = "tick"  // ticks or clears a box
 
 	doClaim    = "claim"
 	doTakeOver = "take_over"
@@ -44,7 +44,7 @@ const (
 	doMerge    = "merge"
 )
 
-// storyActs are what can be done, but for ticking a box.
+// storyActs are what can be done, except for ticking a box.
 var storyActs = map[string]struct {
 	field  string // of the project server's format
 	clears bool   // the field, which otherwise gets the value
@@ -110,8 +110,7 @@ func (s storyChange) body() []byte {
 	return body
 }
 
-// notice says that the change was made, "" for an unknown change. stage is the word for where the story was
-// moved.
+// notice says that the change was made, "" for an unknown change. stage is the word for the story's new stage.
 func (s storyChange) notice(stage string) string {
 	switch s.Do {
 	case doMove:
@@ -230,8 +229,8 @@ func (c *Console) CreateStory(w http.ResponseWriter, r *http.Request, fields url
 	return c.notices.redirect(w, r, path, views.Notice{Text: "The story is added."})
 }
 
-// refusal says in a sentence why a project server refused a change, and what to do about it; "" when it did not, or
-// when err is not the project server's.
+// refusal says in a sentence why a project server refused a change, and what to do about it; "" if it did not, or if
+// err is not the project server's.
 func refusal(status int, body []byte, err error) string {
 	switch {
 	case domain.CodeOf(err) == domain.BadGateway:

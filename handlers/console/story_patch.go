@@ -9,7 +9,7 @@ import (
 	"switchyard/views"
 )
 
-// undoOf returns the form that makes a change of the story at an address, none if it is too long.
+// undoOf returns the form that makes a change to the story at an address, none if it is too long.
 func undoOf(story string, change storyChange) views.Undo {
 	value, _ := json.Marshal(change) // strings always encode
 	if len(value) > maxUndo {
@@ -18,7 +18,7 @@ func undoOf(story string, change storyChange) views.Undo {
 	return views.Undo{URL: story, Name: undoField, Value: string(value)}
 }
 
-// refusedNotice says why a change of the story at an address was not made. It offers to take over a story that somebody
+// refusedNotice says why a change to the story at an address was not made. It offers to take over a story that somebody
 // else has claimed.
 func refusedNotice(story, refused string, change storyChange, err error) views.Notice {
 	notice := views.Notice{Text: refused, Signal: views.SignalStop}

@@ -7,10 +7,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// shownIn are the attributes that people see or hear. Others have values that programs need as they are.
+// shownIn are the attributes that people see or hear. Programs need the values of others as they are.
 var shownIn = []string{" title=", " aria-label=", " alt="}
 
-// visible returns HTML with the codes of characters that nobody would see, in each text that is shown, whoever it is
+// visible returns HTML in which invisible characters are replaced by their codes in every visible text, whoever it is
 // from: they could make it look like another one. What is typed into a form stays as it is.
 func visible(html string) string {
 	if !strings.ContainsFunc(html, isUnseen) {
@@ -56,7 +56,7 @@ func cutTag(html string) (tag string, length int) {
 	return html, len(html)
 }
 
-// shownValue returns where the first value in a part of a tag begins and ends that is shown, its end if there is none.
+// shownValue returns where the first visible value in a part of a tag begins and ends, its end if there is none.
 func shownValue(tag string) (from, to int) {
 	from, to = len(tag), len(tag)
 	for _, attribute := range shownIn {

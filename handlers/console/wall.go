@@ -7,7 +7,7 @@ import (
 	"switchyard/views"
 )
 
-// Wall is the page of a wall display. A token in its address has become a cookie by now, and goes from the address.
+// Wall is the page of a wall display. By now a token in its address has become a cookie, and is removed from it.
 func (c *Console) Wall(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.Query().Has(web.WallToken) {
 		w.Header().Set("Cache-Control", "no-store")

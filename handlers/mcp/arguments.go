@@ -11,10 +11,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// understand returns the arguments of a call as its tool takes them: without nulls, which models write for what is left
-// out, but for those that differ from leaving them out; with the project of an agent that names none; and with the
-// names of the stages and the story that are meant. It returns Forbidden for a tool that the caller may not call,
-// NotFound for a project that does not exist, and Invalid without one that is needed.
+// understand returns the arguments of a call in the form that its tool expects: without the nulls that models write for
+// omitted ones, unless null means something else; with the project of an agent that names none; and with the stage and
+// story names that are meant. It returns Forbidden for a tool that the caller may not call, NotFound for a project that
+// does not exist, and Invalid if a required one is missing.
 func (s *Server) understand(r *http.Request, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	t, known := s.tools[name]
 	if !known {
@@ -28,7 +28,7 @@ func (s *Server) understand(r *http.Request, name string, arguments json.RawMess
 	if json.Unmarshal(arguments, &members) != nil || members == nil {
 		members = map[string]json.RawMessage{}
 		if len(arguments) > 0 && string(arguments) != "null" {
-			return arguments, nil // the SDK refuses what is no object
+			return arguments, nil // the SDK refuses anything but an object
 		}
 	}
 	for member, value := range members {

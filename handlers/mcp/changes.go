@@ -81,7 +81,7 @@ func (s *Server) getChanges(ctx context.Context, in struct {
 		switch part := texts[i]; {
 		case part != "" && len(shown.Diff)+len(part) <= maxDiff:
 			shown.Diff += part
-		case part != "" && in.Path != "": // that alone was asked for
+		case part != "" && in.Path != "": // only that was requested
 			shown.Diff = shorten(part, maxDiff)
 		default:
 			more.add(short(f.Path))

@@ -69,7 +69,7 @@ func (s *Server) claimStory(ctx context.Context, in struct {
 	return map[string]any{"story": s.encodeClaimed(story)}, nil
 }
 
-// claimedJSON is a story for who begins to work on it: get_story has the rest.
+// claimedJSON is a story for somebody about to work on it: get_story has the rest.
 type claimedJSON struct {
 	Project      string           `json:"project"`
 	StoryID      string           `json:"story_id"`

@@ -19,9 +19,9 @@ const waitForEvents = "wait_for_events"
 const (
 	// maxWait is the longest wait; clients give up after a minute.
 	maxWait = 50 * time.Second
-	// storyInterval is how often a story that is waited for is polled, since no event says that it was unblocked.
+	// storyInterval is how often a story is polled while waiting for it, since no event says that it was unblocked.
 	storyInterval = 2 * time.Second
-	// scanPage and maxScan are how many events are searched for those of a story, at a time and in one call.
+	// scanPage and maxScan are how many events are searched for a story's, at a time and in one call.
 	scanPage, maxScan = 1000, 20_000
 )
 
@@ -70,8 +70,8 @@ type waitResult struct {
 
 type waitResultKey struct{}
 
-// waitIn returns what a message that calls wait_for_events alone waits for, false for any other, and for arguments that
-// the SDK refuses: a refusal must not wait.
+// waitIn returns what a message waits for that is a single call of wait_for_events; false for any other, and for
+// arguments that the SDK refuses: a refusal must not wait.
 func (s *Server) waitIn(r *http.Request, body []byte) (in eventFilter, ok bool) {
 	var m message
 	if json.Unmarshal(body, &m) != nil || m.Version != "2.0" {
@@ -92,9 +92,9 @@ func (s *Server) waitIn(r *http.Request, body []byte) (in eventFilter, ok bool) 
 	return in, err == nil && in.Wait != "" && (in.After == nil || *in.After >= 0)
 }
 
-// waitBefore waits before the SDK gets the request, and returns the context that has the result, the request's own if
-// there is nothing to wait for. Meanwhile a wait costs its connection, while the SDK's four goroutines would cost
-// 60 KiB. Decoding has a stack of its own, since the connection's would stay as large for as long as it waits.
+// waitBefore waits before the SDK gets the request, and returns a context with the result, or the request's own if
+// there is nothing to wait for. Such a wait costs its connection, while the SDK's four goroutines would cost 60 KiB.
+// Decoding has its own stack, since the connection's would stay as large throughout the wait.
 func (s *Server) waitBefore(r *http.Request, body []byte) context.Context {
 	ctx := r.Context()
 	var in eventFilter
@@ -198,8 +198,7 @@ func (w *waiter) wait() (eventsJSON, error) {
 	}
 }
 
-// state returns the state of the story that is waited for, nil if it is not known, and whether the filter names a
-// story.
+// state returns the state of the story that is waited for, nil if unknown, and whether the filter names a story.
 func (w *waiter) state() (state *stateJSON, watched bool) {
 	if w.filter.Project == nil || w.filter.StoryID == "" {
 		return nil, false

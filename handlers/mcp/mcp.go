@@ -36,7 +36,7 @@ const (
 	// maxTurns is how many requests of one caller are worked on at a time; the others wait in line, so that a thousand
 	// batches of one caller do not keep everybody else from the processors.
 	maxTurns = 8
-	// turnTime is after how long a request that goes on, or waits for something, lets the next one begin.
+	// turnTime is how long a request keeps its turn if it goes on, or waits for something.
 	turnTime = 100 * time.Millisecond
 )
 
@@ -47,8 +47,8 @@ type Server struct {
 	turns   *keyed.Semaphore // by caller
 	mcp     *sdk.Server
 	tools   map[string]tool // by name
-	// http is made by the first request: the tools' schemas take a megabyte and a millisecond, which most processes never
-	// need.
+	// http is created by the first request: the tools' schemas take a megabyte and a millisecond, which most processes
+	// never need.
 	http func() (plain, streams http.Handler)
 }
 
@@ -124,7 +124,7 @@ func (s *Server) beginTurn(r *http.Request) (end func(), err error) {
 	}, nil
 }
 
-// forward has the SDK answer what was read of a request.
+// forward has the SDK answer the remaining messages of a request.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, ctx context.Context, body []byte, stream bool) {
 	var request *http.Request
 	request = r.WithContext(context.WithValue(ctx, requestKey{}, &request))
@@ -171,8 +171,8 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// unknownMethod is the error for a method that has no answer here. It has the code of one that is not found, without
-// being that error: the SDK would give it another text, with the method that keepRequest puts in place.
+// unknownMethod is the error for an unsupported method. It has the code of method-not-found without being that error,
+// for which the SDK would use another text, with the method that keepRequest substitutes.
 type unknownMethod string
 
 func (m unknownMethod) Error() string {
@@ -191,7 +191,7 @@ func (unknownMethod) As(target any) bool {
 // concurrently.
 const maxBatch = 16
 
-// newestVersion is the version of the protocol from which on the SDK answers unknown methods as JSON-RPC asks for.
+// newestVersion is the protocol version since which the SDK answers unknown methods as JSON-RPC requires.
 const newestVersion = "2026-07-28"
 
 // supportedMethods are the methods of requests that have an answer here.
@@ -217,7 +217,7 @@ type toolCall struct {
 
 func (m message) toolCall() (call toolCall) {
 	if m.Method != nil && *m.Method == "tools/call" {
-		_ = json.Unmarshal(m.Params, &call) // the SDK refuses what is none
+		_ = json.Unmarshal(m.Params, &call) // the SDK refuses invalid ones
 	}
 	return call
 }
@@ -230,11 +230,11 @@ func (c toolCall) wantsProgress() bool {
 	return meta.ProgressToken != nil
 }
 
-// maxRequest has room for the longest input of a tool, and what is around it.
+// maxRequest has room for the longest tool input, and what is around it.
 const maxRequest = domain.MaxToolInput + 64<<10
 
 // readBody reads a request's message, or batch of messages, without the notifications: none of them matters to a server
-// without sessions. The body is nil when nothing is left. stream is whether the answer has to be an event stream. It
+// without sessions. The body is nil if nothing is left. stream is whether the answer has to be an event stream. It
 // returns UnsupportedType, TooLarge and Invalid.
 func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool, err error) {
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
@@ -270,20 +270,19 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool,
 	return domain.EncodeJSON(kept), stream, nil
 }
 
-// unknownMethodPrefix stands before the name of a method that the SDK does not know, in the message that stands in for
-// it.
+// unknownMethodPrefix precedes the name of a method that the SDK does not know, in the message that replaces it.
 const unknownMethodPrefix = "method:"
 
 // keepRequest returns the message for the SDK, nil for a notification.
 func keepRequest(text []byte, header http.Header) (kept []byte, stream bool) {
 	var m message
-	_ = json.Unmarshal(text, &m) // the SDK refuses what is no message
+	_ = json.Unmarshal(text, &m) // the SDK refuses what is not a message
 	switch {
 	case m.Method == nil:
 	case len(m.ID) == 0 || string(m.ID) == "null":
 		return nil, false
 	case !supportedMethods[*m.Method] && header.Get("Mcp-Protocol-Version") < newestVersion:
-		// The SDK would refuse the whole batch, as a bad HTTP request; guard refuses this alone, by the method in uri.
+		// The SDK would refuse the whole batch as a bad HTTP request; guard refuses only this, by the method in uri.
 		text = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"resources/subscribe","params":{"uri":%s}}`,
 			m.ID, domain.EncodeJSON(unknownMethodPrefix+*m.Method))
 	default:

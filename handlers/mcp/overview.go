@@ -47,7 +47,7 @@ func (s *Server) you(ctx context.Context) youJSON {
 	for _, c := range held {
 		if c.Project != read { // what it claims it has just moved
 			read = c.Project
-			_, _ = s.service.Pipelines.One(ctx, read, 0) // else as it was last known
+			_, _ = s.service.Pipelines.One(ctx, read, 0) // otherwise as it was last known
 		}
 		line := heldClaimJSON{Project: c.Project, StoryID: c.StoryID}
 		if item, stage := s.service.Pipelines.Known(c.Project, c.StoryID); item != nil {
@@ -71,7 +71,7 @@ type stageJSON struct {
 	Stories int    `json:"stories"`
 }
 
-// maxStages is the most stages that are shown of a project.
+// maxStages is how many stages of a project are shown at most.
 const maxStages = 20
 
 func encodeProject(p domain.ProjectPipeline, alerts int) projectJSON {

@@ -13,14 +13,13 @@ import (
 	"switchyard/internal/wire"
 )
 
-// Tools whose answers people give. They are streams with a notification of progress now and then, so that no client
-// gives up.
+// Tools that people answer. They are streams with an occasional progress notification, so that no client gives up.
 const (
 	askTool        = "ask"
 	permissionTool = "permission"
 )
 
-// progressInterval is how often a held question tells its client that it goes on.
+// progressInterval is how often a held question tells its client that it is still going.
 const progressInterval = 10 * time.Second
 
 func (s *Server) addQuestions() {
@@ -39,7 +38,7 @@ func (s *Server) addQuestions() {
 	}, s.permission)
 }
 
-// hold counts a call that waits for people, and tells the client now and then that it goes on.
+// hold counts a call that waits for people, and regularly tells the client that it is still going.
 func (s *Server) hold(ctx context.Context) (held context.Context, release func(), err error) {
 	held, leave, err := s.held.Hold(requestOf(ctx))
 	if err != nil {

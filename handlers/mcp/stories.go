@@ -16,7 +16,7 @@ type itemJSON struct {
 	Stage        string     `json:"stage"`
 	Blocked      string     `json:"blocked,omitempty"`
 	MergeFailure string     `json:"merge_failure,omitempty"`
-	Conflicts    bool       `json:"conflicts,omitempty"` // for a while, likewise Unmerged
+	Conflicts    bool       `json:"conflicts,omitempty"` // since a while ago; likewise Unmerged
 	Unmerged     bool       `json:"unmerged,omitempty"`
 	Stuck        bool       `json:"stuck,omitempty"`
 	Claim        *claimJSON `json:"claim,omitempty"`
@@ -93,7 +93,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 	snapshot, claims := s.service.Overview.Snapshot(ctx), s.service.Claims.ByProject()
 	var stories list[itemJSON]
 	var unreachable list[unreachableJSON]
-	stages, found := map[string]bool{}, false // those that exist, and whether the one that was asked for does
+	stages, found := map[string]bool{}, false // those that exist, and whether the requested one does
 	for _, p := range pipelines {
 		if in.Project != nil && p.Project != *in.Project {
 			continue

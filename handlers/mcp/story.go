@@ -170,7 +170,7 @@ func readUpdate(project string, status int, answer []byte) (any, error) {
 	if err := json.Unmarshal(answer, &now); err != nil {
 		return nil, domain.WrapError(domain.BadGateway, err, "it answers with something other than a story")
 	}
-	return updateJSON{ // the project that was asked for, not the one that the server names
+	return updateJSON{ // the requested project, not the one that the server names
 		project, now.StoryID, now.StoryName, wire.Text(now.Stage), now.Blocked, now.MergeFailure, wire.Text(now.Version),
 	}, nil
 }

@@ -22,9 +22,9 @@ type tool struct {
 	required          []string // arguments
 	nullable          []string // arguments for which null differs from leaving them out
 	needs             domain.Role
-	agents            bool // the tokens of agents suffice, in their projects
-	foreign           bool // it does what somebody else's server decides
-	essential         bool // clients that load tools when they need them load it at once
+	agents            bool // agents' tokens suffice, in their projects
+	foreign           bool // what it does is decided by somebody else's server
+	essential         bool // clients that load tools on demand load it at once
 	ofProject         bool // it needs a project, which an agent need not name
 }
 
@@ -37,7 +37,7 @@ func add[In, Out any](s *Server, t tool, run func(ctx context.Context, in In) (O
 	}
 	described := &sdk.Tool{
 		Name: t.name, Description: t.description, InputSchema: json.RawMessage(schema + "}"),
-		// Of our own tools none destroys anything. Clients ask people about what is left out.
+		// None of our own tools destroys anything. Clients ask people about whatever is left unspecified.
 		Annotations: &sdk.ToolAnnotations{
 			ReadOnlyHint: t.needs == domain.RoleViewer, DestructiveHint: &t.foreign, OpenWorldHint: &t.foreign,
 		},
@@ -76,10 +76,10 @@ func (t tool) allow(actor domain.Actor) error {
 
 type progressKey struct{}
 
-// argumentsKey is for the arguments of a call as they came: the SDK rounds large numbers.
+// argumentsKey is for the arguments of a call as received: the SDK rounds large numbers.
 type argumentsKey struct{}
 
-// progress returns what passes a notification of progress on to the caller, nil if it has sent no token for that.
+// progress returns what passes a progress notification on to the caller, nil if it sent no token for that.
 func progress(ctx context.Context, call *sdk.CallToolRequest) func(notification json.RawMessage) {
 	token := call.Params.GetProgressToken()
 	if token == nil {
@@ -129,7 +129,7 @@ func parseWait(text, example string) (time.Duration, error) {
 	return wait, nil
 }
 
-// maxMessage is the most that is shown of an error, in bytes: it may quote the caller's arguments.
+// maxMessage is how much of an error is shown, in bytes: it may quote the caller's arguments.
 const maxMessage = 1000
 
 // hint adds what to do next to an error with that code.
@@ -164,7 +164,7 @@ func (s *Server) checkProject(name string) error {
 	return domain.Errorf(domain.NotFound, "project '%s' does not exist. %s", domain.CutText(name), text)
 }
 
-// storyIDs lists the stories of a project for a call that names another one, those in the first stages first.
+// storyIDs lists a project's stories for a call that names an unknown one, starting with the first stages.
 func (s *Server) storyIDs(project string) string {
 	ids := list[string]{most: maxChoices}
 	for _, stage := range s.service.Pipelines.Stages(project) {
@@ -185,9 +185,9 @@ func (s *Server) storyIDs(project string) string {
 const (
 	// maxChoices is how many names or ids an error lists.
 	maxChoices = 20
-	// maxList is the most entries in a list, and maxListBytes their size: more would fill a model's context.
+	// maxList is how many entries a list has at most, and maxListBytes their size: more would fill a model's context.
 	maxList, maxListBytes = 50, 16 << 10
-	// maxShown is the most that is shown of a name or reason, in bytes.
+	// maxShown is how much of a name or reason is shown, in bytes.
 	maxShown = 300
 )
 
