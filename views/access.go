@@ -68,7 +68,7 @@ func expiresSoon(t domain.NamedToken, now time.Time) bool {
 // isOn reports whether a wall display is on: it asks every few seconds.
 func isOn(t domain.NamedToken, now time.Time) bool { return now.Sub(t.LastUsed) < 2*time.Minute }
 
-// facts are the numbers above the page, of so many tokens of people and programs and so many wall displays.
+// facts are the numbers above the page, for these numbers of tokens of people and programs and of wall displays.
 func (p AccessProps) facts(tokens, walls int) []fact {
 	ending, on, people := 0, 0, map[string]bool{}
 	for _, s := range p.Sessions {

@@ -45,7 +45,7 @@ const (
 	rankOver
 )
 
-// rank orders rows by need. What is open is known better than what an agent says itself.
+// rank orders rows by need. Open questions say more than what an agent reports itself.
 func (r agentRow) rank() int {
 	a, s := r.agent, r.session
 	switch {
@@ -67,7 +67,7 @@ func (r agentRow) rank() int {
 	return rankIdle
 }
 
-// row returns the line of an agent, or of somebody's own session: its signal and state, and since when it has been in
+// row returns the line of an agent, or of somebody's own session: its signal, its state, and since when it has been in
 // it.
 func (p AgentsProps) row(id string, a domain.RegisteredAgent, s *domain.AgentSession) agentRow {
 	signal, word := agentState(a)
@@ -85,7 +85,7 @@ func (p AgentsProps) row(id string, a domain.RegisteredAgent, s *domain.AgentSes
 	return row
 }
 
-// question returns what an agent, or a session, asks; nil for nothing.
+// question returns what an agent or a session asks; nil for nothing.
 func (p AgentsProps) question(agent string, s *domain.AgentSession) *QuestionProps {
 	i := slices.IndexFunc(p.Asks, func(q QuestionProps) bool {
 		return agent != "" && q.AgentID == agent || s != nil && q.ID == s.QuestionID
@@ -103,7 +103,7 @@ func (q QuestionProps) state() string {
 	return stateAsks
 }
 
-// fitsRow reports whether all of a question that somebody may answer fits into a line of a list: a permission, or a
+// fitsRow reports whether a question that the reader may answer fits into a list's line in full: a permission, or a
 // choice between two.
 func (q QuestionProps) fitsRow() bool {
 	input := fieldsOf(q.Tool).File + q.input() + strings.Join(q.Options, "") + q.Detail
@@ -147,7 +147,7 @@ func (c agentCounts) facts(now time.Time) []fact {
 	}
 }
 
-// spent is what calls have cost today, if there were any.
+// spent is what today's calls have cost, if there were any.
 func (p AgentsProps) spent() []fact {
 	if p.Today.Calls == 0 {
 		return nil
@@ -159,7 +159,7 @@ func (p AgentsProps) spent() []fact {
 	return []fact{{name: "Today", value: p.Today.USD.Dollars(), beside: beside}}
 }
 
-// AssignedTo goes on with a sentence about an agent that has joined.
+// AssignedTo continues a sentence about an agent that has joined.
 func AssignedTo(project string) string {
 	if project == "" {
 		return ""
@@ -181,7 +181,7 @@ func inAgents(url string) templ.Attributes {
 	}
 }
 
-// MaxCommand is the longest command of an agent in the form of Add agent, in bytes.
+// MaxCommand is the longest agent command accepted by the Add agent form, in bytes.
 const MaxCommand = 1000
 
 // CheckCommand returns an Invalid error for a command that cannot be part of the line to copy.
@@ -196,7 +196,7 @@ func CheckCommand(command string) error {
 }
 
 // Command returns the command line that starts the agent. The token is in its environment, since all users of a machine
-// can see arguments. Values that were refused are left out.
+// can see arguments. Refused values are left out.
 func (t NewToken) Command() string {
 	command := "switchyard agent --gateway " + t.Address
 	if t.Form.Label != "" && t.Form.Error.Field != "label" {
@@ -217,7 +217,7 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// MCPProps are the data needed to connect coding agents to the gateway.
+// MCPProps are the data for connecting coding agents to the gateway.
 type MCPProps struct {
 	Gateway string // its address
 	Token   bool   // the gateway requires one
@@ -252,7 +252,7 @@ func (p MCPProps) clients() []mcpClient {
 func indented(list string, server map[string]any) string {
 	text, err := json.MarshalIndent(map[string]any{list: map[string]any{"switchyard": server}}, "", "  ")
 	if err != nil {
-		panic(err) // texts only
+		panic(err) // there are only texts
 	}
 	return string(text)
 }

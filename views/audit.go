@@ -35,7 +35,7 @@ type auditChange struct{ field, before, after string }
 
 var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_ ]{0,30}$`)
 
-// auditChanges takes the detail of an entry apart. before is "" where only one value is known.
+// auditChanges splits the detail of an entry. before is "" if only one value is known.
 func auditChanges(e domain.AuditEntry) (list []auditChange) {
 	for part := range strings.SplitSeq(e.Detail, "; ") {
 		c := auditChange{after: part}
@@ -52,7 +52,7 @@ func auditChanges(e domain.AuditEntry) (list []auditChange) {
 	return list
 }
 
-// auditShown returns those changes that the line of an entry shows: ids and rules stand in what unfolds.
+// auditShown returns the changes that an entry's line shows: ids and rules are in what unfolds.
 func auditShown(list []auditChange) (shown []auditChange, more int) {
 	for _, c := range list {
 		if c.field != "id" && c.field != "rules" {
@@ -63,7 +63,7 @@ func auditShown(list []auditChange) (shown []auditChange, more int) {
 	return first, len(rest)
 }
 
-// verb begins the sentence about an entry. A change of a story is called by what it has changed.
+// verb begins the sentence about an entry. A change of a story is named after what it changed.
 func (e AuditLine) verb() string {
 	if e.Action == domain.StoryChanged {
 		for _, c := range auditChanges(e.AuditEntry) {
@@ -92,19 +92,19 @@ func (e AuditLine) verb() string {
 type AuditLine struct {
 	domain.AuditEntry
 	By      string // the name of who made the change
-	Project string // of the story, "" for another subject
+	Project string // of the story, "" for any other subject
 	Story   domain.StoryRef
 }
 
 func sameAuthor(a, b AuditLine) bool { return a.Who == b.Who && a.Via == b.Via && a.Role == b.Role }
 
-// isAlike reports whether two entries say the same of different things: the tokens of agents are each its own doing.
+// isAlike reports whether two entries say the same about different things: agents' tokens each come from their agent.
 func isAlike(a, b AuditLine) bool {
 	isOwn := a.Action == domain.TokenCreated && a.Via == domain.ViaAgent && b.Via == domain.ViaAgent
 	return a.verb() == b.verb() && (isOwn || sameAuthor(a, b))
 }
 
-// auditRuns gathers neighbours that say the same of different things, once there are three of them.
+// auditRuns groups neighbours that say the same about different things, if there are at least three.
 func auditRuns(entries []AuditLine) (runs [][]AuditLine) {
 	for len(entries) > 0 {
 		first, n := entries[0], 1
@@ -119,7 +119,7 @@ func auditRuns(entries []AuditLine) (runs [][]AuditLine) {
 	return runs
 }
 
-// auditTotals are the numbers of a day's entries; cut means that there are others of it on another page.
+// auditTotals are the numbers of a day's entries; cut means that another page has more of them.
 func auditTotals(entries []AuditLine, cut bool) string {
 	text := domain.Count(len(entries), "change", "changes")
 	if cut {

@@ -20,7 +20,7 @@ const (
 	ShowMine     ShowStories = "mine"
 	ShowClaimed  ShowStories = "claimed"
 	ShowInDanger ShowStories = "troubled"
-	ShowBranches ShowStories = "branches" // work on them is not merged
+	ShowBranches ShowStories = "branches" // with unmerged work
 )
 
 var storyChoices = []struct {
@@ -44,7 +44,7 @@ func (p ProjectProps) boardURL(show ShowStories, open string) string {
 	return withQuery(ProjectURL(p.Project.Name), "q", p.Filter, "show", string(show), "open", open)
 }
 
-// chosen returns those of the items that the reader wants to see.
+// chosen returns the items that the reader wants to see.
 func (p ProjectProps) chosen(items []domain.Item) []domain.Item {
 	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
 	if p.Show == ShowEvery && wanted == "" {
@@ -55,7 +55,7 @@ func (p ProjectProps) chosen(items []domain.Item) []domain.Item {
 	})
 }
 
-// shows reports whether a story is one of those that the reader has chosen.
+// shows reports whether a story is among those that the reader has chosen.
 func (p ProjectProps) shows(item domain.Item) bool {
 	switch p.Show {
 	case ShowMine, ShowClaimed:
@@ -70,7 +70,7 @@ func (p ProjectProps) shows(item domain.Item) bool {
 	return true
 }
 
-// onBranch returns the branch, or the directory of the work tree, with work on a story that is not merged, "" for none.
+// onBranch returns the branch, or the work tree's directory, with unmerged work on a story, "" for none.
 func onBranch(item domain.Item) string {
 	w := item.Work
 	if w == nil || w.Unmerged == nil && w.Uncommitted == 0 {
@@ -86,15 +86,15 @@ func shortBranch(branch, storyID string) string {
 	return branch
 }
 
-// offers reports whether the board has stories to choose so.
+// offers reports whether the board has stories for this choice.
 func (p ProjectProps) offers(show ShowStories) bool {
 	return show != ShowBranches || p.Show == show || slices.ContainsFunc(p.Pipeline.Stages, func(s domain.Stage) bool {
 		return slices.ContainsFunc(s.Items, func(item domain.Item) bool { return onBranch(item) != "" })
 	})
 }
 
-// countStories says how many stories the board has, and how many of them its columns show. Subtasks are counted apart:
-// Task Master has them in their task, Backlog.md as stories whose ids are that of their task, a point and a number.
+// countStories says how many stories the board has, and how many of them its columns show. Subtasks are counted
+// separately: Task Master keeps them in their task, Backlog.md as stories with their task's id, a point and a number.
 func (p ProjectProps) countStories(columns []boardColumn) string {
 	all, shown, subtasks, cards := 0, 0, 0, 0
 	for i, stage := range p.Pipeline.Stages {
@@ -118,7 +118,7 @@ func (p ProjectProps) countStories(columns []boardColumn) string {
 	return domain.Count(all, "story", "stories")
 }
 
-// unknown says in one line what there is nothing to show of, "" for nothing.
+// unknown says in one line what is missing that could be shown, "" for nothing.
 func (p ProjectProps) unknown() string {
 	var list []string
 	if len(p.Agents) == 0 {
@@ -134,7 +134,7 @@ type boardColumn struct {
 	domain.Stage
 	title     string
 	fold      int  // how many stories are in sight
-	aside     bool // only the board's own tool moves stories here, or they are done with
+	aside     bool // only the board's own tool moves stories here, or they are finished
 	narrow    bool // only a strip of it is shown
 	unknown   bool // nobody has configured it
 	finishing bool // stories are finished here
@@ -165,7 +165,7 @@ func (p ProjectProps) columns() []boardColumn {
 	return columns
 }
 
-// most is how many stories of a column the page has, all but its first ones folded.
+// most is how many stories of a column the page has, all but the first ones folded.
 func (p ProjectProps) most(c boardColumn, columns int) int {
 	if p.Open == c.Name {
 		return maxStories / columns
@@ -255,7 +255,7 @@ var layoutWords = map[string]struct {
 	domain.LayoutBeads: {"beads", []string{"by `bd update`"}, []string{"its files"}},
 }
 
-// storyLabel returns what a story is called beside its name: its number, or, where ids are not made of names, its id.
+// storyLabel returns the label beside a story's name: its number or, if ids are not made from names, its id.
 func (p ProjectProps) storyLabel(item domain.Item) string {
 	digits := number(item.StoryID, item.StoryName)
 	isStages := p.Pipeline.Board.Layout == "" || p.Pipeline.Board.Layout == domain.LayoutStages
@@ -268,7 +268,7 @@ func (p ProjectProps) storyLabel(item domain.Item) string {
 // waitsFor says which stories a story waits for.
 func waitsFor(ids []string) string { return domain.Cut("waits for "+strings.Join(ids, ", "), 200) }
 
-// criteriaPaths returns the shapes of the criteria that are done and of the others: a piece for each, or, of more than
+// criteriaPaths returns the shapes of the finished criteria and of the others: a piece for each or, for more than
 // twelve, one bar.
 func criteriaPaths(c *domain.Criteria) (done, open string) {
 	const width, gap, most = 56.0, 1.5, 12

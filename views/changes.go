@@ -14,21 +14,21 @@ import (
 	"switchyard/internal/wire"
 )
 
-// ChangesProps are what was made for a story at one of its places, and what somebody thinks of it.
+// ChangesProps are what was made for a story at one of its places, and the verdict on it.
 type ChangesProps struct {
 	StoryProps
 	Place   domain.Place
-	Changes *wire.Changes // nil if they are not known
-	Why     string        // they are not
+	Changes *wire.Changes // nil if unknown
+	Why     string        // why they are unknown
 	Since   string        // the commit after which they were made, "" for all
 	// Newer are the files that have changed since the story was sent back, nil if that does not matter.
 	Newer map[string]bool
-	File  string // that is opened without scripts, "" for none
-	From  int    // how many files are before those that are listed
+	File  string // opened without scripts, "" for none
+	From  int    // how many files precede the listed ones
 	Form  StoryForm
 }
 
-// address is that of a story's page with the changes of one of its places, and some of them.
+// address is that of a story's page with certain changes at one of its places.
 func (p ChangesProps) address(since, file string) string {
 	return withQuery(StoryURL(p.Story.Project, p.Story.ID), "branch", p.Place.Branch, "worktree", p.Place.Worktree,
 		"since", since, "file", file)
@@ -66,10 +66,10 @@ func aboutPlace(of domain.Place) string {
 
 type changedFile struct {
 	wire.ChangedFile
-	place string       // of its element
-	text  string       // git's, "" if it is not here
-	loose *changedFile // what of it is not committed
-	// isLoose is true for one that is not committed at all.
+	place string       // the id of its element
+	text  string       // git's, "" if it is not included
+	loose *changedFile // its uncommitted changes
+	// isLoose is true if none of it is committed.
 	isLoose, conflicts, newer, open bool
 }
 
@@ -91,7 +91,7 @@ func (f changedFile) dir() string {
 
 func (f changedFile) name() string { return f.Path[len(f.dir()):] }
 
-// word says what has happened to the file beside its lines, "" for nothing else.
+// word says what has happened to the file apart from its lines, "" for nothing.
 func (f changedFile) word() string {
 	switch {
 	case f.Status == "added":
@@ -120,11 +120,11 @@ func (f changedFile) isGenerated() bool {
 }
 
 // maxOpen is how many lines are on the page at first: the others come when their file is opened. maxListed is how many
-// files are.
+// files are listed.
 const maxOpen, maxListed = 400, 100
 
-// files returns the files in git's order, those that are not committed at all behind the others, and those that are
-// listed, before which there are from.
+// files returns the files in git's order, followed by entirely uncommitted ones, and the listed ones, of which the
+// first has the index from.
 func (p ChangesProps) files() (files, listed []changedFile, from int) {
 	if p.Changes == nil {
 		return nil, nil, 0
@@ -156,7 +156,7 @@ func (p ChangesProps) files() (files, listed []changedFile, from int) {
 	return files, listed, from
 }
 
-// listURL is that of the page with the files from one on.
+// listURL is the address of the page with the files starting at one.
 func (p ChangesProps) listURL(from int) string {
 	return withQuery(p.address(p.Since, ""), "from", strconv.Itoa(from)) + "#changes"
 }
@@ -195,7 +195,7 @@ func changeLengths(f changedFile, files []changedFile) (added, removed int) {
 	return length(f.Added), length(f.Removed)
 }
 
-// hiddenReason says why a file has no lines to show, "" if it has.
+// hiddenReason says why a file shows no lines, "" if it does.
 func (f changedFile) hiddenReason() string {
 	switch {
 	case f.Binary:
@@ -218,7 +218,7 @@ func (p ChangesProps) diffCommand(f changedFile) string {
 		shellWord(f.Path)
 }
 
-// fork is the picture of how far a place has gone from the base: up to seven dots each.
+// fork is the picture of how far a place and the base have diverged: up to seven dots each.
 type fork struct{ main, own []int }
 
 const maxDots = 7
@@ -240,7 +240,7 @@ func (f fork) end() int {
 	return f.own[len(f.own)-1] + 8
 }
 
-// baseName is what the branch is called that is compared with.
+// baseName is the name of the branch that work is compared with.
 func baseName(main string) string { return cmp.Or(main, "the base") }
 
 func (p ChangesProps) base() string { return baseName(p.Main) }

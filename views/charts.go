@@ -10,8 +10,8 @@ import (
 
 const dayFormat = "Mon 2 Jan"
 
-// The size of a chart of days in pixels of its SVG, whose width the page stretches: of a day's column and the bar in
-// it, of the highest bar, and of the whole.
+// The sizes in a chart of days, in pixels of its SVG, whose width the page stretches: a day's column and the bar in it,
+// the highest bar, and the whole.
 const columnWidth, barWidth, barsHeight, chartHeight = 20, 14, 70, 72
 
 type dayChart struct {
@@ -45,7 +45,7 @@ func (c dayChart) perDay() string {
 	return fmt.Sprintf("%.1f on average", c.average)
 }
 
-// pastText says since when a project's past is known, "" if git knows nothing of it.
+// pastText says since when a project's past is known, "" if git knows nothing about it.
 func pastText(past domain.Past, days []domain.DayCount) string {
 	if past.Since.IsZero() || len(days) == 0 {
 		return ""
@@ -58,13 +58,13 @@ func pastText(past domain.Past, days []domain.DayCount) string {
 	return text
 }
 
-// beginning returns what a text about a past says of its beginning, without since when it was seen live.
+// beginning returns the part of a text about a past without since when it was seen live.
 func beginning(past string) string {
 	past, _, _ = strings.Cut(past, ";")
 	return past
 }
 
-// past says since when the project's past is known, or how far git was read; "" if git knows nothing of it.
+// past says since when the project's past is known, or how far git was read; "" if git knows nothing about it.
 func (p ProjectProps) past() string {
 	if at := p.Pipeline.Board.Past; at.Of > 0 && p.Charts.Past.ID == "" {
 		return thousands(max(0, min(at.Read, at.Of))) + " of " + thousands(at.Of) + " commits read from git"
@@ -100,7 +100,7 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f %s", n, name)
 }
 
-// usually says how long stories usually are in a stage, "" where that is not known.
+// usually says how long stories usually stay in a stage, "" if unknown.
 func usually(stages []domain.StageTime, stage string) string {
 	for _, u := range stages {
 		if u.Stage == stage && u.Visits > 0 {
@@ -111,7 +111,7 @@ func usually(stages []domain.StageTime, stage string) string {
 }
 
 // fact is a number with its name, and text beside it that puts it into perspective; tone is the class of its value
-// where that is not 0.
+// unless that is 0.
 type fact struct{ name, value, beside, tone string }
 
 func facts(working int, charts domain.Charts, agents []domain.Agent) []fact {
@@ -145,8 +145,8 @@ func perDay(days []domain.DayCount) float64 {
 	return float64(finished(days)) / float64(max(1, len(days)))
 }
 
-// compared says how many more or fewer were finished than in as many days before, and returns the class of the text. Of
-// none it says nothing: these days may be those before the first known one.
+// compareWithBefore says how many more or fewer were finished than in as many days before, and returns the class of the
+// text. Without any before it says nothing: those days may precede the first known one.
 func compareWithBefore(days []domain.DayCount, before int) (words, class string) {
 	sum := finished(days)
 	if before == 0 {

@@ -14,7 +14,7 @@ func (q QuestionProps) isPlan() bool {
 	return q.Kind == domain.QuestionPermission && q.Tool != nil && q.Tool.Name == domain.ExitPlanMode
 }
 
-// inputFields are what pages say of a tool's input by itself.
+// inputFields are the fields of a tool's input that pages show separately.
 type inputFields struct {
 	Plan    string
 	File    string `json:"file_path"`
@@ -28,14 +28,14 @@ func fieldsOf(t *domain.ToolUse) (f inputFields) {
 	return f
 }
 
-// planLines is how many lines of a plan are shown at least without a fold.
+// planLines is how many lines of a plan are always shown.
 const planLines = 12
 
-// plan is a coding agent's plan, "" where its client sends none. Nothing in it is hidden.
+// plan is a coding agent's plan, "" if its client sends none. Nothing in it is hidden.
 func (q QuestionProps) plan() string { return visible(strings.TrimSpace(fieldsOf(q.Tool).Plan)) }
 
-// foldedPlan is a plan as HTML: its beginning, and what is folded, "" for nothing, with its number of lines and its
-// headings.
+// foldedPlan is a plan as HTML: its beginning, and the folded rest, "" for nothing, with that part's number of lines
+// and headings.
 func foldedPlan(text string) (head, rest string, lines int, headings []string) {
 	all, at, inCode := strings.SplitAfter(text, "\n"), 0, false
 	for i, line := range all {

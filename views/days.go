@@ -13,7 +13,7 @@ type dayGroup[T any] struct {
 	list  []T
 }
 
-// byDay splits what happened into runs of the same day, in its order. With feeds that were behind, a day may appear
+// byDay splits what happened into runs of the same day, keeping the order. If feeds were behind, a day may appear
 // twice.
 func byDay[T any](list []T, at func(T) time.Time) (days []dayGroup[T]) {
 	for _, one := range list {
@@ -88,7 +88,7 @@ func dayTitle(day, now time.Time) (name, date string) {
 
 func isFinish(e domain.PastEvent) bool { return e.Finished }
 
-// eventTotals are the numbers of a day's events; cut means that there are older ones of it.
+// eventTotals are the numbers of a day's events; cut means that it has older ones.
 func eventTotals(events []domain.PastEvent, cut bool) string {
 	if cut {
 		return "the newest " + thousands(len(events))

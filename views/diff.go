@@ -9,13 +9,13 @@ import (
 	"github.com/a-h/templ"
 )
 
-// diffLine is a line of a file's diff. Its kind is ' ', '+' or '-', '@' at the beginning of a hunk, whose text is what
-// it is in, and '\\' for what git says of the line above.
+// diffLine is a line of a file's diff. Its kind is ' ', '+' or '-'; '@' at the start of a hunk, with its context as
+// text; or '\\' for git's remark on the line above.
 type diffLine struct {
 	kind     byte
 	old, now int // numbers, 0 for none
 	text     string
-	from, to int // what of the text its pair does not have
+	from, to int // the part of the text that its pair lacks
 }
 
 var hunkForm = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)`)
@@ -49,7 +49,7 @@ func diffLines(text string) (lines []diffLine) {
 	return lines
 }
 
-// markPairs finds what differs in removed lines and the added ones that take their place.
+// markPairs finds the differences between removed lines and the added ones that replace them.
 func markPairs(lines []diffLine) {
 	for i := 0; i < len(lines); i++ {
 		removed := i
@@ -66,7 +66,7 @@ func markPairs(lines []diffLine) {
 	}
 }
 
-// markMiddle marks what two lines do not share between their beginning and their end, unless they share nothing else.
+// markMiddle marks what differs between the common beginning and end of two lines, if they have one.
 func markMiddle(a, b *diffLine) {
 	from, short := 0, min(len(a.text), len(b.text))
 	for from < short && a.text[from] == b.text[from] {
@@ -90,10 +90,10 @@ func markMiddle(a, b *diffLine) {
 // maxDiffLines is how many lines of a file are shown.
 const maxDiffLines = 5000
 
-// diffElements are a line's elements by its kind.
+// diffElements are the elements of lines by kind.
 var diffElements = map[byte]string{' ': "span", '+': "ins", '-': "del", '\\': "i"}
 
-// diffHTML is the lines of a file's diff. A line begins with its sign, so that what is copied is git's text.
+// diffHTML is a file's diff as HTML. Each line begins with its sign, so that copying gives git's text.
 func diffHTML(lines []diffLine) string {
 	var b strings.Builder
 	b.WriteString(`<pre class="diff">`)

@@ -13,16 +13,16 @@ import (
 // DigestProps are the data of a digest's page.
 type DigestProps struct {
 	Digest        domain.DigestRecord
-	Zone          *time.Location       // of its target
+	Zone          *time.Location       // its target's
 	Before        *domain.DigestRecord // the one before, nil if there is none
 	Events        []domain.PastEvent   // oldest first
-	More          bool                 // there are others
-	Open          []domain.Alert       // of its alerts, those that still stand
+	More          bool                 // there are more
+	Open          []domain.Alert       // alerts of it that are still open
 	InlineActions InlineActions        // for the first of these
-	Told          *domain.Delivery     // the last attempt to send it, nil if that is no longer known
-	// Usual is how many stories were finished by the median of the last Others digests, none if Others is 0.
+	Told          *domain.Delivery     // the last attempt to send it, nil if no longer known
+	// Usual is the median number of stories finished in the last Others digests, unknown if Others is 0.
 	Usual, Others int
-	Cost          string // what calls of models cost meanwhile, "" for nothing
+	Cost          string // what model calls cost meanwhile, "" for nothing
 	Now           time.Time
 }
 
@@ -73,7 +73,7 @@ func (p DigestProps) newestFirst() []domain.PastEvent {
 	return list
 }
 
-// over are the alerts of the digest that no longer stand.
+// over are the alerts of the digest that are no longer open.
 func (p DigestProps) over() []domain.DigestAlert {
 	return slices.DeleteFunc(slices.Clone(p.Digest.Alerts), func(a domain.DigestAlert) bool {
 		return slices.ContainsFunc(p.Open, func(open domain.Alert) bool { return open.Key() == a.Key })
@@ -144,7 +144,7 @@ func (p DigestProps) projects() (list []projectDay) {
 	return list
 }
 
-// at is the place of a time on the digest's axis, in percent.
+// at is the position of a time on the digest's axis, in percent.
 func (p DigestProps) at(t time.Time) float64 {
 	from := p.from()
 	whole := max(time.Minute, p.Digest.At.Sub(from))

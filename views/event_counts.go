@@ -15,7 +15,7 @@ const CountedHours = 48
 type EventCounts struct {
 	Hours    []hourCounts // oldest first
 	Events   int
-	More     bool           // there are others in the window
+	More     bool           // the window has others
 	Projects []projectCount // the most trouble first
 	Kinds    []kindCount
 }
@@ -26,7 +26,7 @@ type hourCounts struct {
 	worst           domain.Signal
 }
 
-// projectCount counts the events of a project. What is finished is no move there.
+// projectCount counts a project's events. Moves that finish a story count only as finished.
 type projectCount struct {
 	name                     string
 	moves, finished, trouble int
@@ -111,7 +111,7 @@ func (t EventCounts) highest() int {
 	return most
 }
 
-// describeCounts says what was counted, after the words for the window and before the name of the only project.
+// describeCounts says what was counted, to go between the words for the window and the name of the only project.
 func (p EventsProps) describeCounts() string {
 	f, text := p.Filter, ": "
 	if f.From > 0 {
@@ -131,8 +131,8 @@ func (p EventsProps) describeCounts() string {
 	return text
 }
 
-// mark is what stands below the bar i: the first one's time, and each 6 h the time, with the day at midnight, where
-// there is room. static/events.js changes it to the reader's time zone.
+// mark is the label below bar i: the time at the first bar and every 6 h, with the day at midnight, if there is room.
+// static/events.js changes it to the reader's time zone.
 func (t EventCounts) mark(i int) string {
 	start := t.Hours[i].start
 	switch hasRoom := i > 4 && i < CountedHours-6; {

@@ -10,17 +10,17 @@ import (
 	"switchyard/internal/domain"
 )
 
-// logEntry is a line of the log: an event, or a run of them that is folded.
+// logEntry is a line of the log: an event, or a folded run of them.
 type logEntry struct {
 	events []domain.PastEvent // newest first
 	alike  bool               // many stories moved the same way, rather than one story
-	quiet  time.Duration      // how long nothing had happened before it, if that was long
+	quiet  time.Duration      // how long nothing had happened before it, if long
 }
 
 const (
-	// runAtLeast is how many adjacent events are folded at least, runGap the longest time between two of them.
+	// runAtLeast is how many adjacent events make a folded run, runGap the longest time between two of them.
 	runAtLeast, runGap = 3, 30 * time.Minute
-	// quietAtLeast is how long nothing happens before the log says so.
+	// quietAtLeast is how long nothing must happen for the log to say so.
 	quietAtLeast = 4 * time.Hour
 )
 
@@ -86,7 +86,7 @@ func (l logEntry) describe(ctx context.Context) string {
 	return strings.Join(troubles, ", ")
 }
 
-// by is who has caused all events of a run, "" if that is not known of one person or agent.
+// by is who caused all events of a run, "" unless that is known to be one person or agent.
 func (l logEntry) by() string {
 	for _, e := range l.events {
 		if e.By != l.events[0].By {

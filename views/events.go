@@ -40,7 +40,7 @@ func (f EventFilter) Query() domain.EventQuery {
 	return q
 }
 
-// words say what the list below shows of a window.
+// words say which window the list below shows.
 func (f EventFilter) words() string {
 	if f.Type == "" && f.Text == "" {
 		return ""
@@ -62,7 +62,7 @@ func (f EventFilter) url(pairs ...string) string {
 	}, pairs...)...)
 }
 
-// EventPlace is where an event stands in the order of time.
+// EventPlace is an event's position in the order of time.
 type EventPlace struct {
 	At int64 // Unix milliseconds
 	ID int64
@@ -94,13 +94,13 @@ type EventsProps struct {
 	// Since is the place of the oldest event on the page as it was loaded: refreshing never drops events that are being
 	// read.
 	Since EventPlace
-	// Cut says that there are too many new events to show: some between these and the older ones are missing.
+	// Cut says that there are too many new events to show: some are missing between these and the older ones.
 	Cut bool
 	// Failure is why the events could not be searched, "" if they were.
 	Failure string
-	// Older is the place before which there are more events, if there are any.
+	// Older is the place before which there are more events, if any.
 	Older EventPlace
-	// Before is the place before which this page's events are, zero for the newest page. Older pages do not change.
+	// Before is the place that this page's events precede, zero for the newest page. Older pages do not change.
 	Before EventPlace
 	// Day is the last day of the list that this one is appended to, as from dayOf.
 	Day  string
@@ -118,7 +118,7 @@ func (p EventsProps) Title() string {
 	return TitleWith(title, p.Filter.Text)
 }
 
-// KeepSince drops the events before p.Since. It reports whether the others may go on between it and the last one.
+// KeepSince drops the events before p.Since. It reports whether there may be others between it and the last one.
 func (p *EventsProps) KeepSince() bool {
 	compare := func(e domain.PastEvent) int {
 		return cmp.Or(cmp.Compare(e.At.UnixMilli(), p.Since.At), cmp.Compare(e.ID, p.Since.ID))
@@ -136,7 +136,7 @@ type preset struct {
 	from, to  int64 // Unix milliseconds, 0 for no limit
 }
 
-// presets returns the windows of time by the clock of now.
+// presets returns the windows of time relative to now.
 func presets(now time.Time) []preset {
 	day := func(days, hour int) int64 {
 		return time.Date(now.Year(), now.Month(), now.Day()+days, hour, 0, 0, 0, now.Location()).UnixMilli()

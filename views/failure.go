@@ -11,11 +11,11 @@ type failedMerge struct {
 	event domain.PastEvent
 	last  string // line of its reason
 	lines int
-	same  bool // the last line is that of the failure after it
-	now   bool // it still stands
+	same  bool // its last line is the same as that of the next failure
+	now   bool // it is still in force
 }
 
-// failedMerges returns those of a story's failed merges that are known, the newest first, if one of them is over.
+// failedMerges returns a story's failed merges that are known, newest first, if one of them is over.
 func failedMerges(s domain.Story) (list []failedMerge) {
 	for _, e := range slices.Backward(s.History) {
 		if e.Type != domain.MergeFailure {
@@ -37,7 +37,7 @@ func failureURL(s domain.Story, event int64) string {
 	return withQuery(StoryURL(s.Project, s.ID), "failure", id(event))
 }
 
-// failureShown returns the former failure that the reader has chosen, nil for none.
+// failureShown returns the past failure that the reader has chosen, nil for none.
 func (p StoryProps) failureShown() *domain.PastEvent {
 	for i, e := range p.Story.History {
 		if e.ID == p.Failure && e.Type == domain.MergeFailure {

@@ -15,10 +15,10 @@ type FlowProps struct {
 	Report *domain.FlowReport
 	Cost   *domain.CostReport
 	Query  domain.FlowQuery
-	Chosen bool     // an own number of items was asked for
+	Chosen bool     // the reader chose a number of items
 	Names  []string // of all projects
 	Now    time.Time
-	// Owners are who works on stories, and Asked the questions about stories that are open.
+	// Owners are who works on stories, and Asked the open questions about stories.
 	Owners *domain.Owners
 	Asked  map[domain.StoryKey]domain.Question
 }
@@ -80,7 +80,7 @@ func days(n int) string { return thousands(n) + " d" }
 
 const day = 24 * time.Hour
 
-// daysOr returns a number of days, or how long it was in hours if that was under a day.
+// daysOr returns a number of days, or the hours that it took if under a day.
 func daysOr(n int, took time.Duration) string {
 	if took > 0 && took < day {
 		return age(took)
@@ -113,7 +113,7 @@ func olderThan(r *domain.FlowReport, level int) int {
 	return howMany(r.Ageing, func(age domain.FlowAge) bool { return age.Over >= level })
 }
 
-// toForecast says how far the stories that a forecast is made from are: today is not over, so its own are none of them.
+// toForecast says how close there are to being enough stories for a forecast; today's do not count until it is over.
 func (p FlowProps) toForecast() string {
 	text := thousands(p.Report.Finished) + " of 10 finished stories, up to yesterday"
 	if today := p.finished() - p.Report.Finished; today > 0 {
@@ -150,10 +150,10 @@ func (p FlowProps) ageRest() string {
 	return thousands(held) + countWord(held, " of them waits", " of them wait") + " for somebody."
 }
 
-// The posts of the track of ages, in percent of its width: the percentiles 50, 85 and 95.
+// The marks on the track of ages, in percent of its width: the percentiles 50, 85 and 95.
 var agePosts = [3]float64{34, 58, 76}
 
-// agePlace is where an age is on a track between whose posts it grows evenly, so that one old story squashes nobody.
+// agePlace is an age's position on a track that is linear between its marks, so that one old story squashes nobody.
 func agePlace(age int, at *[4]int) float64 {
 	if at == nil {
 		return math.Min(90, 10+8*math.Log2(float64(max(1, age))))
@@ -168,7 +168,7 @@ func agePlace(age int, at *[4]int) float64 {
 	return math.Min(94, place+6*math.Log2(float64(age)/math.Max(1, from)+1))
 }
 
-// when is the date of a forecast: "18 Dec", with the year if that is another.
+// when is the date of a forecast: "18 Dec", with the year if it is not this one.
 func (p FlowProps) when(level int) string {
 	days := p.Report.When[level]
 	if days == 0 {
@@ -183,7 +183,7 @@ func gradeLead(r *domain.FlowReport) string {
 		(100*came+made/2)/made)
 }
 
-// unreliable is the share of forecasts that came true, in percent, below which they were too hopeful.
+// unreliable is the share of forecasts that came true, in percent, below which they were too optimistic.
 const unreliable = 75
 
 // gradeRest says how the forecasts went wrong, "" if they did not.
@@ -209,10 +209,10 @@ func gradeRest(r *domain.FlowReport) string {
 	return ""
 }
 
-// flowMark is what a story in work is marked with on its track.
+// flowMark is the mark of a story in work on its track.
 type flowMark struct {
 	signal Signal
-	letter string // "?" for a question, else of who works on it
+	letter string // "?" for a question, otherwise for who works on it
 	why    string // what holds it up
 }
 

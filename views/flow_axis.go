@@ -17,7 +17,7 @@ type flowAxis struct {
 
 func (p FlowProps) axis() flowAxis { return flowAxis{len(p.Report.Days), p.Now} }
 
-// short reports whether the pictures are small, and stand two by two.
+// short reports whether the pictures are small, and arranged in pairs.
 func (a flowAxis) short() bool { return a.days <= 31 }
 
 // x is where a day begins, in percent.
@@ -27,7 +27,7 @@ func (a flowAxis) begin() time.Time {
 	return time.Date(a.now.Year(), a.now.Month(), a.now.Day()-a.days+1, 0, 0, 0, 0, a.now.Location())
 }
 
-// weeks are the days on whose beginnings lines are drawn, with their dates.
+// weeks are the days at whose beginning a line is drawn, with their dates.
 func (a flowAxis) weeks() (list []flowWeek) {
 	step := min(7, max(1, a.days/3))
 	if a.days > 60 {
@@ -48,7 +48,7 @@ type flowWeek struct {
 	date string
 }
 
-// high is the height of a picture, in pixels: that of the one beside it where they stand two by two.
+// high is the height of a picture in pixels, which in a pair is that of the one beside it.
 func (a flowAxis) high(alone, beside int) int {
 	if a.short() {
 		return beside
@@ -56,7 +56,7 @@ func (a flowAxis) high(alone, beside int) int {
 	return alone
 }
 
-// view is the viewBox of a picture whose unit is a day wide.
+// view is the viewBox of a picture with a unit of one day.
 func (a flowAxis) view(high int) string { return fmt.Sprintf("0 0 %d %d", a.days, high) }
 
 // flowTick is a number beside a picture, and its height in pixels.
@@ -65,7 +65,7 @@ type flowTick struct {
 	y    float64
 }
 
-// countTicks are zero and the largest round number that a picture of counts has room for.
+// countTicks are zero and the largest round number that fits a picture of counts.
 func countTicks(most int, high float64) []flowTick {
 	ticks := []flowTick{{"0", high}}
 	if round := roundNumbers(most); len(round) > 0 {
@@ -103,7 +103,7 @@ func (c cycleScale) y(days int) float64 {
 	return cycleHeight - 12 - (cycleHeight-30)*math.Log(float64(max(1, days)))/math.Log(float64(c))
 }
 
-// labels are where the names of the lines stand: as high as the lines, but not on one another.
+// labels are the heights of the lines' names: as high as the lines, but not overlapping.
 func (c cycleScale) labels(at *[4]int) (y [4]float64) {
 	const line = 13
 	for i, n := range at {

@@ -17,7 +17,7 @@ type costPicture struct {
 	days    []domain.CostShare
 	average domain.Micros
 	stories []domain.CostShare
-	step    int   // there is a dot for so many of them
+	step    int   // how many of them a dot stands for
 	low     int64 // the money at the foot of their picture, at most a tenth of the dearest's
 	dearest int64
 }
@@ -40,13 +40,13 @@ func (p FlowProps) costPicture() costPicture {
 // costLow is a cent.
 const costLow, costHeight = 10_000, 120
 
-// y is the height of money on a logarithmic scale, in pixels.
+// y is the height of an amount on a logarithmic scale, in pixels.
 func (c costPicture) y(usd int64) float64 {
 	share := math.Log(float64(max(c.low, usd))/float64(c.low)) / math.Log(float64(c.dearest)/float64(c.low))
 	return costHeight - 8 - (costHeight-24)*share
 }
 
-// at is where a story stands on the axis, in percent.
+// at is a story's position on the axis, in percent.
 func (c costPicture) at(s domain.CostShare) float64 {
 	return max(0, min(100, 100*s.Finished.Sub(c.begin()).Hours()/24/float64(len(c.days))))
 }
@@ -57,7 +57,7 @@ type costName struct {
 	text string
 }
 
-// names are those of the dearest stories that are over the usual, of up to three that do not stand on each other.
+// names are those of up to three of the dearest unusually expensive stories, without overlaps.
 func (p FlowProps) names(c costPicture) (names []costName) {
 	for _, s := range p.Cost.Stories {
 		i := slices.IndexFunc(c.stories, func(f domain.CostShare) bool { return f.Key() == s.Key() })
@@ -74,7 +74,7 @@ func (p FlowProps) names(c costPicture) (names []costName) {
 	return names
 }
 
-// ticks are round sums of money, a power of ten apart.
+// ticks are round amounts of money, a power of ten apart.
 func (c costPicture) ticks() (list []flowTick) {
 	for usd := int64(costLow); usd <= c.dearest; usd *= 10 {
 		if usd < c.low {
@@ -85,7 +85,7 @@ func (c costPicture) ticks() (list []flowTick) {
 	return list
 }
 
-// bars are the days: their money, or without any price their tokens, those over budget apart, and the highest of them.
+// costBars are the days' money, or tokens if nothing has a price, those over budget separately, and the highest one.
 func (p FlowProps) costBars(days []domain.CostShare) (daily, over []int, most int) {
 	most = 1
 	priced := slices.ContainsFunc(days, func(d domain.CostShare) bool { return d.USD > 0 })
@@ -104,13 +104,13 @@ func (p FlowProps) costBars(days []domain.CostShare) (daily, over []int, most in
 	return daily, over, most
 }
 
-// overDay reports whether a day has passed its budget. That is of one project, and of days of its own zone.
+// overDay reports whether a day is over its budget. It applies to a single project, and to days in its own zone.
 func (p FlowProps) overDay(d domain.CostShare) bool {
 	b := p.Cost.Budgets
 	return b.Day > 0 && d.USD > b.Day && len(p.Query.Projects) == 1 && b.Zone.String() == p.Query.Zone.String()
 }
 
-// daysOver says how many days have passed their budget, "" for none.
+// daysOver says how many days are over budget, "" for none.
 func (p FlowProps) daysOver(days []domain.CostShare) string {
 	n := howMany(days, p.overDay)
 	if n == 0 {
@@ -119,7 +119,7 @@ func (p FlowProps) daysOver(days []domain.CostShare) string {
 	return " On " + domain.Count(n, "day", "days") + " it passed its " + p.Cost.Budgets.Day.Dollars() + "."
 }
 
-// storiesOver says how many stories have passed their budget, in two parts of which the first is strong, "" for none.
+// storiesOver says how many stories are over budget, in two parts, the first of which is bold; "" for none.
 func (p FlowProps) storiesOver() (strong, rest string) {
 	budget := p.Cost.Budgets.Story
 	over := howMany(p.Cost.Stories, func(s domain.CostShare) bool { return s.USD > budget })
@@ -149,7 +149,7 @@ func (p FlowProps) stageOf(s domain.CostShare) string {
 	return ""
 }
 
-// lastTen says what the ten stories cost that were finished last, "" where there are no others.
+// lastTen says what the last ten finished stories cost, "" if there are no others.
 func (p FlowProps) lastTen() string {
 	var costs []int
 	for _, s := range p.Cost.Finished.Stories[:min(flow.Enough, len(p.Cost.Finished.Stories))] {
@@ -162,7 +162,7 @@ func (p FlowProps) lastTen() string {
 	return " Of the last ten half cost " + domain.Micros(at[0]).Dollars() + " or less."
 }
 
-// costLead is the finding about costs, in parts of which every second one is strong.
+// costLead is the finding about costs, in three parts, the second of which is bold.
 func (p FlowProps) costLead(days int) (lead, strong, rest string) {
 	c := p.Cost
 	within := " in " + domain.Count(days, "day", "days")
@@ -179,7 +179,7 @@ func (p FlowProps) costLead(days int) (lead, strong, rest string) {
 	return lead, "85 % " + costAt(c.Finished, 2) + " or less.", " All in all " + spent
 }
 
-// thanBefore compares the costs with those of as many days before, "" where these are not known.
+// thanBefore compares the costs with those of as many days before, "" if these are unknown.
 func (p FlowProps) thanBefore() string {
 	if p.Cost.Before == 0 {
 		return ""
@@ -196,7 +196,7 @@ func (p FlowProps) thanBefore() string {
 	return ", " + than + " in the " + domain.Count(p.Query.Days, "day", "days") + " before"
 }
 
-// toUsualCost says how many finished stories there are, of those that it takes to say what one costs.
+// toUsualCost says how many finished stories there are, of those needed to say what one costs.
 func (p FlowProps) toUsualCost() string {
 	return fmt.Sprintf("%s finished; with %d it says what one usually costs.",
 		domain.Count(p.Cost.Finished.Count, "story is", "stories are"), flow.Enough)
@@ -218,7 +218,7 @@ func tokens(n int64) string {
 	return thousands(int(n))
 }
 
-// isDear reports whether a story costs more than 85 of 100 finished ones, where that is known.
+// isDear reports whether a story is known to cost more than 85 % of the finished ones.
 func isDear(f domain.FinishedCost, usd domain.Micros) bool {
 	return f.At != nil && int64(usd) > int64(f.At[2])
 }
@@ -265,7 +265,7 @@ func (p FlowProps) share(usd domain.Micros) float64 {
 	return 100 * float64(usd) / math.Max(1, float64(p.Cost.Total.USD))
 }
 
-// onTrack is where flowTrack has what a story cost; without finished ones to compare with, beside the dearest one.
+// onTrack is the position of a story's cost on flowTrack, relative to the dearest one if none are finished.
 func (p FlowProps) onTrack(usd domain.Micros) int {
 	if p.Cost.Finished.At != nil {
 		return int(usd)
@@ -273,7 +273,7 @@ func (p FlowProps) onTrack(usd domain.Micros) int {
 	return int(1024 * usd / max(1, p.Cost.Stories[0].USD))
 }
 
-// prices is what is missing in switchyard.toml.
+// prices is what switchyard.toml lacks.
 func prices(models []domain.CostShare) string {
 	text := "[prices]"
 	for _, m := range models {

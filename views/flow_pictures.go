@@ -27,14 +27,14 @@ func (p flowPoint) label() string {
 }
 
 const (
-	// flowPoints is about the most points that are drawn, flowRows the most stories in the table: the CSV has all.
-	// youngerRows is how many stories in work follow the oldest ones, gradeRows how many of the newest forecasts are
-	// in their table.
+	// flowPoints is roughly how many points are drawn at most, and flowRows how many stories are in the table: the CSV
+	// has all. youngerRows is how many stories in work follow the oldest ones, gradeRows how many of the newest
+	// forecasts are in their table.
 	flowPoints, flowRows, youngerRows, gradeRows = 215, 40, 25, 40
 	cycleHeight                                  = 188
 )
 
-// pointStep is for how many stories there is one point.
+// pointStep is how many stories one point stands for.
 func (p FlowProps) pointStep() int { return len(p.Report.Stories)/(flowPoints+1) + 1 }
 
 // points returns the points of the stories; the loud ones come last, so that they are on top.
@@ -74,13 +74,13 @@ func (p FlowProps) band(stage int) string {
 }
 
 const (
-	// waitsAtLeast is how many stories a stage has at least that work waits in, waitsDays how many days ago it had at most
-	// half of them.
+	// waitsAtLeast is how many stories a stage in which work piles up has at least, and waitsDays how many days ago it
+	// had at most half of them.
 	waitsAtLeast, waitsDays = 4, 21
 )
 
-// waits returns the stage of work that has grown most within three weeks, if it has doubled, and how many stories it
-// has and had; -1 if there is none.
+// waits returns the stage of work that has grown most within three weeks, if it has at least doubled, and how many
+// stories it has and had; -1 if there is none.
 func (p FlowProps) waits() (stage, now, then int) {
 	today := len(p.Report.Days) - 1
 	before := today - waitsDays
@@ -96,7 +96,7 @@ func (p FlowProps) waits() (stage, now, then int) {
 	return stage, now, then
 }
 
-// inWork returns the stages of work, stacked in a picture of a height, and how many stories were in them at most.
+// inWork returns the stages of work, stacked in a picture of that height, and the most stories that were in them.
 func (p FlowProps) inWork(high float64) (bands []flowBand, most int) {
 	below := make([]int, len(p.Report.Days))
 	most = 1
@@ -121,13 +121,13 @@ func (p FlowProps) inWork(high float64) (bands []flowBand, most int) {
 	return bands, most
 }
 
-// steps is the path of the area below a number of each day, whose unit is a day wide, where most is as high as the
-// picture. What is stacked is drawn from the top one down, each over the one before: so no edge is told twice.
+// steps is the path of the area below daily numbers, with a unit of one day, in which most has the picture's height.
+// Stacked areas are drawn from the top one down, each over the one before: so no edge is encoded twice.
 func steps(counts []int, most int, high float64) string {
 	return fmt.Sprintf("%sV%.0fH0z", outline(counts, most, high), high)
 }
 
-// outline is the upper edge of such an area, told from one day to the next, which packs well.
+// outline is the upper edge of such an area, encoded as steps from day to day, which compresses well.
 func outline(counts []int, most int, high float64) string {
 	var path strings.Builder
 	at := 0
@@ -145,8 +145,8 @@ func outline(counts []int, most int, high float64) string {
 }
 
 // cumulate returns how many stories had come into work, into each later stage of work or further, and to the end, by
-// the end of each day of the window. Each story counts once, and one that came before the window from its beginning: so
-// no line falls, and none is above the one before it.
+// the end of each day of the window. Each story counts once, and one that came before the window counts from its start:
+// so no line falls, and none is above the one before it.
 func cumulate(r *domain.FlowReport) (lines [][]int) {
 	stages := len(r.Work)
 	lines = make([][]int, max(1, stages)+1)
@@ -166,7 +166,7 @@ func pixels(value float64) string { return strconv.FormatFloat(value, 'f', 1, 64
 
 func stageKey(title string) string { return domain.Cut(title, 24) }
 
-// bars is a path of bars, whose unit is as wide as one, where most is as high as the picture; noBar has none.
+// bars is a path of bars one unit wide, in which most has the picture's height; noBar draws none.
 func bars(counts []int, most int, high float64) string {
 	var path strings.Builder
 	fmt.Fprintf(&path, "M0 %.0f", high)
@@ -186,9 +186,9 @@ func (p FlowProps) finishedDaily() []int {
 	return domain.Map(p.Report.Days, func(d domain.FlowDay) int { return d.Finished })
 }
 
-// flowGrades is the picture of the forecasts that are graded.
+// flowGrades is the picture of the graded forecasts.
 type flowGrades struct {
-	came, short []int // what came, where that was promised or more, and where it was less
+	came, short []int // what was finished, where the promise was kept, and where it was not
 	promised    []int
 	most        int
 }
@@ -206,10 +206,10 @@ func newFlowGrades(graded []domain.FlowGrade) flowGrades {
 	return g
 }
 
-// longLink is how long the address of a story may be before a short one leads there.
+// longLink is how long a story's address may be before a short one replaces it.
 const longLink = 100
 
-// flowStoryURL is the address of a story, or where that is long, one that leads there.
+// flowStoryURL is a story's address, or a short one that leads there if it is long.
 func flowStoryURL(project, storyID string, number int64) string {
 	if address := StoryURL(project, storyID); len(address) <= longLink || number == 0 {
 		return address

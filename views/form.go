@@ -44,10 +44,10 @@ func errorID(field string) string {
 }
 
 type AddressCheck struct {
-	URL        string                 // "" when nothing was asked
+	URL        string                 // "" if nothing was requested
 	Answer     *domain.PipelineAnswer // nil if no project server answers
 	Problem    string                 // why not
-	NeedsToken bool                   // another than was sent
+	NeedsToken bool                   // other than the one sent
 	Refused    bool                   // no request was made: Problem says what is wrong with the address
 }
 

@@ -19,7 +19,7 @@ const (
 	KeepAll Show = "all"
 )
 
-// ShowOf returns the choice that an address names, ShowAll if it names none.
+// ShowOf returns the choice that an address names, ShowAll for none.
 func ShowOf(asked string) Show { return oneOf(Show(asked), ShowBusy, ShowTroubled) }
 
 // grid is the pipeline grid: the tracks of projects, grouped by their stages.
@@ -28,17 +28,17 @@ type grid struct {
 	quiet      int      // folded projects: nothing in work, nothing wrong
 	quietNames []string // of the first maxQuiet of these
 	hidden     int      // projects that do not match the filter
-	// page of pages is shown; from and to are the numbers of its first and last track among all of them.
+	// page of pages is shown; from and to are the numbers of its first and last track among all.
 	page, pages, from, to, all int
-	compact                    bool // one line for each project, with one story a station
+	compact                    bool // one line for each project, with one story per station
 	wordy                      bool // room for a second line in each wagon, on wide windows
 }
 
 type gridGroup struct {
 	id     string
 	tracks []*track
-	alone  bool // its only project has the words at its stations
-	moving int  // projects from here on that have no trouble, where it is the first of these
+	alone  bool // its only project has its own words at the stations
+	moving int  // projects without trouble from here on, where it is the first of these
 }
 
 // head returns the track whose stages are the group's heading; nil if it has no stages.
@@ -50,12 +50,12 @@ func (g *gridGroup) head() *track {
 }
 
 const (
-	// maxTracks is the most tracks on a single page; if there are more, each page has pageTracks.
+	// maxTracks is how many tracks fit on a single page; if there are more, each page has pageTracks.
 	maxTracks, pageTracks = 30, 24
-	// compactOver is the number of tracks on a page above which each has one line, and of projects above which quiet ones
-	// are folded; wordyUpTo is the most tracks with second lines.
+	// compactOver is the number of tracks on a page above which each has one line, and of projects above which quiet
+	// ones are folded; wordyUpTo is the most tracks with second lines.
 	compactOver, wordyUpTo = 12, 6
-	// maxQuiet is the most folded projects that are named.
+	// maxQuiet is how many folded projects are named.
 	maxQuiet = 20
 	// gridElements is about how many HTML elements the grid may have: the page may have 3,000, and 45 kB with its files.
 	gridElements = 900
@@ -143,7 +143,7 @@ func (g *grid) most() int {
 	return maxWagons
 }
 
-// load leaves at most room stories on the tracks, and most at a station: the first of each station, starting with the
+// load keeps at most room stories on the tracks, and most at a station: the first of each station, starting with the
 // first track, then the second of each, and so on. The others are only counted.
 func load(tracks []*track, room, most int) {
 	shown := map[*station]int{}
@@ -190,7 +190,7 @@ func (g *grid) group(tracks []*track) {
 	}
 }
 
-// troubledFirst moves what has no trouble out of several groups into groups of its own behind them all.
+// troubledFirst moves tracks without trouble from several groups into their own groups behind all others.
 func (g *grid) troubledFirst() {
 	if !g.compact || len(g.groups) < 2 {
 		return
@@ -217,7 +217,7 @@ type TrackOrder struct {
 	working int // stories in work in all projects
 }
 
-// NewTrackOrder makes the tracks of all projects. charts are of the pipelines, in their order; they may be missing.
+// NewTrackOrder makes the tracks of all projects. charts are in the order of the pipelines; they may be missing.
 func NewTrackOrder(pipelines []domain.ProjectPipeline, alerts domain.Alerts, charts []domain.Charts) *TrackOrder {
 	o := &TrackOrder{tracks: make([]*track, len(pipelines))}
 	asking := map[string]map[domain.AlertKind]int{}

@@ -17,19 +17,19 @@ const (
 
 // InlineActions is what can be done about alerts in their own lines.
 type InlineActions struct {
-	Asked  map[int64]QuestionProps // questions, whole
-	Failed map[string]domain.Story // by the alerts' keys: stories whose failed merge can be tried again
+	Asked  map[int64]QuestionProps // questions, in full
+	Failed map[string]domain.Story // by the alerts' keys: stories whose failed merge can be retried
 }
 
 type inbox struct {
-	groups       []alertGroup   // empty where all rows fit
-	lines        []domain.Alert // alerts with their own lines, of the chosen group
+	groups       []alertGroup   // empty if all rows fit
+	lines        []domain.Alert // alerts of the chosen group with their own lines
 	more         int            // how many others there are
 	stuck        int            // stuck stories, which share a line unless there is only one
 	acknowledged []domain.Alert
 }
 
-// alertGroup gathers the alerts of some kinds once there are too many for a list.
+// alertGroup gathers the alerts of some kinds if there are too many for a list.
 type alertGroup struct {
 	id, word string
 	todo     string // what they ask for
@@ -66,7 +66,7 @@ var alertGroups = []alertGroup{
 
 const groupStuck = "stuck"
 
-// NeedsOf returns the group of alerts that an address names, "" if it names none.
+// NeedsOf returns the group of alerts that an address names, "" for none.
 func NeedsOf(asked string) string {
 	if slices.ContainsFunc(alertGroups, func(l alertGroup) bool { return l.id == asked }) {
 		return asked
@@ -130,7 +130,7 @@ func (p OverviewProps) needsURL(l alertGroup) string {
 	return p.address(p.Page)
 }
 
-// line is what a question's line says of it: what it is about, by whom and where.
+// line returns what a question's line says: what it is about, from whom and where.
 func (q QuestionProps) line(a domain.Alert) (title, where string) {
 	asks, project := visible(domain.Cut(q.By, 60))+" "+q.asks(), visible(domain.Cut(q.Project, 40))
 	if a.Story != nil {
@@ -147,7 +147,7 @@ func (q QuestionProps) link() string {
 	return link
 }
 
-// acknowledges is what the button says that acknowledges an alert.
+// acknowledges is the label of the button that acknowledges an alert.
 func acknowledges(a domain.Alert) string {
 	if a.Stops {
 		return "Let it go on"
@@ -175,7 +175,7 @@ func alertSignal(a domain.Alert) Signal {
 	return signal(a.Kind.Signal())
 }
 
-// alertWhy says why something needs attention, "" if its title does or if there is nothing to say.
+// alertWhy says why something needs attention, "" if its title does or there is nothing to say.
 func alertWhy(a domain.Alert) string {
 	switch {
 	case a.Kind == domain.AlertQuestion:

@@ -16,8 +16,8 @@ type step struct {
 	here    bool
 	git     bool      // only git knows when it came here
 	since   time.Time // when it arrived here
-	atLeast bool      // or before that
-	signal  Signal    // of the story, where it is
+	atLeast bool      // or earlier
+	signal  Signal    // the story's, where it is
 	text    string    // how long it was here, and how long stories usually are
 	rail    string    // the class that says where the second rail is
 }
@@ -92,8 +92,8 @@ func (p StoryProps) baseStep(stages []string, at int) int {
 	return -1
 }
 
-// secondRail returns the class of a stage by its index: the second rail parts where the base has the story, is ridden
-// up to where the story stands, and is to join the first one in the done stage.
+// secondRail returns the class of a stage by its index: the second rail branches off where the base has the story, is
+// travelled as far as the story is, and is to rejoin the first one in the done stage.
 func secondRail(i, base, at, done int) string {
 	switch {
 	case i == base:
@@ -110,5 +110,5 @@ func secondRail(i, base, at, done int) string {
 	return ""
 }
 
-// minBlocked is the shortest time of being blocked in a stage that is mentioned.
+// minBlocked is the shortest block in a stage that is mentioned.
 const minBlocked = time.Minute

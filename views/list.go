@@ -14,7 +14,7 @@ type List struct {
 	url    string // the address of the page that shows it
 	rows   int    // per page
 	order  string // what it is sorted by, "" for the usual order
-	show   Show   // which projects, or agents, it is of
+	show   Show   // which projects or agents it lists
 	Filter string
 	Page   int // from 1
 	Pages  int
@@ -22,7 +22,7 @@ type List struct {
 	All    int
 }
 
-// newList returns the page of a list, or the nearest one that exists, and those of the matching rows that are on it.
+// newList returns the page of a list, or the nearest one that exists, and the matching rows on it.
 func newList[T any](url, filter string, page, rows, all int, found []T) (l List, on []T) {
 	n := len(found)
 	l = List{url: url, rows: rows, Filter: filter, All: all, Found: n, Pages: max(1, (n+rows-1)/rows)}
@@ -40,7 +40,7 @@ func filters(part, url string) templ.Attributes {
 	}
 }
 
-// TitleWith names what was searched for in the title of a page.
+// TitleWith adds what was searched for to the title of a page.
 func TitleWith(title, query string) string {
 	if query = strings.TrimSpace(query); query == "" {
 		return title
@@ -91,9 +91,9 @@ func NewProjectList(o *TrackOrder, filter string, show Show, sort string, page i
 	return list, on
 }
 
-// Arrange chooses the agents on a page of the list, those first that need somebody: those with the filter in their
+// Arrange chooses the agents on a page of the list, those that need somebody first: those with the filter in their
 // label, project or state. Without a filter it is the page of the agent with the id at, if there is one. It adds
-// people's own sessions, and counts all of both by their need.
+// people's own sessions, and counts both by need.
 func (p *AgentsProps) Arrange(agents []domain.RegisteredAgent, filter, show string, page int, at string) {
 	sessions := byAgent(p.Sessions)
 	var all, found []agentRow

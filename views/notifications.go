@@ -21,7 +21,7 @@ type NotificationsProps struct {
 	Targets  []TargetRow
 	Log      string // the id of the target whose whole log is shown
 	Form     *TargetForm
-	Given    GivenToken // the secret of a webhook, shown once
+	Given    GivenToken // a webhook's secret, shown once
 	Projects []string   // to choose from
 	Now      time.Time
 }
@@ -31,19 +31,19 @@ type TargetRow struct {
 	domain.Target
 	Shown      string // its address without secrets
 	Hours      []domain.DeliveryHour
-	Waiting    int // messages, while it fails
+	Waiting    int // messages waiting while it fails
 	WaitsMore  bool
 	Deliveries []domain.Delivery // those listed, newest first
 	Recent     []domain.Delivery // all that are kept, newest first
 	LastDigest *domain.DigestRecord
-	Zone       *time.Location // of its rules
+	Zone       *time.Location // its rules'
 }
 
 func (p NotificationsProps) address() string { return withQuery(NotificationsURL, "log", p.Log) }
 
 func (p NotificationsProps) facts() []fact {
 	sent, waiting, at, held := 0, 0, 0, 0
-	var took []int64 // of the last message of each
+	var took []int64 // for the last message of each
 	for _, t := range p.Targets {
 		for _, h := range t.Hours {
 			if !h.Hour.Before(domain.StartOfDay(p.Now.In(t.Zone))) {
@@ -89,7 +89,7 @@ func (p NotificationsProps) zone() *time.Location {
 	return zone
 }
 
-// told returns the names of the targets that are told that t fails.
+// told returns the names of the targets that are told when t fails.
 func (p NotificationsProps) told(t TargetRow) (names []string) {
 	failed := domain.Alert{Kind: domain.AlertTarget, Target: t.ID}
 	for _, other := range p.Targets {
@@ -106,7 +106,7 @@ type words struct {
 	bold bool
 }
 
-// describeRules is what a target gets, in one sentence.
+// describeRules says in one sentence what a target gets.
 func describeRules(r domain.TargetRules) (list []words) {
 	plain := func(text string) { list = append(list, words{text, false}) }
 	bold := func(text string) { list = append(list, words{text, true}) }
@@ -190,13 +190,13 @@ func alertWord(kind domain.AlertKind) string {
 	switch {
 	case kind == domain.AlertQuestion:
 		return "questions"
-	case !slices.Contains(domain.AlertKinds(), kind): // from a form that is refused
+	case !slices.Contains(domain.AlertKinds(), kind): // from a refused form
 		return domain.Cut(string(kind), 60)
 	}
 	return kind.Word()
 }
 
-// state says how a target is.
+// state says how a target is doing.
 func (t TargetRow) state() (Signal, string) {
 	p := t.Progress
 	switch {

@@ -2,7 +2,7 @@ package views
 
 import "switchyard/internal/domain"
 
-// PageLink is a page that can be gone to from everywhere: the navigation, the menu, the list of keys and the palette
+// PageLink is a page that can be reached from everywhere: the navigation, the menu, the list of keys and the palette
 // all read Pages.
 type PageLink struct {
 	Page  Page
@@ -10,10 +10,10 @@ type PageLink struct {
 	Key   string // after g, "" for none
 	In    PagePlace
 	Needs domain.Role
-	Note  string // what it has, for who does not know its name
+	Note  string // what it has, for those who do not know its name
 }
 
-// PagePlace is what of the frame links to a page.
+// PagePlace is the part of the frame that links to a page.
 type PagePlace string
 
 const (

@@ -13,7 +13,7 @@ import (
 const PaletteURL = "/palette"
 
 type PaletteProps struct {
-	Text   string // as it was typed
+	Text   string // as typed
 	Groups []PaletteGroup
 }
 
@@ -24,8 +24,8 @@ type PaletteGroup struct {
 	Options []PaletteOption
 }
 
-// PaletteOption is something to find or to do. What it does is URL, Form, Fill or Story; an option with Why only says
-// why it cannot be done.
+// PaletteOption is something to find or to do. What it does is in URL, Form, Fill or Story; an option with Why only
+// says why it cannot be done.
 type PaletteOption struct {
 	Verb   string
 	Number string
@@ -71,7 +71,7 @@ func PaletteText(t domain.TextRef, words []string) PaletteOption {
 	return o
 }
 
-// paletteAct is the option that changes a story by the form of its page.
+// paletteAct is the option that changes a story through its page's form.
 func paletteAct(
 	verb string, s domain.StoryRef, version string, fields map[string]string, words []string,
 ) PaletteOption {
@@ -206,7 +206,7 @@ func PaletteOpen(name, note, url string, words []string) PaletteOption {
 	return PaletteOption{Verb: "Open", Name: domain.Cut(name, 200), Note: note, URL: url, Words: words}
 }
 
-// PaletteSearch is the option that opens all results of a search for a text; before begins its name.
+// PaletteSearch is the option that opens all results of a search for a text; before is the start of its name.
 func PaletteSearch(before, text, note string) PaletteOption {
 	return PaletteOpen(before+" for “"+text+"”", note, SearchProps{Text: text}.address(FoundAll, 1), nil)
 }

@@ -10,7 +10,7 @@ func (p ProjectProps) asks(storyID string) *QuestionProps {
 	return nil
 }
 
-// waiting counts the stories of the project about which somebody asks, and those whose sessions wait for a person.
+// waiting counts the project's stories with open questions, and those whose sessions wait for a person.
 func (p ProjectProps) waiting() map[domain.AlertKind]int {
 	n := map[domain.AlertKind]int{}
 	for key := range p.Asked {

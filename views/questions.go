@@ -12,10 +12,10 @@ import (
 
 type QuestionsProps struct {
 	Questions []QuestionProps   // open, or ended within a minute; the oldest first, then what is settled
-	Settled   int64             // Unix milliseconds: what had ended by then stands below, later ends stay where they were
-	Ended     []domain.Question // that have ended today, the last first
+	Settled   int64             // Unix milliseconds: what had ended by then is below, later ends stay where they were
+	Ended     []domain.Question // that ended today, latest first
 	EndedMore bool              // not all of them
-	Answered  time.Duration     // how long answers take, 0 if there was none
+	Answered  time.Duration     // how long answers take, 0 if there were none
 	More      int               // open ones that are not shown
 	All       bool              // the newest of all are shown instead, newest first
 	Now       time.Time
@@ -25,11 +25,11 @@ type QuestionsProps struct {
 type QuestionProps struct {
 	domain.Question
 	Refusal string       // why the reader may not answer, "" if they may
-	Story   *domain.Item // on the board, nil if it is not there
+	Story   *domain.Item // as on the board, nil if it is not there
 	Stage   string
-	Branch  string    // of the session that asks, "" if it is not known
+	Branch  string    // of the session that asks, "" if unknown
 	Own     bool      // it is somebody's own session that asks
-	Silent  time.Time // since when its agent is, zero for one that is alive
+	Silent  time.Time // since when its agent has been silent, zero if it is alive
 	Next    string    // the page to return to
 	Now     time.Time
 }
@@ -99,7 +99,7 @@ func AnswerURL(id int64) string { return QuestionsURL + "/" + strconv.FormatInt(
 
 func (q QuestionProps) id() string { return "question-" + strconv.FormatInt(q.ID, 10) }
 
-// form is how a question is put: what it is, after the asker's name, and what a link to it says.
+// form is how a question is put: what it is, after the asker's name, and the text of a link to it.
 func (q QuestionProps) form() (asks, link string) {
 	options := func(n int) string { return domain.Count(n, "option", "options") }
 	switch choices := q.Choices(); {
@@ -131,13 +131,13 @@ func (q QuestionProps) asks() string {
 	return asks
 }
 
-// says is what an agent says of its tool's use, "" for nothing.
+// says is what an agent says about its use of a tool, "" for nothing.
 func (q QuestionProps) says() string {
 	_, description, _ := q.Tool.Command()
 	return description
 }
 
-// shownEnded is how many questions that have ended today are listed.
+// shownEnded is how many questions that ended today are listed.
 const shownEnded = 7
 
 func (p QuestionsProps) endedToday() string {
@@ -148,7 +148,7 @@ func (p QuestionsProps) endedToday() string {
 	return n
 }
 
-// who asks, before what is asked.
+// who is asking, before what is asked.
 func (q QuestionProps) who() string {
 	name := visible(domain.Cut(q.By, 80))
 	if q.Own {
@@ -225,13 +225,13 @@ func endSignal(q domain.Question) Signal {
 	return SignalClear
 }
 
-// elapsed is which part of its time is over, in percent, to the minute.
+// elapsed is how much of its time is over, in percent, to the minute.
 func (q QuestionProps) elapsed() float64 {
 	whole := q.Expires.Sub(q.AskedAt)
 	return 100 * min(1, max(0, float64(q.Now.Sub(q.AskedAt))/float64(whole)))
 }
 
-// piece is a part of a stranger's text: visible text, or the code of a character that would not be seen.
+// piece is a part of a stranger's text: visible text, or the code of an invisible character.
 type piece struct{ text, code string }
 
 // pieces splits a text so that nothing in it is hidden: bidi and other control characters become their codes. Only tabs
@@ -255,13 +255,13 @@ func pieces(text string) (list []piece) {
 	return list
 }
 
-// visible is a text with codes in place of what would not be seen, for attributes and short lines.
+// visible is a text with codes in place of invisible characters, for attributes and short lines.
 func visible(text string) string {
 	shown, _ := domain.Expose(text)
 	return shown
 }
 
-// prompt is the question's own text; of the use of a tool nothing is said but what it is.
+// prompt is the question's own text; for the use of a tool, only what it is.
 func (q QuestionProps) prompt() string {
 	if q.Tool != nil && q.Kind == domain.QuestionPermission {
 		return ""

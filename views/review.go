@@ -28,7 +28,7 @@ func (p ChangesProps) stageAfter(v domain.Verdict) string {
 	return ""
 }
 
-// agent is who gets the note of a verdict, "" for nobody yet.
+// agent is who gets the note of a verdict, "" if nobody yet.
 func (p ChangesProps) agent() string {
 	if p.Story.Claim != nil {
 		return domain.Cut(p.Story.Claim.By, 60)
@@ -62,7 +62,7 @@ func (p ChangesProps) merges(ctx context.Context) bool {
 // mergeCommand merges by hand what is shown.
 func (p ChangesProps) mergeCommand() string { return "git merge --no-ff " + shellWord(p.Place.Branch) }
 
-// tidyCommand removes the work tree and the branch of a place that is merged, "" where something else is in it.
+// tidyCommand removes the work tree and the branch of a merged place, "" if there is anything else in it.
 func (p ChangesProps) tidyCommand() string {
 	var parts []string
 	if p.Place.Worktree != "" {
@@ -88,7 +88,7 @@ func (p ChangesProps) tidyCommand() string {
 	return strings.Join(parts, " && ")
 }
 
-// openCriteria are the story's boxes that are not ticked, as lines of a note.
+// openCriteria are the story's unticked boxes, as lines of a note.
 func (p ChangesProps) openCriteria() (n int, lines string) {
 	for _, t := range p.Story.File.Tasks {
 		if !t.Done && !t.Optional {
@@ -100,7 +100,7 @@ func (p ChangesProps) openCriteria() (n int, lines string) {
 }
 
 // dueReview is what a review is about now, nil if none is due: the first place is ahead, nobody works on the story, and
-// no verdict holds for its head.
+// no verdict applies to its head.
 func dueReview(p StoryProps) *domain.Place {
 	if p.Story.File == nil || len(p.Story.File.Work) == 0 {
 		return nil
@@ -138,7 +138,7 @@ func dueText(of domain.Place) string {
 	return domain.Count(of.Ahead, "commit", "commits") + ", " + domain.Count(of.Files, "file", "files") + " on"
 }
 
-// newHead is the head of the first place where the one that the reader has opened is none any more, else "".
+// newHead is the head of the first place if the one that the reader has opened is no longer a head, otherwise "".
 func newHead(p StoryProps) string {
 	if p.Head == "" || p.Story.File == nil || domain.PlaceWith(p.Story.File.Work, p.Head) != nil ||
 		len(p.Story.File.Work) == 0 {
@@ -147,5 +147,5 @@ func newHead(p StoryProps) string {
 	return p.Story.File.Work[0].Head
 }
 
-// noteRows is how high the field of a note is.
+// noteRows is the height of the field for a note.
 func noteRows(note string) string { return strconv.Itoa(min(12, max(4, strings.Count(note, "\n")+2))) }

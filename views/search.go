@@ -37,7 +37,7 @@ type SearchProps struct {
 // SearchRows is how many results of one kind are on a page, and how many stories and texts are shown before the others.
 const SearchRows, firstStories, firstTexts = 50, 10, 5
 
-// Show sets the results, and leaves those that belong on the page: the first of all kinds, or a page of one kind.
+// Show sets the results, and keeps those that belong on the page: the first of all kinds, or a page of one kind.
 func (p *SearchProps) Show(found domain.SearchResult) {
 	shown := func(kind FoundKind, found, first int) int {
 		switch p.Kind {
@@ -87,7 +87,7 @@ func (p SearchProps) where(only bool) string {
 // gone is how many of the stories are on no board.
 func (p SearchProps) gone() int { return p.Total.Stories - p.OnBoard }
 
-// projectNote says how a project is.
+// projectNote says how a project is doing.
 func (p SearchProps) projectNote(name string) (signal Signal, note string) {
 	project := p.States[name]
 	if project == nil {
@@ -109,7 +109,7 @@ func (p SearchProps) total(kind FoundKind) int {
 	}[kind]
 }
 
-// highlight marks the folded words in a text. It is no template, since a template would put blanks around them.
+// highlight marks the folded words in a text. It is not a template, which would put blanks around them.
 func highlight(text string, words []string) templ.Component {
 	var b strings.Builder
 	at := 0

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// sessionStates are how a session looks in each state, and its rank.
+// sessionStates are a session's looks and rank in each state.
 var sessionStates = map[domain.SessionState]struct {
 	signal Signal
 	rank   int
@@ -43,10 +43,10 @@ func sessionClient(s domain.AgentSession) string {
 	return name
 }
 
-// byAgent returns the sessions that agents' commands have, of several the one that waits first.
+// byAgent returns the sessions of agents' commands; of several, the one that has waited longest.
 func byAgent(sessions []domain.AgentSession) map[string]*domain.AgentSession {
 	of := map[string]*domain.AgentSession{}
-	for i, s := range slices.Backward(sessions) { // those that wait are first
+	for i, s := range slices.Backward(sessions) { // those that wait come first
 		if s.AgentID != "" && s.State != domain.SessionOver {
 			of[s.AgentID] = &sessions[i]
 		}
@@ -54,10 +54,10 @@ func byAgent(sessions []domain.AgentSession) map[string]*domain.AgentSession {
 	return of
 }
 
-// agentRow is an agent with the session that it has; or somebody's own session, which has no more of an agent than a
-// label and whether it is away.
+// agentRow is an agent with its session; or somebody's own session, for which agent has only a label and whether it is
+// away.
 type agentRow struct {
-	id      string // of its element
+	id      string // its element's
 	agent   domain.RegisteredAgent
 	session *domain.AgentSession
 	asks    *QuestionProps
@@ -88,7 +88,7 @@ func (p AgentsProps) IdleStories() (keys []domain.StoryKey) {
 	return keys
 }
 
-// AddDue notes what is for review of a story, which has these sessions.
+// AddDue notes what is due for review of a story with these sessions.
 func (p AgentsProps) AddDue(story domain.Story, sessions []domain.AgentSession) {
 	of, at := StoryProps{Story: story, Sessions: sessions}, domain.StoryKey{Project: story.Project, ID: story.ID}
 	for _, a := range p.Agents {
@@ -107,7 +107,7 @@ type agentGroup struct {
 
 const groupWaits = "Wait for somebody"
 
-// groups returns what the page shows; those that wait, longest first.
+// groups returns what the page shows; of those that wait, the longest first.
 func (p AgentsProps) groups() []agentGroup {
 	groups := []agentGroup{{title: groupWaits}, {title: "In trouble"}, {title: "Work"}, {title: "Idle or free"}}
 	groupOf := [...]int{rankWaits: 0, rankFails: 1, rankLost: 1, rankWorks: 2, rankIdle: 3, rankOver: 3}
@@ -122,14 +122,14 @@ func (p AgentsProps) groups() []agentGroup {
 // maxSessionRows is how many of people's own sessions the page shows.
 const maxSessionRows = 100
 
-// What Agents shows.
+// What the Agents page shows.
 const (
 	showSent Show = "sent" // by this yard
 	showOwn  Show = "own"  // people's
 	showMine Show = "mine" // the reader's
 )
 
-// addOwn adds people's own sessions, and the ended ones, on the first page, as far as they are asked for.
+// addOwn adds people's own sessions, and the ended ones, on the first page, if they were requested.
 func (p *AgentsProps) addOwn() {
 	wanted, agents := strings.ToLower(strings.TrimSpace(p.List.Filter)), len(p.rows)
 	for i := range p.Sessions {
@@ -139,7 +139,7 @@ func (p *AgentsProps) addOwn() {
 		if s.State == domain.SessionOver && isAsked {
 			p.ended = append(p.ended, *s)
 		}
-		if s.State == domain.SessionOver || s.AgentID != "" { // an agent's is its line
+		if s.State == domain.SessionOver || s.AgentID != "" { // an agent's session is in its line
 			continue
 		}
 		own := domain.RegisteredAgent{Agent: domain.Agent{Label: s.By}, Presence: domain.AgentAlive}

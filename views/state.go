@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Signal is one of the three signals, that somebody asks, or none. It always comes with a word.
+// Signal is one of the three signals, one for a question, or none. It always comes with a word.
 type Signal string
 
 const (
@@ -30,8 +30,8 @@ func (s Signal) order() int {
 	return 2
 }
 
-// projectState returns the state of a project, given the troubles of its stories that time makes, as a signal and in
-// words.
+// projectState returns the state of a project as a signal and in words, given the troubles of its stories that come
+// from time alone.
 func projectState(p domain.ProjectPipeline, overdue domain.Overdue) (Signal, string) {
 	list := troubles(&p, overdue)
 	if len(list) == 0 {
@@ -85,8 +85,8 @@ func split[T any](list []T, n int) (first, rest []T) {
 	return list[:n], list[n:]
 }
 
-// troubledFirst returns stories by trouble, and those that agents work on before the others, so that none of them is
-// folded away while others are shown.
+// troubledFirst returns stories by trouble, putting those that agents work on before the others, so that none of them
+// is folded away while others are shown.
 func (p ProjectProps) troubledFirst(items []domain.Item) []domain.Item {
 	return sortedBy(items, func(item domain.Item) int64 {
 		signal, _ := storyState(item, p.Overdue)
@@ -103,7 +103,7 @@ func newestFirst(items []domain.Item) []domain.Item {
 	return sortedBy(items, func(item domain.Item) int64 { return -item.Since.UnixMilli() })
 }
 
-// sortedBy returns stories by a key, smallest first. Items are large, so that places are sorted, and equal ones keep
+// sortedBy returns stories by a key, smallest first. Since items are large it sorts their positions; equal ones keep
 // their order.
 func sortedBy(items []domain.Item, key func(domain.Item) int64) []domain.Item {
 	type place struct {
@@ -118,7 +118,7 @@ func sortedBy(items []domain.Item, key func(domain.Item) int64) []domain.Item {
 	return domain.Map(places, func(p place) domain.Item { return items[p.at] })
 }
 
-// times says how often something has happened to a story, if that was more than once: ", for the 3rd time".
+// times says how often something has happened to a story, if more than once: ", for the 3rd time".
 func times(s domain.Story, kind domain.EventType) string {
 	n := howMany(s.History, func(e domain.PastEvent) bool { return e.Type == kind })
 	if n < 2 {

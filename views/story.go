@@ -24,7 +24,7 @@ func storyName(s domain.Story) string {
 	return s.Name
 }
 
-// What moves a story on, of which a page shows one as its primary action.
+// What moves a story on; a page shows one of these as its primary action.
 const (
 	actMove   = "move"
 	actClaim  = "claim"
@@ -33,7 +33,7 @@ const (
 	actMerge  = "merge"
 )
 
-// primary returns what moves the story on, "" if that stands in the page: an answer, or what clears its trouble.
+// primary returns what moves the story on, "" if the page has it elsewhere: an answer, or what clears its trouble.
 func (p StoryProps) primary(ctx context.Context) string {
 	writable := p.writable(ctx)
 	switch {
@@ -64,7 +64,7 @@ func (p StoryProps) asks() bool {
 	return slices.ContainsFunc(p.Asks, func(q QuestionProps) bool { return q.State == domain.QuestionOpen })
 }
 
-// blockIsQuestion reports whether an open question, which stands above, says what the story is blocked by.
+// blockIsQuestion reports whether an open question, shown above, says what blocks the story.
 func (p StoryProps) blockIsQuestion() bool {
 	return slices.ContainsFunc(p.Asks, func(q QuestionProps) bool {
 		return q.State == domain.QuestionOpen && q.Prompt == p.Story.Blocked
@@ -73,7 +73,7 @@ func (p StoryProps) blockIsQuestion() bool {
 
 func (p StoryProps) Title() string { return domain.Cut(storyName(p.Story), 80) }
 
-// canWrite reports whether the story's project server accepts changes of it.
+// canWrite reports whether the story's project server accepts changes to it.
 func canWrite(s domain.Story) bool { return s.File != nil && s.File.Writable }
 
 // mergeFailedSince returns when the story's merge last failed, zero if the stream does not say.
@@ -179,10 +179,10 @@ type entry struct {
 	title, text string
 	at          time.Time
 	after       string // how long it was in the stage before
-	by          string // who has done it, and how; "" if not through the gateway
+	by          string // who did it, and how; "" if not through the gateway
 }
 
-// author says who has caused an event through the gateway or has committed it, "" if that is not known.
+// author says who caused an event through the gateway or committed it, "" if unknown.
 func author(e domain.PastEvent) string {
 	how := map[domain.Channel]string{
 		domain.ChannelConsole: " in the console", domain.ChannelAPI: " over the API", domain.ChannelMCP: " over MCP",

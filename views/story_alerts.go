@@ -2,7 +2,7 @@ package views
 
 import "switchyard/internal/domain"
 
-// overdueText says what is wrong with the story for too long, "" for an alert of another kind.
+// overdueText says what has been wrong with the story for too long, "" for an alert of another kind.
 func overdueText(a domain.Alert) (what, why string) {
 	switch a.Kind {
 	case domain.AlertConflicts:
@@ -15,7 +15,7 @@ func overdueText(a domain.Alert) (what, why string) {
 	return "", ""
 }
 
-// acknowledges is the label of what acknowledges one of the story's alerts.
+// acknowledges is the label of the button that acknowledges one of the story's alerts.
 func (p StoryProps) acknowledges(a domain.Alert) string {
 	if len(p.Alerts) == 1 {
 		return "Acknowledge"

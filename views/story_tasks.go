@@ -33,7 +33,7 @@ func taskID(what string, t domain.Task) string {
 
 const maxTicked = 80
 
-// Ticked says that a box was ticked, or cleared.
+// Ticked says that a box was ticked or cleared.
 func Ticked(text string, done bool) string {
 	word := "Cleared"
 	if done {
@@ -69,14 +69,14 @@ func (p StoryProps) next() *domain.Stage {
 	return nil
 }
 
-// otherStages returns the stages to which people can move the story, but for that of the primary action.
+// otherStages returns the stages to which people can move the story, except that of the primary action.
 func (p StoryProps) otherStages(primary string) []domain.Stage {
 	return slices.DeleteFunc(slices.Clone(p.Stages), func(s domain.Stage) bool {
 		return s.Name == p.Story.Stage || s.Fixed != "" || s.Other || primary == actMove && s.Name == p.next().Name
 	})
 }
 
-// afterTasks says what follows when all boxes of a story are ticked, "" for nothing.
+// afterTasks says what follows once all boxes of a story are ticked, "" for nothing.
 func (p StoryProps) afterTasks() string {
 	done := domain.DoneStage(p.Stages)
 	switch {

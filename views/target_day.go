@@ -16,7 +16,7 @@ type mark struct {
 	words      string
 }
 
-// dayAt is the place of a time of day on the axis, in percent.
+// dayAt is the position of a time of day on the axis, in percent.
 func dayAt(t time.Time) float64 { return float64(t.Hour()*60+t.Minute()) * 100 / (24 * 60) }
 
 // quietHours returns the quiet parts of the day of now, by the target's clock.
@@ -24,7 +24,7 @@ func (t TargetRow) quietHours(now time.Time) (list []mark) {
 	const minutes, width = 15, 100 * 15.0 / (24 * 60)
 	y, m, d := now.In(t.Zone).Date()
 	for minute := 0; minute < 24*60; minute += minutes {
-		// A time of day that the clock skips today is on the axis all the same.
+		// A time of day that the clock skips today is on the axis anyway.
 		if !t.Rules.IsQuiet(time.Date(y, m, d, 0, minute, 0, 0, time.UTC)) {
 			continue
 		}
@@ -38,11 +38,11 @@ func (t TargetRow) quietHours(now time.Time) (list []mark) {
 	return list
 }
 
-// marksWithin is how long a part of the day is in which several messages are one mark.
+// marksWithin is how long a part of the day is in which several messages share a mark.
 const marksWithin = 10 * time.Minute
 
-// marks are the messages of today, by the target's clock: each has its own, but those of the same ten minutes. Of
-// messages that are not at hand, it is those of the same hour.
+// marks are today's messages, by the target's clock: one mark each, but those within the same ten minutes share one.
+// Messages that are not at hand are marked by the hour.
 func (t TargetRow) marks(now time.Time) []mark {
 	var parts []domain.DeliveryHour
 	kept := domain.StartOfDay(now.In(t.Zone))
@@ -73,7 +73,7 @@ func (t TargetRow) marks(now time.Time) []mark {
 	return t.marksOf(parts, now)
 }
 
-// marksOf are the marks of today at the beginnings of these parts of it.
+// marksOf are today's marks at the beginnings of these parts of it.
 func (t TargetRow) marksOf(parts []domain.DeliveryHour, now time.Time) (list []mark) {
 	day := domain.StartOfDay(now.In(t.Zone))
 	for _, h := range parts {
@@ -105,7 +105,7 @@ func (t TargetRow) describe(now time.Time) string {
 	return "Today: " + strings.Join(list, ", ")
 }
 
-// axisHours are the hours that the axis of the day names: where now is written, none is, on a narrow axis neither.
+// axisHours are the hours named on the day's axis: none where now is written, even on a narrow axis.
 func axisHours(zone *time.Location, now time.Time) (list []int) {
 	for hour := 0; hour <= 24; hour += 3 {
 		at := float64(hour) * 100 / 24
@@ -116,7 +116,7 @@ func axisHours(zone *time.Location, now time.Time) (list []int) {
 	return list
 }
 
-// anchorAt keeps a text on the axis within it.
+// anchorAt keeps a text on the axis from sticking out.
 func anchorAt(at float64) string {
 	switch {
 	case at < 5:

@@ -10,17 +10,17 @@ import (
 // TargetForm is the form that adds or changes a target, as it was sent, with its error. The address is never sent back.
 type TargetForm struct {
 	ID    string // "" to add one
-	Kind  string // which is described
+	Kind  string // the one that is described
 	Shown string // the address without its secrets
 	Name  string
-	URL   string // refused, so that it can be corrected
+	URL   string // if refused, so that it can be corrected
 	Rules domain.TargetRules
 	Error FieldError
-	// Tested is how a test before adding the target went, without a Text if there was none.
+	// Tested is the result of a test before adding the target, without a Text if there was none.
 	Tested Notice
 }
 
-// targetKind is what people choose a target from.
+// targetKind is a kind of target to choose from.
 type targetKind struct{ id, name, about, field, example string }
 
 var targetKinds = []targetKind{
@@ -81,10 +81,10 @@ func IsTargetKind(id string) bool {
 	return slices.ContainsFunc(targetKinds, func(k targetKind) bool { return k.id == id })
 }
 
-// maxProjectChoices is the most projects that the form offers.
+// maxProjectChoices is how many projects the form offers at most.
 const maxProjectChoices = 100
 
-// projectChoices are the projects that the form offers: those that are chosen, then others.
+// projectChoices are the projects that the form offers: first the chosen ones, then others.
 func (f TargetForm) projectChoices(projects []string) []string {
 	list := slices.Clone(f.Rules.Projects)
 	for _, name := range projects {
@@ -96,7 +96,7 @@ func (f TargetForm) projectChoices(projects []string) []string {
 	return list
 }
 
-// eventTypes are the types that the form offers, and those that are chosen already.
+// eventTypes are the types that the form offers, and those already chosen.
 func (f TargetForm) eventTypes() []domain.EventType {
 	list := []domain.EventType{domain.Finished}
 	for _, kind := range domain.EventKinds {

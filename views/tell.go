@@ -9,7 +9,7 @@ import (
 // Chat is whether the team can be told something in its rooms.
 type Chat struct {
 	Ready bool     // a bot is set up
-	Rooms []string // that it is in, as far as known
+	Rooms []string // the bot's, as far as known
 }
 
 func NewChat(s domain.BotStatus) Chat { return Chat{Ready: s.State != domain.BotOff, Rooms: s.Rooms} }
@@ -31,12 +31,12 @@ func (c Chat) In() string {
 	}
 }
 
-// Told says that the rooms were told about so many stories.
+// Told says that the rooms were told about that many stories.
 func (c Chat) Told(stories int) string {
 	return "Told the team " + c.In() + " about " + domain.Count(stories, "story", "stories") + "."
 }
 
-// chooses is what the button that chooses a whole list says after the verb.
+// chooses is the label, after the verb, of the button that chooses a whole list.
 func chooses(stories int) string {
 	if stories == 1 {
 		return "it"

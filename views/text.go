@@ -27,11 +27,10 @@ func age(d time.Duration) string {
 	}
 }
 
-// ageAt returns the age of t at a time that was cut to the minute, rounded up so that no age is shown as less than it
-// is.
+// ageAt returns the age of t at a time truncated to the minute, rounded up so that no age is shown as less than it is.
 func ageAt(now, t time.Time) string { return age(now.Sub(t) + time.Minute - 1) }
 
-// ageAtLeast is ageAt of what may be older: "over 180 d".
+// ageAtLeast is ageAt for what may be older: "over 180 d".
 func ageAtLeast(now, t time.Time, atLeast bool) string {
 	if atLeast {
 		return "over\u00a0" + ageAt(now, t)
@@ -49,7 +48,7 @@ func clockText(at, now time.Time) string {
 	return day + at.Format(" 15:04")
 }
 
-// dateText returns a day, with its year unless that is the one of now.
+// dateText returns a day, with its year unless that is now's.
 func dateText(at, now time.Time) string {
 	if at = at.In(now.Location()); at.Year() == now.Year() {
 		return at.Format("2 Jan")
@@ -63,7 +62,7 @@ func clampTime(ms uint64) time.Time {
 	return time.UnixMilli(int64(min(ms, last)))
 }
 
-// eventTime returns when an event happened according to its project, limited as by moment.
+// eventTime returns when an event happened according to its project, limited by clampTime.
 func eventTime(e domain.Event) time.Time { return clampTime(uint64(e.At.UnixMilli())) }
 
 func machineTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -80,7 +79,7 @@ func number(storyID, name string) string {
 	return digits
 }
 
-// Sentence turns an error message, or what somebody has written, into a sentence.
+// Sentence turns an error message, or what somebody wrote, into a sentence.
 func Sentence(text string) string {
 	if text = upper(text); strings.HasSuffix(text, "?") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "…") {
 		return text
@@ -127,7 +126,7 @@ func longAge(d time.Duration) string {
 	return first
 }
 
-// zoneName returns the name of the time zone of t as an address takes it, "" for the gateway's.
+// zoneName returns the name of the time zone of t for an address, "" for the gateway's.
 func zoneName(t time.Time) string {
 	if name := t.Location().String(); name != "Local" {
 		return name

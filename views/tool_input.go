@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// writtenFile is the text of a file that a tool writes, if its input has nothing but that and the file's name.
+// writtenFile is the text of a file that a tool writes, if its input has only that and the file's name.
 func writtenFile(tool *domain.ToolUse) (file, text string, ok bool) {
 	var members map[string]json.RawMessage
 	f := fieldsOf(tool)
@@ -19,13 +19,13 @@ func writtenFile(tool *domain.ToolUse) (file, text string, ok bool) {
 	return f.File, *f.Content, true
 }
 
-// length is how long a text is: "4,812 lines, 212 kB".
+// length is the length of a text: "4,812 lines, 212 kB".
 func length(text string) string {
 	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 	return thousands(lines) + countWord(lines, " line, ", " lines, ") + thousands((len(text)+999)/1000) + " kB"
 }
 
-// input is the input of a tool as text: a command or a file's text alone as it is, other inputs as JSON.
+// input is a tool's input as text: a lone command or file text as it is, other inputs as JSON.
 func (q QuestionProps) input() string {
 	if q.Tool == nil {
 		return ""
@@ -45,7 +45,7 @@ func (q QuestionProps) input() string {
 
 var jsonText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// readable writes a text in JSON with its line ends, and without escapes of what can be read as it is.
+// readable writes JSON text with its line ends, and without unnecessary escapes.
 func readable(encoded string) string {
 	var text string
 	if json.Unmarshal([]byte(encoded), &text) != nil || strings.ContainsRune(text, '\uFFFD') {
@@ -60,7 +60,7 @@ func readable(encoded string) string {
 }
 
 const (
-	// foldInput is how many lines, or foldBytes, of a text are shown without a fold; then its head and tail are.
+	// foldInput and foldBytes limit the text that is shown unfolded; of a longer one its head and tail are.
 	foldInput, foldBytes = 12, 1500
 	headLines, tailLines = 6, 3
 )

@@ -22,7 +22,7 @@ type station struct {
 // maxWagons is the most stories that a station of the grid shows; the others are counted.
 const maxWagons = 3
 
-// add inserts a story among the most that are shown, in constant time.
+// add inserts a story among those shown, at most most, in constant time.
 func (s *station) add(w wagon, most int) {
 	at := len(s.wagons)
 	for at > 0 && w.order() < s.wagons[at-1].order() {
@@ -48,7 +48,7 @@ func (s *station) count(worst Signal, n int) {
 	s.more += n
 }
 
-// isFull reports whether a story of a rank, or a worse one, will not be among the most that are shown.
+// isFull reports whether a story of this rank or worse will not be shown.
 func (s *station) isFull(rank, most int) bool {
 	return most > 0 && len(s.wagons) == most && rank >= s.wagons[most-1].order()
 }
@@ -56,7 +56,7 @@ func (s *station) isFull(rank, most int) bool {
 // track is a project's stages of work, with the backlog before and the finished stories after them.
 type track struct {
 	*domain.ProjectPipeline
-	at            int // among the projects by name
+	at            int // its index among the projects by name
 	sum           domain.PipelineSummary
 	active        bool
 	alone         bool          // no other project has its stages
@@ -77,7 +77,7 @@ type trouble struct {
 
 func (t trouble) isStuck() bool { return strings.HasSuffix(t.words, domain.AlertStuck.Word()) }
 
-// maxStations is the most stages of work that a track shows.
+// maxStations is how many stages of work a track shows at most.
 const maxStations = 24
 
 func newTrack(p *domain.ProjectPipeline, overdue domain.Overdue, asking map[domain.AlertKind]int) *track {
@@ -111,8 +111,8 @@ func (t *track) worst() Signal {
 	return worst
 }
 
-// filled returns a copy of the track with its stations, which show at most so many stories. owners are those of
-// stories, asking those whose agents wait for a person, sessions those that work on them.
+// filled returns a copy of the track with its stations, which show up to most stories. owners are who works on stories,
+// asking the stories whose agents wait for a person, sessions the sessions working on them.
 func (t track) filled(
 	owners *domain.Owners, asking map[domain.StoryKey]domain.AlertKind, sessions map[domain.StoryKey][]domain.AgentSession,
 	most int,
@@ -159,7 +159,7 @@ func (t *track) counts() string {
 	return strings.Join(list, ", ")
 }
 
-// troubles returns what is wrong with a project, worst first. Without any it is clear.
+// troubles returns what is wrong with a project, worst first; without any trouble, that it is clear.
 func troubles(p *domain.ProjectPipeline, overdue domain.Overdue) (list []trouble) {
 	switch {
 	case !p.Reachable && p.Error == domain.NoAnswerYet:
@@ -184,7 +184,7 @@ func troubles(p *domain.ProjectPipeline, overdue domain.Overdue) (list []trouble
 	return list
 }
 
-// stages returns the names of the track's stages, and the board's words for them, on which its heading depends.
+// stages returns the names of the track's stages, and the board's words for them, which determine its heading.
 func (t *track) stages() string {
 	list := []*domain.Stage{t.backlog, t.done}
 	for i := t.from; i < t.to; i++ {

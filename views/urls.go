@@ -36,9 +36,9 @@ const (
 	FlowURL         = "/flow"
 	QuestionsURL    = "/questions"
 	WallURL         = "/wall" // see web.WallLink
-	// NotificationsURL is the page, and what the addresses of its forms begin with.
+	// NotificationsURL is the page, and the prefix of the addresses of its forms.
 	NotificationsURL = "/notifications"
-	// What makes the console an app that messages can be pushed to.
+	// These make the console an app that messages can be pushed to.
 	ManifestURL    = "/manifest.webmanifest"
 	WorkerURL      = "/push-worker.js"
 	AcknowledgeURL = "/attention/acknowledge"

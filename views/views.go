@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Page names a page of Pages; "" is another one.
+// Page names a page of Pages; "" is any other.
 type Page string
 
 const (
@@ -28,7 +28,7 @@ const (
 	PageNotify   Page = "Notifications"
 	PageAudit    Page = "Audit"
 
-	// These are no entries of the navigation or the menu.
+	// These are not in the navigation or the menu.
 	PageWaiting   Page = "Waiting longest"
 	PageQuestions Page = "Questions"
 )
@@ -45,7 +45,7 @@ const (
 // ThemeOf returns the theme of this name, ThemeSystem for an unknown one.
 func ThemeOf(name string) Theme { return oneOf(Theme(name), ThemeLight, ThemeDark) }
 
-// oneOf returns a choice, "" for one that is not among those that there are.
+// oneOf returns a choice, "" if it is not one of choices.
 func oneOf[T ~string](choice T, choices ...T) T {
 	if slices.Contains(choices, choice) {
 		return choice
@@ -62,14 +62,14 @@ type Frame struct {
 	Active   string // "" for none
 	// OpenAlerts is the number of alerts that have not been acknowledged.
 	OpenAlerts int
-	Worst      domain.Signal // of these
+	Worst      domain.Signal // the worst signal among them
 	SignIn     domain.SignInStatus
 	// SignInSetUp says that an identity provider is configured.
 	SignInSetUp bool
 	Theme       Theme
 	Notice      Notice
 	Scripts     []string // files of package static that only this page needs
-	Sheet       string   // the style sheet of package static that only this page and its like need, "" for none
+	Sheet       string   // the style sheet of package static for this page and similar ones, "" for none
 	Bare        bool     // without navigation: the reader has not logged in
 	Asking      int      // how many questions are open
 	Wall        bool     // for a wall display: without anything around the content
@@ -83,7 +83,7 @@ type Frame struct {
 // Notice is the result of an action, shown once.
 type Notice struct {
 	Text   string // "" for none
-	Signal Signal // SignalStop for what failed, SignalCaution for what is done, but with a problem, "" for clear
+	Signal Signal // SignalStop if it failed, SignalCaution if it is done but with a problem, "" for clear
 	Undo   Undo
 }
 
@@ -131,7 +131,7 @@ func pageTitle(title string) string { return title + " · Switchyard" }
 // Part is the part of a page that refreshes itself: an element around content that depends on Props alone.
 type Part struct {
 	ID, Class string
-	URL       string // from which it refreshes itself, without a version; "" if it no longer changes
+	URL       string // where it refreshes itself from, without a version; "" if it no longer changes
 	Title     string // of the tab, "" for the page's title
 	Request   string // options of htmx for its requests, as JSON; "" for the usual ones
 	Content   templ.Component
@@ -140,7 +140,7 @@ type Part struct {
 // address returns the address that answers whether the part has changed since this version.
 func (p Part) address(version string) string { return withQuery(p.URL, "v", version) }
 
-// stageTitle is what people read for a stage.
+// stageTitle is the name of a stage for people.
 func stageTitle(ctx context.Context, project, stage string) string {
 	return domain.StageWordsOf(ctx)(project, stage)
 }

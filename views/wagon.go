@@ -12,11 +12,11 @@ type wagon struct {
 	domain.Item
 	signal  Signal
 	state   string               // in words, "" for no trouble
-	overdue domain.AlertKind     // the trouble that only time makes, "" for none
-	asks    string               // "asks" or "waits" if the agent that works on it waits for a person
-	agent   string               // the label of the agent that works on it
+	overdue domain.AlertKind     // trouble that comes from time alone, "" for none
+	asks    string               // "asks" or "waits" if the agent working on it waits for a person
+	agent   string               // the label of the agent working on it
 	says    string               // the last line of its output
-	session *domain.AgentSession // that works on it, nil for none, or where asks says it
+	session *domain.AgentSession // the one working on it, nil for none or if asks says it
 }
 
 // order returns the wagon's rank: what waits for a person and trouble first, then stories that agents work on.
@@ -65,7 +65,7 @@ func (w wagon) note() string {
 	return visible(note)
 }
 
-// words says in words what a wagon's colour and position show, to precede its age.
+// words says what a wagon's colour and position show, to precede its age.
 func (w wagon) words() string {
 	asks := ""
 	if w.asks != "" {

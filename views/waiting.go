@@ -17,7 +17,7 @@ type WaitingShow string
 
 const (
 	WaitingAll    WaitingShow = ""
-	WaitingOver   WaitingShow = "over"   // their usual time
+	WaitingOver   WaitingShow = "over"   // over their usual time
 	WaitingNobody WaitingShow = "nobody" // nobody works on them
 )
 
@@ -25,7 +25,7 @@ const (
 type WaitingFilter struct {
 	Project, Stage string
 	Show           WaitingShow
-	All            bool // long lists, too
+	All            bool // with long lists in full
 }
 
 func (f WaitingFilter) url() string {
@@ -36,7 +36,7 @@ func (f WaitingFilter) url() string {
 	return withQuery(WaitingURL, "project", f.Project, "stage", f.Stage, "show", string(f.Show), "all", all)
 }
 
-// whole returns the address of the same lists, without the cut at their first lines.
+// whole returns the address of the same lists in full.
 func (f WaitingFilter) whole() templ.SafeURL {
 	f.All = true
 	return templ.SafeURL(f.url())
@@ -59,13 +59,13 @@ type WaitingProps struct {
 
 type waitingLine struct {
 	domain.WaitingStory
-	agent string // that works on it, "" for none
+	agent string // the one working on it, "" for none
 }
 
 // waitingLines is how many stories each list of the page shows at most, firstLines how many at first.
 const waitingLines, firstLines = 100, 20
 
-// Use fills in the stories, which are in the order of the page, and the keys of alerts that are acknowledged.
+// Use fills in the stories, in the order of the page, and the keys of acknowledged alerts.
 func (p *WaitingProps) Use(stories []domain.WaitingStory, owners *domain.Owners, acknowledged map[string]bool) {
 	p.acknowledged = acknowledged
 	most := firstLines
@@ -104,7 +104,7 @@ func (p *WaitingProps) Use(stories []domain.WaitingStory, owners *domain.Owners,
 	}
 }
 
-// alert is the key of what needs attention about the story, "" if nothing does.
+// alert is the key of the story's alert, "" for none.
 func (l waitingLine) alert() string {
 	kind, _ := l.Item.Trouble()
 	if l.isStuck() {
@@ -138,7 +138,7 @@ func (l waitingLine) times() string {
 // usualAt is where the usual time is on the scale, in percent.
 const usualAt = 30.0
 
-// at is where the story is on a scale that all share: linear up to the usual time, then logarithmic up to 64 times.
+// at is a story's position on a scale that all share: linear up to the usual time, then logarithmic up to 64 times.
 func (l waitingLine) at() float64 {
 	n := l.Times()
 	if n <= 1 {

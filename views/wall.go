@@ -19,11 +19,11 @@ type WallProps struct {
 }
 
 const (
-	// wallAlerts is how many alerts the wall shows, the others are counted.
+	// wallAlerts is how many alerts the wall shows; the others are counted.
 	wallAlerts = 5
 	// wallRows is the most projects on a page of the wall, wallPages the most pages, which turn by themselves.
 	wallRows, wallPages = 12, 10
-	// wallWagons is about how many stories a page names at each station; those that have no room are left out whole.
+	// wallWagons is roughly how many stories a page names at each station; those without room are left out whole.
 	wallWagons = 24
 )
 
