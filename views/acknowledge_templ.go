@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// acknowledge is the button that acknowledges the alert with this key, which the element with this id describes: with
+// acknowledge is the button that acknowledges the alert with this key, described by the element with this id: with
 // scripts for a time that acknowledgeFor asks for, without them until the alert changes.
 func acknowledge(key, id, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -21,7 +21,7 @@ type AgentWork struct {
 }
 
 // agentLine is an agent, or somebody's own session: what it is, its state, its story, the last line of its output or
-// what it does, and what can be done. What it asks is below, and its output where that is unfolded.
+// what it does, and what can be done. What it asks is below, as is its output when unfolded.
 func agentLine(p AgentsProps, row agentRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -514,7 +514,7 @@ func agentLine(p AgentsProps, row agentRow) templ.Component {
 	})
 }
 
-// agentWork is the story of an agent, or else its project; one without a project is given one here.
+// agentWork is an agent's story, or else its project; an agent without a project can be given one here.
 func agentWork(p AgentsProps, row agentRow, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -692,7 +692,7 @@ func agentWork(p AgentsProps, row agentRow, id string) templ.Component {
 	})
 }
 
-// agentAsks is a question of an agent. It is answered here where all of it is in sight, otherwise on its page.
+// agentAsks is an agent's question. It is answered here if all of it is visible, otherwise on its page.
 func agentAsks(p AgentsProps, q QuestionProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

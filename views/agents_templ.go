@@ -23,9 +23,9 @@ type AgentsProps struct {
 	Asks     []QuestionProps                   // open questions of agents and sessions, the oldest first
 	Sessions []domain.AgentSession             // of coding agents, those that wait for somebody first
 	Stories  map[domain.StoryKey]AgentWork     // of people's own sessions
-	Due      map[domain.StoryKey]*domain.Place // what is for review of stories whose agents rest
+	Due      map[domain.StoryKey]*domain.Place // what is due for review of stories whose agents are idle
 	Reader   string                            // as domain.Actor.Holder returns it
-	Gateway  string                            // its address, as an environment has it
+	Gateway  string                            // its address, as in the environment
 	Today    domain.CostsToday
 	Said     Notice // the result of the last action on the table
 	Now      time.Time
@@ -33,7 +33,7 @@ type AgentsProps struct {
 	counts agentCounts
 	rows   []agentRow            // the agents on this page, and people's own sessions
 	more   int                   // sessions that do not fit in
-	ended  []domain.AgentSession // within a day, the last first
+	ended  []domain.AgentSession // ended within a day, latest first
 }
 
 // AgentsPageProps are the data around the table of agents.
@@ -44,7 +44,7 @@ type AgentsPageProps struct {
 	MCP   MCPProps
 }
 
-// Agents is the page: the table, and above it the panel of Add agent with the token and its state, if one was issued.
+// Agents is the page: the table, and above it the Add agent panel with the token and its state, if one was issued.
 func Agents(p AgentsPageProps, table templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -246,7 +246,7 @@ func agents(p AgentsProps) templ.Component {
 	})
 }
 
-// agentsShown chooses between agents and people's own sessions, and says how they look.
+// agentsShown chooses between agents and people's own sessions, and says how they are doing.
 func agentsShown(p AgentsProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

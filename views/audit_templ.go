@@ -22,16 +22,16 @@ type AuditProps struct {
 	Older   int64           // the position at which older entries begin, 0 for none
 	Before  int64           // the position before which the entries are, 0 for the newest
 	Agents  map[string]bool // their labels
-	Authors []AuditAuthor   // of the newest entries, none if they are too many for a choice
+	Authors []AuditAuthor   // of the newest entries, none if there are too many to choose from
 	Now     time.Time
 }
 
-// AuditChoices is the most authors that are offered as a choice.
+// AuditChoices is how many authors are offered as a choice.
 const AuditChoices = 30
 
 type AuditAuthor struct{ Who, Name string }
 
-// AuditFilter selects entries, on whatever page.
+// AuditFilter selects entries, on any page.
 type AuditFilter domain.AuditQuery
 
 // url returns the address of the page with this filter, and further parameters.
@@ -319,8 +319,8 @@ func auditRest(p AuditProps, run []AuditLine) templ.Component {
 	})
 }
 
-// auditLine is a change as a sentence, with what was before and after. All of it unfolds below, with its ids. again
-// means that the line above names who made it.
+// auditLine is a change as a sentence, with its before and after. All of it unfolds below, with its ids. again means
+// that the line above names who made it.
 func auditLine(p AuditProps, e AuditLine, again bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

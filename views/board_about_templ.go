@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// boardBranch is the branch whose files a board is, if it is known.
+// boardBranch is the branch that a board's files are from, if known.
 func boardBranch(branch string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -188,7 +188,7 @@ func aboutBoard(b domain.BoardPlace, past string) templ.Component {
 	})
 }
 
-// codeList is a list in a sentence, what is in backticks as code.
+// codeList is a list in a sentence, with text in backticks as code.
 func codeList(list []string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

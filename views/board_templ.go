@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "switchyard/internal/domain"
 
-// maxStories is the most stories on a board, shared equally by its stages: each takes 650 bytes of a page.
+// maxStories is how many stories a board has at most, shared equally by its stages: each takes 650 bytes of a page.
 const maxStories = 1500
 
 // How many stories of a stage a board shows before it folds the others: readers rarely need finished stories.
@@ -18,11 +18,11 @@ const (
 	foldWork  = 25
 	foldPhone = 5 // of these on a phone
 	foldDone  = 5
-	// foldedStories is how many folded ones come with the page.
+	// foldedStories is how many folded stories come with the page.
 	foldedStories = 15
 )
 
-// board is a project's track with its stories, a column for each stage. Those that are done with, or that only the
+// board is a project's track with its stories, a column for each stage. Columns of finished stories, or that only the
 // board's own tool fills, are strips until they are opened.
 func board(p ProjectProps, columns []boardColumn) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

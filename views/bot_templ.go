@@ -470,7 +470,7 @@ func botState(p BotProps) templ.Component {
 	})
 }
 
-// steps are the bot's stations on its way into rooms. It stands at the first that it has not reached, or at the last.
+// steps are the bot's stations on its way into rooms. It is at the first that it has not reached, or at the last.
 func (p BotProps) steps() []step {
 	s := p.Status
 	connected := s.State == domain.BotConnected
@@ -505,7 +505,7 @@ func (p BotProps) steps() []step {
 	return list
 }
 
-// botCommanders says who may command the bot, and how it comes into a room.
+// botCommanders says who may command the bot, and how it gets into a room.
 func botCommanders(p BotProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -563,7 +563,7 @@ func changesChoice(p ChangesProps, n int) templ.Component {
 	})
 }
 
-// changesPlaces is where work on the story is. The one that is shown below is marked.
+// changesPlaces is where work on the story is. The one shown below is marked.
 func changesPlaces(p ChangesProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -814,7 +814,7 @@ func changesPlaces(p ChangesProps) templ.Component {
 	})
 }
 
-// forkPicture shows what the base has had since, hollow, and what the place has, full.
+// forkPicture shows the base's new commits as hollow dots, and the place's as full ones.
 func forkPicture(f fork, merged bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

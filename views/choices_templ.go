@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// choiceFields are the questions that a coding agent asks at once. A single choice is answered by one press.
+// choiceFields are the questions that a coding agent asks at once. A single choice is answered with one press.
 func choiceFields(q QuestionProps, choices []domain.Choice) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -439,7 +439,7 @@ func option(o domain.Option) templ.Component {
 	})
 }
 
-// plan is what a coding agent means to do, as Markdown.
+// plan is what a coding agent intends to do, as Markdown.
 func plan(q QuestionProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -83,7 +83,7 @@ func since(t, now time.Time) templ.Component {
 	})
 }
 
-// sinceAtLeast is since of what may have been longer: "over 180 d".
+// sinceAtLeast is since for what may have been longer: "over 180 d".
 func sinceAtLeast(t time.Time, atLeast bool, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -744,7 +744,7 @@ type ErrorProps struct {
 	Status         int
 	Title, Message string
 	Next           string // what the reader can do, "" for nothing
-	Project        string // to which the missing thing would belong, "" for none
+	Project        string // that the missing thing would belong to, "" for none
 }
 
 // ErrorPage is the content of a page that could not be shown.
@@ -1007,7 +1007,7 @@ func notice(n Notice, path string) templ.Component {
 	})
 }
 
-// noticeIn is a notice with its own id; form returns the attributes of a form that is sent to an address.
+// noticeIn is a notice with its own id; form returns the attributes of a form sent to an address.
 func noticeIn(id string, n Notice, path string, form func(url string) templ.Attributes) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// RemoveDeviceURL returns the address of the form that ends what is pushed to a browser.
+// RemoveDeviceURL returns the address of the form that stops pushing to a browser.
 func RemoveDeviceURL(id string) string { return NotificationsURL + "/devices/" + id + "/remove" }
 
 // pushKinds are the alerts that people can have pushed to their devices.
@@ -81,7 +81,7 @@ func appLinks(bare bool) templ.Component {
 	})
 }
 
-// OthersDevice is a browser of somebody else, which administrators see.
+// OthersDevice is somebody else's browser, which administrators see.
 type OthersDevice struct {
 	domain.Target
 	Owner string

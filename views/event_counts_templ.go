@@ -350,7 +350,7 @@ func hoursOfEvents(p EventsProps) templ.Component {
 	})
 }
 
-// windowTold says what happened in the window that the filter names, without one in the last days, and what of it is
+// windowTold says what happened in the window that the filter names, or else in the last days, and how much of it is
 // shown. Its counts filter by type.
 func windowTold(p EventsProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -589,7 +589,7 @@ func windowTold(p EventsProps) templ.Component {
 	})
 }
 
-// byProject has the numbers of the window for each project, on wide screens.
+// byProject has the window's numbers for each project, on wide screens.
 func byProject(p EventsProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -641,7 +641,7 @@ func eventLine(e domain.PastEvent, style eventStyle) templ.Component {
 	})
 }
 
-// eventMark is the sign of what an event was; its words follow.
+// eventMark is the sign for what an event was; its words follow.
 func eventMark(e domain.PastEvent) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

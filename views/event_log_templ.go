@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// eventLog lists the events of one day, runs of them folded.
+// eventLog lists the events of one day, with runs of them folded.
 func eventLog(events []domain.PastEvent, l eventList) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -552,7 +552,7 @@ func logLine(past domain.PastEvent, l eventList) templ.Component {
 	})
 }
 
-// whoDid names who has caused an event, "" for nobody; how says it with the way.
+// whoDid names who caused an event, "" for nobody; how adds by which way.
 func whoDid(name, how string, l eventList) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -631,7 +631,7 @@ func whoDid(name, how string, l eventList) templ.Component {
 	})
 }
 
-// storyTitle is a story's number and name, two items: a name that is cut loses its end, whatever its direction.
+// storyTitle is a story's number and name as two items: a name that is cut loses its end, whatever its direction.
 func storyTitle(storyID, name string, most int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -106,7 +106,7 @@ func Events(p EventsProps, names []string, list templ.Component) templ.Component
 	})
 }
 
-// EventsPart is the newest events, with what is counted of them, and refreshes itself. Older ones stay.
+// EventsPart is the newest events, with their counts, and refreshes itself. Older ones stay.
 func EventsPart(p EventsProps) Part {
 	return Part{ID: "events", URL: p.Filter.url("since", p.Since.String()), Content: newestEvents(p)}
 }

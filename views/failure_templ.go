@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-// shownLogLines is how many lines of a failure are shown before the others are unfolded.
+// shownLogLines is how many lines of a failure are always shown.
 const shownLogLines = 12
 
 // saysFailure finds the lines that probably say what went wrong.
 var saysFailure = regexp.MustCompile(`(?i)\b(fail(ed|s|ure)?|errors?|panic|fatal)\b`)
 
-// reasonLine is the last line of a reason; that of several lines is a log, which failureLog shows.
+// reasonLine is the last line of a reason; one of several lines is a log, which failureLog shows.
 func reasonLine(reason string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -152,7 +152,7 @@ func reasonShort(reason string) templ.Component {
 	})
 }
 
-// failureLog is a reason of several lines: the last ones, and the others folded above them.
+// failureLog is a reason of several lines: the last ones, with the others folded above.
 func failureLog(id, reason string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -350,7 +350,7 @@ func failureLog(id, reason string) templ.Component {
 	})
 }
 
-// formerFailure is the log of a failure that is over.
+// formerFailure is the log of a past failure.
 func formerFailure(s domain.Story, e domain.PastEvent, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -712,11 +712,11 @@ func failureList(list []failedMerge, p StoryProps) templ.Component {
 	})
 }
 
-// logLines are lines of the log with an id, after so many others. It is no template, since that would put blanks
+// logLines are lines of the log with an id, preceded by after others. It is not a template, which would put blanks
 // between them.
 func logLines(id string, lines []string, after int) templ.Component {
 	var b strings.Builder
-	first := "" // how the first bad line is found, if id is not ""
+	first := "" // the target for finding the first bad line, if id is not ""
 	if id != "" {
 		first = ` id="` + templ.EscapeString(within(id, "first")) + `"`
 	}

@@ -17,7 +17,7 @@ import (
 // CostURL is the address of all stories' costs as CSV.
 const CostURL = "/cost.csv"
 
-// flowCost is what calls of models cost: by day, by finished story, and the dearest ones.
+// flowCost is what model calls cost: by day, by finished story, and the dearest ones.
 func flowCost(p FlowProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -100,7 +100,7 @@ func flowCost(p FlowProps) templ.Component {
 	})
 }
 
-// costNeeds says how costs are measured, while none is known.
+// costNeeds says how costs are measured, as long as none is known.
 func costNeeds() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -554,7 +554,7 @@ func flowGraded(p FlowProps) templ.Component {
 	})
 }
 
-// enough shows how many of the ten that a forecast needs there are.
+// enough shows how many there are of the ten that a forecast needs.
 func enough(n int, what string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

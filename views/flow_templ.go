@@ -15,7 +15,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Flow is the page. It does not refresh itself: its numbers are of days.
+// Flow is the page. It does not refresh itself: its numbers change by the day.
 func Flow(p FlowProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -239,7 +239,7 @@ func flowPanels(p FlowProps) templ.Component {
 	})
 }
 
-// flowNeeds says what flow is made of, while no move is known.
+// flowNeeds says what flow is computed from, as long as no move is known.
 func flowNeeds() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -948,7 +948,7 @@ func flowAgeTable(p FlowProps, ages []domain.FlowAge, head bool) templ.Component
 	})
 }
 
-// flowTrack is where a value is on a track beside those of finished stories.
+// flowTrack is a value's position on a track beside those of finished stories.
 func flowTrack(value int, at *[4]int, over bool, mark flowMark) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -299,7 +299,7 @@ func showLink(p OverviewProps, show, keep Show, word string) templ.Component {
 	})
 }
 
-// yardKey says what the signs of many projects mean, which have no room for words.
+// yardKey explains the signs used for many projects, which have no room for words.
 func yardKey() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

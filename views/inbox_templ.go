@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// inboxPart lists the alerts, by kind if they are many.
+// inboxPart lists the alerts, by kind if there are many.
 func inboxPart(p OverviewProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -231,7 +231,7 @@ func inboxPart(p OverviewProps) templ.Component {
 	})
 }
 
-// groupFrame chooses the kind whose rows stand beside it.
+// groupFrame chooses the kind whose rows are beside it.
 func groupFrame(p OverviewProps, list []alertGroup) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -696,8 +696,8 @@ func inboxLine(a domain.Alert, title, where, question string, now time.Time) tem
 	})
 }
 
-// inboxQuestion is what is asked. It is answered here where all of it is in sight. Otherwise, and always on a phone, it
-// is opened first: the first tap opens it, the second answers.
+// inboxQuestion is what is asked. It is answered here if all of it is visible. Otherwise, and always on a phone, it is
+// opened first: the first tap opens it, the second answers.
 func inboxQuestion(a domain.Alert, q QuestionProps, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1016,7 +1016,7 @@ func inboxAlert(a domain.Alert, hand InlineActions, now time.Time, next string) 
 	})
 }
 
-// retryFrom is the button of retryMerge in the line of an alert, which the element with this id names.
+// retryFrom is the retryMerge button on an alert's line, which the element with this id names.
 func retryFrom(id, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

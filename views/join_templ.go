@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// NewToken is a new join token, which the panel of Add agent shows once.
+// NewToken is a new join token, which the Add agent panel shows once.
 type NewToken struct {
 	Token   domain.Secret // "" after the first time
 	Hash    string        // of the token
-	Address string        // the gateway's, as the reader's browser knows it
+	Address string        // the gateway's, as known to the reader's browser
 	Local   bool          // the address is a loopback address
 	Form    JoinForm
 }
@@ -327,7 +327,7 @@ func joinPanel(token NewToken, state templ.Component) templ.Component {
 	})
 }
 
-// joinForm makes another command, with another token; the one before is revoked.
+// joinForm makes a new command with a new token; the one before is revoked.
 func joinForm(f JoinForm, hash string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

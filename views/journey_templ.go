@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// journeyTrack shows steps as the stations of a track: those of a story through its stages, with the time in each.
+// journeyTrack shows steps as the stations of a track: a story's through its stages, with the time in each.
 func journeyTrack(title string, steps []step, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -200,7 +200,7 @@ func apart(steps []step) bool {
 	return slices.ContainsFunc(steps, func(s step) bool { return s.rail != "" })
 }
 
-// standsApart says where a story stands that has left the base behind.
+// standsApart says where a story is that has moved on from the base.
 func standsApart(p StoryProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

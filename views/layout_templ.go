@@ -594,7 +594,7 @@ func navigationEntry(f Frame, p PageLink) templ.Component {
 	})
 }
 
-// maxOptions is the most projects that the header offers. Others can be made active on their pages.
+// maxOptions is how many projects the header offers at most. Others can be made active on their pages.
 const maxOptions = 20
 
 // activeProject shows the active project and switches to another one.

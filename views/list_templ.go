@@ -87,7 +87,7 @@ func listFilter(l List, part, label string) templ.Component {
 	})
 }
 
-// rowMenu is what can be done with a row of a list, but is not needed now; name says whose row it is.
+// rowMenu is what can be done with a row of a list but is not needed now; name says whose row it is.
 func rowMenu(id, name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "fmt"
 
-// Notifications is the page. list is nil for readers who are no administrators: they see only their own devices.
+// Notifications is the page. list is nil for readers who are not administrators: they see only their own devices.
 func Notifications(p NotificationsProps, device, list templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

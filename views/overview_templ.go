@@ -23,7 +23,7 @@ type OverviewProps struct {
 	Together      domain.Charts                             // of all projects; empty while they are not drawn
 	Agents        []domain.Agent                            // alive ones
 	Owners        *domain.Owners                            // of stories
-	Sessions      map[domain.StoryKey][]domain.AgentSession // that work on stories
+	Sessions      map[domain.StoryKey][]domain.AgentSession // working on stories
 	FirstSteps    *FirstSteps                               // nil for none
 	Filter        string                                    // part of a project's name
 	Show          Show
@@ -37,7 +37,7 @@ type FirstSteps struct {
 	Project string
 	File    string // the file of a story that the reader is invited to move
 	To      string // the directory to move it to
-	Moved   bool   // whether it has been moved
+	Moved   bool   // it has been moved
 }
 
 // Title returns the page's title, with the number of alerts.

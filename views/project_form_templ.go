@@ -17,8 +17,8 @@ type ProjectForm struct {
 	Error FieldError
 }
 
-// addProject is the form; a refused one keeps what was typed. Once an address is entered, the gateway checks what
-// answers there. Of the first project it is asked by the button, too, and with scripts the rest follows that answer.
+// addProject is the form; after a refusal it keeps what was typed. Once an address is entered, the gateway checks what
+// answers there. For the first project the button checks, too, and with scripts the rest follows the answer.
 func addProject(f ProjectForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -350,7 +350,7 @@ func serveProject(sample bool) templ.Component {
 	})
 }
 
-// removeSample asks for confirmation, too: what it removes does not come back.
+// removeSample also asks for confirmation: what it removes does not come back.
 func removeSample() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

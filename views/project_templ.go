@@ -22,7 +22,7 @@ type ProjectProps struct {
 	Overdue  domain.Overdue                      // of its stories
 	Agents   []domain.RegisteredAgent            // the live ones assigned to it
 	Owners   *domain.Owners                      // of its stories
-	Sessions map[string]domain.AgentSession      // by story: the first that works on it
+	Sessions map[string]domain.AgentSession      // by story: the first one working on it
 	Asked    map[domain.StoryKey]domain.Question // open ones about stories of any project
 	Filter   string                              // of their names and ids
 	Show     ShowStories
@@ -30,13 +30,13 @@ type ProjectProps struct {
 	Reader   string             // as domain.Actor.Holder returns it
 	Events   []domain.PastEvent // the latest, newest first
 	Charts   domain.Charts
-	Flow     *FlowProps // nil while it cannot be told, or nothing was finished
+	Flow     *FlowProps // nil while it is unknown, or nothing was finished
 	Writable bool       // the reader can move its stories
 	Now      time.Time
 }
 
 // Project is the page. Its forms are outside the part that refreshes itself, so that their input stays. The settings
-// are shown by the menu's link, or once they were refused. story is nil if the project server accepts no new stories.
+// are shown by the menu's link, or after they were refused. story is nil if the project server accepts no new stories.
 func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -422,7 +422,7 @@ func project(p ProjectProps) templ.Component {
 	})
 }
 
-// flowInBrief is what is found about the flow, in sentences.
+// flowInBrief is the findings about flow, in sentences.
 func flowInBrief(p FlowProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -21,7 +21,7 @@ type ProjectsProps struct {
 	List     List
 	Order    *TrackOrder   // of all projects
 	Together domain.Charts // likewise
-	Form     ProjectForm   // that adds one
+	Form     ProjectForm   // the one that adds a project
 	Now      time.Time
 }
 
@@ -39,7 +39,7 @@ func (p ProjectsProps) facts() []fact {
 	return list
 }
 
-// Projects is the page. sample says that there are projects of the sample. The first project is added in the part.
+// Projects is the page. sample says that the sample's projects exist. The first project is added in the part.
 func Projects(p ProjectsProps, sample bool, part templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -124,7 +124,7 @@ func usedTool(t *domain.ToolUse) templ.Component {
 	})
 }
 
-// toolUse is a tool with its input, or the two ends of one that is too long to be shown.
+// toolUse is a tool with its input, or both ends of an input that is too long to show.
 func toolUse(q QuestionProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -416,7 +416,7 @@ func allowOrDeny() templ.Component {
 	})
 }
 
-// approveOrKeep are the buttons of a plan; the note goes back to the agent as it is.
+// approveOrKeep are the buttons for a plan; the note goes back to the agent as it is.
 func approveOrKeep() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

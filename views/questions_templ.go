@@ -447,7 +447,7 @@ func questionKeys() templ.Component {
 	})
 }
 
-// question is an open question with the ways to answer it, or a line about one that has ended. What is in it is a
+// questionArticle is an open question with the ways to answer it, or a line about one that has ended. Its content is a
 // stranger's text: it is shown exactly, and never as markup.
 func questionArticle(q QuestionProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

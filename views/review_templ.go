@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// review is the form in which what is shown is approved or sent back, what the last verdict was, and the merge.
+// review is the form for approving what is shown or sending it back, the last verdict, and the merge.
 func review(p ChangesProps, files []changedFile) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -678,7 +678,7 @@ func reviewDoes(p ChangesProps) templ.Component {
 	})
 }
 
-// lastVerdict is what somebody thought of the work, and whether there is other work now.
+// lastVerdict is the last verdict on the work, and whether there is newer work.
 func lastVerdict(p ChangesProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

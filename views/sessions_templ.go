@@ -163,7 +163,7 @@ func agentGroups(p AgentsProps) templ.Component {
 	})
 }
 
-// endedSessions are sessions that have ended within a day, the last first.
+// endedSessions are sessions that ended within a day, latest first.
 func endedSessions(p AgentsProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -413,7 +413,7 @@ func sessionWork(p AgentsProps, s domain.AgentSession) templ.Component {
 	})
 }
 
-// branchOf goes on with the branch of a work tree, if it is known.
+// branchOf adds the branch of a work tree, if it is known.
 func branchOf(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -454,7 +454,7 @@ func branchOf(name string) templ.Component {
 	})
 }
 
-// sessionDoes is what a session does, in a word or two, and when it was heard.
+// sessionDoes is what a session does, in a word or two, and when it was last heard.
 func sessionDoes(s domain.AgentSession, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -557,7 +557,7 @@ func sessionDoes(s domain.AgentSession, now time.Time) templ.Component {
 	})
 }
 
-// connectSession says how somebody's own session comes here; it is folded where there are some.
+// connectSession says how somebody's own session gets here; it is folded if there are any.
 func connectSession(p AgentsProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

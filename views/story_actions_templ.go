@@ -390,7 +390,7 @@ func unblock(p StoryProps) templ.Component {
 	})
 }
 
-// retryMerge clears the failure, so that the merge is tried again.
+// retryMerge clears the failure, so that the merge is retried.
 func retryMerge(s domain.Story, fields templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -209,7 +209,7 @@ func storyAgents(p StoryProps) templ.Component {
 }
 
 // agentAtWork is an agent on the page of its project or story, with the last lines of its output. s is its session, nil
-// if it has none, or it is not looked for.
+// if it has none, or if it is not looked for.
 func agentAtWork(a domain.RegisteredAgent, s *domain.AgentSession, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -54,7 +54,7 @@ func storyCards(p ProjectProps, c boardColumn, items []domain.Item) templ.Compon
 	})
 }
 
-// storyCard is a story on its board; agent is the label of the agent that works on it, "" for none. The whole card is a
+// storyCard is a story on its board; agent is the label of the agent working on it, "" for none. The whole card is a
 // link.
 func storyCard(p ProjectProps, c boardColumn, item domain.Item, agent string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -520,7 +520,7 @@ func storyCard(p ProjectProps, c boardColumn, item domain.Item, agent string) te
 	})
 }
 
-// criteriaMark draws how many criteria are done, beside the numbers; nothing without any.
+// criteriaMark draws how many criteria are done, beside the numbers, if there are any.
 func criteriaMark(c *domain.Criteria) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "switchyard/internal/domain"
 
-// storyCost is what the calls of models for a story cost, beside what finished ones cost, if that is known.
+// storyCost is what model calls for a story cost, beside what finished ones cost, if known.
 func storyCost(c *domain.Cost, usual domain.FinishedCost) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -189,7 +189,7 @@ func storyCost(c *domain.Cost, usual domain.FinishedCost) templ.Component {
 	})
 }
 
-// storyOverBudget says that the story has passed its budget, and what happens then.
+// storyOverBudget says that the story is over its budget, and what happens then.
 func storyOverBudget(p StoryProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// storyHead is the story's name, the one thing that moves it on, the menu with all else, and its state in a line.
+// storyHead is the story's name, the one thing that moves it on, the menu with the rest, and its state in a line.
 func storyHead(p StoryProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -450,7 +450,7 @@ func whyReadOnly(p StoryProps) templ.Component {
 	})
 }
 
-// storyFacts is the story's state in a line: where it is for how long, who works on it, and what it waits for.
+// storyFacts is the story's state in a line: where it has been how long, who works on it, and what it waits for.
 func storyFacts(p StoryProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -143,7 +143,7 @@ func storyTasks(p StoryProps) templ.Component {
 	})
 }
 
-// afterTasks says what follows when all boxes are ticked, to those who can tick them.
+// afterTasks says what follows once all boxes are ticked, to those who can tick them.
 func afterTasks(p StoryProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -298,7 +298,7 @@ func taskList(s domain.Story, tasks []domain.Task) templ.Component {
 	})
 }
 
-// taskBox ticks a task. In a text, which goes on after it, it shows the box alone.
+// taskBox ticks a task. In a text, which goes on after it, it shows only the box.
 func taskBox(t domain.Task, named bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

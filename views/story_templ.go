@@ -22,15 +22,15 @@ type StoryProps struct {
 	Stages       []domain.Stage           // of its project, in order
 	Layout       string                   // of its board, "" if that is unknown
 	Usual        []domain.StageTime       // how long stories usually stay in stages, where known
-	Agents       []domain.RegisteredAgent // that work on it
-	Sessions     []domain.AgentSession    // of coding agents that work on it
+	Agents       []domain.RegisteredAgent // working on it
+	Sessions     []domain.AgentSession    // of coding agents working on it
 	Asks         []QuestionProps          // open questions about it, and those that have just ended
 	Alerts       []domain.Alert           // about the story
 	Owner        domain.Owner             // who works on it
 	Chat         Chat
-	Failure      int64                // the event of a former failure whose log is shown, 0 for none
+	Failure      int64                // the event of a past failure whose log is shown, 0 for none
 	Reader       string               // as domain.Actor.Holder returns it
-	Main         string               // the branch of the project's own work tree, "" if it is not known
+	Main         string               // the branch of the project's own work tree, "" if unknown
 	Head         string               // of the changes that the reader has opened, "" for none
 	MergeAttempt *domain.MergeAttempt // a merge of it that is under way or was refused, nil for none
 	Now          time.Time
@@ -288,7 +288,7 @@ func storyNow(p StoryProps) templ.Component {
 	})
 }
 
-// storyText is the story's text: the count of its criteria, and its Markdown, with its tasks if these are there.
+// storyText is the story's text: the count of its criteria, and its Markdown, with its tasks if it has them.
 func storyText(p StoryProps, html string, hasTasks bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

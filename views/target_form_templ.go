@@ -876,10 +876,10 @@ func radio(name, value, word string, checked bool) templ.Component {
 	})
 }
 
-// PreviewProps are what a target would get by some rules.
+// PreviewProps are what a target with certain rules would get.
 type PreviewProps struct {
 	Rules domain.TargetRules
-	Week  *domain.TargetPreview // nil if it is not known
+	Week  *domain.TargetPreview // nil if unknown
 }
 
 // TargetPreview says what a target would get.

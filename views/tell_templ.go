@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "switchyard/internal/domain"
 
-// tellDialog tells the team about a story, with a word of one's own.
+// tellDialog tells the team about a story, in the reader's own words.
 func tellDialog(p StoryProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -113,7 +113,7 @@ func tellDialog(p StoryProps) templ.Component {
 	})
 }
 
-// tellWord is the field for a word of one's own.
+// tellWord is the field for the reader's own words.
 func tellWord(c Chat, focus bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -228,7 +228,7 @@ func noChat() templ.Component {
 	})
 }
 
-// tellList tells the team about the stories that are chosen: it stands over the rows once one is.
+// tellList tells the team about the chosen stories: it appears above the rows once one is chosen.
 func tellList(p WaitingProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

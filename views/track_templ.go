@@ -932,7 +932,7 @@ func trackRow(g grid, t, head *track, now time.Time) templ.Component {
 	})
 }
 
-// stationWord stands at a station whose project has no heading.
+// stationWord is at a station whose project has no heading.
 func stationWord(t *track, word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1276,8 +1276,8 @@ func ownerBadge(name string) templ.Component {
 	})
 }
 
-// wagonLink is a story on the track: its signal, the agent that works on it, its number, its name cut at the end, and
-// its age.
+// wagonLink is a story on the track: its signal, the agent working on it, its number, its name cut at the end, and its
+// age.
 func wagonLink(project string, w wagon, wordy bool, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -603,7 +603,7 @@ func waitingList(id, title string, lines []waitingLine, more int, p WaitingProps
 	})
 }
 
-// waitingMenu is what can be done with a story beside choosing it.
+// waitingMenu is what can be done with a story besides choosing it.
 func waitingMenu(l waitingLine, p WaitingProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

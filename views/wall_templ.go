@@ -47,7 +47,7 @@ func Wall(part templ.Component) templ.Component {
 
 // WallPart is the part of the page that refreshes itself.
 func WallPart(p WallProps) Part {
-	// A gateway that is lost is noticed within 10 s.
+	// A lost gateway is noticed within 10 s.
 	return Part{
 		ID: "wall", Class: "wall", URL: WallURL, Title: p.Title(), Request: `{"timeout":5000}`, Content: wall(p),
 	}
