@@ -285,6 +285,9 @@ func TestTheExampleFile(t *testing.T) {
 			t.Errorf("%s: the example says %v, the default is %v", what, c.got, c.want)
 		}
 	}
+	if unset, err := config.Unset(got.File); err != nil || len(unset) > 0 {
+		t.Errorf("the example does not set %s, %v", unset, err)
+	}
 	v := reflect.ValueOf(*got)
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() && v.Type().Field(i).Name != "Warnings" {
