@@ -18,6 +18,9 @@ func TestEachKindOfAlertIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, enum, _ := strings.Cut(string(description), `"description": "Something that needs attention."`)
+	_, enum, _ = strings.Cut(enum, `"kind": {`)
+	enum, _, _ = strings.Cut(enum, "]")
 	kinds := kindsOfAlerts(t)
 	if len(kinds) < 9 {
 		t.Errorf("found only %q", kinds)
@@ -27,7 +30,7 @@ func TestEachKindOfAlertIsComplete(t *testing.T) {
 		if kind.Word() == "" || a.Text() == "" || !strings.HasPrefix(a.Link(), "/") {
 			t.Errorf("%s: %q, %q, %q", kind, kind.Word(), a.Text(), a.Link())
 		}
-		if !strings.Contains(string(description), strconv.Quote(string(kind))) {
+		if !strings.Contains(enum, strconv.Quote(string(kind))) {
 			t.Errorf("openapi.json does not name %s", kind)
 		}
 	}
