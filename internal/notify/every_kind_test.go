@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,6 +46,12 @@ func targetOf(kind, host string) domain.Target {
 // TestNoKindIsLedAstrayByItsReceiver: it follows no redirect, reads little of an answer without end, and keeps the secrets of its
 // address out of what it says about an answer that repeats them.
 func TestNoKindIsLedAstrayByItsReceiver(t *testing.T) {
+	for _, scheme := range notify.Schemes() {
+		isTried := func(address string) bool { return strings.HasPrefix(address, scheme+":") }
+		if scheme != "mailto" && !slices.ContainsFunc(everyKind, isTried) {
+			t.Errorf("no address of %s is tried", scheme)
+		}
+	}
 	for _, kind := range everyKind {
 		t.Run(kind, func(t *testing.T) {
 			var asked atomic.Int32
