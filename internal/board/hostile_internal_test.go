@@ -119,8 +119,9 @@ func TestAHostileFileTakesLittleMemory(t *testing.T) {
 // for a caller who has left.
 func TestStoriesOfOneFileAreReadAtOnce(t *testing.T) {
 	var tasks []string
+	text := strings.Repeat("x", 300)
 	for i := range 3000 {
-		tasks = append(tasks, fmt.Sprintf(`{"id":%d,"title":"Task %d","description":"%s"}`, i+1, i+1, strings.Repeat("x", 300)))
+		tasks = append(tasks, fmt.Sprintf(`{"id":%d,"title":"Task %d","description":"%s"}`, i+1, i+1, text))
 	}
 	content := `{"tasks":[` + strings.Join(tasks, ",") + `]}`
 	b := openLayout(t, "task-master", map[string]string{taskMasterFile: content})
@@ -134,7 +135,7 @@ func TestStoriesOfOneFileAreReadAtOnce(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	read := 0
 	err := b.ReadAll(t.Context(), stories, func(d *Details) bool {
-		if d.Body == strings.Repeat("x", 300) {
+		if d.Body == text {
 			read++
 		}
 		return true
