@@ -24,7 +24,7 @@ const (
 	// often to remove what is too old.
 	targetSettle, targetSweep = time.Minute, time.Hour
 	hoursLife                 = 48 * time.Hour
-	// When over maxHeap messages wait for a target, or several for over maxWait, they become one digest, at most once
+	// When over maxHeap messages wait for a target, or one for over maxWait, they become one digest, at most once
 	// per heapPause.
 	maxHeap, maxWait, heapPause = 100, 10 * time.Minute, 10 * time.Second
 	// alertGrace is how long an alert must be gone before it counts as a new one when it returns.
