@@ -44,8 +44,8 @@ type AgentsPageProps struct {
 	MCP   MCPProps
 }
 
-// Agents is the page: the table, and above it the Add agent panel with the token and its state, if one was issued.
-func Agents(p AgentsPageProps, table templ.Component) templ.Component {
+// Agents is the page around the table. Above it is the Add agent panel with the token and its state, if one was issued.
+func Agents(p AgentsPageProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -119,7 +119,7 @@ func Agents(p AgentsPageProps, table templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = table.Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = templ_7745c5c3_Var1.Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -87,7 +87,7 @@ func overviewPage(t *testing.T, n int, all bool) []byte {
 		}, Now: now,
 	})
 	var page bytes.Buffer
-	if err := views.Layout(frame).Render(templ.WithChildren(context.Background(), views.Overview(element(part))), &page); err != nil {
+	if err := views.Layout(frame).Render(templ.WithChildren(context.Background(), views.Around(views.Overview(), element(part))), &page); err != nil {
 		t.Fatal(err)
 	}
 	return page.Bytes()

@@ -37,7 +37,7 @@ type ProjectProps struct {
 
 // Project is the page. Its forms are outside the part that refreshes itself, so that their input stays. The settings
 // are shown by the menu's link, or after they were refused. story is nil if the project server accepts no new stories.
-func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Component) templ.Component {
+func Project(p ProjectProps, form ProjectForm, story *StoryForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -258,7 +258,7 @@ func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Comp
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = part.Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = templ_7745c5c3_Var1.Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -13,7 +13,7 @@ import (
 // The picture of an unknown kind is that of a webhook, so that a kind without one of its own shows as a second webhook.
 func TestEveryKindOfTargetHasItsOwnPicture(t *testing.T) {
 	nothing := templ.Raw("")
-	page, err := templ.ToGoHTML(t.Context(), views.Notifications(views.NotificationsProps{}, nothing, nothing))
+	page, err := templ.ToGoHTML(t.Context(), views.Notifications(views.NotificationsProps{}, nothing))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ package views
 import (
 	"cmp"
 	"context"
+	"io"
 	"slices"
 	"time"
 
@@ -135,6 +136,13 @@ type Part struct {
 	Title     string // of the tab, "" for the page's title
 	Request   string // options of htmx for its requests, as JSON; "" for the usual ones
 	Content   templ.Component
+}
+
+// Around is a page with its part, which are its children.
+func Around(page, part templ.Component) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		return page.Render(templ.WithChildren(ctx, part), w)
+	})
 }
 
 // address returns the address that answers whether the part has changed since this version.

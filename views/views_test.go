@@ -137,7 +137,7 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 				Past: domain.Past{ID: "x", Since: now.AddDate(0, 0, -183), Live: now.AddDate(0, 0, -1)},
 			},
 		})),
-		"events": views.Events(eventsPage, []string{"alpha"}, element(views.EventsPart(eventsPage))),
+		"events": views.Around(views.Events(eventsPage, []string{"alpha"}), element(views.EventsPart(eventsPage))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer

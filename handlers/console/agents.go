@@ -54,7 +54,7 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	}
 	around.List = p.List
 	around.MCP = views.MCPProps{Gateway: addressOf(r).String(), Token: web.InfoOf(r.Context()).Auth != web.AuthNotRequired}
-	v.pageAround = func(table templ.Component) templ.Component { return views.Agents(around, table) }
+	v.page = views.Agents(around)
 	v.frame = views.Frame{Title: views.TitleWith("Agents", p.List.Filter), Sheet: "yard.css", Page: views.PageAgents}
 	v.part = views.AgentsPart(p)
 	return c.render(w, r, v)

@@ -16,6 +16,6 @@ func (c *Console) Bot(w http.ResponseWriter, r *http.Request) error {
 			Status: c.service.Bot.Status(), IgnoredFile: c.service.Bot.IgnoredFile(r.Context()),
 			Operators: c.service.Bot.Operators, Now: now(),
 		}),
-		pageAround: views.BotPage,
+		page: views.BotPage(),
 	})
 }

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/a-h/templ"
-
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
 	"switchyard/views"
@@ -112,9 +110,9 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 		return err
 	}
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: p.Title(), Sheet: "logs.css", Page: views.PageEvents, Scripts: eventScripts},
-		part:       views.EventsPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Events(p, c.projectNames(), part) },
+		frame: views.Frame{Title: p.Title(), Sheet: "logs.css", Page: views.PageEvents, Scripts: eventScripts},
+		page:  views.Events(p, c.projectNames()),
+		part:  views.EventsPart(p),
 	})
 }
 
@@ -187,7 +185,7 @@ func (c *Console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 	}
 	return c.render(w, r, view{
 		frame:    views.Frame{Title: p.Title(), Sheet: "logs.css", Page: views.PageEvents, Scripts: eventScripts},
-		page:     views.Events(p, c.projectNames(), views.OlderEvents(p)),
+		page:     views.Events(p, c.projectNames()),
 		fragment: views.OlderEvents(p),
 	})
 }

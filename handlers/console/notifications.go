@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/a-h/templ"
-
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
@@ -72,15 +70,13 @@ func (c *Console) showNotifications(w http.ResponseWriter, r *http.Request, form
 	device := views.Device(own, domain.Map(others, func(t domain.Target) views.OthersDevice {
 		return views.OthersDevice{Target: t, Owner: c.service.Push.OwnerOf(t)}
 	}), p.Now)
-	if !web.InfoOf(r.Context()).Role.Allows(domain.RoleAdmin) {
-		v.page = views.Notifications(p, device, nil)
-		return c.render(w, r, v)
+	v.page = views.Notifications(p, device)
+	if web.InfoOf(r.Context()).Role.Allows(domain.RoleAdmin) {
+		if err := c.targetRows(r, &p); err != nil {
+			return err
+		}
+		v.part = views.NotificationsPart(p)
 	}
-	if err := c.targetRows(r, &p); err != nil {
-		return err
-	}
-	v.part = views.NotificationsPart(p)
-	v.pageAround = func(list templ.Component) templ.Component { return views.Notifications(p, device, list) }
 	return c.render(w, r, v)
 }
 

@@ -41,8 +41,8 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 			Title: p.Title(), Page: views.PageOverview, Sheet: "overview.css",
 			Scripts: []string{"questions.js", "grid.js", "inbox.js"},
 		},
-		part:       views.OverviewPart(p),
-		pageAround: views.Overview,
+		page: views.Overview(),
+		part: views.OverviewPart(p),
 	})
 }
 

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a-h/templ"
-
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
 	"switchyard/views"
@@ -37,10 +35,10 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	}
 	sample := slices.ContainsFunc(s.Pipelines, c.sample.has)
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: views.TitleWith("Projects", list.Filter), Sheet: "yard.css", Page: views.PageProjects},
-		part:       views.ProjectsPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Projects(p, sample, part) },
-		status:     web.StatusOf(refused),
+		frame:  views.Frame{Title: views.TitleWith("Projects", list.Filter), Sheet: "yard.css", Page: views.PageProjects},
+		page:   views.Projects(p, sample),
+		part:   views.ProjectsPart(p),
+		status: web.StatusOf(refused),
 	})
 }
 
@@ -216,9 +214,9 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 			Title: views.TitleWith(name, p.Filter), Page: views.PageProjects,
 			Sheet: "project.css", Scripts: []string{"drag.js"},
 		},
-		part:       views.ProjectPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, adding, part) },
-		status:     forms.status,
+		page:   views.Project(p, form, adding),
+		part:   views.ProjectPart(p),
+		status: forms.status,
 	})
 }
 

@@ -66,9 +66,8 @@ func (c *Console) Questions(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: p.Title(), Sheet: "yard.css", Scripts: []string{"questions.js"}},
-		part:       views.QuestionsPart(p),
-		pageAround: views.Questions,
+		frame: views.Frame{Title: p.Title(), Sheet: "yard.css", Scripts: []string{"questions.js"}},
+		part:  views.QuestionsPart(p),
 	})
 }
 

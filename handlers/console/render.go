@@ -22,11 +22,10 @@ import (
 // view is what a console handler shows.
 type view struct {
 	frame views.Frame // Title, Page and Scripts; the rest is filled in by render
-	page  templ.Component
-	// part is the part of the page that refreshes itself; pageAround then makes the page. All readers of one role see the
-	// same part at the same address.
-	part       views.Part
-	pageAround func(part templ.Component) templ.Component
+	// page is around the part or the fragment, if there is one; nil if these are all of it.
+	page templ.Component
+	// part is the part of the page that refreshes itself. All readers of one role see the same part at the same address.
+	part views.Part
 	// fragment is what htmx gets instead of the page if the page has no part.
 	fragment templ.Component
 	status   int  // 0 is 200
@@ -47,18 +46,23 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 		setDefault(w.Header(), "Cache-Control", "no-store")
 		return c.writeFragment(w, r, v.fragment)
 	}
-	if v.part.Content == nil {
-		return c.renderPage(w, r, v)
+	inner := v.fragment
+	if v.part.Content != nil {
+		part, err := c.renderPart(r.Context(), v.part)
+		if err != nil {
+			return err
+		}
+		if wantsPart(r) {
+			c.writePart(w, r, part)
+			return nil
+		}
+		inner = templ.Raw(part.html)
 	}
-	part, err := c.renderPart(r.Context(), v.part)
-	if err != nil {
-		return err
+	if v.page == nil {
+		v.page = inner
+	} else {
+		v.page = views.Around(v.page, inner)
 	}
-	if wantsPart(r) {
-		c.writePart(w, r, part)
-		return nil
-	}
-	v.page = v.pageAround(templ.Raw(part.html))
 	return c.renderPage(w, r, v)
 }
 

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/a-h/templ"
-
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
 	"switchyard/views"
@@ -40,10 +38,10 @@ func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.S
 		scripts = append(scripts, "changes.js")
 	}
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: p.Title(), Sheet: "work.css", Page: views.PageProjects, Scripts: scripts},
-		part:       views.StoryPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Story(form, part, changes) },
-		status:     status,
+		frame:  views.Frame{Title: p.Title(), Sheet: "work.css", Page: views.PageProjects, Scripts: scripts},
+		page:   views.Story(form, changes),
+		part:   views.StoryPart(p),
+		status: status,
 	})
 }
 

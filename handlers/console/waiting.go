@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/a-h/templ"
-
 	"switchyard/internal/domain"
 	"switchyard/views"
 )
@@ -28,9 +26,9 @@ func (c *Console) Waiting(w http.ResponseWriter, r *http.Request) error {
 	s := c.service.Overview.Snapshot(r.Context())
 	p.Use(domain.WaitingLongest(s.Pipelines, p.Now), s.Owners, s.Alerts.Acknowledged)
 	return c.render(w, r, view{
-		frame:      views.Frame{Title: "Waiting longest", Sheet: "logs.css", Scripts: []string{"tell.js"}},
-		part:       views.WaitingPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Waiting(p, part) },
+		frame: views.Frame{Title: "Waiting longest", Sheet: "logs.css", Scripts: []string{"tell.js"}},
+		page:  views.Waiting(p),
+		part:  views.WaitingPart(p),
 	})
 }
 

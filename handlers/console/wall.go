@@ -24,6 +24,6 @@ func (c *Console) Wall(w http.ResponseWriter, r *http.Request) error {
 		Together: s.Together, Agents: s.Agents, Owners: s.Owners, Now: now(),
 	}
 	return c.render(w, r, view{
-		frame: views.Frame{Title: p.Title(), Wall: true, Sheet: "wall.css"}, part: views.WallPart(p), pageAround: views.Wall,
+		frame: views.Frame{Title: p.Title(), Wall: true, Sheet: "wall.css"}, part: views.WallPart(p),
 	})
 }
