@@ -27,6 +27,11 @@ func (a flowAxis) begin() time.Time {
 	return time.Date(a.now.Year(), a.now.Month(), a.now.Day()-a.days+1, 0, 0, 0, 0, a.now.Location())
 }
 
+// at is the position of a time, in percent.
+func (a flowAxis) at(t time.Time) float64 {
+	return max(0, min(100, 100*t.Sub(a.begin()).Hours()/24/float64(a.days)))
+}
+
 // weeks are the days at whose beginning a line is drawn, with their dates.
 func (a flowAxis) weeks() (list []flowWeek) {
 	step := min(7, max(1, a.days/3))

@@ -46,11 +46,6 @@ func (c costPicture) y(usd int64) float64 {
 	return costHeight - 8 - (costHeight-24)*share
 }
 
-// at is a story's position on the axis, in percent.
-func (c costPicture) at(s domain.CostShare) float64 {
-	return max(0, min(100, 100*s.Finished.Sub(c.begin()).Hours()/24/float64(len(c.days))))
-}
-
 // costName is the name of a story beside its dot.
 type costName struct {
 	x, y float64
@@ -65,7 +60,7 @@ func (p FlowProps) names(c costPicture) (names []costName) {
 			continue
 		}
 		text := visible(domain.Cut(cmp.Or(s.Name, s.StoryID), 24))
-		name := costName{c.at(c.stories[i]), c.y(int64(c.stories[i].USD)), text}
+		name := costName{c.at(c.stories[i].Finished), c.y(int64(c.stories[i].USD)), text}
 		near := func(n costName) bool { return math.Abs(n.x-name.x) < 60 && math.Abs(n.y-name.y) < 12 }
 		if len(names) < 3 && !slices.ContainsFunc(names, near) {
 			names = append(names, name)

@@ -39,11 +39,10 @@ func (p FlowProps) pointStep() int { return len(p.Report.Stories)/(flowPoints+1)
 
 // points returns the points of the stories; the loud ones come last, so that they are on top.
 func (p FlowProps) points() (quiet, loud []flowPoint) {
-	start, scale := p.axis().begin(), p.scale()
+	axis, scale := p.axis(), p.scale()
 	for i := 0; i < len(p.Report.Stories); i += p.pointStep() {
 		s := &p.Report.Stories[i]
-		at := s.Finished.Sub(start).Hours() / 24
-		point := flowPoint{x: max(0, min(100, 100*at/float64(len(p.Report.Days)))), y: scale.y(s.Days), story: s}
+		point := flowPoint{x: axis.at(s.Finished), y: scale.y(s.Days), story: s}
 		if at := p.Report.Percentiles; at != nil && s.Days > at[2] {
 			loud = append(loud, point)
 		} else {
