@@ -100,10 +100,8 @@ func PaletteMove(s domain.Story, stages []domain.Stage, to int, usual []domain.S
 		if !s.Since.IsZero() {
 			o.Note += ", where it has been for " + ageAtLeast(now, s.Since, s.SinceAtLeast)
 		}
-		for _, u := range usual {
-			if u.Stage == s.Stage && u.Visits > 0 {
-				o.Note += " · usually " + duration(u.Median)
-			}
+		if text := usually(usual, s.Stage); text != "" {
+			o.Note += " · " + text
 		}
 	default:
 		var skipped []string
