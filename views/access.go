@@ -98,7 +98,7 @@ func (p AccessProps) facts(tokens, walls int) []fact {
 		}
 	}
 	if ending > 0 {
-		list[3].beside = thousands(ending) + countWord(ending, " ends soon", " end soon")
+		list[3].beside = domain.Count(ending, "ends soon", "end soon")
 	}
 	return list
 }

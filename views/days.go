@@ -93,7 +93,7 @@ func eventTotals(events []domain.PastEvent, cut bool) string {
 	if cut {
 		return "the newest " + thousands(len(events))
 	}
-	text := thousands(len(events)) + countWord(len(events), " event", " events")
+	text := domain.Count(len(events), "event", "events")
 	if n := howMany(events, isFinish); n > 0 {
 		text += ", " + thousands(n) + " finished"
 	}

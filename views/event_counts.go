@@ -124,9 +124,9 @@ func (p EventsProps) describeCounts() string {
 	if p.Told.More {
 		text += "over "
 	}
-	text += thousands(p.Told.Events) + countWord(p.Told.Events, " event in ", " events in ")
+	text += domain.Count(p.Told.Events, "event", "events") + " in "
 	if f.Project == "" {
-		text += thousands(len(p.Told.Projects)) + countWord(len(p.Told.Projects), " project", " projects")
+		text += domain.Count(len(p.Told.Projects), "project", "projects")
 	}
 	return text
 }

@@ -382,9 +382,9 @@ func logLine(past domain.PastEvent, l eventList) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var17 string
-			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(thousands(int(d.Missed)) + countWord(int(d.Missed), " event was", " events were"))
+			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Count(d.Missed, "event was", "events were"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/event_log.templ`, Line: 75, Col: 89}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/event_log.templ`, Line: 75, Col: 58}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 			if templ_7745c5c3_Err != nil {

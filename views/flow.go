@@ -147,7 +147,7 @@ func (p FlowProps) ageRest() string {
 	case held == old:
 		return "All of them wait for somebody."
 	}
-	return thousands(held) + countWord(held, " of them waits", " of them wait") + " for somebody."
+	return domain.Count(held, "of them waits", "of them wait") + " for somebody."
 }
 
 // The marks on the track of ages, in percent of its width: the percentiles 50, 85 and 95.

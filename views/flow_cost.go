@@ -131,7 +131,7 @@ func (p FlowProps) storiesOver() (strong, rest string) {
 	case over == 1:
 		return strong, ", and it is not finished."
 	}
-	return strong, ", and " + thousands(open) + countWord(open, " of them is", " of them are") + " not finished."
+	return strong, ", and " + domain.Count(open, "of them is", "of them are") + " not finished."
 }
 
 // stageOf is the stage of work that a story is in, "" for none.

@@ -531,9 +531,9 @@ func navigationEntry(f Frame, p PageLink) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var23 string
-			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(thousands(f.OpenAlerts) + countWord(f.OpenAlerts, " needs attention", " need attention"))
+			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Count(f.OpenAlerts, "needs attention", "need attention"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/layout.templ`, Line: 129, Col: 100}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/layout.templ`, Line: 129, Col: 75}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var23))
 			if templ_7745c5c3_Err != nil {

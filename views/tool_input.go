@@ -22,7 +22,7 @@ func writtenFile(tool *domain.ToolUse) (file, text string, ok bool) {
 // length is the length of a text: "4,812 lines, 212 kB".
 func length(text string) string {
 	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
-	return thousands(lines) + countWord(lines, " line, ", " lines, ") + thousands((len(text)+999)/1000) + " kB"
+	return domain.Count(lines, "line", "lines") + ", " + thousands((len(text)+999)/1000) + " kB"
 }
 
 // input is a tool's input as text: a lone command or file text as it is, other inputs as JSON.

@@ -103,9 +103,9 @@ func wall(p WallProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var4 string
-			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(thousands(p.Alerts.Rows) + countWord(p.Alerts.Rows, " needs", " need"))
+			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Count(p.Alerts.Rows, "needs", "need"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/wall.templ`, Line: 39, Col: 96}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/wall.templ`, Line: 39, Col: 70}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
