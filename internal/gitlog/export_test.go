@@ -10,3 +10,6 @@ func (l *Log) SetLimits(recheck, moves time.Duration) { l.recheck, l.movesLimit 
 
 // SetDays sets of how many days the moves are read.
 func (l *Log) SetDays(days int) { l.days = days }
+
+// SetAges sets how old what is known of a work tree may be where edits are not noticed, and after an edit.
+func (w *Work) SetAges(status, edit time.Duration) { w.statusAge, w.editAge = status, edit }

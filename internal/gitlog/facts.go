@@ -30,6 +30,7 @@ type facts struct {
 	graph     *graph
 	stages    *stages
 	ids       []string
+	dirs      []string // directories of head
 }
 
 // place is a work tree with its branch, or a branch without a work tree.
@@ -242,7 +243,7 @@ func (w *Work) read(ctx context.Context, r repository, f *facts) error {
 	}
 	w.readBaseStages(f)
 	for _, read := range []func(context.Context, repository, *facts) error{
-		w.readTips, w.readNumbers, w.readCarried, w.readMerges,
+		w.readTips, w.readNumbers, w.readCarried, w.readMerges, w.readDirs,
 	} {
 		if err := read(ctx, r, f); err != nil {
 			return err

@@ -2,6 +2,7 @@ package gitlog
 
 import (
 	"context"
+	"path"
 	"sync"
 	"time"
 
@@ -17,34 +18,45 @@ type status struct {
 	count   int           // the number of changed and untracked files
 	dirty   bool          // tracked files differ
 	numbers numbers
+	dirs    map[string]bool // of these files
 }
 
 // readStatuses reads the status of work trees that may have changed.
 func (w *Work) readStatuses(ctx context.Context, r repository) error {
 	shared := sync.OnceValues(func() (git.Repository, error) { return r.WithoutDrivers(ctx) })
 	next := map[string]status{}
-	var took time.Duration
-	for _, s := range w.statuses {
-		took += s.took
+	var all, edited time.Duration // how long those take
+	for tree, s := range w.statuses {
+		if all += s.took; w.edits.has(tree) {
+			edited += s.took
+		}
 	}
-	age := max(statusAge, statusFactor*took)
 	for _, p := range w.facts.places {
 		if p.worktree == "" {
 			continue
 		}
 		known, is := w.statuses[p.worktree]
 		state := p.head + p.mergeBase + p.tree.State()
+		age := max(w.statusAge, statusFactor*all)
+		switch {
+		case w.edits.has(p.worktree):
+			age = min(age, max(w.editAge, workFactor*edited))
+		case w.watched[p.worktree]:
+			age = max(age, watchedAge)
+		}
 		if is && known.state == state && time.Since(known.at) < age {
 			next[p.worktree] = known
 			continue
 		}
 		now := time.Now()
+		w.edits.forget(p.worktree)
 		safe, err := shared()
 		if err != nil {
 			return err
 		}
 		s, err := readStatus(ctx, safe, p)
 		if err != nil {
+			w.edits.mark(p.worktree)
 			return err
 		}
 		s.at, s.took, s.state, s.of = now, time.Since(now), state, p.mergeBase
@@ -60,6 +72,7 @@ func readStatus(ctx context.Context, shared git.Repository, p *place) (s status,
 		return s, err
 	}
 	origin := false
+	s.dirs = map[string]bool{}
 	changed := p.numbers.paths
 	err = r.Records(ctx, nil, 0, func(record []byte) error {
 		switch {
@@ -76,7 +89,9 @@ func readStatus(ctx context.Context, shared git.Repository, p *place) (s status,
 		case record[len(record)-1] == '/': // a repository, or another work tree
 			return nil
 		}
-		s.count++
+		if s.count++; len(s.dirs) < maxWatched {
+			s.dirs[path.Dir(string(record[3:]))] = true
+		}
 		return nil
 	}, "status", "--porcelain", "-z", "--untracked-files=all")
 	if err != nil || !s.dirty || p.mergeBase == "" {
@@ -100,6 +115,7 @@ func (w *Work) rest(took time.Duration) time.Duration {
 	return min(workFactor*took, max(maxWorkPause, slowFactor*took))
 }
 
-// statusAge is how old a status may be, or else statusFactor times as long as reading all of them takes: edits in a
-// work tree show nowhere else.
-const statusAge, statusFactor = 4 * time.Second, 150
+// statusAge is how old a status may be where edits are not noticed, or else statusFactor times as long as reading all
+// of them takes. watchedAge is how old one may be where they are, since a watch may miss some, and editAge after an
+// edit: something may be written all the time.
+const statusAge, statusFactor, watchedAge, editAge = 4 * time.Second, 150, 5 * time.Minute, 2 * time.Second

@@ -53,6 +53,11 @@ type Work struct {
 	missing  map[string]bool
 	pending  []*board.Board
 	failures int // in a row
+
+	edits     edits
+	watched   map[string]bool // work trees in which every edit is noticed
+	statusAge time.Duration
+	editAge   time.Duration
 }
 
 // works is what is known at a moment. It is immutable.
@@ -71,7 +76,7 @@ func NewWork(log *Log, b *board.Board, withTrees bool) *Work {
 		log: log, board: b, withTrees: withTrees, numbers: map[string]numbers{}, merges: map[string]git.Merged{},
 		statuses: map[string]status{}, linked: map[string]map[string]string{}, copies: map[string]string{},
 		missing: map[string]bool{}, readers: make(chan struct{}, maxReaders),
-		known: make(chan struct{}),
+		known: make(chan struct{}), statusAge: statusAge, editAge: editAge,
 	}
 	w.now.Store(&works{})
 	log.work = w
@@ -108,6 +113,9 @@ func (w *Work) Run(ctx context.Context) error {
 	loops := supervise.New(ctx, w.log.Log)
 	defer loops.Wait()
 	defer w.close()
+	w.edits.open()
+	defer w.edits.close()
+	loops.Go("edits in work trees", w.edits.run)
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	var state, seen string
@@ -120,7 +128,8 @@ func (w *Work) Run(ctx context.Context) error {
 		}
 		now := w.log.Board.View()
 		since := time.Since(asked)
-		if since >= pause && (state != seen || now != view || since >= workRecheck) {
+		edited := since >= w.editAge && w.edits.isPending()
+		if since >= pause && (state != seen || now != view || edited || since >= workRecheck) {
 			began := time.Now()
 			looks := state != seen || now != view || w.failures > 0 || time.Since(looked) >= workLook
 			err := w.update(ctx, looks)
@@ -207,6 +216,7 @@ func (w *Work) update(ctx context.Context, looks bool) error {
 	if err := w.readStatuses(ctx, r); err != nil {
 		return err
 	}
+	w.watchEdits() // in directories that are new there, too
 	w.publish()
 	return nil
 }
@@ -228,6 +238,7 @@ func (w *Work) readPlaces(ctx context.Context, r repository) (found bool, err er
 		return false, err
 	}
 	w.facts = next
+	w.watchEdits()
 	return true, w.join(ctx, r, before)
 }
 
