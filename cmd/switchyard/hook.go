@@ -141,7 +141,8 @@ func askingCommand(args []string, dir string) ([]string, error) {
 // freeTools are our tools that anybody may use unasked: those that read, and what an agent's token may do to stories.
 var freeTools = []string{
 	"mcp__switchyard__overview", "mcp__switchyard__search", "mcp__switchyard__list_stories",
-	"mcp__switchyard__get_story", "mcp__switchyard__wait_for_events", "mcp__switchyard__list_agents",
+	"mcp__switchyard__get_story", "mcp__switchyard__get_changes", "mcp__switchyard__wait_for_events",
+	"mcp__switchyard__list_agents", "mcp__switchyard__project_tools",
 	"mcp__switchyard__claim_story", "mcp__switchyard__release_story", "mcp__switchyard__update_story",
 	"mcp__switchyard__ask",
 }

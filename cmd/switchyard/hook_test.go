@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +74,8 @@ exec sleep 1000
 	want := strings.Join([]string{
 		"-p", "--mcp-config", "DIR/state/claude-mcp.json", "--permission-prompt-tool", "mcp__switchyard__permission",
 		"--settings", "DIR/state/claude-settings.json", "--allowedTools=mcp__switchyard__" + strings.Join([]string{
-			"overview", "search", "list_stories", "get_story", "wait_for_events", "list_agents", "claim_story", "release_story", "update_story", "ask",
+			"overview", "search", "list_stories", "get_story", "get_changes", "wait_for_events", "list_agents",
+			"project_tools", "claim_story", "release_story", "update_story", "ask",
 		}, ",mcp__switchyard__"), "",
 	}, "\n")
 	if string(arguments) != strings.ReplaceAll(want, "DIR", s.dir) {
@@ -87,6 +89,23 @@ exec sleep 1000
 	}
 	if entries, _ := filepath.Glob(filepath.Join(s.dir, "home", "*")); len(entries) > 0 {
 		t.Errorf("the home has %v", entries)
+	}
+}
+
+// TestToolsThatReadNeedNoPermission: all that the manual says a viewer may call.
+func TestToolsThatReadNeedNoPermission(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/mcp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|.*\\| viewer \\|$").FindAllStringSubmatch(string(manual), -1)
+	if len(reading) < 5 {
+		t.Errorf("the manual has %d tools that read", len(reading))
+	}
+	for _, row := range reading {
+		if !slices.Contains(freeTools, "mcp__switchyard__"+row[1]) {
+			t.Errorf("Claude Code asks whether it may use %s", row[1])
+		}
 	}
 }
 
