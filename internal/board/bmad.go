@@ -217,7 +217,7 @@ func bmadStage(status string) string {
 	return limit(status)
 }
 
-// move changes a story's value on its line, and the file's time of change.
+// move changes a story's value on its line, and the file's last_updated.
 func (f bmadRules) move(id string, r *record, content []byte, to stageRule) ([]byte, error) {
 	id = strings.TrimPrefix(id, f.sprint(r.status).prefix)
 	byHand := domain.Errorf(domain.Conflict, "the status is written in a way that can only be changed by hand")

@@ -36,7 +36,7 @@ func readBMADStatus(content []byte) (file bmadFile, err error) {
 	}
 	statuses := document.get(bmadKey)
 	if statuses.Kind != yaml.MappingNode {
-		return file, errors.New(bmadKey + " is no mapping")
+		return file, errors.New(bmadKey + " is not a mapping")
 	}
 	file.place = text(document.get("story_location"))
 	for pair := range slices.Chunk(statuses.Content, 2) {

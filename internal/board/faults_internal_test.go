@@ -45,14 +45,14 @@ func TestWhatCannotBeReadIsAFault(t *testing.T) {
 
 // unreadableFiles are good and bad files of each layout.
 var unreadableFiles = map[string]struct{ layout, path, good, bad, id, why string }{
-	"a merge":           {domain.LayoutTaskMaster, taskMasterFile, `{"tasks": [{"id": 1, "title": "A"}]}`, "{\"tasks\": [\n<<<<<<< HEAD\n{\"id\": 1}]}", "1", "no JSON"},
-	"a merge in a task": {domain.LayoutTaskMaster, taskMasterFile, `{"tasks": [{"id": 1, "title": "A"}]}`, "{\"tasks\": [{\n<<<<<<< HEAD\n\"id\": 1}]}", "1", "no JSON"},
+	"a merge":           {domain.LayoutTaskMaster, taskMasterFile, `{"tasks": [{"id": 1, "title": "A"}]}`, "{\"tasks\": [\n<<<<<<< HEAD\n{\"id\": 1}]}", "1", "not JSON"},
+	"a merge in a task": {domain.LayoutTaskMaster, taskMasterFile, `{"tasks": [{"id": 1, "title": "A"}]}`, "{\"tasks\": [{\n<<<<<<< HEAD\n\"id\": 1}]}", "1", "not JSON"},
 	"beside the tasks": {
 		domain.LayoutTaskMaster, taskMasterFile, `{"master": {"tasks": [{"id": 1, "title": "A"}]}}`,
-		"{\"master\": {\"tasks\": [{\"id\": 1, \"title\": \"A\"}], \"metadata\": {\n<<<<<<< HEAD\n\"a\": 1}}}", "1", "no JSON",
+		"{\"master\": {\"tasks\": [{\"id\": 1, \"title\": \"A\"}], \"metadata\": {\n<<<<<<< HEAD\n\"a\": 1}}}", "1", "not JSON",
 	},
-	"two values":       {domain.LayoutTaskMaster, taskMasterFile, `{"tasks": [{"id": 1, "title": "A"}]}`, `{"tasks": [{"id": 1}]} {}`, "1", "no JSON"},
-	"a list":           {domain.LayoutBMAD, "docs/sprint-status.yaml", "development_status:\n  1-a: done\n", "development_status:\n- 1-a\n", "1-a", "is no mapping"},
+	"two values":       {domain.LayoutTaskMaster, taskMasterFile, `{"tasks": [{"id": 1, "title": "A"}]}`, `{"tasks": [{"id": 1}]} {}`, "1", "not JSON"},
+	"a list":           {domain.LayoutBMAD, "docs/sprint-status.yaml", "development_status:\n  1-a: done\n", "development_status:\n- 1-a\n", "1-a", "is not a mapping"},
 	"a key twice":      {domain.LayoutBMAD, "docs/sprint-status.yaml", "development_status:\n  1-a: done\n", "development_status:\n  1-a: done\n  1-a: review\n", "1-a", "twice"},
 	"no end":           {domain.LayoutBacklog, "backlog/tasks/1.md", "---\nid: 1-a\nstatus: Done\n---\n", "---\nid: 1-a\nstatus: Done\n", "1-a", "not closed"},
 	"markers above":    {domain.LayoutBacklog, "backlog/tasks/1.md", "---\nid: 1-a\nstatus: Done\n---\n", "<<<<<<< HEAD\n---\nid: 1-a\n---\n", "1-a", "merge"},

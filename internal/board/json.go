@@ -12,7 +12,7 @@ import (
 // maxTasks is how many stories of a file are read at most: they take more memory than its text.
 const maxTasks = 50_000
 
-var errJSON = errors.New("the file is no JSON")
+var errJSON = errors.New("the file is not JSON")
 
 // setJSON sets a member of the object at a position in a text: in place, or as the last one, formatted like the
 // object's last member.

@@ -134,7 +134,7 @@ func (f taskMasterRules) stories(_ string, files Files, old []entry) (entries []
 			t := readTaskMasterTask(raw)
 			if t == nil {
 				line := 1 + bytes.Count(content[:at.start], []byte("\n"))
-				return nil, &faultyFile{taskMasterFile, fmt.Sprintf("the task on line %d is no JSON", line)}
+				return nil, &faultyFile{taskMasterFile, fmt.Sprintf("the task on line %d is not JSON", line)}
 			}
 			if t.ID == "" {
 				continue
