@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Role is what somebody may do. Each role may do everything that the one before may.
+// Role is what somebody may do. Each role includes the ones before it.
 type Role string
 
 const (
 	RoleViewer   Role = "viewer"
 	RoleOperator Role = "operator"
 	RoleAdmin    Role = "admin"
-	// RoleWall is that of links for wall displays: they show the wall, and nothing else.
+	// RoleWall is for links of wall displays: they show the wall, and nothing else.
 	RoleWall Role = "wall"
 )
 
@@ -50,7 +50,7 @@ const (
 	ViaGateway    Via = "gateway"     // the gateway itself, because of its configuration or rules
 )
 
-// Channel is which part of the gateway a caller uses, as a story's history has it.
+// Channel is the part of the gateway that a caller uses, as shown in a story's history.
 type Channel string
 
 const (
@@ -68,14 +68,14 @@ type Actor struct {
 	Role Role // "" for no role
 	// Project limits changes to what belongs to one project; "" is no limit.
 	Project string
-	// Account is the id of whoever it is, which no name can imitate: sessions and limits go by it. "" where only a name is
-	// known.
+	// Account is the id of the caller, which no name can imitate: sessions and limits use it. It is "" if only a name
+	// is known.
 	Account string
-	// AgentID is the agent whose token the caller has sent, "" for none. Such a caller has the role of a viewer, and may
-	// in its project do what some routes and tools allow agents as well.
+	// AgentID is the agent whose token the caller sent, "" for none. Such a caller has the role of a viewer, and in its
+	// project may do what some routes and tools also allow to agents.
 	AgentID string
 	Channel Channel
-	// Forwarded is whether a gateway has passed the request on already; it is not passed on to a project again.
+	// Forwarded is whether a gateway has already passed the request on; it is not passed on to a project again.
 	Forwarded bool
 	// RequestID is the id of the HTTP request, "" outside one.
 	RequestID string
@@ -85,7 +85,7 @@ func Administrator(via Via) Actor {
 	return Actor{Who: "admin", Via: via, Role: RoleAdmin, Account: "admin"}
 }
 
-// Holder is the id that tells holders of claims and askers of questions apart. Everybody of whom nothing is known is
+// Holder is the id that tells holders of claims and askers of questions apart. All callers of whom nothing is known are
 // one holder.
 func (a Actor) Holder() string { return cmp.Or(a.Account, "admin") }
 
@@ -134,7 +134,7 @@ func (l RoleLists) Empty() bool { return len(l.Viewers)+len(l.Operators)+len(l.A
 
 // listMatches reports whether list contains one of the groups, compared exactly, or the e-mail address, ignoring the
 // case of ASCII letters only: some other letters have an ASCII letter as their lower case. An entry with @ is an
-// address: a group spelt like it gets nothing.
+// address: a group of the same spelling does not match it.
 func listMatches(list, groups []string, email string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool {
 		if strings.Contains(entry, "@") {
@@ -157,10 +157,10 @@ func lowerASCII(text string) string {
 type Session struct {
 	ID        string
 	Who       string
-	Account   string // as an Actor has it
+	Account   string // as in Actor
 	Via       Via
 	Role      Role
-	TokenID   string // the named token that it was made with, and with which it ends; "" for none
+	TokenID   string // the named token that it was made with, and ends with; "" for none
 	CreatedAt time.Time
 	LastSeen  time.Time
 }
@@ -172,8 +172,8 @@ type NamedToken struct {
 	Role      Role
 	Hash      string // SHA-256 of the token, hex
 	Project   string // limits changes to that project; "" is no limit
-	AgentID   string // the agent for whose command it is, "" for none
-	CreatedBy string // "" for tokens of which that is not known
+	AgentID   string // the agent whose command it is for, "" for none
+	CreatedBy string // "" if unknown
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
 	LastUsed  time.Time // zero: never
@@ -265,7 +265,7 @@ type AuditEntry struct {
 	Subject   string
 	Detail    string
 	RequestID string // "" for a change without an HTTP request
-	Account   string // as an Actor has it; stored only for changes that repeat
+	Account   string // as in Actor; stored only for changes that repeat
 	Times     int    // how often it was made within a minute; 0 for changes that do not repeat
 }
 

@@ -51,7 +51,7 @@ type RegisteredAgent struct {
 	Agent
 	Presence  AgentPresence
 	Connected bool // one of its heartbeats is being held
-	// FailingSince is when its command began to fail, without a long run since; zero while it is healthy.
+	// FailingSince is when its command began to fail, if it has not run for long since; zero while it is healthy.
 	FailingSince time.Time
 }
 
@@ -64,7 +64,7 @@ type AgentRecord struct {
 // AgentBeat is the state of an agent whose heartbeats have changed it.
 type AgentBeat struct {
 	Agent
-	OnlySeen bool // nothing but LastSeen has changed
+	OnlySeen bool // only LastSeen has changed
 }
 
 // CheckAgentLabel returns an Invalid error unless label has 1 to MaxAgentLabel characters, none of them control

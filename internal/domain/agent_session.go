@@ -20,15 +20,15 @@ const (
 )
 
 const (
-	// silentAfter is for how long a working session may say nothing: a tool may take as long.
+	// silentAfter is how long a working session may send nothing: a tool may take that long.
 	silentAfter = 10 * time.Minute
-	// sessionLife is after how long without a word a session has ended, and for how long it is shown then.
+	// sessionLife is how long after its last word a session counts as ended, and how long it is then still shown.
 	sessionLife = 24 * time.Hour
 	// WaitingTime is how long a session waits for a person before that is an alert.
 	WaitingTime = 2 * time.Minute
 	// MaxAgentSessions is how many sessions of one asker are kept.
 	MaxAgentSessions = 1000
-	// maxUses is of how many uses of tools that are under way a session knows the ids.
+	// maxUses is how many ids of a session's current tool uses are kept.
 	maxUses = 20
 )
 
@@ -38,15 +38,15 @@ const (
 	Codex      = "codex"
 )
 
-// Events of hooks that are answered, and what a stop is that could not be.
+// Hook events that are answered, and the name of a stop that could not be.
 const (
 	PermissionRequest = "PermissionRequest" // asks people
 	HookStop          = "Stop"              // gets the note with which its story was sent back
 	HookStopFailure   = "StopFailure"
 )
 
-// HookEvent is what is read of an event that a coding agent's hook sends: no prompt, no answer, nothing of a tool but
-// its name. Its texts are a stranger's.
+// HookEvent is what is read of an event from a coding agent's hook: no prompt, no answer, and of a tool only its name.
+// Its texts are a stranger's.
 type HookEvent struct {
 	Name         string `json:"hook_event_name"`
 	Session      string `json:"session_id"`
@@ -57,21 +57,21 @@ type HookEvent struct {
 	UseID        string `json:"tool_use_id,omitempty"`
 	Notification string `json:"notification_type,omitempty"`
 	Source       string `json:"source,omitempty"` // why it starts
-	// What switchyard hook adds.
+	// The rest is added by switchyard hook.
 	Client   string `json:"client,omitempty"`
 	Host     string `json:"host,omitempty"`
 	Worktree string `json:"worktree,omitempty"`
 	Branch   string `json:"branch,omitempty"`
 	Project  string `json:"project,omitempty"`
-	// By these Codex is known. Identify drops them.
+	// These identify Codex. Identify drops them.
 	Turn       string `json:"turn_id,omitempty"`
 	Transcript string `json:"transcript_path,omitempty"`
 }
 
-// hookKind is what a kind of event says of its session.
+// hookKind is what a kind of event says about its session.
 type hookKind struct {
-	client string       // that alone has it, "" for every one
-	state  SessionState // that the session is in then, "" for the one before
+	client string       // the only client that has it, "" for all
+	state  SessionState // the session's state then, "" for the one before
 	goesOn bool         // what it asked before has been answered
 }
 
@@ -90,7 +90,7 @@ var hookKinds = map[string]hookKind{
 	"SessionEnd":         {"", SessionOver, true},
 }
 
-// SessionHooks returns the names of the events of a client that say something of a session, sorted.
+// SessionHooks returns the names of a client's events that say something about a session, sorted.
 func SessionHooks(client string) (names []string) {
 	for name, kind := range hookKinds {
 		if kind.client == "" || kind.client == client {
@@ -102,7 +102,7 @@ func SessionHooks(client string) (names []string) {
 }
 
 // Identify makes the event one of a known client, with texts that can be kept. It returns false for an event that says
-// nothing of a session.
+// nothing about a session.
 func (e HookEvent) Identify() (HookEvent, bool) {
 	if e.Client != ClaudeCode && e.Client != Codex {
 		e.Client = ""
@@ -127,7 +127,7 @@ func (e HookEvent) asksForInput() bool {
 		strings.HasPrefix(kind, "elicitation_") && kind != "elicitation_complete" && kind != "elicitation_response")
 }
 
-// AgentSession is a session of a coding agent, as the hooks of its client tell it. It belongs to whoever's token they
+// AgentSession is a session of a coding agent, as reported by its client's hooks. It belongs to whoever's token they
 // came with.
 type AgentSession struct {
 	ID       string // the client's own
@@ -139,25 +139,25 @@ type AgentSession struct {
 	CWD      string `json:",omitzero"`
 	Worktree string `json:",omitzero"`
 	Branch   string `json:",omitzero"`
-	Project  string `json:",omitzero"` // that its agent is assigned to, or its environment names
+	Project  string `json:",omitzero"` // the one its agent is assigned to, or its environment names
 	Model    string `json:",omitzero"`
 	Mode     string `json:",omitzero"` // of its permissions
 
-	// State is working, idle or ended, as the last events say; At returns what it is at a time.
+	// State is working, idle or ended, going by the last events; At returns what it is at a time.
 	State     SessionState
 	Since     time.Time
-	Tool      string    `json:",omitzero"` // that it uses
+	Tool      string    `json:",omitzero"` // the one in use
 	ToolSince time.Time `json:",omitzero"`
-	Uses      []string  `json:",omitzero"` // the ids of uses of tools that have begun, the last one at the end
-	Noticed   time.Time `json:",omitzero"` // since when it waits for a person by its own word
+	Uses      []string  `json:",omitzero"` // the ids of tool uses that have begun, the latest at the end
+	Noticed   time.Time `json:",omitzero"` // since when it has said that it waits for a person
 	WentOn    time.Time `json:",omitzero"` // when it last went on: what it asked before has been answered
 	Started   time.Time
 	Stopped   time.Time `json:",omitzero"` // when a stop of it was last answered
-	Last      time.Time // when it was last heard; increasing
+	Last      time.Time // when it was last heard of; increasing
 
-	StoryID    string `json:"-"` // that it works on; what it is linked to is known when it is read
-	QuestionID int64  `json:"-"` // what it asks, and somebody holds
-	Asks       bool   `json:"-"` // something it asked is open
+	StoryID    string `json:"-"` // the one it works on; what it is linked to is known when it is read
+	QuestionID int64  `json:"-"` // its question, which somebody holds
+	Asks       bool   `json:"-"` // something that it asked is open
 	Dropped    bool   `json:"-"` // it is to be removed
 }
 
@@ -169,25 +169,25 @@ func (s AgentSession) Key() AgentSessionKey { return AgentSessionKey{s.Asker, s.
 // Story returns the story that the session works on, with an empty ID if it works on none.
 func (s AgentSession) Story() StoryKey { return StoryKey{Project: s.Project, ID: s.StoryID} }
 
-// After returns the session after an event, which Identify has returned, at a time.
+// After returns the session after an event, returned by Identify, at a time.
 func (s AgentSession) After(e HookEvent, at time.Time) AgentSession {
 	kind, before := hookKinds[e.Name], s.At(at, nil)
 	switch begins := e.Name == "SessionStart" || e.Name == "UserPromptSubmit" || e.Name == "PreToolUse"; {
 	case s.State == SessionOver && !begins:
-		return s // it comes late
+		return s // it is late
 	case s.Started.IsZero(), s.State == SessionOver:
 		s.Started, s.State, s.Since = at, SessionIdle, at
 	}
 	if e.Name == HookStop {
 		s.Stopped = at
 	}
-	if !at.After(s.Last) { // events of one millisecond are in an order, too
+	if !at.After(s.Last) { // events of one millisecond stay in order
 		at = s.Last.Add(time.Millisecond)
 	}
 	s.Last, s.Noticed = at, time.Time{}
 	s.Client, s.CWD, s.Model = cmp.Or(e.Client, s.Client, ClaudeCode), cmp.Or(e.CWD, s.CWD), cmp.Or(e.Model, s.Model)
 	s.Mode, s.Host, s.Project = cmp.Or(e.Mode, s.Mode), cmp.Or(e.Host, s.Host), cmp.Or(e.Project, s.Project)
-	if e.Host != "" { // by switchyard hook, which looks each time
+	if e.Host != "" { // from switchyard hook, which looks each time
 		s.Worktree, s.Branch = e.Worktree, e.Branch
 	}
 	if e.asksForInput() {
@@ -196,7 +196,7 @@ func (s AgentSession) After(e HookEvent, at time.Time) AgentSession {
 	if kind.goesOn {
 		s.WentOn = at
 	}
-	if kind.state != "" && e.Source != "compact" { // which happens while it works
+	if kind.state != "" && e.Source != "compact" { // that happens while it works
 		s.State = kind.state
 	}
 	if kind.state != "" && before.State != s.State {
@@ -234,7 +234,7 @@ func (s AgentSession) Answered(q Question) AgentSession {
 	return s
 }
 
-// At returns the session as it is at a time. asked is what it asks and somebody holds, nil for nothing.
+// At returns the session as it is at a time. asked is its question that somebody holds, nil for none.
 func (s AgentSession) At(now time.Time, asked *Question) AgentSession {
 	quiet := now.Sub(s.Last)
 	switch {
@@ -251,13 +251,13 @@ func (s AgentSession) At(now time.Time, asked *Question) AgentSession {
 	return s
 }
 
-// Gone reports whether a session, as At has returned it, has ended so long ago that it is forgotten.
+// Gone reports whether a session, as returned by At, ended so long ago that it is forgotten.
 func (s AgentSession) Gone(now time.Time) bool {
 	return s.State == SessionOver && now.Sub(s.Since) >= sessionLife
 }
 
-// CompareSessions is the order of lists: those that wait first, longest first, and ended ones last, the others newest
-// first.
+// CompareSessions is the order of lists: those that wait first, longest first, then the others, newest first, and ended
+// ones last.
 func CompareSessions(a, b AgentSession) int {
 	place := map[SessionState]int{SessionWaiting: -1, SessionOver: 1}
 	newest := b.Since.Compare(a.Since)

@@ -11,7 +11,7 @@ import (
 // Alert is something that needs attention; Story is set if it concerns one.
 type Alert struct {
 	Kind       AlertKind
-	Project    string // "" if it is about none
+	Project    string // "" for none
 	Agent      string // the label of the agent, or the name of the target, that it is about
 	AgentID    string
 	Session    string // the id of the coding agent's session that it is about, "" for none
@@ -24,9 +24,9 @@ type Alert struct {
 	Base       string    // what its work is compared with: the branch of the project's own work tree
 	Reason     string    // "" if the kind says it all
 	Since      time.Time // when the problem began
-	Stops      bool      // who would get a new story of the project gets none until it is acknowledged
-	// Blocked is since when the story of an open question is blocked; zero if it is not. Asked says of such a block that a
-	// question is open about its story: people read both as one.
+	Stops      bool      // until it is acknowledged, whoever would get a new story of the project gets none
+	// Blocked is since when the story of an open question has been blocked; zero if it is not. Asked says of such a
+	// block that there is an open question about its story: people see both as one.
 	Blocked time.Time
 	Asked   bool
 	// Acknowledged is nil unless somebody has acknowledged the alert.
@@ -35,23 +35,23 @@ type Alert struct {
 
 const MaxAlerts = 200
 
-// Alerts are all alerts, sorted: those that are not acknowledged before the others, kinds that stop work before those
-// that ask for caution, oldest first.
+// Alerts are all alerts, sorted: those not acknowledged first, kinds that stop work before those that ask for caution,
+// oldest first.
 type Alerts struct {
 	Items []Alert // at most MaxAlerts
 	More  int     // how many there are besides Items, which the fields below include
 	// Open is how many are not acknowledged, and ByProject how many of these each project has.
 	Open      int
 	ByProject map[string]int
-	// Rows is how many of the open ones people read, a question and the block of its story as one, and ByKind how many of
-	// these each kind has.
+	// Rows is how many of the open ones people see, counting a question and the block of its story as one, and ByKind
+	// how many of these each kind has.
 	Rows   int
 	ByKind map[AlertKind]int
 	// Asking are the stories whose agents wait for a person: AlertQuestion or AlertWaiting.
 	Asking map[StoryKey]AlertKind
-	// Overdue are the troubles of each project's stories that only time makes.
+	// Overdue are the troubles of each project's stories that come from time alone.
 	Overdue map[string]Overdue
-	// OpenStuck counts the stuck stories that are not acknowledged, of each project that has any, the longest first.
+	// OpenStuck counts the stuck stories that are not acknowledged, for each project that has any, the longest first.
 	OpenStuck []StuckStories
 	// Acknowledged are the keys of all that are acknowledged.
 	Acknowledged map[string]bool
@@ -61,7 +61,7 @@ type StuckStories struct {
 	Project string
 	Count   int
 	Since   time.Time // when the first of them entered its stage
-	AtLeast bool      // or before that
+	AtLeast bool      // or earlier
 }
 
 // NewAlerts sorts and counts a list of alerts. It keeps the list.
@@ -132,8 +132,8 @@ func join(list []Alert) map[StoryKey]AlertKind {
 	return asking
 }
 
-// ShownSince returns since when, or before, people read that it lasts: for a stuck story that is its time in the stage,
-// as everywhere else, and not the time over the limit.
+// ShownSince returns since when, or before, people see it lasting: for a stuck story its time in the stage, as
+// everywhere else, and not the time over the limit.
 func (a Alert) ShownSince() (at time.Time, atLeast bool) {
 	if a.Kind == AlertStuck {
 		return a.Story.Since, a.Story.SinceAtLeast
@@ -144,9 +144,8 @@ func (a Alert) ShownSince() (at time.Time, atLeast bool) {
 // limitsLifetime is how long computed stuck limits are valid while nothing changes.
 const limitsLifetime = time.Hour
 
-// FindAlerts returns what needs attention in a pipeline, in no particular order, and until when that is valid if
-// nothing but the time changes. Besides what is wrong with its work there is at most one alert for a story, and none
-// when it is done.
+// FindAlerts returns what needs attention in a pipeline, in no particular order, and until when that is valid if only
+// the time changes. Besides what is wrong with its work there is at most one alert per story, and none once it is done.
 func FindAlerts(p *ProjectPipeline, now time.Time) (found []Alert, until time.Time) {
 	until = now.Add(limitsLifetime)
 	summary := p.Summary()
@@ -222,7 +221,7 @@ func acknowledged(a Alert) int {
 type Acknowledgement struct {
 	Key     string // of the alert
 	Project string // that the alert is about, "" for none
-	Text    string // of the alert at that time
+	Text    string // the alert's at that time
 	By      string
 	At      time.Time
 	Until   time.Time // zero: until the alert ends
@@ -230,7 +229,7 @@ type Acknowledgement struct {
 }
 
 // EndedBy reports whether alert is no longer the one that was acknowledged: its text differs, its story has been
-// blocked or has failed to merge again, or it is about another day. What is over its budget costs more and more.
+// blocked or has failed to merge again, or it is about another day. An amount over budget keeps growing.
 func (a Acknowledgement) EndedBy(alert Alert) bool {
 	later := !a.Since.IsZero() && alert.Since.After(a.Since)
 	switch alert.Kind {

@@ -12,7 +12,7 @@ const (
 	AlertBlocked     AlertKind = "blocked"       // a story is blocked
 	AlertMerge       AlertKind = "merge_failed"  // a story's merge failed
 	AlertConflicts   AlertKind = "conflicts"     // what was made for a story in work conflicts with the project's branch
-	AlertUnmerged    AlertKind = "unmerged"      // a story is done, and what was made for it is not merged
+	AlertUnmerged    AlertKind = "unmerged"      // a story is done, but what was made for it is not merged
 	AlertStuck       AlertKind = "stuck"         // a story has been in one stage of work for longer than is usual there
 	AlertUnreachable AlertKind = "unreachable"   // a project server cannot be reached
 	AlertAgentLost   AlertKind = "agent_lost"    // an agent has fallen silent

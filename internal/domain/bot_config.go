@@ -27,7 +27,7 @@ type BotNetwork struct {
 	Settings     []BotSetting
 }
 
-// BotNetworks are the chat networks, first the one that is chosen while nothing is configured.
+// BotNetworks are the chat networks, beginning with the default.
 var BotNetworks = []BotNetwork{
 	{BotMatrix, "Matrix", "Matrix", []BotSetting{
 		{"homeserver", "Homeserver URL", "url", "For example https://matrix.example.org. The server's name alone is enough."},
@@ -67,8 +67,8 @@ func (c BotConfig) Values() map[string]string {
 	return values
 }
 
-// ReadBotConfig reads what Values has returned, perhaps changed by people. text returns the value of a key, nil if it
-// is unset. An unknown transport is Invalid.
+// ReadBotConfig reads what Values returned, perhaps changed by people. text returns the value of a key, nil if it is
+// unset. An unknown transport is Invalid.
 func ReadBotConfig(text func(key string) (*string, error)) (BotConfig, error) {
 	c := BotConfig{Transport: BotNetworks[0].Transport, Settings: map[string]Secret{}}
 	if transport, err := text("transport"); err != nil {
@@ -121,13 +121,13 @@ type BotStatus struct {
 	Detail    string
 	Since     time.Time
 	Rooms     []string
-	HeardMS   int64 // when it last heard a command, 0 for not yet
+	HeardMS   int64 // when it last heard a command, 0 if never
 }
 
-// BotRun is the state that the gateway that runs the bot shares with the others.
+// BotRun is the state that the gateway running the bot shares with the others.
 type BotRun struct {
 	Status  BotStatus
-	Version int64  // of the configuration with which the bot was started
+	Version int64  // of the configuration that the bot was started with
 	Gateway string // the name of that gateway
 	At      time.Time
 }

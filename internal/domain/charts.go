@@ -64,7 +64,7 @@ func (p *ProjectVisits) Charts(workflow Workflow, now time.Time) Charts {
 			if at.Before(p.Past.Live) {
 				c.Days[day].FromGit++
 			}
-			if story.Started < story.Finished { // else it was never worked on
+			if story.Started < story.Finished { // otherwise it was never worked on
 				c.toDone = append(c.toDone, seconds(story.Finished-story.Started))
 			}
 		}
@@ -96,10 +96,10 @@ func stageTime(stage string, took []time.Duration) StageTime {
 }
 
 const (
-	// maxSummed is how many values a median over all projects is computed from. If there are more, the same share of each
-	// project's values is used.
+	// maxSummed is how many values a median over all projects is computed from. If there are more, the same share of
+	// each project's values is used.
 	maxSummed = 10_000
-	// maxSummedStages is how many stages, those that most stories have left, a sum distinguishes.
+	// maxSummedStages is how many stages a sum distinguishes: those that most stories have left.
 	maxSummedStages = 5
 )
 

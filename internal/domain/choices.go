@@ -21,7 +21,7 @@ type Option struct {
 	Description string `json:"description"`
 }
 
-// Choices returns what AskUserQuestion asks, nil if that cannot be shown as options, and for any other tool.
+// Choices returns what AskUserQuestion asks, nil if that cannot be shown as options or for any other tool.
 func (u *ToolUse) Choices() []Choice {
 	var input struct {
 		Questions []struct {
@@ -67,8 +67,8 @@ func (q *Question) Choices() []Choice {
 	return q.Tool.Choices()
 }
 
-// Complete returns an answer as it is kept: with what was picked of each choice, which its value sums up. It returns
-// Invalid for what does not answer the question.
+// Complete returns an answer in the form that is kept: with what was picked for each choice, summed up in its value. It
+// returns Invalid for what does not answer the question.
 func (q *Question) Complete(a Answer) (Answer, error) {
 	choices := q.Choices()
 	if len(choices) == 1 && a.Answers == nil && strings.TrimSpace(a.Value) != "" {
@@ -87,8 +87,8 @@ func (q *Question) Complete(a Answer) (Answer, error) {
 	return Answer{Value: strings.Join(joined, "; "), Answers: a.Answers}, CheckChoiceAnswers(choices, a.Answers)
 }
 
-// Read reads what people write of a choice in a line: for a multiple one labels or numbers with commas between, or else
-// their own text.
+// Read reads what people write about a choice on one line: for a multiple one labels or numbers separated by commas, or
+// else their own text.
 func (c Choice) Read(line string) ChoiceAnswer {
 	if !c.Multiple {
 		return ChoiceAnswer{line}
@@ -109,7 +109,7 @@ func (c Choice) Read(line string) ChoiceAnswer {
 	return picked
 }
 
-// ChoiceAnswer is what has been picked of a Choice: labels, or a text of one's own, or for a multiple one both.
+// ChoiceAnswer is what has been picked for a Choice: labels, or the reader's own text, or for a multiple one both.
 type ChoiceAnswer []string
 
 // UnmarshalJSON reads a text or a list of texts.
@@ -156,7 +156,7 @@ func CheckChoiceAnswers(choices []Choice, answers map[string]ChoiceAnswer) error
 	return nil
 }
 
-// Joined returns what was picked as the coding agent's own terminal writes it.
+// Joined returns what was picked as the coding agent's own terminal would write it.
 func (c Choice) Joined(picked ChoiceAnswer) string {
 	texts := slices.Clone(picked)
 	for i, text := range texts {

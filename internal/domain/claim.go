@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// TokenHolder begins the account of a named token; its id follows.
+// TokenHolder is the prefix of a named token's account; its id follows.
 const TokenHolder = "token "
 
 // Claim says who works on a story. A story has at most one.
@@ -31,16 +31,16 @@ func (c Claim) Is(other Claim) bool {
 	return c.Key() == other.Key() && c.Holder == other.Holder && c.Since.Equal(other.Since)
 }
 
-// EndsClaim reports whether the claim of a story ends because that is in a stage: the one that finishes stories, or a
-// later one of InOrder.
+// EndsClaim reports whether being in a stage ends a story's claim: the stage that finishes stories, or a later one of
+// InOrder.
 func EndsClaim(stages []Stage, stage string) bool {
 	done := DoneStage(stages)
 	return done >= 0 &&
 		slices.ContainsFunc(stages[done:], func(s Stage) bool { return s.Name == stage })
 }
 
-// NextStories returns the ids of the first most free items in the order in which they are begun: by the first number in
-// the id, those without one last, then by the id, byte by byte.
+// NextStories returns the ids of the first most free items in the order in which they are started: by the first number
+// in the id, those without one last, then by the id, byte by byte.
 func NextStories(items []Item, most int, free func(*Item) bool) (ids []string) {
 	for i := range items {
 		id := items[i].StoryID
@@ -55,8 +55,8 @@ func NextStories(items []Item, most int, free func(*Item) bool) (ids []string) {
 
 func compareStories(a, b string) int { return CompareNumbered(a, b, firstNumber(a), firstNumber(b)) }
 
-// CompareNumbered orders texts by their numbers x and y, digits of any length, then byte by byte. One without a number,
-// which is "", comes last.
+// CompareNumbered orders texts by their numbers x and y, digits of any length, then byte by byte. Texts without a
+// number ("") come last.
 func CompareNumbered(a, b, x, y string) int {
 	if x == "" || y == "" {
 		return cmp.Or(cmp.Compare(len(y), len(x)), cmp.Compare(a, b))
@@ -80,12 +80,12 @@ type StoryChange struct {
 	Project, StoryID string
 	Type             EventType // StageTransition or StoryBlocked
 	Value            string    // the stage, or the reason
-	At               time.Time // just before it was made, by the clock that also says when events are received
+	At               time.Time // just before it was made, by the clock that is also used for received events
 	By               string
 	Via              Channel
 }
 
-// PastEvent is an event of a story's history. By and Via are "" for what nobody has done through the gateway.
+// PastEvent is an event of a story's history. By and Via are "" if nobody caused it through the gateway.
 type PastEvent struct {
 	Event
 	By       string
@@ -93,7 +93,7 @@ type PastEvent struct {
 	Finished bool // it has finished its story
 }
 
-// MarshalJSON encodes the event in the API's form, with by and via, which are null where they are "".
+// MarshalJSON encodes the event in the API's form, with by and via, which are null if "".
 func (e PastEvent) MarshalJSON() ([]byte, error) {
 	b := e.AppendJSON(nil)
 	if e.Type == StoryReviewed { // its record has them
@@ -110,12 +110,12 @@ func (e PastEvent) MarshalJSON() ([]byte, error) {
 	return append(append(b[:len(b)-1], ','), who[1:]...), nil
 }
 
-// ChangeSeen is how long the event of a change may take to arrive, and changeEarly by how much less than nothing, since
-// clocks of gateways differ a little.
+// ChangeSeen is how long the event of a change may take to arrive, and changeEarly how much before the change it may
+// seem to, since gateways' clocks differ a little.
 const ChangeSeen, changeEarly = 5 * time.Minute, 500 * time.Millisecond
 
-// History says who has caused which of the events, of any stories. Both lists are oldest first, and so are a story's
-// moves into one stage and the events that tell of them. The event of an old change may not be listed.
+// History says who caused which of the events, of any stories. Both lists are oldest first, and so are a story's moves
+// into one stage and their events. The event of an old change may not be listed.
 func History(events []Event, changes []StoryChange) []PastEvent {
 	past := make([]PastEvent, len(events))
 	told := map[changeKey]*changeMatch{}
@@ -161,7 +161,7 @@ type changeMatch struct {
 	events  []*PastEvent
 }
 
-// match gives as many changes as possible an event each, in their order: first the newest change the last event that
+// match gives as many changes as possible an event each, in order: first the newest change gets the last event that
 // fits, and so on backwards, then each the first one that is free and not before it.
 func (t changeMatch) match() {
 	chosen := make([]int, len(t.changes))
@@ -209,12 +209,12 @@ func Mentions(text, word string) bool {
 
 func inWord(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// Owner is who works on a story, as its badge shows it.
+// Owner is who works on a story, as its badge shows.
 type Owner struct {
 	Name    string // "" for nobody
 	AgentID string // "" for a person or program
 	Holder  string // of the claim, "" if only its output mentions the story
-	Output  string // the agent's, "" if it is not known
+	Output  string // the agent's, "" if unknown
 }
 
 // Owners are the owners of stories: who has claimed a story, or else the agent of its project whose output mentions it.

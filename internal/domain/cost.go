@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// Micros are millionths of a US dollar, in which all money is counted: sums are exact.
+// Micros are millionths of a US dollar, in which all money is counted, so that sums are exact.
 type Micros int64
 
 const (
-	// MaxUSD is more than a single call costs; whoever says so is wrong.
+	// MaxUSD is more than any single call costs; a higher value is wrong.
 	MaxUSD    Micros = 10_000_000_000
 	MaxBudget Micros = 1_000_000_000_000_000
 )
@@ -42,7 +42,7 @@ func ParseMicros(text string, most Micros) (m Micros, ok bool) {
 	if len(text) > 64 || strings.Trim(text, "0123456789.+-eE") != "" {
 		return 0, false
 	}
-	// The float only says that the exact number is small enough to be made.
+	// The float only tells whether the exact number is small enough to be computed.
 	switch about, err := strconv.ParseFloat(text, 64); {
 	case err != nil || about < 0 || about > 1e9:
 		return 0, false
@@ -58,7 +58,7 @@ func ParseMicros(text string, most Micros) (m Micros, ok bool) {
 	return Micros(whole.Int64()), whole.Int64() <= int64(most)
 }
 
-// Tokens are counts of tokens: Input without those that were read from a cache or written to one.
+// Tokens are counts of tokens: Input without those read from a cache or written to one.
 type Tokens struct {
 	Input         int64 `json:"input"`
 	CacheRead     int64 `json:"cache_read"`
@@ -66,7 +66,7 @@ type Tokens struct {
 	Output        int64 `json:"output"`
 }
 
-// MaxTokens is more than a single call has of a kind; whoever says so is wrong.
+// MaxTokens is more than any single call has of a kind; a higher value is wrong.
 const MaxTokens = 1_000_000_000
 
 func (t Tokens) Plus(other Tokens) Tokens {
@@ -82,7 +82,7 @@ func (t Tokens) Times(n int64) Tokens {
 
 func (t Tokens) Sum() int64 { return t.Input + t.CacheRead + t.CacheCreation + t.Output }
 
-// Valid reports whether all counts may be of a single call.
+// Valid reports whether all counts are possible for a single call.
 func (t Tokens) Valid() bool {
 	for _, n := range [...]int64{t.Input, t.CacheRead, t.CacheCreation, t.Output} {
 		if n < 0 || n > MaxTokens {
@@ -92,21 +92,21 @@ func (t Tokens) Valid() bool {
 	return true
 }
 
-// Call is a single call of a model by a coding agent's client. Nothing of what was said in it is kept.
+// Call is a single model call by a coding agent's client. Nothing of what was said in it is kept.
 type Call struct {
-	Key     string    // what makes it one call, however often it is sent
+	Key     string    // identifies the call, however often it is sent
 	At      time.Time // zero if unknown
 	Client  string    // claude-code, codex, gemini-cli, or another program's name
 	Session string    // the client's id of it, "" for none
 	Model   string
 	Tokens  Tokens
-	// Stated is what the client says that it costs, nil if it says nothing. Cost is that, or what it costs by our prices;
-	// nil without a price.
+	// Stated is what the client says that it costs, nil if it says nothing. Cost is that, or what it costs by our
+	// prices; nil without a price.
 	Stated, Cost *Micros
 	// Project and StoryID are what the call is for; "" for none.
 	Project, StoryID string
 	Holder           string // who sent it, as Actor.Holder returns it
-	By               string // the same, for people
+	By               string // the sender's name
 	AgentID          string // "" unless an agent's command sent it
 }
 
@@ -118,14 +118,14 @@ func CallKey(parts ...string) string {
 // maxCallText is how long a model, a client and a session may be, in characters.
 const maxCallText = 200
 
-// Valid reports whether a call is one that may have been made.
+// Valid reports whether a call is possible.
 func (c *Call) Valid() bool {
 	short := func(s string) bool { return utf8.RuneCountInString(s) <= maxCallText }
 	return c.Tokens.Valid() && (c.Stated == nil || *c.Stated >= 0 && *c.Stated <= MaxUSD) &&
 		short(c.Client) && short(c.Session) && short(c.Model)
 }
 
-// Received returns the time of a call that is received now: its own, unless the sender's clock must be wrong.
+// Received returns the time of a call received now: its own, unless the sender's clock must be wrong.
 func (c *Call) Received(now time.Time) time.Time {
 	if c.At.After(now.Add(time.Minute)) || c.At.Before(now.Add(-24*time.Hour)) {
 		return now
@@ -133,10 +133,10 @@ func (c *Call) Received(now time.Time) time.Time {
 	return c.At
 }
 
-// Price is what a model costs, in millionths of a Micros a token: a millionth of a dollar for a million tokens.
+// Price is what a model costs, in millionths of a Micros per token: a millionth of a dollar per million tokens.
 type Price struct{ Input, CacheRead, CacheCreation, Output int64 }
 
-// MaxPrice is the highest price, 2,000 dollars for a million tokens: a call at it can still be computed.
+// MaxPrice is the highest price, 2,000 dollars per million tokens: calls at that price can still be computed.
 const MaxPrice = 2_000_000_000
 
 // Of returns what a call costs, rounded half up.
@@ -166,7 +166,7 @@ type Cost struct {
 	Models []CostShare // the dearest first
 }
 
-// CallSum is what the calls cost that a sender made in a session by a model for a story, in a span of time.
+// CallSum is what a sender's calls in a session to a model for a story cost, in a span of time.
 type CallSum struct {
 	StoryKey
 	CostSum
@@ -176,15 +176,15 @@ type CallSum struct {
 }
 
 // Budgets are what people want to spend at most, 0 for no limit: on a story, and on a project in a day of Zone. With
-// Stop whoever has passed one gets no new story until somebody acknowledges that.
+// Stop, whoever exceeds one gets no new story until somebody acknowledges that.
 type Budgets struct {
 	Story, Day Micros
 	Zone       *time.Location
 	Stop       bool
 }
 
-// Spending is what a story costs, or with no ID all calls of a project, and when that passed a limit, zero if it has
-// not.
+// Spending is what a story costs or, without an ID, all calls of a project, and when that passed a limit, zero if it
+// has not.
 type Spending struct {
 	StoryKey
 	USD    Micros

@@ -5,43 +5,43 @@ import (
 	"time"
 )
 
-// CostQuery selects what is told about costs.
+// CostQuery selects costs for a report.
 type CostQuery struct {
-	Projects []string // none for all calls, also those for no project; unknown ones are NotFound
-	Days     int      // so many calendar days of Zone that end today
+	Projects []string // none for all calls, including those for no project; unknown ones are NotFound
+	Days     int      // that many calendar days of Zone, ending today
 	Zone     *time.Location
 	All      bool // list all stories, not only MaxCosts
 }
 
-// The limits of a CostQuery, what it has without a choice, and how long lists of a report are.
+// The limits of a CostQuery, its defaults, and how long lists of a report are.
 const (
 	MinCostDays, MaxCostDays, CostDays = 1, 180, 30
 
 	MaxCosts, MaxCostSessions, MaxFinishedCosts = 200, 50, 2000
 )
 
-// CostReport is what calls of models cost in a window, all lists the dearest first. The sums of the days, of all
-// stories with those without one, and of all models each equal Total.
+// CostReport is what model calls cost in a window, with all lists ordered dearest first. The sums of the days, of all
+// stories plus those without one, and of all models each equal Total.
 type CostReport struct {
 	Total    CostSum
-	Before   Micros      // what as many days before cost, 0 if that is not known; only of what pages show
+	Before   Micros      // what as many days before cost, 0 if unknown; set only for pages
 	Days     []CostShare // named 2026-11-23, oldest first
 	Stories  []CostShare
 	More     int // stories beyond these
 	Models   []CostShare
 	Clients  []CostShare
 	Agents   []CostShare
-	Done     CostSum // of the stories that are finished
+	Done     CostSum // of the finished stories
 	Finished FinishedCost
 	Budgets  Budgets
 	Without  CostSum     // for no story
-	Sessions []CostShare // of it
+	Sessions []CostShare // those of Without
 }
 
-// CostShare is a part of the costs, with what it is about.
+// CostShare is a share of the costs, with what it is about.
 type CostShare struct {
 	CostSum
-	Name     string // the day, the story's, the model, the client or the sender
+	Name     string // the day, the story, the model, the client or the sender
 	Project  string // of a story and a session
 	StoryID  string
 	AgentID  string // of a sender, "" unless it is an agent's command
@@ -56,7 +56,7 @@ type CostShare struct {
 // Key is the story that the part is about.
 func (s CostShare) Key() StoryKey { return StoryKey{s.Project, s.StoryID} }
 
-// Add adds another part, of the same.
+// Add adds another share of the same.
 func (s *CostShare) Add(other CostShare) {
 	s.Plus(other.CostSum)
 	s.Sessions += other.Sessions
@@ -66,9 +66,9 @@ func (s *CostShare) Add(other CostShare) {
 	}
 }
 
-// DearestShare compares parts, the dearest first, and those that cost the same by their tokens.
+// DearestShare compares shares, the dearest first, then by tokens.
 func DearestShare(a, b *CostShare) int {
-	if a.USD != b.USD { // which most do
+	if a.USD != b.USD { // the usual case
 		return cmp.Compare(b.USD, a.USD)
 	}
 	return cmp.Or(cmp.Compare(b.Tokens.Sum(), a.Tokens.Sum()), cmp.Compare(b.Calls, a.Calls),
@@ -76,18 +76,18 @@ func DearestShare(a, b *CostShare) int {
 		cmp.Compare(a.Session, b.Session))
 }
 
-// CostsToday is what all calls of a day cost, and by agent. Usual is what half of the days before cost, or less, 0 if
-// that is not known.
+// CostsToday is what all calls of a day cost, in total and by agent. Usual is the median of the days before, 0 if
+// unknown.
 type CostsToday struct {
 	CostSum
 	Usual  Micros
 	Agents map[string]CostSum
 }
 
-// FinishedCost is what the stories cost in all that were finished in a window and have a call.
+// FinishedCost is the total cost of the stories that were finished in a window and have a call.
 type FinishedCost struct {
 	Count   int
-	Stories []CostShare // the last MaxFinishedCosts, the last one first
-	At      *[4]int     // percentiles, in Micros, as in FlowReport; nil under flow.Enough stories
+	Stories []CostShare // the last MaxFinishedCosts, latest first
+	At      *[4]int     // percentiles, in Micros, as in FlowReport; nil with fewer than flow.Enough stories
 	Mean    Micros
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Counts are what a digest is about: numbers by types of events and by the following keys.
+// Counts are what a digest is about: numbers by event type and by the keys below.
 type Counts map[string]int
 
 const (

@@ -2,8 +2,8 @@ package domain
 
 import "slices"
 
-// Workflow is the way of stories through the stages of a board. It alone says which stages are of work and what
-// finishes a story. Stages are known by their positions on the board, -1 for an unknown one.
+// Workflow is the way of stories through the stages of a board. It alone says which stages are work and what finishes a
+// story. Stages are known by their positions on the board, -1 for an unknown one.
 type Workflow struct {
 	Stages   []Stage
 	Waiting  int
@@ -20,7 +20,7 @@ func NewWorkflow(layout string, stages []Stage) Workflow {
 	return c
 }
 
-// At returns the position of the stage of this name, or of the one that stands for it if the board no longer has it.
+// At returns the position of the stage of this name, or of its replacement if the board no longer has it.
 func (c Workflow) At(name string) int {
 	at := slices.IndexFunc(c.Stages, func(s Stage) bool { return s.Name == name })
 	if at < 0 && name != "" && len(c.Stages) > 0 {
@@ -32,8 +32,7 @@ func (c Workflow) At(name string) int {
 func (c Workflow) IsWork(at int) bool { return at >= c.From && at < c.To }
 
 // Finishes reports whether a move finishes a story, which may be finished already: one into the done stage from a stage
-// before it. The archive of OpenSpec finishes one that came with all its boxes ticked, too, as those of a squashed
-// branch do.
+// before it. OpenSpec's archive also finishes one that arrived with all its boxes ticked, as from a squashed branch.
 func (c Workflow) Finishes(from, to int, already bool) bool {
 	if c.openSpec && to > c.Done {
 		return from >= 0 && from < c.Done || from == c.Done && !already
@@ -41,7 +40,7 @@ func (c Workflow) Finishes(from, to int, already bool) bool {
 	return from >= 0 && from < c.Done && to == c.Done
 }
 
-// FinishedBy reports whether an event has finished its story. Without a board the words of stages tell.
+// FinishedBy reports whether an event finished its story. Without a board it goes by the words of stages.
 func (c Workflow) FinishedBy(e Event) bool {
 	if e.Type != StageTransition {
 		return false

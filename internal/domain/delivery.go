@@ -10,17 +10,17 @@ import (
 type TargetProgress struct {
 	// Position is the id of an event: those up to it have been told, or do not concern the target.
 	Position int64 `json:"-"`
-	// Alerts is the position in the list of alerts: those up to it have been told, or do not concern the target, but
-	// for Left, by key, which were acknowledged, or not seen, when it was their turn.
+	// Alerts is the position in the list of alerts: those up to it have been told, or do not concern the target, except
+	// for Left, by key, which were acknowledged or not visible when their turn came.
 	Alerts int64            `json:"alerts,omitempty"`
 	Left   map[string]int64 `json:"left,omitempty"`
 	// AlertsFrom is when people chose the alerts that the target gets, until the leader knows its position.
 	AlertsFrom time.Time `json:"alerts_from,omitzero"`
-	// Over counts, by kind and project, the alerts beyond those that are told one by one within the minute OverAt.
+	// Over counts, by kind and project, the alerts beyond those that are told singly within the minute OverAt.
 	Over   map[string]int `json:"over,omitempty"`
 	OverAt time.Time      `json:"over_at,omitzero"`
 
-	// Revision is the target's, as of the last time that this was stored.
+	// Revision is the target's, when this was last stored.
 	Revision int64 `json:"revision,omitempty"`
 
 	Message    string    `json:"message,omitempty"`  // the id of the next message, once it has been tried
@@ -40,7 +40,7 @@ type TargetProgress struct {
 	HeldAt      time.Time `json:"held_at,omitzero"` // since when something has been held back for a digest
 }
 
-// Message is what a target is told at once.
+// Message is one message to a target.
 type Message struct {
 	ID   string          `json:"id"` // the same at each attempt
 	Type string          `json:"type"`
@@ -71,7 +71,7 @@ type SendResult struct {
 
 func (s SendResult) Gone() bool { return s.Err != nil && s.Status == 410 }
 
-// Refused reports whether the receiver refused this very message.
+// Refused reports whether the receiver rejected this particular message.
 func (s SendResult) Refused() bool {
 	return s.Err != nil && slices.Contains([]int{400, 413, 422, 431}, s.Status)
 }
@@ -84,9 +84,9 @@ var retries = []time.Duration{
 const (
 	// maxRetryAfter is the longest pause that a receiver may ask for.
 	maxRetryAfter = time.Hour
-	// SkipAfter is how long a message is tried that is refused as such.
+	// SkipAfter is how long a rejected message is retried.
 	SkipAfter = 24 * time.Hour
-	// FailingFor is how long a target fails before that is an alert.
+	// FailingFor is how long a target must fail before that is an alert.
 	FailingFor = 10 * time.Minute
 )
 
@@ -97,8 +97,8 @@ func (p *TargetProgress) Begin(id string, now time.Time) {
 	}
 }
 
-// Apply brings p up to date after an attempt to send a message. It reports whether that is done with: accepted, or
-// skipped.
+// Apply brings p up to date after an attempt to send a message. It reports whether the message is done with: accepted
+// or skipped.
 func (p *TargetProgress) Apply(s SendResult, now time.Time) (done bool) {
 	if s.Err == nil {
 		p.Reset()
@@ -130,7 +130,7 @@ func (p *TargetProgress) Reset() {
 	p.FailingAt, p.Error, p.Gone = time.Time{}, "", false
 }
 
-// AlertRecord is an alert in the list by which targets are told of them. The list is in the order in which the leader
+// AlertRecord is an alert in the list from which targets are told of them. The list is in the order in which the leader
 // noticed them.
 type AlertRecord struct {
 	Key     string // of the alert; the hash of a long one
@@ -158,17 +158,17 @@ type DeliveryHour struct {
 	Sent, Failed int
 }
 
-// DigestRecord is what a target was told at once: events of the stream, and alerts that stood then.
+// DigestRecord is what a target was told at once: events of the stream, and alerts that were open then.
 type DigestRecord struct {
 	ID          string
 	Target      string
 	Name        string // of the target
 	At          time.Time
-	After, Upto int64 // the events with ids over After, up to and with Upto
+	After, Upto int64 // the events with ids over After, up to and including Upto
 	DigestContent
 }
 
-// Began returns when the time began that the digest is about, in a zone.
+// Began returns when the digest's time began, in a zone.
 func (g *DigestRecord) Began(zone *time.Location) time.Time {
 	at := g.At.In(zone)
 	switch g.Rules.Digest {
@@ -192,7 +192,7 @@ type DigestContent struct {
 	Span   string         `json:"span"` // what it is about: "The night"
 	Text   string         `json:"text"`
 	Counts map[string]int `json:"counts"`
-	Rules  TargetRules    `json:"rules"` // which of the events it is about
+	Rules  TargetRules    `json:"rules"` // decides which of the events it is about
 	Alerts []DigestAlert  `json:"alerts"`
 }
 
@@ -203,7 +203,7 @@ type DigestAlert struct {
 	Since time.Time `json:"since"`
 }
 
-// TargetSave is what the leader stores of a target at once.
+// TargetSave is what the leader stores about a target at once.
 type TargetSave struct {
 	Target   string // its id
 	Progress TargetProgress
@@ -211,23 +211,23 @@ type TargetSave struct {
 	Disable  bool
 	Revision int64
 	Queued   []QueuedMessage // further messages
-	Done     int64           // the queued message that is done with, 0 for none
+	Done     int64           // the finished queued message, 0 for none
 	Delivery *Delivery       // an attempt
 	Digest   *DigestRecord
 	News     bool // other gateways should know
 }
 
-// MaxDeliveries is how many attempts of a target are kept, and MaxResent how many of its messages can be sent again.
+// MaxDeliveries is how many attempts for a target are kept, and MaxResent how many of its messages can be sent again.
 const (
 	MaxDeliveries = 200
 	MaxResent     = 10
 )
 
-// TargetPreview is what a target would have got in the last week by some rules. Of alerts it has those that events and
-// questions tell of; when others began is not kept.
+// TargetPreview is what a target with certain rules would have got in the last week. Of alerts it has those that come
+// from events and questions; when others began is not kept.
 type TargetPreview struct {
 	Messages int
-	Together int       // of them, those in which digests or the end of quiet hours told everything
+	Together int       // those in which digests or the end of quiet hours told everything
 	Busiest  time.Time // the day with the most messages, Most
 	Most     int
 	More     bool    // there was more than was looked at

@@ -53,10 +53,10 @@ func WrapError(code Code, cause error, message string) *Error {
 	return &Error{Code: code, Message: message, Cause: cause}
 }
 
-// ErrTokenRefused is the cause of an error where a server refuses the token, or needs one.
+// ErrTokenRefused is the cause of an error if a server refuses the token, or needs one.
 var ErrTokenRefused = errors.New("token is refused, or missing")
 
-// ErrMayHaveRun is the cause of an error after which it is not known whether what was asked for has happened.
+// ErrMayHaveRun is the cause of an error after which it is unknown whether the request took effect.
 var ErrMayHaveRun = errors.New("it may have run")
 
 // CodeOf returns the code of the first Error in err's chain, Internal for any other error, "" for nil.

@@ -25,7 +25,7 @@ const (
 	ForeignStoryReviewed EventType = "foreign_story_reviewed"
 )
 
-// Finished stands beside the types of events for the moves that finish a story.
+// Finished is used beside the event types, for moves that finish a story.
 const Finished EventType = "finished"
 
 // MaxClockSkew is how far a timestamp may be ahead of the gateway's clock. Later ones do not move reading positions.
@@ -156,10 +156,10 @@ type EventKind struct {
 	Choice  string // in the list of types to choose from, and in digests; "" to leave it out
 	Plural  string // in the rules of targets; "" for the type's name
 	Signal  Signal
-	Alert   AlertKind // that the event begins, "" for none
+	Alert   AlertKind // the one that the event begins, "" for none
 	OfStory bool      // it is about a story: its texts are searched, and cut if it comes from a project server
-	// Describe is the event in words; its stages are in the words of their board already, as StageWords.Describe gives
-	// them.
+	// Describe is the event in words; its stages are already in the words of their board, as given by
+	// StageWords.Describe.
 	Describe func(EventDetails) string
 }
 

@@ -28,7 +28,7 @@ type FeedRead struct {
 	Records     []Record
 	ReceivedAt  time.Time
 	ClockSkewed bool // a timestamp is more than MaxClockSkew after ReceivedAt
-	// Review, unless nil, is what the gateway stores with a record of its own; the reading position then stays.
+	// Review, unless nil, is what the gateway stores with its own record; the reading position then stays.
 	Review *ReviewRecord
 	// Token is the leader's fencing token, 0 if none is needed.
 	Token int64
@@ -37,7 +37,7 @@ type FeedRead struct {
 type AppendResult struct {
 	Added []Event // the new events, with consecutive ids
 	Last  int64   // the last id before them
-	// Visits are those that the events have changed, of each story in order.
+	// Visits are those that the events have changed, each story's in order.
 	Visits []Visit
 	// Refused are the indexes of reads that were not stored because another gateway leads now.
 	Refused []int
@@ -64,7 +64,7 @@ const GatewayUserAgent = "switchyard-gateway"
 // project, does not pass them on: they would go round in circles.
 const HopHeader = "Switchyard-Hop"
 
-// ByHeader says in a gateway's changes of stories whose they are: a name of at most MaxBy characters, percent-encoded.
+// ByHeader says whose change a gateway's change of a story is: a name of at most MaxBy characters, percent-encoded.
 const (
 	ByHeader = "Switchyard-By"
 	MaxBy    = 100
@@ -72,11 +72,11 @@ const (
 
 // EventQuery selects events of the merged stream.
 type EventQuery struct {
-	// ByTime orders by timestamp, newest first, and then by id, as people read: Before then counts with BeforeAt, and
-	// After and Backward do not count.
+	// ByTime orders by timestamp, newest first, and then by id, as people read: Before is then used with BeforeAt, and
+	// After and Backward are ignored.
 	ByTime   bool
 	BeforeAt int64 // Unix milliseconds
-	From, To int64 // when ByTime: timestamps from From up to To, excluding it, in Unix milliseconds; To 0 is no limit
+	From, To int64 // when ByTime: timestamps from From up to, but excluding, To, in Unix milliseconds; To 0 is no limit
 	After    int64 // events with a greater id, oldest first
 	Before   int64 // when Backward: events with a smaller id, newest first; 0 is the newest page
 	Backward bool
@@ -89,8 +89,8 @@ type EventQuery struct {
 	Text     string // only events whose record or project contains this text, ignoring case; "" for all
 }
 
-// EventsBetween yields the events with ids over after, up to and with upto, by increasing id. It ends with an error of
-// page.
+// EventsBetween yields the events with ids over after, up to and including upto, by increasing id. It ends with an
+// error of page.
 func EventsBetween(
 	ctx context.Context, page func(context.Context, EventQuery) (EventPage, error), after, upto int64,
 ) iter.Seq2[Event, error] {
@@ -163,7 +163,7 @@ type LiveGateway struct {
 	Name  string // of its host
 	Since time.Time
 	Leads bool // it follows the projects and runs the bot
-	Asked bool // it is the one that handles this request
+	Asked bool // it is handling this request
 }
 
 // ErrNotLeader is returned for a write that was refused because another gateway has taken over the lead.

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// FlowQuery selects what is told about the flow of work.
+// FlowQuery selects the work that a flow report covers.
 type FlowQuery struct {
 	Projects []string // none for all; unknown ones are NotFound
-	Days     int      // the window: so many calendar days of Zone that end today
-	Ahead    int      // how many days the forecast of how many looks ahead
-	Items    int      // how many items the forecast of when is about; 0 for the stories that are open
+	Days     int      // the window: that many calendar days of Zone, ending today
+	Ahead    int      // how many days ahead the forecast of the number looks
+	Items    int      // how many items the forecast of the date is for; 0 for the open stories
 	All      bool     // list all finished stories, not only MaxFlowStories, without their names
 	Zone     *time.Location
 }
 
-// The limits of a FlowQuery and what it has without a choice.
+// The limits of a FlowQuery and its defaults.
 const (
 	MinFlowDays, MaxFlowDays, FlowDays    = 7, 180, 90
 	MinFlowAhead, MaxFlowAhead, FlowAhead = 1, 180, 14
@@ -25,7 +25,7 @@ const (
 // FlowReport is how long work took and when it may be finished.
 type FlowReport struct {
 	Stories     []FlowStory // finished in the window, the newest first, at most MaxFlowStories unless all are asked for
-	More        int         // the number of the others
+	More        int         // the number of others
 	Percentiles *[4]int     // of their days, in the order of flow.Levels; nil if there are too few
 	Days        []FlowDay   // of the window, oldest first
 	Ageing      []FlowAge   // what is in work, oldest first
@@ -38,7 +38,7 @@ type FlowReport struct {
 	Sample, Finished int
 	Since            time.Time // the first known move of the projects, zero for none
 	Work             []string  // the names of the stages of work, in the order of the boards
-	Titles           []string  // theirs, for people
+	Titles           []string  // their titles, for people
 }
 
 // SinceFirstMove returns the report with its days from the first known move on: none if there is no move.
@@ -48,13 +48,13 @@ func (r *FlowReport) SinceFirstMove() *FlowReport {
 	return &known
 }
 
-// FlowGrade is what a forecast of flow.GradedDays promised with 85 %, and how many stories were finished then.
+// FlowGrade is what a forecast of flow.GradedDays promised at 85 %, and how many stories were then finished.
 type FlowGrade struct {
-	Day            string // the last that it was made from, 2026-11-23
+	Day            string // the last day that it was made from, 2026-11-23
 	Promised, Came int
 }
 
-// CameTrue returns how many of the forecasts that are graded came true.
+// CameTrue returns how many of the graded forecasts came true.
 func (r *FlowReport) CameTrue() (n int) {
 	for _, g := range r.Graded {
 		if g.Came >= g.Promised {
@@ -83,18 +83,18 @@ type NamedStory struct {
 type FlowDay struct {
 	Day      string // 2026-11-23
 	Finished int
-	// Arrived is how many stories came into work on it, each once. The first day also has those that came before, and
-	// were finished in the window or are in work.
+	// Arrived is how many stories came into work on it, each counted once. The first day includes those that came
+	// before and were finished in the window or are in work.
 	Arrived int
 	Stages  map[string]int // stories in each stage at its end, today now
 	Work    map[string]int // likewise, where the stage is one of work on its board
-	// Reached is how many stories had come into each stage of work by its end, or into a later one, in the order of the
-	// report's Work: of those that Arrived counts. So it never falls from day to day, nor rises from stage to stage.
+	// Reached is how many of the stories counted by Arrived had come into each stage of work or a later one by its end,
+	// in the order of the report's Work. So it never falls from day to day, nor rises from stage to stage.
 	Reached []int
 }
 
 type FlowAge struct {
-	Number  int64 // of the story in the store, 0 for none
+	Number  int64 // the story's in the store, 0 for none
 	Project string
 	Stage   *Stage
 	Item    *Item

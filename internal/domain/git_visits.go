@@ -15,11 +15,11 @@ type Move struct {
 	Author  string
 }
 
-// Past is what is known of a project's past from git.
+// Past is what is known from git about a project's past.
 type Past struct {
 	ID    string    // of the history that was read, "" for none
 	Since time.Time // its first move, zero if there is none
-	Live  time.Time // since when the project has been followed: what is older only git knows
+	Live  time.Time // since when the project has been followed: only git knows anything older
 	// Latest are the newest of its moves, oldest first.
 	Latest []Move
 }
@@ -27,9 +27,9 @@ type Past struct {
 const (
 	// PastDays is how many days of history are read from git.
 	PastDays = 180
-	// MaxMoves is the maximum number of moves that are read of a project, the newest.
+	// MaxMoves is how many moves of a project are read, from the newest.
 	MaxMoves = 50_000
-	// LatestMoves is how many of them are kept for themselves.
+	// LatestMoves is how many of them are also kept separately.
 	LatestMoves = 20
 	// MergedVisits is how many of a story's newest visits are read for MergeMoves.
 	MergedVisits = 200
@@ -37,8 +37,8 @@ const (
 	sameMove = time.Hour
 )
 
-// MovesByStory returns moves that visits can be made of, those of each story in the order of their times. None is
-// older than oldest; what claims to come after now happened now.
+// MovesByStory returns the moves that visits can be made from, each story's in order of time. None is older than
+// oldest; anything dated after now counts as now.
 func MovesByStory(moves []Move, oldest, now time.Time) map[string][]Move {
 	byStory := map[string][]Move{}
 	for _, m := range moves {
@@ -58,8 +58,8 @@ func MovesByStory(moves []Move, oldest, now time.Time) map[string][]Move {
 }
 
 // MergeMoves returns the visits of a story, from its newest stored ones, after its moves from git, oldest first, have
-// replaced those from git before. What the stream knows counts first, then git, then what only pipelines have shown. A
-// story that is on no board leaves its last stage as soon as it enters it.
+// replaced those from git before. What the stream knows takes precedence, then git, then what only pipelines have
+// shown. A story that is on no board leaves its last stage as soon as it enters it.
 func (c *VisitCounts) MergeMoves(key StoryKey, stored []Visit, moves []Move) []Visit {
 	live := withoutGit(stored)
 	m := merger{moves: gitOnly(live, slices.DeleteFunc(slices.Clone(moves), func(m Move) bool {
@@ -72,7 +72,7 @@ func (c *VisitCounts) MergeMoves(key StoryKey, stored []Visit, moves []Move) []V
 		}
 	}
 	for i := 0; i < len(live); {
-		end := i // up to which the stream does not know how the story came from one visit to the next
+		end := i // up to here the stream does not know how the story came from one visit to the next
 		for end+1 < len(live) && !joins(live[end], live[end+1]) {
 			end++
 		}
@@ -101,9 +101,9 @@ func joins(v, next Visit) bool {
 	return next.begunByEvent() && v.Next == next.Stage && v.To.Equal(next.From)
 }
 
-// gitOnly returns the moves in git that the stream does not know. Each of its moves takes one of git into the same
-// stage, the latest: made before it, or up to an hour after it, or later while the stream knows of no other move. One
-// after which the story moved on in git before the stream's move is another one.
+// gitOnly returns the moves in git that the stream does not know. Each of the stream's moves takes the latest one in
+// git into the same stage that was made before it, or up to an hour after it, or later if the stream knows of no other
+// move. A move in git after which the story moved on before the stream's is a different one.
 func gitOnly(live []Visit, moves []Move) []Move {
 	for i := 1; i < len(live); i++ {
 		if !joins(live[i-1], live[i]) {
@@ -149,7 +149,7 @@ func withoutGit(stored []Visit) (live []Visit) {
 
 // merger builds the visits of a story in order.
 type merger struct {
-	moves  []Move // that the stream does not know
+	moves  []Move // unknown to the stream
 	visits []Visit
 }
 
@@ -194,8 +194,8 @@ func (m *merger) fill(since, until time.Time) {
 	}
 }
 
-// show adds visits of which only the pipeline has shown how they began, or which began before the stream: those of
-// which git does not know more.
+// show adds visits whose beginning only the pipeline has shown, or that began before the stream, unless git knows more
+// about them.
 func (m *merger) show(visits []Visit) {
 	for i, v := range visits {
 		last := m.last()
@@ -216,7 +216,7 @@ func (m *merger) show(visits []Visit) {
 	}
 }
 
-// number gives new visits numbers in their order.
+// number numbers new visits in order.
 func (m *merger) number(key StoryKey) {
 	next := int64(math.MaxInt64)
 	for i := len(m.visits) - 1; i >= 0; i-- {

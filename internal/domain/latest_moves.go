@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// WithGit says of events that nobody has caused through the gateway who has committed them, and adds what happened
-// before the project was followed. Both lists are oldest first; at most limit are returned, the newest.
+// WithGit adds who committed the events that nobody caused through the gateway, and what happened before the project
+// was followed. Both lists are oldest first; at most limit are returned, the newest.
 func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []PastEvent {
 	names := map[string]string{}
 	for _, m := range p.Latest {
@@ -36,8 +36,8 @@ func (p Past) WithGit(board ProjectPipeline, events []PastEvent, limit int) []Pa
 	return events[max(0, len(events)-limit):]
 }
 
-// Credit says of events of any projects, which nobody has caused through the gateway, who has committed them, as far as
-// the newest moves tell; past returns what is known of a project.
+// Credit adds who committed the events of any projects that nobody caused through the gateway, as far as the newest
+// moves tell; past returns what is known of a project.
 func Credit(events []PastEvent, past func(project string) Past) {
 	own := map[string][]*PastEvent{}
 	for i := range events {
@@ -49,8 +49,7 @@ func Credit(events []PastEvent, past func(project string) Past) {
 	}
 }
 
-// credit names who has committed events of the project, and returns the indexes of the moves that none of them tells,
-// the newest first.
+// credit adds who committed the project's events, and returns the indexes of the moves without an event, newest first.
 func (p Past) credit(events []*PastEvent) (unseen []int) {
 	if len(p.Latest) == 0 {
 		return nil

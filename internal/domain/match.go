@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// MatchStages returns the stages that a text may mean: that of this name, or else all that Matches says.
+// MatchStages returns the stages that a text may mean: the one of this name, or else all that Matches accepts.
 func MatchStages(stages []Stage, text string) (fit []Stage) {
 	for i := range stages {
 		if stages[i].Name == text {
@@ -19,8 +19,8 @@ func MatchStages(stages []Stage, text string) (fit []Stage) {
 	return fit
 }
 
-// FindStage returns the name of the stage that a text means. A whole name that none has is returned as it is, since the
-// board may be newer. It returns Invalid, with the stages that there are, unless exactly one fits.
+// FindStage returns the name of the stage that a text means. A full name that no stage has is returned as it is, since
+// the board may be newer. It returns Invalid, listing the stages, unless exactly one fits.
 func FindStage(stages []Stage, text string) (name string, err error) {
 	fit := MatchStages(stages, text)
 	switch _, whole := StageNumber(text); {
@@ -43,7 +43,7 @@ func stageNames(stages []Stage) string {
 	return strings.Join(Map(stages, func(s Stage) string { return s.Name }), ", ")
 }
 
-// Matches reports whether a text is the stage's name, its word or its label, whatever their case, blanks and dashes.
+// Matches reports whether a text is the stage's name, its word or its label, ignoring case, blanks and dashes.
 func (s *Stage) Matches(text string) bool {
 	its := []string{lettersOf(s.Name), lettersOf(stageWord(s.Name)), lettersOf(s.Title())}
 	return slices.Contains(its, lettersOf(text))
@@ -58,12 +58,12 @@ func lettersOf(text string) string {
 	}, text)
 }
 
-// FindStory returns the id of the story that a text means: the id itself, or what is left of one without its prefix
-// and zeros, such as 2 or task-2 for TASK-002. A text that fits none is returned as it is. It returns Invalid, with the
+// FindStory returns the id of the story that a text means: the id itself, or what is left of one without its prefix and
+// zeros, such as 2 or task-2 for TASK-002. A text that fits none is returned as it is. It returns Invalid, listing the
 // ids, if several fit.
 func FindStory(stages []Stage, text string) (id string, err error) {
 	prefix, rest := cutPrefix(text)
-	var whole, begun []string // that are the same but for prefix and zeros; that begin with the same number
+	var whole, begun []string // the same except for prefix and zeros; beginning with the same number
 	for i := range stages {
 		for j := range stages[i].Items {
 			id := stages[i].Items[j].StoryID
@@ -93,7 +93,7 @@ func FindStory(stages []Stage, text string) (id string, err error) {
 		CutText(strings.Join(slices.Sorted(slices.Values(fit)), ", ")))
 }
 
-// cutPrefix returns what stands before the first digit of an id, and the rest without leading zeros.
+// cutPrefix returns what precedes the first digit of an id, and the rest without leading zeros.
 func cutPrefix(id string) (prefix, rest string) {
 	id = strings.ToLower(id)
 	digit := strings.IndexFunc(id, unicode.IsDigit)

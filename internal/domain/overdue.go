@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// clashTime is for how long a story in work conflicts before that is an alert, unmergedTime for how long one is done
-	// and not merged.
+	// clashTime is how long a story in work must conflict before that is an alert, unmergedTime how long one must be
+	// done and not merged.
 	clashTime, unmergedTime = 10 * time.Minute, time.Hour
 )
 
@@ -60,7 +60,7 @@ func (c Clash) where() string {
 	return CutReason(text)
 }
 
-// Overdue are the troubles of a project's stories that only time makes.
+// Overdue are the troubles of a project's stories that come from time alone.
 type Overdue struct {
 	Base string // of these stories' work
 	ids  map[AlertKind][]string
@@ -92,7 +92,7 @@ func newOverdue(alerts []Alert) map[string]Overdue {
 	return all
 }
 
-// OverdueOf returns those of one project, of which the alerts are.
+// OverdueOf returns those of one project, given its alerts.
 func OverdueOf(project string, alerts []Alert) Overdue { return newOverdue(alerts)[project] }
 
 func (l Overdue) Count(kind AlertKind) int { return len(l.ids[kind]) }
