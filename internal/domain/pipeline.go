@@ -18,16 +18,16 @@ type Item struct {
 	BlockedSince     time.Time
 	MergeFailedSince time.Time
 	Criteria         *Criteria // nil without any
-	Fault            string    // why its file cannot be read, "" if it can: the rest is what was read last
+	Fault            string    // why its file cannot be read, "" if it can: the rest is what was last read
 	DependsOn        []string  // the ids of stories and tasks that come before it
-	WaitsFor         []string  // those of them that are not done
+	WaitsFor         []string  // the unfinished ones among them
 	Version          string    // changes with the story's record and stage, "" if its server sends none
 	Worktree, Branch string    // where it stands, "" for the project's own work tree
 	Work             *ItemWork // nil for none
 }
 
-// Trouble returns the kind of alert that the story is by itself, "" for none, and the reason. That it is blocked counts
-// before a failed merge.
+// Trouble returns the kind of alert that the story is by itself, "" for none, and the reason. A block takes precedence
+// over a failed merge.
 func (i *Item) Trouble() (kind AlertKind, reason string) {
 	switch {
 	case i.Blocked != "":
@@ -56,7 +56,7 @@ const (
 	FaultDuplicate  = "duplicate"
 )
 
-// Fault is something that is wrong with a file of a board.
+// Fault is something wrong with a file of a board.
 type Fault struct {
 	Kind    string
 	Path    string // below the board's directory
@@ -69,16 +69,16 @@ type Stage struct {
 	Name    string // such as 2_current
 	Label   string // the board's own word for it, "" if it has none
 	Fixed   string // why only the board's own tool moves stories to or from here, "" if people can
-	Other   bool   // its status is none of the board's own: nothing is moved here
-	Waiting bool   // work waits here until somebody begins: see WorkStages
+	Other   bool   // its status is not one of the board's own: nothing can be moved here
+	Waiting bool   // work waits here until somebody starts it: see WorkStages
 	Items   []Item
 }
 
-// BoardPlace says what a board is and where. Its texts are "" where the server does not say.
+// BoardPlace says what a board is and where. Its texts are "" if the server does not say.
 type BoardPlace struct {
 	Layout string
 	Path   string // within its repository
-	Branch string // that is checked out there
+	Branch string // the one checked out there
 	Past   HistoryProgress
 	// Writable is whether the server accepts changes of stories.
 	Writable bool
@@ -102,7 +102,7 @@ type PipelineAnswer struct {
 	Board      BoardPlace
 	Faults     []Fault // the first of them
 	Stages     []Stage
-	CheckedOut []string        // the ids of stories that a checkout has put where they are, or taken away
+	CheckedOut []string        // the ids of stories that a checkout has placed or removed
 	Raw        json.RawMessage // Stages as the project server sent them, or re-encoded if they were cut
 	Note       string          // a description of what was cut from Stages, "" for nothing
 }
@@ -200,7 +200,7 @@ type Story struct {
 	Visits    []Visit     // oldest first
 	Claim     *Claim      // nil for none
 	Review    *Review     // nil for none
-	Cost      *Cost       // nil without calls of models
+	Cost      *Cost       // nil without model calls
 }
 
 // StoryFile is a story's file. It comes from a project server, which may be hostile; only its sizes have been checked.
@@ -216,9 +216,9 @@ type StoryFile struct {
 	Writable         bool
 	Merges           bool     // its project server merges branches
 	Fault            string   // why it cannot be read, "" if it can
-	DependsOn        []string // as of Item, like WaitsFor
+	DependsOn        []string // as in Item, like WaitsFor
 	WaitsFor         []string
-	Label            string  // of the stage: the board's own word, "" if it has none
+	Label            string  // the stage's: the board's own word, "" if it has none
 	Branch           string  // of the work tree, "" for none
 	Worktree         string  // where it stands, "" for the project's own
 	BaseStage        string  // where the project's own has it if it stands elsewhere, "" for nowhere
@@ -236,7 +236,7 @@ const MaxTasks = 2000
 
 // Task is an item of the task list in a story's file.
 type Task struct {
-	Path     string `json:"path,omitempty"` // of its file, where the story's are in several
+	Path     string `json:"path,omitempty"` // of its file, if the story's are in several
 	Line     int    `json:"line"`           // from 1
 	Text     string `json:"text"`
 	Done     bool   `json:"done"`
@@ -257,23 +257,23 @@ type StoryRef struct {
 	Project, ID, Name string
 	Stage             string // "" when it is on no board
 	StageTitle        string // likewise, for people
-	Item              *Item  // as a search has found it on the board, nil for none
-	Finished          bool   // whether it is in the done stage, or behind it
+	Item              *Item  // as found on the board by a search, nil for none
+	Finished          bool   // whether it is in the done stage or a later one
 }
 
 const (
-	// MaxSearchOffset is the most results of each kind that a search can skip.
+	// MaxSearchOffset is how many results of each kind a search can skip.
 	MaxSearchOffset = 10_000
-	// MaxFoundTexts is the most texts that one project is asked for.
+	// MaxFoundTexts is how many texts one project is asked for.
 	MaxFoundTexts = MaxSearchOffset + 50
 )
 
 // TextRef is a story whose text contains what was searched for.
 type TextRef struct {
 	StoryRef
-	Heading string // under which the excerpt is, "" for none
+	Heading string // the one above the excerpt, "" for none
 	Excerpt string
-	Whole   bool // it has the words one after the other
+	Whole   bool // the words follow one another
 }
 
 // SearchResult is the result of a search, each list with the best match first.
@@ -285,7 +285,7 @@ type SearchResult struct {
 	Total    SearchTotals
 	// OnBoard is how many of the stories are on a board now.
 	OnBoard int
-	// Silent is how many projects did not say in time what is in their texts, or were not asked because there are so many.
+	// Silent is how many projects did not search their texts in time, or were not asked because there are so many.
 	Silent int
 	// Suggestion is the nearest name if nothing was found, "" if none is near.
 	Suggestion string

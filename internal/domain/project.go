@@ -108,7 +108,7 @@ func (p Project) SameOrigin(other Project) bool { return origin(p.URL) == origin
 func origin(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return text // does not happen, since it has been checked
+		return text // this cannot happen: it has been checked
 	}
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port

@@ -11,7 +11,7 @@ import (
 // ProjectVisits are the visits of a project's stories as pages need them. They do not change; With returns others.
 type ProjectVisits struct {
 	Past Past
-	// Whole means that they are all that are stored, and not only the newest.
+	// Whole means that these are all that are stored, not only the newest.
 	Whole   bool
 	Count   int
 	stages  []string          // at most maxStageNames; visits have indexes into it
@@ -27,11 +27,11 @@ type visitedStory struct {
 // storyVisit is a Visit, kept small since there are many, in Unix milliseconds.
 type storyVisit struct {
 	number, from, to int64 // from is 0 if unknown, to while it lasts
-	stage, next      uint8 // next is 0 if the story left the board, else the index of its name plus 1
+	stage, next      uint8 // next is 0 if the story left the board, otherwise the index of its name plus 1
 	git              bool  // only git knows when it began
 }
 
-// VisitEnd is the end of a visit: what is needed of it once it has ended.
+// VisitEnd is what is needed of a visit that has ended.
 type VisitEnd struct {
 	StoryID     string
 	Number      int64
@@ -40,15 +40,15 @@ type VisitEnd struct {
 	Git         bool
 }
 
-// NewProjectVisits returns the visits of one project from its open ones and those that have ended, the ones of each
-// story together.
+// NewProjectVisits returns the visits of one project from its open ones and those that have ended, each story's
+// together.
 func NewProjectVisits(open []Visit, ended []VisitEnd) *ProjectVisits {
 	p := &ProjectVisits{open: map[string]*Visit{}}
 	p.apply(open, ended)
 	return p
 }
 
-// With returns the visits after changes, those of a story in the order of their numbers.
+// With returns the visits after changes, each story's in the order of their numbers.
 func (p *ProjectVisits) With(changed []Visit) *ProjectVisits {
 	next := *p
 	next.stages, next.open = slices.Clone(p.stages), maps.Clone(p.open)
@@ -190,9 +190,9 @@ func (p *ProjectVisits) Times(stages []Stage) []Stage {
 	return dated
 }
 
-// Differing returns where a pipeline, asked for at asked, differs from these visits, but for the work of a checkout. A
+// Differing returns where a pipeline, requested at asked, differs from these visits, ignoring the work of a checkout. A
 // story missing from one that was not cut is not on the board. settled is false if newer events contradict some of it,
-// which is left out: then the pipeline must be observed again. Once it has found more than limit it looks no further.
+// which is left out: then the pipeline must be observed again. After finding more than limit it stops.
 func (p *ProjectVisits) Differing(answer *PipelineAnswer, asked time.Time, limit int) (seen []Sighting, settled bool) {
 	settled = true
 	shown := map[string]bool{}
@@ -265,7 +265,7 @@ func (p *ProjectVisits) LastMove() (at time.Time) {
 	return at
 }
 
-// Board returns the stages that the visits tell of, with what is in them.
+// Board returns the stages that the visits mention, with what is in them.
 func (p *ProjectVisits) Board() []Stage {
 	stages := VisitedStages(p.stages)
 	for _, id := range slices.Sorted(maps.Keys(p.open)) {

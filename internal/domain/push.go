@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// PushKeys is the pair of keys by which push services know the gateway (VAPID), each in base64url.
+// PushKeys is the pair of keys that identify the gateway to push services (VAPID), each in base64url.
 type PushKeys struct {
 	Public  string
 	Private Secret
@@ -19,16 +19,16 @@ type PushDevice struct {
 	Auth     string `json:"auth"`
 }
 
-// pushScheme begins the addresses of targets that are browsers.
+// pushScheme is the prefix of the addresses of targets that are browsers.
 const pushScheme = "webpush:"
 
-// Address returns the address of a target that is the browser.
+// Address returns the browser's address as a target.
 func (d PushDevice) Address() Secret {
 	text, _ := json.Marshal(d) // strings always encode
 	return Secret(pushScheme + base64.RawURLEncoding.EncodeToString(text))
 }
 
-// ParsePushAddress reads what Address writes; ok is false for another address.
+// ParsePushAddress reads what Address writes; ok is false for any other address.
 func ParsePushAddress(address Secret) (d PushDevice, ok bool) {
 	text, ok := strings.CutPrefix(address.Reveal(), pushScheme)
 	if !ok {

@@ -33,7 +33,7 @@ const (
 	Deny  = "deny"
 )
 
-// The tools by which coding agents ask people something.
+// The tools with which coding agents ask people something.
 const (
 	AskUserQuestion = "AskUserQuestion"
 	ExitPlanMode    = "ExitPlanMode" // with a plan, which people approve
@@ -48,33 +48,33 @@ type Question struct {
 	Prompt  string
 	Detail  string
 	Options []string
-	Tool    *ToolUse // that a coding agent asked about, nil for other questions
+	Tool    *ToolUse // the use that a coding agent asked about, nil for other questions
 	// Key is the same for questions that ask the same: about the same use of a tool, or in the same words.
 	Key     string
-	Session string // of the coding agent, "" where it is not known
-	UseID   string // the coding agent's id of the use of a tool, "" for none
+	Session string // of the coding agent, "" if unknown
+	UseID   string // the coding agent's id for the use of a tool, "" for none
 	Asker   string // as Actor.Holder returns it
 	AgentID string // "" unless an agent asks
 	By      string // the asker's name
 	AskedAt time.Time
 	Expires time.Time
 	State   QuestionState
-	Answer  *Answer   // nil unless it is answered
+	Answer  *Answer   // nil unless it has been answered
 	Ended   time.Time // zero while it is open
-	// Lasting is whether it stays open until it expires, though no connection waits for it.
+	// Lasting is whether it stays open until it expires, even if no connection waits for it.
 	Lasting   bool
-	HeldUntil time.Time // until when a gateway has said that a connection waits for it; it says so again before
+	HeldUntil time.Time // until when a connection waits for it, according to a gateway, which renews this in time
 	Held      bool      // whether a connection waits for it now
-	Reached   string    // the ways by which the answer has reached those who asked, with spaces between
-	Again     bool      // it had been asked already when it was asked
+	Reached   string    // the channels by which the answer has reached those who asked, separated by spaces
+	Again     bool      // it had already been asked
 }
 
-// HasReached reports whether the answer has reached somebody who asked by that way.
+// HasReached reports whether the answer has reached somebody who asked by that channel.
 func (q *Question) HasReached(way string) bool {
 	return slices.Contains(strings.Fields(q.Reached), way)
 }
 
-// Brief returns the question as lists in memory have it: without details, options and tool, and with the beginnings of
+// Brief returns the question for lists in memory: without details, options and tool, and with only the beginnings of
 // its prompt and answer.
 func (q Question) Brief() Question {
 	q.Prompt, q.Detail, q.Options, q.Tool = Cut(q.Prompt, MaxText), "", nil, nil
@@ -88,8 +88,8 @@ func (q Question) Brief() Question {
 
 type Answer struct {
 	Value string
-	Text  string // beside a value, "" for none
-	// Answers are what was picked of each Choice, by its text; nil for questions without. Value sums that up.
+	Text  string // besides a value, "" for none
+	// Answers are what was picked for each Choice, by its text; nil for questions without. Value sums them up.
 	Answers map[string]ChoiceAnswer
 	By      string
 	Via     Channel
@@ -97,18 +97,18 @@ type Answer struct {
 }
 
 const (
-	MaxPrompt, MaxDetail   = 4000, 64 << 10 // characters; bytes, of what lists show of a tool's input as well
+	MaxPrompt, MaxDetail   = 4000, 64 << 10 // characters; bytes, also of what lists show of a tool's input
 	MaxToolInput           = 1 << 20        // bytes
 	MinOptions, MaxOptions = 2, 9
 	MaxOption              = 1000 // characters
 	QuestionLife           = time.Hour
 	MaxQuestionLife        = 24 * time.Hour
-	MaxOpenQuestions       = 100 // of one asker
-	// UnheldLife is how long a question stays open that nobody waits for, unless it lasts.
+	MaxOpenQuestions       = 100 // per asker
+	// UnheldLife is how long a question that nobody waits for stays open, unless it is lasting.
 	UnheldLife = 2 * time.Minute
 	// AnswerLife is how long an answer that reached nobody is kept for whoever asks again.
 	AnswerLife = time.Hour
-	// OtherWay is how much later the same use of a tool may be asked about by another way.
+	// OtherWay is how much later the same use of a tool may be asked about by another channel.
 	OtherWay  = time.Minute
 	MaxAnswer = 16_000 // characters
 )
@@ -121,7 +121,7 @@ type QuestionLimits struct {
 
 var AllowedQuestions = QuestionLimits{Own: MaxOpenQuestions, All: 5000, Ended: 300, Inputs: 8 << 20}
 
-// Check returns an Invalid error that names the field that is out of its limits, and fills in a permission's options.
+// Check returns an Invalid error that names the field out of its limits, and fills in a permission's options.
 func (q *Question) Check() error {
 	if q.Choices() != nil {
 		return q.checkLife()
@@ -230,7 +230,7 @@ func (q *Question) ParseAnswer(message string) (value, text string, ok bool) {
 	if len(choices) != 1 || message == "" {
 		return "", "", false
 	}
-	n, err := strconv.Atoi(message) // the number of an option, not one's own words
+	n, err := strconv.Atoi(message) // the number of an option, not free text
 	return message, "", err != nil || n > 0 && n <= len(choices[0].Options)
 }
 
@@ -261,8 +261,8 @@ func Expose(text string) (shown string, hidden int) {
 	return b.String(), hidden
 }
 
-// IsHidden reports whether a character shows nothing of its own: a control or format character, or a separator of
-// lines that is not usual, or one for private use.
+// IsHidden reports whether a character shows nothing itself: a control or format character, an unusual line separator,
+// or one for private use.
 func IsHidden(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 }

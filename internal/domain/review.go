@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Verdict is what somebody thinks of the work on a story.
+// Verdict is a judgement of the work on a story.
 type Verdict string
 
 const (
@@ -57,7 +57,7 @@ func (r Review) HasPlace(f *StoryFile) bool {
 	return f == nil || f.Work == nil || PlaceWith(f.Work, r.Head) != nil
 }
 
-// Record returns the record of the merged stream that tells of the review.
+// Record returns the review's record in the merged stream.
 func (r Review) Record(storyName string) Record {
 	fields := map[string]any{
 		"type": StoryReviewed, "story_id": r.StoryID, "story_name": storyName, "verdict": r.Verdict, "head": r.Head,
@@ -73,17 +73,17 @@ func (r Review) Record(storyName string) Record {
 type ReviewRecord struct {
 	Review  Review
 	Entry   AuditEntry
-	Changes []StoryChange // that were made with it
+	Changes []StoryChange // made with it
 }
 
-// MergeAttempt is the last merge of a project that a gateway has asked for.
+// MergeAttempt is the last merge of a project that a gateway requested.
 type MergeAttempt struct {
 	StoryID, Branch string
 	Since           time.Time
 	Refused         string // why it was not made; "" while it is under way
 }
 
-// StageAfter returns where a story moves by a verdict, "" if it stays where it is. claimed is whether somebody works on
+// StageAfter returns where a verdict moves a story, "" if it stays where it is. claimed is whether somebody works on
 // it.
 func (v Verdict) StageAfter(stages []Stage, at string, claimed bool) string {
 	if v == SentBack {

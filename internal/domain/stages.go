@@ -25,7 +25,7 @@ func StageTitle(name string) string {
 	return string(unicode.ToUpper(first)) + strings.ReplaceAll(title[size:], "_", " ")
 }
 
-// stageWord returns a stage's name without the number that it begins with.
+// stageWord returns a stage's name without its leading number.
 func stageWord(name string) string {
 	digits, word, found := strings.Cut(name, "_")
 	if !found || word == "" || strings.ContainsFunc(digits, func(r rune) bool { return !unicode.IsDigit(r) }) {
@@ -42,7 +42,7 @@ func (s *Stage) Title() string {
 	return StageTitle(s.Name)
 }
 
-// doneWords are the words of stages in which stories are finished, and of those behind.
+// doneWords are the words of stages in which stories are finished, and of later ones.
 var doneWords = []string{"done", "completed", "closed", "shipped", "live", "released", "archived"}
 
 // endedWords are the words of Other stages in which stories are neither in work nor finished.
@@ -52,14 +52,14 @@ var endedWords = []string{
 	"shipped", "live", "released", "archived", "merged", "resolved",
 }
 
-// HasEnded reports whether stories in the stage are neither in work nor finished, for its status is an unknown one that
-// says so.
+// HasEnded reports whether stories in the stage are neither in work nor finished, because its status is an unknown one
+// that says so.
 func (s *Stage) HasEnded() bool {
 	return s.Other && slices.Contains(endedWords, strings.ToLower(stageWord(s.Name)))
 }
 
 // InOrder returns stages, of which Other ones come last, in the order in which stories pass them: Other stages are
-// stages of work, and so before the one that finishes stories, unless stories in them have ended.
+// stages of work, and so come before the one that finishes stories, unless stories in them have ended.
 func InOrder(stages []Stage) []Stage {
 	others := slices.IndexFunc(stages, func(s Stage) bool { return s.Other })
 	if others <= 0 {
@@ -77,8 +77,8 @@ func InOrder(stages []Stage) []Stage {
 	return slices.Concat(own[:done], work, own[done:], ended)
 }
 
-// DoneStage returns the index of the stage that finishes a story: the first whose word says so, else the last one, no
-// Other one. It is -1 without stages.
+// DoneStage returns the index of the stage that finishes a story: the first whose word says so, or else the last one
+// that is not Other. It is -1 without stages.
 func DoneStage(stages []Stage) int {
 	if done := doneByName(stages); done >= 0 {
 		return done
@@ -97,8 +97,8 @@ func doneByName(stages []Stage) int {
 	})
 }
 
-// WaitingStage returns the index of the stage in which work waits until somebody begins: the one that is marked, else
-// the first one.
+// WaitingStage returns the index of the stage in which work waits until somebody starts it: the marked one, or else the
+// first.
 func WaitingStage(stages []Stage) int {
 	return max(0, slices.IndexFunc(stages, func(s Stage) bool { return s.Waiting }))
 }
@@ -110,8 +110,8 @@ func WorkStages(stages []Stage) (from, to int) {
 	return min(WaitingStage(stages)+1, to), to
 }
 
-// ReplacementStage returns the index of the stage that stands for one that the board no longer has: the done stage if
-// its word says so, the waiting stage if its number is not above that one's, else the first stage of work.
+// ReplacementStage returns the index of the stage that replaces one that the board no longer has: the done stage if its
+// word says so, the waiting stage if its number is not above that one's, or else the first stage of work.
 func ReplacementStage(stages []Stage, name string) int {
 	from, to := WorkStages(stages)
 	waiting := WaitingStage(stages)
@@ -129,8 +129,8 @@ func ReplacementStage(stages []Stage, name string) int {
 	}
 }
 
-// VisitedStages returns stages of these names in the order of their numbers; without one, those whose word is done or
-// the like come last.
+// VisitedStages returns stages of these names in the order of their numbers; of those without one, stages whose word is
+// done or the like come last.
 func VisitedStages(names []string) (stages []Stage) {
 	for _, name := range names {
 		if name != "" {
@@ -155,9 +155,9 @@ func StageNumber(name string) (int, bool) {
 	return number, found && err == nil
 }
 
-// OpenStages returns how many stages come before the one whose word is done or the like: all of them if none is, but
-// for those that have ended. A blocked story in any of these needs attention, even in the last stage, which need not be
-// the end.
+// OpenStages returns how many stages come before the one whose word is done or the like: all of them if none is, except
+// those that have ended. A blocked story in any of these needs attention, even in the last stage, which need not be the
+// end.
 func OpenStages(stages []Stage) int {
 	if done := doneByName(stages); done >= 0 {
 		return done
@@ -169,7 +169,7 @@ func OpenStages(stages []Stage) int {
 	return open
 }
 
-// The layouts of boards: one whose work does not wait in the first stage has a row in waitingStages, too.
+// The layouts of boards: one whose work does not wait in the first stage also has a row in waitingStages.
 const (
 	LayoutStages     = "stages"
 	LayoutOpenSpec   = "openspec"
@@ -193,8 +193,8 @@ func MarkWaiting(layout string, stages []Stage) {
 	}
 }
 
-// StageWords returns what people read for a stage of a project: its board's own word, else StageTitle of its name.
-// Whatever names a stage to people does so by this, or by Title where the stage itself is at hand.
+// StageWords returns what people read for a stage of a project: its board's own word, or else StageTitle of its name.
+// Whatever names a stage to people uses this, or Title if it has the stage itself.
 type StageWords func(project, stage string) string
 
 // StageWord returns the word for the stage of this name, which the board may no longer have.
@@ -215,12 +215,12 @@ func (w StageWords) Describe(e Event, d EventDetails) string {
 
 type stageWordsKey struct{}
 
-// WithStageWords returns a context for what is rendered with these words.
+// WithStageWords returns a context for rendering with these words.
 func WithStageWords(ctx context.Context, words StageWords) context.Context {
 	return context.WithValue(ctx, stageWordsKey{}, words)
 }
 
-// StageWordsOf returns the words of a context, without any StageTitle.
+// StageWordsOf returns the words of a context, StageTitle if there are none.
 func StageWordsOf(ctx context.Context) StageWords {
 	if words, ok := ctx.Value(stageWordsKey{}).(StageWords); ok {
 		return words

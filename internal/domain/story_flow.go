@@ -5,19 +5,19 @@ import (
 	"iter"
 )
 
-// StoryFlow is what the visits of a story tell, in Unix milliseconds; 0 is unknown or not. It holds until the next
-// story is told.
+// StoryFlow is what the visits of a story say, in Unix milliseconds; 0 is unknown or not. It is valid until the next
+// story.
 type StoryFlow struct {
 	StoryID                      string
 	FirstMove, Started, Finished int64
-	// Arrived is when it was in a stage of work for the first time, or on its way past them all to be finished.
+	// Arrived is when it was first in a stage of work, or passed them all on its way to being finished.
 	Arrived int64
 	Working bool         // it is in a stage of work
 	Reached []StageEntry // when it came further than before
 	Stays   []Stay
 }
 
-// StageEntry is when a story came into a stage of work, by the stage's position on the board.
+// StageEntry is when a story came into a stage of work, given by its position on the board.
 type StageEntry struct {
 	MS    int64
 	Stage int
@@ -38,7 +38,7 @@ type follower struct {
 	story  StoryFlow
 }
 
-// Follow tells of the stories that were on their way at or after a time.
+// Follow yields the stories that were on their way at or after a time.
 func (p *ProjectVisits) Follow(c Workflow, since int64) iter.Seq[*StoryFlow] {
 	return func(yield func(*StoryFlow) bool) {
 		f := follower{Workflow: c, visits: p}

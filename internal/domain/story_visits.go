@@ -17,7 +17,7 @@ type storyVisits struct {
 	free   int64   // the number of a visit that was undone, for the next one
 }
 
-// open returns the visit in which the story is, nil if it is not on the board.
+// open returns the story's current visit, nil if it is not on the board.
 func (s *storyVisits) open() *Visit {
 	if n := len(s.visits); n > 0 && s.visits[n-1].To.IsZero() {
 		return &s.visits[n-1]
@@ -25,7 +25,7 @@ func (s *storyVisits) open() *Visit {
 	return nil
 }
 
-// shownBefore returns the visit before the open one if no event has told of the move between them, else nil.
+// shownBefore returns the visit before the open one if no event reported the move between them, otherwise nil.
 func (s *storyVisits) shownBefore() *Visit {
 	n := len(s.visits)
 	if n < 2 || s.visits[n-1].Source == FromEvent || s.visits[n-1].Stage == "" ||
@@ -58,7 +58,7 @@ func (s *storyVisits) add(e Event) {
 	}
 }
 
-// move applies a move that an event tells of. A pipeline, or git, may have shown it already.
+// move applies a move reported by an event. A pipeline, or git, may have shown it already.
 func (s *storyVisits) move(from, to string, at time.Time) {
 	if !s.counts.allow(from) || !s.counts.allow(to) {
 		return
@@ -89,7 +89,7 @@ func (s *storyVisits) move(from, to string, at time.Time) {
 	s.begin(next, at)
 }
 
-// confirm corrects the open visit, which a pipeline has shown, by the event that tells of its beginning.
+// confirm corrects the open visit, which a pipeline has shown, by the event that reports its beginning.
 func (s *storyVisits) confirm(from string, at time.Time) {
 	open := s.open()
 	if before := s.shownBefore(); before != nil {
@@ -117,8 +117,8 @@ func (s *storyVisits) cameAfter(at time.Time) bool {
 	return n > 1 && s.visits[n-2].To.After(at)
 }
 
-// undo takes back the open visit, which only a pipeline has shown, and returns the one before, with an unknown stage
-// if there is none.
+// undo removes the open visit, which only a pipeline has shown, and returns the one before, with an unknown stage if
+// there is none.
 func (s *storyVisits) undo() *Visit {
 	open := *s.open()
 	if s.shownBefore() == nil {
@@ -133,7 +133,7 @@ func (s *storyVisits) undo() *Visit {
 	return before
 }
 
-// rejoin makes one visit of the last three if the story was back at once: the last one, so that it is the newest.
+// rejoin merges the last three visits if the story was back at once: into the last one, so that it is the newest.
 func (s *storyVisits) rejoin() {
 	n := len(s.visits)
 	if n < 3 {
@@ -179,8 +179,7 @@ func (s *storyVisits) append(v Visit, at time.Time) {
 	s.visits = append(s.visits, v)
 }
 
-// observe applies a sighting of a pipeline that was asked for at asked. It returns false if a newer event contradicts
-// it.
+// observe applies a sighting in a pipeline requested at asked. It returns false if a newer event contradicts it.
 func (s *storyVisits) observe(seen Sighting, asked, now time.Time) (settled bool) {
 	open := s.open()
 	if n := len(s.visits); n > 0 && s.visits[n-1].EventAt.After(asked) {
@@ -232,7 +231,7 @@ func (v *Visit) agrees(seen Sighting) bool {
 		!v.BlockedSince.IsZero() == seen.Blocked && !v.MergeFailedSince.IsZero() == seen.MergeFailed
 }
 
-// isOlder reports whether a visit that only a board showed began earlier by the sighting.
+// isOlder reports whether, by the sighting, a visit that only a board showed began earlier.
 func (v *Visit) isOlder(seen Sighting) bool {
 	return v != nil && v.Source == FromBoard && seen.Since.UnixMilli() > 0 && seen.Since.Before(v.From)
 }

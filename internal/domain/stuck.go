@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// StuckByDefault is the limit when too few stories have left the stage.
+	// StuckByDefault is the limit if too few stories have left the stage.
 	StuckByDefault = 24 * time.Hour
 	stuckAtLeast   = 4 * time.Hour
 	stuckNeeds     = 10 // how many stories must have left it to compute one
-	// stuckMemory is how long visits count for what is usual in a stage.
+	// stuckMemory is how long visits count towards what is usual in a stage.
 	stuckMemory = 90 * 24 * time.Hour
 )
 

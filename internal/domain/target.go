@@ -9,10 +9,10 @@ import (
 
 type Target struct {
 	ID    string
-	Owner string // the account of whose device it is, "" for an administrator's target
+	Owner string // the account that owns the device, "" for an administrator's target
 	Name  string
 	URL   Secret
-	// Secret signs webhooks; Former signs beside it until FormerUntil. Both are "" for other kinds.
+	// Secret signs webhooks, and until FormerUntil so does Former. Both are "" for other kinds.
 	Secret, Former Secret
 	FormerUntil    time.Time
 	Rules          TargetRules
@@ -50,7 +50,7 @@ const (
 type Quiet struct {
 	From string   `json:"from"` // HH:MM
 	To   string   `json:"to"`
-	Days []string `json:"days,omitempty"` // on which they begin, mon to sun; every day without any
+	Days []string `json:"days,omitempty"` // the days on which they begin, mon to sun; every day without any
 }
 
 // Limits of what a target may be.
@@ -95,7 +95,7 @@ func (r *TargetRules) Check() error {
 	return r.Quiet.check()
 }
 
-// ParseZone returns the time zone of a name such as Europe/Vienna. That of the machine has none.
+// ParseZone returns the time zone of a name such as Europe/Vienna. The machine's own has no name.
 func ParseZone(name string) (zone *time.Location, known bool) {
 	zone, err := time.LoadLocation(name)
 	return zone, err == nil && name != "" && name != "Local"
@@ -149,7 +149,7 @@ func (r *TargetRules) IsQuiet(t time.Time) bool {
 	return now >= from && begins(t.Weekday()) || now < to && begins((t.Weekday()+6)%7)
 }
 
-// LastDigest returns when a digest was due last, at t, which is in the target's zone, or before.
+// LastDigest returns when a digest was last due, at or before t, which is in the target's zone.
 func (r *TargetRules) LastDigest(t time.Time) time.Time {
 	if r.Digest == HourlyDigest {
 		return t.Add(-time.Duration(t.Minute())*time.Minute - time.Duration(t.Second())*time.Second -
@@ -162,7 +162,7 @@ func (r *TargetRules) LastDigest(t time.Time) time.Time {
 	return due
 }
 
-// atClock returns when it is HH:MM on t's day, or so many days later.
+// atClock returns the time HH:MM on t's day, or that many days later.
 func atClock(t time.Time, clock string, days int) time.Time {
 	minutes, _ := clockMinutes(clock)
 	return time.Date(t.Year(), t.Month(), t.Day()+days, minutes/60, minutes%60, 0, 0, t.Location())
@@ -183,8 +183,8 @@ func (r *TargetRules) Span(held bool) string {
 	return "The quiet hours"
 }
 
-// TellsAt returns when a target is told of what happens at t, which is in its zone: later if that waits for a digest or
-// for the end of quiet hours, with what else waits for it.
+// TellsAt returns when a target is told what happens at t, which is in its zone: later if that waits for a digest or
+// for the end of quiet hours, together with everything else waiting.
 func (r *TargetRules) TellsAt(t time.Time) time.Time {
 	switch r.Digest {
 	case HourlyDigest:
@@ -209,7 +209,7 @@ func (r *TargetRules) WantsEvent(e Event, finishes func(Event) bool) bool {
 }
 
 // Wants reports whether an alert concerns the target t. One that is about no project concerns it whatever its projects
-// are, but no target is told that it fails itself.
+// are, but no target is told that it itself fails.
 func (t *Target) Wants(a Alert) bool {
 	return slices.Contains(t.Rules.Alerts, a.Kind) && (a.Project == "" || t.Rules.WantsProject(a.Project)) &&
 		a.Target != t.ID

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxPicture is the size of the largest picture of a story's text, in bytes.
+// MaxPicture is the size of the largest picture in a story's text, in bytes.
 const MaxPicture = 4 << 20
 
 // MaxText is how much is kept of a name, an id or a reason from a project server, in characters.
@@ -19,7 +19,7 @@ const MaxText = 1000
 // CutText returns the first MaxText characters of text.
 func CutText(text string) string { return Truncate(text, MaxText) }
 
-// CutReason returns the last MaxText characters of a reason: what went wrong stands at the end of an output.
+// CutReason returns the last MaxText characters of a reason: what went wrong is at the end of an output.
 func CutReason(text string) string {
 	if len(text) <= MaxText {
 		return text
@@ -63,7 +63,7 @@ func CutBytes(text string, n int) string {
 	return text
 }
 
-// Map makes a list of what there is of each element. It is never nil: as JSON a list without any is not null.
+// Map makes a list of one value for each element. It is never nil: an empty list must not be null in JSON.
 func Map[T, V any](list []T, of func(T) V) []V {
 	values := make([]V, len(list))
 	for i, one := range list {
@@ -78,7 +78,7 @@ func SortFirst[T any](list []T, first func(T) bool) {
 	slices.SortStableFunc(list, func(a, b T) int { return place[first(a)] - place[first(b)] })
 }
 
-// EncodeJSON encodes v without escaping <, > and &, which is safe given nosniff and the media type. It panics when v
+// EncodeJSON encodes v without escaping <, > and &, which is safe given nosniff and the media type. It panics if v
 // cannot be encoded.
 func EncodeJSON(v any) []byte {
 	var b bytes.Buffer

@@ -7,7 +7,7 @@ type ToolUse struct {
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
 	CWD   *string         `json:"cwd"`
-	// Cut is whether Input is not what was asked about but a text with its beginning.
+	// Cut is whether Input is not the real input but a text with its beginning.
 	Cut bool `json:"input_cut"`
 }
 
@@ -19,8 +19,8 @@ func (u *ToolUse) Shorten() *ToolUse {
 	return &ToolUse{u.Name, EncodeJSON(CutBytes(string(u.Input), MaxDetail)), u.CWD, true}
 }
 
-// Command returns the command of a tool that has one, with the rest of its input, if there is any, in a last line; and
-// its description, which is the agent's own word.
+// Command returns the command of a tool that has one, with any other input on a last line; and its description, in the
+// agent's own words.
 func (u *ToolUse) Command() (command, description string, ok bool) {
 	var members map[string]json.RawMessage
 	if u == nil || json.Unmarshal(u.Input, &members) != nil || json.Unmarshal(members["command"], &command) != nil ||

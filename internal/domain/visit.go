@@ -19,12 +19,12 @@ type Visit struct {
 	To     time.Time // zero while the story is there
 	Next   string    // the stage that it left for; "" if it left the board, or while it is there
 	Source VisitSource
-	// Blocked is how long it was blocked there, not counting a current block. BlockedSince and MergeFailedSince are when
-	// a current block or merge failure began, perhaps in an earlier stage.
+	// Blocked is how long it was blocked there, not counting a current block. BlockedSince and MergeFailedSince are
+	// when a current block or merge failure began, perhaps in an earlier stage.
 	Blocked          time.Duration
 	BlockedSince     time.Time
 	MergeFailedSince time.Time
-	// EventAt is when the last event about the story was received, zero if a later visit has it. What was asked for
+	// EventAt is when the last event about the story was received, zero if a later visit has it. Anything requested
 	// earlier may be older than that.
 	EventAt time.Time
 }
@@ -38,7 +38,7 @@ const (
 	Undone    VisitSource = "undone" // it is part of a later one: the story was back at once
 )
 
-// returnWindow is how soon a story comes back by an Undo, or because of a slip: it has not left its stage then.
+// returnWindow is how soon a story comes back by an Undo or after a slip: it then counts as never having left.
 const returnWindow = time.Minute
 
 // BlockedFor returns how long the story has been blocked in this visit up to now.
@@ -49,10 +49,10 @@ func (v Visit) BlockedFor(now time.Time) time.Duration {
 	return v.Blocked + max(0, now.Sub(Later(v.From, v.BlockedSince)))
 }
 
-// IsSince reports whether nothing is known of the visit's beginning but what its project server says.
+// IsSince reports whether only the project server says when the visit began.
 func (v *Visit) IsSince(at time.Time) bool { return v.Source == FromBoard && !v.From.After(at) }
 
-// leave ends the visit. If the clock was set back since its beginning, that is unknown.
+// leave ends the visit. If the clock has been set back since its beginning, that is unknown.
 func (v *Visit) leave(at time.Time, next string) {
 	if at.Before(v.From) {
 		v.From = time.Time{}
@@ -67,7 +67,7 @@ func (v *Visit) leave(at time.Time, next string) {
 	}
 }
 
-// reopen undoes leave, for a story that has been blocked since since, or not if that is zero.
+// reopen undoes leave, for a story blocked since since, or not blocked if that is zero.
 func (v *Visit) reopen(since time.Time) {
 	if !since.IsZero() {
 		v.Blocked = max(0, v.Blocked-max(0, v.To.Sub(Later(v.From, since))))
@@ -86,8 +86,8 @@ type StoryKey struct{ Project, ID string }
 
 func (k StoryKey) String() string { return k.Project + "/" + k.ID }
 
-// maxVisitText is the longest story id and name of a stage, in bytes, of which visits are kept: every database can
-// index that.
+// maxVisitText is the longest story id and stage name, in bytes, of which visits are kept: every database can index
+// that.
 const maxVisitText = 500
 
 func canVisit(text string) bool {
@@ -127,10 +127,10 @@ const (
 	maxOpenVisits = 20_000
 )
 
-// VisitCounts is what the limits of a project's visits go by.
+// VisitCounts are the numbers that the limits of a project's visits apply to.
 type VisitCounts struct {
 	Project string
-	Open    int      // visits that last
+	Open    int      // visits still open
 	Stages  []string // the names of all stages
 }
 
@@ -187,7 +187,7 @@ func (b *VisitBook) Add(events ...Event) {
 	}
 }
 
-// Observe returns the projects of which newer events contradict a sighting: their pipelines must be observed again.
+// Observe returns the projects with sightings that newer events contradict: their pipelines must be observed again.
 func (b *VisitBook) Observe(observed []Observation) (contradicted []string) {
 	for _, o := range observed {
 		settled := true

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Place is where work on a story is: a work tree with its branch, or a branch that no work tree has. Its numbers are
-// against the base, the commit of the project's own work tree.
+// Place is where work on a story is: a work tree with its branch, or a branch without a work tree. Its numbers are
+// relative to the base, the commit of the project's own work tree.
 type Place struct {
 	Branch, Worktree       string // "" for none
 	Head                   string
@@ -19,10 +19,10 @@ type Place struct {
 	Conflicts              []string
 	ConflictsKnown, Merged bool
 	Link                   string
-	Carries                []string // commits whose review counts for the head
+	Carries                []string // commits whose review applies to the head
 }
 
-// LinkSession is the link of a place that a coding agent's session works in.
+// LinkSession is the link of a place in which a coding agent's session works.
 const LinkSession = "session"
 
 // PlaceLink says which story a work tree or a branch is for: the only one that has moved there, or that it is named
@@ -33,7 +33,7 @@ type PlaceLink struct {
 	StoryID  string `json:"story_id"`
 }
 
-// PlaceWith returns the first place at a commit, or with nothing but moves of ours after it, nil for none.
+// PlaceWith returns the first place that is at a commit, or has only our moves after it, nil for none.
 func PlaceWith(places []Place, head string) *Place {
 	for i := range places {
 		if places[i].Head == head || slices.Contains(places[i].Carries, head) {
@@ -49,7 +49,7 @@ type ItemWork struct {
 	Ahead                 int
 	Files, Added, Removed int
 	Uncommitted           int
-	Conflicts             int // how many files, -1 if that is not known
+	Conflicts             int // how many files, -1 if unknown
 	Places                int // how many the story has
 	// Clash is the first of all places that conflicts with the base, Unmerged the first that the base lacks; nil for none.
 	Clash    *Clash
@@ -58,7 +58,7 @@ type ItemWork struct {
 
 // Clash is a place that conflicts with the base.
 type Clash struct {
-	Place string   // its branch, else its work tree
+	Place string   // its branch, or else its work tree
 	Files []string // the first of them
 	Count int      // of all
 	Since time.Time
@@ -66,11 +66,11 @@ type Clash struct {
 
 // UnmergedPlace is a place with commits that the base lacks.
 type UnmergedPlace struct {
-	Place string // its branch, else its work tree
+	Place string // its branch, or else its work tree
 	Ahead int
 }
 
-// ChangesQuery says which changes of a story are asked for; "" is for what is usual.
+// ChangesQuery says which changes of a story are requested; "" is the default.
 type ChangesQuery struct {
 	Branch, Worktree string // the place: by default the first
 	Path             string // only this file
