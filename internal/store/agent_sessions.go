@@ -18,7 +18,7 @@ func (db agentSessions) AgentSessions(ctx context.Context) ([]domain.AgentSessio
 	}, "SELECT state FROM agent_sessions")
 }
 
-// SaveAgentSessions stores sessions, and removes others, all in one transaction: of each what was heard last counts.
+// SaveAgentSessions stores sessions and removes others in one transaction; for each, what was heard last counts.
 func (db agentSessions) SaveAgentSessions(ctx context.Context, now, gone []domain.AgentSession) error {
 	rows := func(list []domain.AgentSession, isKept bool) string {
 		var rows [][]any

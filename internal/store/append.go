@@ -16,8 +16,8 @@ type Statement struct {
 	Each func(Row) error
 }
 
-// AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It
-// drops records that their project has or had already, and refuses the reads of a gateway that leads no more: nothing
+// AppendEvents stores reads in order, each read's records with its new reading position, all in one transaction. It
+// drops records that their project has or had already, and refuses the reads of a gateway that no longer leads: nothing
 // of them is stored.
 func (db events) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.AppendResult, error) {
 	a := &appendBatch{sql: db.sql, reads: reads, seen: db.seen.Load(), known: map[int64]bool{}}
@@ -42,7 +42,7 @@ type appendBatch struct {
 	seen  int64 // the greatest event id that this gateway has seen
 	// The following is read first.
 	held   []int64        // those of the reads' fencing tokens that are the leader's
-	known  map[int64]bool // the digests of records that are stored already
+	known  map[int64]bool // the digests of records that are already stored
 	visits visitRead      // of the records' stories
 	result domain.AppendResult
 	// reviews are stored with the records.
@@ -176,7 +176,7 @@ func StoryOf(e domain.Event) (s domain.StoryRef, ok bool) {
 	return domain.StoryRef{Project: e.Project, ID: d.StoryID, Name: d.StoryName}, d.StoryID != ""
 }
 
-// storyRows returns the rows for naming stories, each once: the last name counts, and all of them can be searched for.
+// storyRows returns the rows for naming stories, each once: the last name counts, but all of them can be searched for.
 // A new story comes after an older one.
 func storyRows(stories []domain.StoryRef) (rows [][]any) {
 	at := map[domain.StoryKey]int{}

@@ -12,11 +12,11 @@ import (
 	"switchyard/internal/fold"
 )
 
-// repeatTime is how long a change that repeats is counted in the entry of the first.
+// repeatTime is how long a repeated change is counted in the entry of the first.
 const repeatTime = time.Minute
 
 // addAudit stores an entry and sets its ID and Times. If it repeats one of the last minute it is counted there. One
-// with an ID is stored already, and gets its Detail.
+// with an ID is already stored, and only its Detail is updated.
 func addAudit(e *domain.AuditEntry) Step {
 	return func(ctx context.Context, tx *sql.Tx) error {
 		if e.ID != 0 {
@@ -111,13 +111,13 @@ func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit 
 	}, yield, fmt.Sprintf("%s ORDER BY id DESC LIMIT $%d", statement, len(args)), args...)
 }
 
-// AuditAuthors returns who made the newest entries, as many as are looked at, by name.
+// AuditAuthors returns who made the newest entries, looking at that many, by name.
 func (db audit) AuditAuthors(ctx context.Context, newest int) ([]string, error) {
 	return selectAll(ctx, db.conn, ScanOne[string],
 		"SELECT DISTINCT who FROM (SELECT who FROM audit ORDER BY id DESC LIMIT $1) AS newest ORDER BY who", newest)
 }
 
-// RemoveAuditBefore removes the oldest entries, at most limit: those made before then, and of changes that repeat those
+// RemoveAuditBefore removes the oldest entries, at most limit: those made before then or, for changes that repeat,
 // before repeated. It returns how many it removed.
 func (db audit) RemoveAuditBefore(ctx context.Context, then, repeated time.Time, limit int) (removed int64, err error) {
 	result, err := db.exec(ctx, nil, `DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ms < $1

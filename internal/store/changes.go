@@ -31,8 +31,8 @@ type changeSQL struct {
 	saveBeats      string // null is what stays as it is
 	saveSessions   string // of coding agents, unless a later state is stored
 	dropSessions   string
-	heldClaims     string // selects the claims of holders, also those that have ended
-	freshDigests   string // adds those that are not stored yet, and selects them
+	heldClaims     string // selects the claims of holders, including ended ones
+	freshDigests   string // adds those that are not yet stored, and selects them
 	addCalls       string
 	addSums        string // adds the same calls to their sums, like the next two in one order: no two wait for each other
 	addSpans       string
@@ -43,7 +43,7 @@ type changeSQL struct {
 	dropAlerts     string
 }
 
-// sumColumns are what sums of calls have, and before the time of the last one, sumsOfCalls is what rows of calls add.
+// sumColumns are the columns of sums of calls; sumsOfCalls is what rows of calls add, before the time of the last one.
 const (
 	sumColumns  = "usd, input, cache_read, cache_creation, output, calls, unpriced"
 	sumsOfCalls = `SUM(CASE WHEN {15}::number < 0 THEN 0 ELSE {15}::number END), SUM({10}::number), SUM({11}::number),

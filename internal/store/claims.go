@@ -48,7 +48,7 @@ func (db claims) AddClaim(
 			}
 		}
 		held, err = scanClaim(tx.QueryRowContext(ctx, oneClaim, wanted[0].Project, wanted[0].StoryID))
-		return err // of a claim that has just ended, too
+		return err // also of a claim that has just ended
 	})
 	if err != nil {
 		won = -1
@@ -71,15 +71,15 @@ func addClaim(c domain.Claim) Step {
 }
 
 // PassClaim stores a claim in place of another one, with its audit entry and what was done to the story. It returns
-// NotFound when the other one has ended, or been passed on.
+// NotFound if the other one has ended or been passed on.
 func (db claims) PassClaim(
 	ctx context.Context, e *domain.AuditEntry, before, now domain.Claim, changes ...domain.StoryChange,
 ) error {
 	return db.change(ctx, e, topics{domain.TopicClaims}, endClaim(before), addClaim(now), addStoryChanges(changes))
 }
 
-// UndoClaim ends a claim, or passes it back to whose it was, and removes its audit entry. It returns NotFound when it
-// has ended, or been passed on.
+// UndoClaim ends a claim, or passes it back to its former holder, and removes its audit entry. It returns NotFound if
+// it has ended or been passed on.
 func (db claims) UndoClaim(ctx context.Context, e domain.AuditEntry, c domain.Claim, before ...domain.Claim) error {
 	undo := removeClaim(c) // it never was one
 	if len(before) > 0 {
@@ -101,7 +101,7 @@ func endClaim(c domain.Claim) Step {
 // endedClaims is how long ended claims are kept: calls are counted by who held a story when they were made.
 const endedClaims = 25 * time.Hour
 
-// keepEnded keeps the claims that match a condition, as such that end now.
+// keepEnded keeps the claims that match a condition as claims that end now.
 func keepEnded(condition string, args ...any) Step {
 	now := clock.Now()
 	return All(Do(fmt.Sprintf(`INSERT INTO ended_claims (project, story_id, holder, since_ms, ended_ms)
@@ -127,7 +127,7 @@ func removeClaim(c domain.Claim) Step {
 		c.Project, c.StoryID, c.Holder, ToMilli(c.Since))
 }
 
-// RecordStoryChanges stores what was done to a story, with its audit entry, and ends the claims that end with that.
+// RecordStoryChanges stores what was done to a story, with its audit entry, and ends the claims that this ends.
 func (db claims) RecordStoryChanges(
 	ctx context.Context, e *domain.AuditEntry, changes []domain.StoryChange, ended ...domain.Claim,
 ) error {

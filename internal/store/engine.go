@@ -10,8 +10,8 @@ import (
 
 type Engine struct {
 	Write *sql.DB
-	// Turn, unless nil, has room for one value: writers have their turns in the order in which they came, where Write has
-	// one connection, which database/sql gives to any of them.
+	// Turn, unless nil, has room for one value: writers take turns in order of arrival where Write has a single
+	// connection, which database/sql would give to any of them.
 	Turn        chan struct{}
 	Read        *sql.DB
 	Searches    *sql.DB // for slow reads, so that others never wait for them
@@ -28,8 +28,8 @@ type Engine struct {
 	// Notify notifies other gateways, once the transaction has been committed, of a topic changed. It is nil if there are
 	// none.
 	Notify func(topic domain.Topic) Step
-	// Present returns an error if what is written would be lost, since the database is no longer where it was opened. It
-	// is nil if the database notices that itself.
+	// Present returns an error if what is written would be lost because the database is no longer where it was opened.
+	// It is nil if the database notices that itself.
 	Present func() error
 	// Refused is called with a former leader's token under which a write was refused.
 	Refused func(token int64)
@@ -43,7 +43,7 @@ type Dialect struct {
 	Lock string
 	// ProjectEvents is the table of events for reading those of a project and a type.
 	ProjectEvents string
-	// CursorURL is what the unique index of reading positions has of the address.
+	// CursorURL is the form of the address in the unique index of reading positions.
 	CursorURL string
 	// VisitChanged ends the list of columns that are updated with a visit.
 	VisitChanged string
@@ -52,6 +52,6 @@ type Dialect struct {
 	Containing func(table string, n int, texts ...string) (statement string, args []any)
 }
 
-// DevelopmentVersion says why a database is refused that was made before the first release.
+// DevelopmentVersion says why a database made before the first release is refused.
 const DevelopmentVersion = "was written by a development version of switchyard; " +
 	"the last commit that reads it is 4d58293"

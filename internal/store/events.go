@@ -66,7 +66,7 @@ type pageReader struct {
 }
 
 // read reads a number of events in order, of the query's project and type, and adds those that match. It reports
-// whether that was all: the page is full, or there are no others.
+// whether that was all: the page is full, or there are no more.
 func (p *pageReader) read(ctx context.Context, db Querier, limit int) (done bool, err error) {
 	condition, args := p.where()
 	from, order := "events", "events.id"
@@ -163,7 +163,7 @@ func typeDiffers(e domain.Event) bool {
 
 func hasText(e domain.Event, text string) bool {
 	texts := []string{e.Project}
-	// Without escapes the record has what its texts have, which takes a tenth of the time to see.
+	// A record without escapes contains its texts as they are, which takes a tenth of the time to check.
 	if record := string(e.JSON); strings.Contains(record, `\`) || strings.Contains(fold.Text(record), text) {
 		texts = append(texts, jsonscan.Strings(e.JSON)...)
 	}

@@ -53,7 +53,7 @@ func (h *health) failure() (since time.Time, err error) {
 }
 
 // WriteFailure returns why the last write failed and since when writes have been failing, nil if the last one succeeded
-// or was more than a minute ago. Appending events counts for itself: other writes may succeed where it fails.
+// or was more than a minute ago. Appending events counts separately: other writes may succeed where it fails.
 func (db *conn) WriteFailure() (since time.Time, err error) {
 	if since, err := db.appends.failure(); err != nil {
 		return since, err

@@ -52,7 +52,7 @@ func (db visits) GitStories(ctx context.Context, project string) ([]string, erro
 		SELECT story FROM stage_visits WHERE project = $1 AND source = $2)`, project, string(domain.FromGit))
 }
 
-// MergeMoves merges stories' moves in git, none for those that git no longer knows, into their visits, in one
+// MergeMoves merges stories' moves in git (none for stories that git no longer knows) into their visits, in one
 // transaction. It returns how many visits have changed, and ErrNotLeader once another gateway has taken over.
 func (db visits) MergeMoves(
 	ctx context.Context, token int64, project string, moves map[string][]domain.Move,

@@ -56,10 +56,9 @@ func scanQuestion(row Row) (q domain.Question, err error) {
 	return q, json.Unmarshal([]byte(options), &q.Options)
 }
 
-// AddQuestion stores what is asked by a way, and returns it with its id. What has been asked already it returns
-// instead, with Again set: the same question while it is open, or once it has been answered, if the answer has reached
-// nobody, or has just reached somebody by another way. It returns RateLimited when the asker, or all together, have too
-// many open.
+// AddQuestion stores a question asked by a channel, and returns it with its id. One that has already been asked it
+// returns instead, with Again set: while it is open or, once answered, if the answer has reached nobody, or has just
+// reached somebody by another channel. It returns RateLimited if the asker, or all together, have too many open.
 func (db questions) AddQuestion(
 	ctx context.Context, e *domain.AuditEntry, q domain.Question, way string, most domain.QuestionLimits,
 ) (added domain.Question, err error) {
@@ -71,7 +70,7 @@ func (db questions) AddQuestion(
 		}
 		tool = string(text)
 	}
-	// One at a time, on all gateways, so that none is asked twice and no limit is passed.
+	// One at a time, on all gateways, so that none is asked twice and no limit is exceeded.
 	alone := Do("INSERT INTO state (key, value) VALUES ('asking', '') ON CONFLICT (key) DO UPDATE SET value = ''")
 	err = db.Tx(ctx, topics{domain.TopicQuestions}, alone, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if added, err = findOpenQuestion(ctx, tx, q, way); err == nil || !IsMissing(err) {
@@ -97,7 +96,7 @@ func (db questions) AddQuestion(
 	return added, err
 }
 
-// findOpenQuestion returns the question that q is again, and notes that. It returns sql.ErrNoRows if there is none.
+// findOpenQuestion returns the question that q repeats, and notes that. It returns sql.ErrNoRows if there is none.
 func findOpenQuestion(
 	ctx context.Context, tx *sql.Tx, q domain.Question, way string,
 ) (same domain.Question, err error) {
@@ -135,7 +134,7 @@ func findOpenQuestion(
 	return same, Exec(ctx, tx, reachStatement, same.ID, way+" ")
 }
 
-// mayAsk returns RateLimited when the asker, or all together, have asked too much.
+// mayAsk returns RateLimited if the asker, or all together, have asked too much.
 func mayAsk(ctx context.Context, tx *sql.Tx, q domain.Question, bytes int, most domain.QuestionLimits) error {
 	var all, own, ended, inputs int
 	err := tx.QueryRowContext(ctx, `SELECT
@@ -164,13 +163,13 @@ func mayAsk(ctx context.Context, tx *sql.Tx, q domain.Question, bytes int, most 
 
 const reachStatement = "UPDATE questions SET reached = reached || $2 WHERE id = $1"
 
-// ReachQuestion stores that a question's answer has reached who asked by a way.
+// ReachQuestion stores that a question's answer has reached whoever asked by a channel.
 func (db questions) ReachQuestion(ctx context.Context, id int64, way string) error {
 	_, err := db.exec(ctx, nil, reachStatement, id, way+" ")
 	return err
 }
 
-// HoldQuestions stores until when open questions are held at least.
+// HoldQuestions stores a time until which open questions are held at least.
 func (db questions) HoldQuestions(ctx context.Context, until time.Time, ids ...int64) error {
 	_, err := db.exec(ctx, nil,
 		"UPDATE questions SET held_until_ms = $1 WHERE ended_at_ms = 0 AND id IN ("+List(ids)+")", until.UnixMilli())
@@ -189,7 +188,7 @@ func (db questions) Questions(
 	if open {
 		condition, args = "ended_at_ms = 0 AND expires_at_ms > $2", append(args, now.UnixMilli())
 	}
-	if project != "" { // by an index
+	if project != "" { // through an index
 		args = append(args, project)
 		condition += fmt.Sprintf(" AND project = $%d", len(args))
 	}
@@ -197,8 +196,7 @@ func (db questions) Questions(
 		" ORDER BY id DESC LIMIT $1", args...)
 }
 
-// AnsweredWithin returns the median of the time until questions were answered, of those answered after a time; 0 if
-// none was.
+// AnsweredWithin returns the median time to an answer for questions answered after a time; 0 if there are none.
 func (db questions) AnsweredWithin(ctx context.Context, after time.Time) (time.Duration, error) {
 	const answered = " FROM questions WHERE state = 'answered' AND ended_at_ms > $1"
 	var ms int64
@@ -217,7 +215,7 @@ func (db questions) RecentQuestions(ctx context.Context, ended time.Time) ([]dom
 		domain.MaxText), ended.UnixMilli())
 }
 
-// EndQuestion stores how a question ended, and no more than the beginning of a long input: who asked has it. It returns
+// EndQuestion stores how a question ended, and only the beginning of a long input: whoever asked has it. It returns
 // NotFound if it is not open, or is held for longer than q says.
 func (db questions) EndQuestion(ctx context.Context, e *domain.AuditEntry, q domain.Question) error {
 	a := domain.Answer{}
@@ -247,8 +245,8 @@ func (db questions) EndQuestion(ctx context.Context, e *domain.AuditEntry, q dom
 		WHERE id = $1 AND state = 'open'`+condition, args...)
 }
 
-// RemoveQuestions removes questions that ended before a time, and all but so many that ended last, under the leader's
-// fencing token.
+// RemoveQuestions removes questions that ended before a time, and all but the most recently ended ones, under the
+// leader's fencing token.
 func (db questions) RemoveQuestions(ctx context.Context, token int64, before time.Time, keep int) error {
 	return db.LeaderTx(ctx, token, nil, Do(`DELETE FROM questions WHERE ended_at_ms > 0 AND (ended_at_ms < $1 OR
 		ended_at_ms < (SELECT ended_at_ms FROM questions WHERE ended_at_ms > 0 ORDER BY ended_at_ms DESC LIMIT 1 OFFSET $2))`,

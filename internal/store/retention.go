@@ -25,7 +25,7 @@ const (
 )
 
 // ExpiredEvents returns the ids of the first limit events that e selects, oldest first. If the clock was set back,
-// expired events after one that is to be kept wait until that one has expired as well.
+// expired events that follow one to be kept wait until that one has expired as well.
 func (db events) ExpiredEvents(ctx context.Context, e domain.ExpiryQuery, limit int) (ids []int64, err error) {
 	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var kept int64
@@ -72,8 +72,8 @@ func (db events) RemoveEvents(ctx context.Context, token int64, ids []int64) err
 	})
 }
 
-// RemovePast removes everything but events that is stored about a project's past, under the leader's fencing token. It
-// keeps the names of stories.
+// RemovePast removes everything except events that is stored about a project's past, under the leader's fencing token.
+// It keeps the names of stories.
 func (db events) RemovePast(ctx context.Context, token int64, project string) error {
 	var steps []Step
 	for _, table := range []string{

@@ -18,15 +18,15 @@ func (db reviews) Review(ctx context.Context, project, id string) (domain.Review
 	}, "SELECT "+reviewColumns+" FROM reviews WHERE project = $1 AND story_id = $2", project, Key(id))
 }
 
-// TakeReview records when an agent got a verdict. It returns NotFound if one has got it already, or there is another
-// verdict by now.
+// TakeReview records when an agent got a verdict. It returns NotFound if one has already got it, or there is a newer
+// verdict.
 func (db reviews) TakeReview(ctx context.Context, r domain.Review, now time.Time) error {
 	return db.changeOne(ctx, nil, nil, `UPDATE reviews SET taken_ms = $1
 		WHERE project = $2 AND story_id = $3 AND at_ms = $4 AND taken_ms = 0`,
 		now.UnixMilli(), r.Project, Key(r.StoryID), ToMilli(r.At))
 }
 
-// reviewed returns the statements that store a review in place of the last one, with what was done with it.
+// reviewed returns the statements that store a review in place of the last one, with the changes made with it.
 func reviewed(of domain.ReviewRecord) (statements []Statement) {
 	queue := func(statement string, args ...any) {
 		statements = append(statements, Statement{SQL: statement, Args: args})

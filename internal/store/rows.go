@@ -68,14 +68,14 @@ func Must(statement string, args ...any) Step {
 	}
 }
 
-// Get executes a statement that returns a row, and scans that into values. It returns sql.ErrNoRows without one.
+// Get executes a statement that returns a row, and scans it into values. It returns sql.ErrNoRows without one.
 func Get(statement string, args []any, values ...any) Step {
 	return func(ctx context.Context, tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, statement, args...).Scan(values...)
 	}
 }
 
-// Try runs a step of Must, and says in changed whether it has changed a row; that it has not is no error.
+// Try runs a step of Must, and says in changed whether it changed a row; changing none is no error.
 func Try(changed *bool, step Step) Step {
 	return func(ctx context.Context, tx *sql.Tx) error {
 		err := step(ctx, tx)
@@ -84,7 +84,7 @@ func Try(changed *bool, step Step) Step {
 	}
 }
 
-// All runs steps one after the other.
+// All runs steps one after another.
 func All(steps ...Step) Step {
 	return func(ctx context.Context, tx *sql.Tx) error {
 		for _, step := range steps {

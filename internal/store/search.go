@@ -38,14 +38,14 @@ func eventWords(r domain.Record) string {
 
 func storyWords(id, name string) string { return "\n" + fold.Text(id) + "\n" + fold.Text(name) + "\n" }
 
-// Values that tests change, as they have few events.
+// Values that tests change, since they have few events.
 var (
-	// roundSize is how many events in order are read at once: the first ones have what one in twenty has.
+	// roundSize is how many events in order are read at once: enough to find at once what one in twenty has.
 	roundSize = 2000
 	// maxFound is how many events may be found by an index of texts. If there are more, some are found soon in order.
 	maxFound = 30_000
-	// newestStories is how many stories are searched in order: they may have all that is asked for, and words that are too
-	// short for the index are searched nowhere else.
+	// newestStories is how many stories are searched in order: they may be all that is needed, and words too short for
+	// the index are searched nowhere else.
 	newestStories = 2000
 )
 
@@ -84,7 +84,7 @@ func (p *pageReader) search(ctx context.Context, tx *sql.Tx) error {
 	return p.readAll(ctx, tx, found)
 }
 
-// round is how many events are read at once: all that are asked for, where all that are read match.
+// round is how many events are read at once: all that are requested, if all that are read match.
 func (p *pageReader) round() int {
 	if p.query.Text == "" && !p.query.Finished {
 		return p.query.Limit + 1
@@ -92,7 +92,7 @@ func (p *pageReader) round() int {
 	return roundSize
 }
 
-// readOn reads events in order until the page is full or there are no others.
+// readOn reads events in order until the page is full or there are no more.
 func (p *pageReader) readOn(ctx context.Context, tx *sql.Tx) error {
 	for {
 		if done, err := p.read(ctx, tx, p.round()); err != nil || done {
@@ -153,7 +153,7 @@ func (p *pageReader) readFound(ctx context.Context, tx *sql.Tx, found []place) (
 	return false, nil
 }
 
-// place is where an event stands in the order of a query; at is 0 if that goes by ids.
+// place is an event's position in the order of a query; at is 0 if the order is by id.
 type place struct{ at, id int64 }
 
 // ofProject selects the events of the query's project that may match.
@@ -171,8 +171,8 @@ func (p *pageReader) ofProject() (from string, args []any) {
 	return from, args
 }
 
-// isCommonType reports whether more than maxFound events have the query's type. Then some are found soon in order,
-// while to look at all of them for those between two times takes seconds; an uncommon type may have its last event long
+// isCommonType reports whether more than maxFound events have the query's type. Reading in order then soon finds some,
+// while checking all of them for those between two times takes seconds; the last event of an uncommon type may be long
 // ago.
 func (p *pageReader) isCommonType(ctx context.Context, tx *sql.Tx) (bool, error) {
 	var n int
@@ -187,8 +187,8 @@ func ofType(n int) string {
 		" CROSS JOIN events WHERE events.text = found.id", n)
 }
 
-// find returns the places of all events that may match and have not been read, in any order, or more than maxFound
-// of them.
+// find returns the places of all events that may match and have not been read, unordered, or more than maxFound of
+// them.
 func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (found []place, err error) {
 	q := p.query
 	text := Text(q.Text)
@@ -211,7 +211,7 @@ func (p *pageReader) find(ctx context.Context, tx *sql.Tx) (found []place, err e
 		condition, args := p.between()
 		containing, more := p.dialect.containing(by.table, len(args)+1, text)
 		args = append(args, more...)
-		if q.Type != "" { // by an index, not by the events
+		if q.Type != "" { // through an index, not the events
 			args = append(args, Key(string(q.Type)))
 			condition += fmt.Sprintf(" AND EXISTS (SELECT 1 FROM texts WHERE texts.id = %s AND texts.type = $%d)",
 				by.text, len(args))
@@ -249,7 +249,7 @@ func (p *pageReader) places(ctx context.Context, tx *sql.Tx, from string, args [
 	}, fmt.Sprintf("SELECT events.id, %s FROM %s LIMIT %d", at, from, limit), args...)
 }
 
-// tooShort reports whether a text is in no index: those have three characters at a time.
+// tooShort reports whether a text is too short for the indexes, which have three characters at a time.
 func tooShort(text string) bool { return utf8.RuneCountInString(text) < 3 }
 
 // containing is Containing for a text of any length.

@@ -53,7 +53,7 @@ func (s LeaderState) SetState(ctx context.Context, key, value string) error {
 	return s.SetLeaderState(ctx, s.Token, key, value)
 }
 
-// TryWrite makes a harmless write, which updates WriteFailure. After events could not be appended it appends none.
+// TryWrite makes a harmless write, which updates WriteFailure. After a failure to append events it appends none.
 func (db state) TryWrite(ctx context.Context) error {
 	if _, failure := db.appends.failure(); failure != nil && !errors.Is(failure, ErrNoSpace) {
 		err := db.engine.Transact(ctx, []Statement{{SQL: db.sql.lock}}, func() ([]Statement, topics, error) {
@@ -70,7 +70,7 @@ func (db state) TryWrite(ctx context.Context) error {
 // signature is valid.
 const loginLife, requestLife = time.Hour, 2 * time.Hour
 
-// SpendLogin records that the callback of the login with that state has arrived. It returns false if that was recorded
+// SpendLogin records that the callback of the login with that state has arrived. It returns false if it had arrived
 // before.
 func (db access) SpendLogin(ctx context.Context, state string) (first bool, err error) {
 	return db.once(ctx, "login", state, loginLife)
@@ -93,7 +93,7 @@ func (db access) once(ctx context.Context, kind, id string, life time.Duration) 
 // pushKeysName is the key under which the state holds the keys for push services.
 const pushKeysName = "push_keys"
 
-// PushKeys returns the keys by which push services know the gateway, creating them if there are none.
+// PushKeys returns the keys that identify the gateway to push services, creating them if there are none.
 func (db targets) PushKeys(ctx context.Context) (domain.PushKeys, error) {
 	private, err := ecdh.P256().GenerateKey(rand.Reader)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // StoryEvents returns the newest limit events of a story, oldest first.
 func (db stories) StoryEvents(ctx context.Context, project, id string, limit int) (events []domain.Event, err error) {
 	err = eachEvent(ctx, db.engine.Read, func(e domain.Event) bool {
-		if e.Details().StoryID == id { // the key may stand for others, too
+		if e.Details().StoryID == id { // the key may stand for other ids, too
 			events = append(events, e)
 		}
 		return true
@@ -32,8 +32,8 @@ func (db stories) StoryName(ctx context.Context, project, id string) (string, er
 }
 
 // FindStories returns the newest limit stories in the stream whose id or name contains all the folded words, newest
-// first. If all words are too short for the index, it searches only the newest stories. It returns Unavailable when
-// that takes too long.
+// first. If all words are too short for the index, it searches only the newest stories. It returns Unavailable if that
+// takes too long.
 func (db stories) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
 	long := slices.DeleteFunc(slices.Clone(words), tooShort)
 	from, args, size := "SELECT id FROM stories", []any{int64(math.MaxInt64), 0}, newestStories
@@ -56,7 +56,7 @@ func (db stories) FindStories(ctx context.Context, words []string, limit int) (f
 			switch {
 			case err != nil || len(found) == limit || read < size || len(long) == 0:
 				return err
-			case len(args) == 2: // the index has those that are older
+			case len(args) == 2: // the index has the older ones
 				indexed, texts := db.engine.Dialect.Containing("stories", 3, long...)
 				from, args, size = indexed, append(args, texts...), 2*limit // some have only had the words in an earlier name
 			default:

@@ -58,7 +58,7 @@ func NewTables(engine Engine) *Tables {
 	}
 }
 
-// All returns the tables themselves, for those who have them as a part of an engine.
+// All returns the tables themselves, for types that embed them in an engine.
 func (t *Tables) All() *Tables { return t }
 
 type (
@@ -111,7 +111,7 @@ func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic,
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	defer tx.Rollback() //nolint:errcheck // no-op after Commit
 	if token != 0 {
 		err := Get(db.sql.held, []any{jsonText([][]any{{token}})}, new(int64))(ctx, tx)
 		if IsMissing(err) {

@@ -66,7 +66,7 @@ func number(b bool) int64 {
 	return 0
 }
 
-// ChangeTarget changes what people may change of a target. It returns NotFound, and the errors of change.
+// ChangeTarget changes what people can change in a target. It returns NotFound, and the errors of change.
 func (db targets) ChangeTarget(
 	ctx context.Context, id string, change func(t *domain.Target) (*domain.AuditEntry, error),
 ) (t domain.Target, err error) {
@@ -93,7 +93,7 @@ func (db targets) ChangeTarget(
 	return t, err
 }
 
-// RemoveTarget removes a target, with all that waits for it and its log. It returns NotFound.
+// RemoveTarget removes a target, with everything that waits for it and its log. It returns NotFound.
 func (db targets) RemoveTarget(ctx context.Context, e *domain.AuditEntry, id string) error {
 	return db.change(context.WithoutCancel(ctx), e, topics{domain.TopicTargets}, removeTarget(id))
 }
@@ -146,7 +146,7 @@ func (db targets) QueuedMessages(ctx context.Context, target string, limit int) 
 		ORDER BY after_event, id LIMIT $2`, target, limit)
 }
 
-// CountQueued returns how many messages wait for each target besides events.
+// CountQueued returns how many messages besides events wait for each target.
 func (db targets) CountQueued(ctx context.Context) (map[string]int, error) {
 	counts := map[string]int{}
 	err := Each(ctx, db.engine.Read, func(row Row) error {
@@ -207,7 +207,7 @@ func saveTarget(s domain.TargetSave) Step {
 	}
 }
 
-// addDelivery stores an attempt, counts it, and removes those before that are no longer shown or sent again.
+// addDelivery stores an attempt, counts it, and removes earlier ones that are no longer shown or sent again.
 func addDelivery(target string, d domain.Delivery) Step {
 	text, sent, failed := "", 1, 0
 	if d.Message != nil {
@@ -236,8 +236,8 @@ func (db targets) NotedAlerts(ctx context.Context) ([]domain.AlertRecord, error)
 	}, "SELECT key, kind, project, since_ms, seq FROM noted_alerts ORDER BY seq")
 }
 
-// SaveAlerts adds alerts to the list, in place of those with the same key, and removes others by their keys, under the
-// leader's fencing token.
+// SaveAlerts adds alerts to the list, replacing those with the same key, and removes others by key, under the leader's
+// fencing token.
 func (db targets) SaveAlerts(ctx context.Context, token int64, noted []domain.AlertRecord, over []string) error {
 	keys := domain.Map(over, func(key string) []any { return []any{key} })
 	rows := domain.Map(noted, func(a domain.AlertRecord) []any {

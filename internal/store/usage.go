@@ -14,14 +14,14 @@ import (
 // spanMilli is the length of the spans of usage_spans, in milliseconds.
 const spanMilli = 15 * 60 * 1000
 
-// sumsOf returns where a row of sums is scanned to.
+// sumsOf returns the destinations for scanning a row of sums.
 func sumsOf(c *domain.CostSum) []any {
 	return []any{
 		&c.USD, &c.Tokens.Input, &c.Tokens.CacheRead, &c.Tokens.CacheCreation, &c.Tokens.Output, &c.Calls, &c.Unpriced,
 	}
 }
 
-// orNone returns money as it is stored.
+// orNone returns money in its stored form.
 func orNone(m *domain.Micros) int64 {
 	if m == nil {
 		return -1
@@ -29,7 +29,7 @@ func orNone(m *domain.Micros) int64 {
 	return int64(*m)
 }
 
-// AddCalls stores those calls that have never been stored, each once, and returns them. Their digests outlive them.
+// AddCalls stores the calls that have never been stored, each once, and returns them. Their digests outlive them.
 func (db usage) AddCalls(ctx context.Context, calls []domain.Call) (added []domain.Call, err error) {
 	byDigest, digests := map[int64]domain.Call{}, [][]any(nil)
 	for _, c := range calls {
@@ -66,7 +66,7 @@ func (db usage) AddCalls(ctx context.Context, calls []domain.Call) (added []doma
 	return added, nil
 }
 
-// StoryCosts returns what every story costs, those of no story of a project together.
+// StoryCosts returns what every story costs, and for each project the total of calls without a story.
 func (db usage) StoryCosts(ctx context.Context) ([]domain.Spending, error) {
 	return selectAll(ctx, db.conn, scanSpent,
 		"SELECT project, story_id, CAST(SUM(usd) AS BIGINT), 0 FROM usage_sums GROUP BY project, story_id")
@@ -90,7 +90,7 @@ func (db usage) StoryModels(
 	return models, sessions, db.Translate(err)
 }
 
-// EachCost calls yield with sums of calls of a sender in a session by a model for a story. Their Span is the one that
+// EachCost calls yield with sums of calls by a sender in a session to a model for a story. Their Span is the one that
 // ends at times[Span+1]. Without projects all calls count.
 func (db usage) EachCost(
 	ctx context.Context, times []time.Time, projects []string, yield func(domain.CallSum),
@@ -116,8 +116,8 @@ func (db usage) EachCost(
 	return db.Translate(err)
 }
 
-// CostBetween returns what calls of projects between two times cost, of all without any; 0 if none are kept from
-// before.
+// CostBetween returns what calls of projects, or all calls without projects, cost between two times; 0 if none are kept
+// from before.
 func (db usage) CostBetween(
 	ctx context.Context, from, to time.Time, projects []string,
 ) (usd domain.Micros, err error) {
@@ -129,7 +129,7 @@ func (db usage) CostBetween(
 	return usd, db.Translate(err)
 }
 
-// ofSpans ends a query for the spans of projects between two times, of all without any, with these arguments.
+// ofSpans ends a query for the spans of projects, or of all without any, between two times, with these arguments.
 func (db usage) ofSpans(from, to time.Time, projects []string) (query string, arguments []any) {
 	query = " FROM usage_spans WHERE span >= $1 AND span < $2"
 	arguments = []any{from.UnixMilli() / spanMilli, to.UnixMilli() / spanMilli}
@@ -140,7 +140,7 @@ func (db usage) ofSpans(from, to time.Time, projects []string) (query string, ar
 	return query, arguments
 }
 
-// CostsSince returns the time from which sums of calls are kept, and the prices by which they were computed.
+// CostsSince returns the time from which sums of calls are kept, and the prices that they were computed with.
 func (db usage) CostsSince(ctx context.Context) (oldest time.Time, prices string, err error) {
 	var span int64
 	err = db.engine.Read.QueryRowContext(ctx, `SELECT COALESCE((SELECT MIN(span) FROM usage_spans), 0),
@@ -148,7 +148,7 @@ func (db usage) CostsSince(ctx context.Context) (oldest time.Time, prices string
 	return time.UnixMilli(span * spanMilli), prices, db.Translate(err)
 }
 
-// StoriesOver returns what stories cost that cost more than a limit, and when they passed it.
+// StoriesOver returns what the stories over a limit cost, and when they exceeded it.
 func (db usage) StoriesOver(ctx context.Context, limit domain.Micros) ([]domain.Spending, error) {
 	return selectAll(ctx, db.conn, scanSpent, `WITH dear AS (
 		SELECT project, story_id, CAST(SUM(usd) AS BIGINT) AS usd, MAX(last_ms) AS last_ms FROM usage_sums
@@ -159,7 +159,7 @@ func (db usage) StoriesOver(ctx context.Context, limit domain.Micros) ([]domain.
 			WHERE total > $1), last_ms) FROM dear`, int64(limit))
 }
 
-// SpentBetween returns what the calls of each project between two times cost, and when that passed a limit.
+// SpentBetween returns what each project's calls between two times cost, and when that exceeded a limit.
 func (db usage) SpentBetween(ctx context.Context, from, to time.Time, limit domain.Micros) ([]domain.Spending, error) {
 	return selectAll(ctx, db.conn, scanSpent, `SELECT project, '', CAST(MAX(total) AS BIGINT),
 		COALESCE(MIN(CASE WHEN total > $3 THEN at_ms END), 0) FROM (SELECT project, at_ms,
@@ -172,8 +172,8 @@ func scanSpent(row Row) (s domain.Spending, err error) {
 	return s, row.Scan(&s.Project, &s.ID, &s.USD, (*Milli)(&s.Passed))
 }
 
-// RemoveCalls removes calls made before the span that a time is in, at most limit, under the leader's fencing token,
-// and returns how many. The sums of stories keep them, as they are priced now.
+// RemoveCalls removes calls made before the span that contains a time, at most limit, under the leader's fencing token,
+// and returns how many. The sums of stories keep them, at their current prices.
 func (db usage) RemoveCalls(ctx context.Context, token int64, before time.Time, limit int) (removed int, err error) {
 	err = db.LeaderTx(ctx, token, nil, func(ctx context.Context, tx *sql.Tx) error {
 		span := before.UnixMilli() / spanMilli
@@ -189,14 +189,14 @@ func (db usage) RemoveCalls(ctx context.Context, token int64, before time.Time, 
 	return removed, err
 }
 
-// moneyOfCalls are what rows of usage_calls cost, and how many of them have no price.
+// moneyOfCalls are the cost of rows of usage_calls, and how many of them have no price.
 const moneyOfCalls = `CAST(SUM(CASE WHEN cost < 0 THEN 0 ELSE cost END) AS BIGINT) AS usd,
 				CAST(SUM(CASE WHEN cost < 0 THEN 1 ELSE 0 END) AS BIGINT) AS unpriced`
 
-// pricesKey has the prices by which what is stored was computed.
+// pricesKey has the prices with which what is stored was computed.
 const pricesKey = "prices"
 
-// Reprice computes the costs of all calls that are kept by these prices, unless that was done.
+// Reprice recomputes the costs of all calls that are kept with these prices, unless that has been done.
 func (db usage) Reprice(ctx context.Context, prices map[string]domain.Price) error {
 	var rows [][]any
 	for model, p := range prices {
@@ -208,14 +208,14 @@ func (db usage) Reprice(ctx context.Context, prices map[string]domain.Price) err
 	if err != nil || known == text || known == "" && len(rows) == 0 {
 		return err
 	}
-	// What the calls that are kept add to the sums is taken out of them, and put in again.
+	// What the kept calls contribute to the sums is subtracted, and then added again.
 	add := func(sign string) Step {
 		return Do(`UPDATE usage_sums SET usd = usage_sums.usd ` + sign + ` kept.usd,
 			unpriced = usage_sums.unpriced ` + sign + ` kept.unpriced FROM (SELECT project, story_id, model,
 				` + moneyOfCalls + ` FROM usage_calls WHERE stated < 0 GROUP BY project, story_id, model) AS kept
 			WHERE kept.project = usage_sums.project AND kept.story_id = usage_sums.story_id AND kept.model = usage_sums.model`)
 	}
-	// The row of the prices is changed first: it lets one gateway do that at a time.
+	// The row with the prices is changed first, so that one gateway at a time does this.
 	return db.Tx(ctx, topics{domain.TopicUsage},
 		Do(PutState, pricesKey, text), add("-"), Do(db.sql.reprice, text), add("+"),
 		Do(`UPDATE usage_spans SET usd = kept.usd, unpriced = kept.unpriced FROM (

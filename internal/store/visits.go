@@ -16,7 +16,7 @@ const VisitColumns = "stage_visits.project, (SELECT story_id FROM stories WHERE 
 	" stage, from_ms, to_ms, next_stage, source, blocked_ms, blocked_since_ms, merge_failed_since_ms, event_ms"
 
 // ObserveVisits applies observations of projects to the visits of their stories, in one transaction. It returns the
-// changed ones, and the projects of which newer events contradict a sighting; and ErrNotLeader once another gateway has
+// changed ones, and the projects with sightings that newer events contradict; and ErrNotLeader once another gateway has
 // taken over.
 func (db visits) ObserveVisits(ctx context.Context, token int64, observed ...domain.Observation) (
 	changed []domain.Visit, contradicted []string, err error,
@@ -228,8 +228,8 @@ func (db visits) VisitedProjects(ctx context.Context) ([]string, error) {
 const endColumns = "project, story, (SELECT story_id FROM stories WHERE id = story) AS story_id, number, stage," +
 	" next_stage, source, from_ms, to_ms"
 
-// visitEnds returns the selected ends of visits by project, those of a story together. There may be many: only what
-// names a project, a story or a stage for the first time is allocated.
+// visitEnds returns the selected ends of visits by project, each story's together. There may be many: only names of
+// projects, stories and stages are allocated, the first time that they occur.
 func visitEnds(
 	ctx context.Context, tx *sql.Tx, statement string, args ...any,
 ) (ends map[string][]domain.VisitEnd, err error) {

@@ -44,9 +44,9 @@ func (c *Client) Feed(ctx context.Context, p domain.Project, r FeedRequest) (fee
 	return feed, err
 }
 
-// Pipeline requests a project server's pipeline. known is its last answer or nil, and is returned itself when
-// nothing has changed since. A server with a feed, but without a pipeline, has events only. It returns
-// BadGateway with a message for people, or ctx's error.
+// Pipeline requests a project server's pipeline. known is its last answer or nil, and is itself returned if nothing has
+// changed since. A server with a feed but no pipeline has events only. It returns BadGateway with a message for people,
+// or ctx's error.
 func (c *Client) Pipeline(
 	ctx context.Context, p domain.Project, known *domain.PipelineAnswer,
 ) (result *domain.PipelineAnswer, err error) {
@@ -88,7 +88,7 @@ type HistoryPart struct {
 	ID       string
 	Complete bool
 	Next     int64
-	Moves    []domain.Move // at most as many as were asked for
+	Moves    []domain.Move // at most as many as were requested
 }
 
 // History requests the moves of a project's history after a position. It returns NotFound if the server has no history,
@@ -141,7 +141,7 @@ func (c *Client) Story(ctx context.Context, p domain.Project, id string) (story 
 }
 
 // Picture requests a picture that a story's text names, of at most domain.MaxPicture. It waits while many others are
-// passed on, each until its ctx ends. Its errors are those of Story.
+// being passed on, each until its ctx ends. Its errors are those of Story.
 func (c *Client) Picture(ctx context.Context, p domain.Project, id, path string) (picture []byte, err error) {
 	query := url.Values{"story_id": {id}, "path": {path}}.Encode()
 	err = c.do(ctx, p, call{path: "/api/picture", query: query}, func(a answer) error {
@@ -178,7 +178,7 @@ func (c *Client) Changes(
 	return c.passStory(ctx, p, id, call{path: "/changes", query: query.Encode(), limit: c.timeout + changesTime})
 }
 
-// Merge asks for a merge of a story's branch by a wire.Merge, and waits until it is over. Its results are those of
+// Merge requests a merge of a story's branch with a wire.Merge, and waits until it is over. Its results are those of
 // PatchStory; after 200 the body is a wire.Merged.
 func (c *Client) Merge(
 	ctx context.Context, p domain.Project, id string, merge []byte,
@@ -225,8 +225,8 @@ func (c *Client) pass(ctx context.Context, p domain.Project, call call) (status 
 
 var errNoTexts = domain.Errorf(domain.BadGateway, "answers with something other than texts")
 
-// FindTexts requests the stories whose texts contain all the words, at most limit of them, the best first, and
-// their number. Servers that do not search have none. It returns BadGateway with a message for people, or ctx's error.
+// FindTexts requests the stories whose texts contain all the words, at most limit of them, the best first, and their
+// number. Servers without search have none. It returns BadGateway with a message for people, or ctx's error.
 func (c *Client) FindTexts(
 	ctx context.Context, p domain.Project, words string, limit int,
 ) (found []domain.TextRef, total int, err error) {

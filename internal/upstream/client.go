@@ -69,8 +69,8 @@ func (c *Client) observe(ctx context.Context, p domain.Project, kind string, err
 	}
 }
 
-// ended observes a call and returns its error: NotFound, with a message, of a server that does not have what was asked
-// for, which has not failed.
+// ended observes a call and returns its error: NotFound, with a message, if the server does not have what was
+// requested, which does not count as a failure.
 func (c *Client) ended(ctx context.Context, p domain.Project, kind string, err error, missing string) error {
 	if errors.Is(err, errNotFound) {
 		c.observe(ctx, p, kind, nil)
@@ -89,7 +89,7 @@ type call struct {
 	header http.Header   // added to the request's header, replacing its fields; may be nil
 	limit  time.Duration // how long the answer may take; 0 is the client's timeout
 	wait   time.Duration // how long the server was asked to hold its answer; added to limit
-	any    bool          // accept every status but a redirect or 401; otherwise only 200, and 304 to an ETag
+	any    bool          // accept every status except a redirect or 401; otherwise only 200, and 304 to an ETag
 	// enough, if not nil, gets an event stream as far as it has come, each time that there is more of it, and reports
 	// whether the rest is not wanted.
 	enough func(body []byte) bool
@@ -101,9 +101,9 @@ type answer struct {
 	body   []byte // at most maxAnswer
 }
 
-// do makes the call and passes the answer to read, whose error it returns. If ctx ends it returns ctx's error, for a
-// call that a gateway has passed on already LoopDetected; every other failure is a BadGateway error with a message for
-// people.
+// do makes the call and passes the answer to read, whose error it returns. If ctx ends it returns ctx's error, and
+// LoopDetected for a call that a gateway has already passed on; every other failure is a BadGateway error with a
+// message for people.
 func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(answer) error) error {
 	if domain.ActorOf(ctx).Forwarded {
 		return domain.Errorf(domain.LoopDetected, "this request came through a gateway already, and is not passed on to a "+
@@ -157,8 +157,8 @@ func (c *Client) send(
 	return read(answer{response.StatusCode, response.Header, body})
 }
 
-// roundTrip repeats a GET once whose answer was probably none to it: the rest of an earlier one, or that an idle
-// connection timed out. What comes while a connection is idle makes the transport discard it; this came later.
+// roundTrip repeats a GET once if the answer probably was not meant for it: the rest of an earlier one, or that an idle
+// connection timed out. The transport discards a connection on which something comes while idle; this came later.
 func roundTrip(t *http.Transport, request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTrip(request)
 	switch {
@@ -207,7 +207,7 @@ var errTooLarge = domain.Errorf(domain.BadGateway, "answer is too large: over %d
 // errNotFound is the cause of the error for HTTP status 404.
 var errNotFound = errors.New("not found")
 
-// checkStatus returns an error unless the status is 200, or with all set, for redirects and 401 only.
+// checkStatus returns an error unless the status is 200 or, with all set, anything but a redirect or 401.
 func checkStatus(response *http.Response, all bool) error {
 	status := response.StatusCode
 	switch {
@@ -232,7 +232,7 @@ func checkStatus(response *http.Response, all bool) error {
 	return domain.Errorf(domain.BadGateway, "%s", message)
 }
 
-// maxReason is the most that is read of a reason in an answer, in bytes.
+// maxReason is how much of a reason in an answer is read, in bytes.
 const maxReason = 300
 
 // plainReason returns the first line of a plain-text answer, in which a project server says what is wrong.

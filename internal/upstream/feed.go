@@ -18,13 +18,13 @@ type FeedAnswer struct {
 	Instance string // Feed-Instance, "" for a server that sends none
 	Sequence int64  // Feed-Sequence, -1 for a server that sends none
 	Pipeline string // Pipeline-Version, "" for a server that sends none
-	// Received is the number of records in the answer. Records are the valid ones, in the order in which they
-	// came, which may be any; Refused are the first of the others.
+	// Received is the number of records in the answer. Records are the valid ones, in the order in which they came,
+	// which may be any; Refused are the first of the others.
 	Received int
 	Records  []domain.Record
 	Refused  []RefusedRecord
-	// Left is how many of those received were left for the next read, because the answer has too many for one. All of them
-	// are later than Records.
+	// Left is how many of those received were left for the next read, because the answer has too many for one. All of
+	// them are later than Records.
 	Left int
 }
 
@@ -37,11 +37,11 @@ type RefusedRecord struct {
 const maxVersion = 200
 
 const (
-	// maxAtOnce is the most new records that one read takes; later ones are left for the next read.
+	// maxAtOnce is how many new records one read takes; later ones are left for the next read.
 	maxAtOnce = 5000
 	// maxRecord is the largest record that is accepted, in bytes.
 	maxRecord = 64 << 10
-	// maxRefused is the most refused records that are returned of one answer, and maxRefusedJSON the most bytes of each.
+	// maxRefused is how many refused records of one answer are returned, and maxRefusedJSON how many bytes of each.
 	maxRefused, maxRefusedJSON = 100, 1 << 10
 )
 
@@ -83,7 +83,7 @@ func decodeFeed(header http.Header, body []byte, since int64) (FeedAnswer, error
 
 // splitFeed returns the elements of a JSON array, as parts of body.
 func splitFeed(body []byte) ([][]byte, error) {
-	if string(bytes.TrimSpace(body)) == "[]" { // like nearly all answers (BenchmarkFeedRead)
+	if string(bytes.TrimSpace(body)) == "[]" { // the usual answer (BenchmarkFeedRead)
 		return nil, nil
 	}
 	r := jsonscan.NewReader(body)

@@ -13,8 +13,8 @@ import (
 	"switchyard/internal/wire"
 )
 
-// maxWorktrees is of how many work trees a pipeline names its project's, maxLinks of how many places it says whose they
-// are.
+// maxWorktrees is how many work trees a pipeline may name for its project, maxLinks how many places it may assign to
+// stories.
 const maxWorktrees, maxLinks = 50, 250
 
 // maxRecords is the most records in a feed.
@@ -45,7 +45,7 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 		Stages, Faults part
 		CheckedOut     part `json:"checked_out"`
 	}
-	_ = json.Unmarshal(a.body, &outer) // a server that is not ours may mean something else by what has another type
+	_ = json.Unmarshal(a.body, &outer) // a server that is not ours may use another type to mean something else
 	read, err := readStages(outer.Stages)
 	if err != nil {
 		return nil, notAPipeline(err)
@@ -74,7 +74,7 @@ func notAPipeline(cause error) error {
 	return domain.WrapError(domain.BadGateway, cause, "answer is not a pipeline")
 }
 
-// part is JSON that shares the memory of what it is in.
+// part is JSON that shares the memory of what contains it.
 type part []byte
 
 func (p *part) UnmarshalJSON(text []byte) error {
@@ -83,7 +83,7 @@ func (p *part) UnmarshalJSON(text []byte) error {
 }
 
 const (
-	// maxStages and maxItems are the most stages, and items in all stages together, that are kept of a pipeline. The first
+	// maxStages and maxItems are how many stages, and items in all stages together, are kept of a pipeline. The first
 	// ones are kept; the last stages, where finished work piles up, are cut first.
 	maxStages, maxItems = 50, 20_000
 	// maxRaw is the largest pipeline that is passed on unchanged, in bytes.
@@ -97,7 +97,7 @@ type stagesRead struct {
 }
 
 // readStages decodes one item at a time, so that a pipeline takes no more memory than what is kept of it. It is an
-// error if a field is missing that pages need.
+// error if a field that pages need is missing.
 func readStages(text []byte) (read stagesRead, err error) {
 	r := jsonscan.NewReader(text)
 	if r.Kind() != '[' {

@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/keyed"
 )
 
-// maxToolPages, maxTools and maxToolBytes are the most that is read of a server's list of tools.
+// maxToolPages, maxTools and maxToolBytes limit how much of a server's list of tools is read.
 const maxToolPages, maxTools, maxToolBytes = 20, 1000, 1 << 20
 
 // ListTools requests the tools of a project's MCP server. It returns NotFound for a project server without one, Invalid
@@ -54,7 +54,7 @@ func (c *Client) ListTools(ctx context.Context, p domain.Project) (tools []json.
 }
 
 // CallTool calls a tool of a project's MCP server and returns the result object unchanged. progress, unless nil, gets
-// the params of each of its notifications of progress. The errors are those of ListTools; one that wraps
+// the params of each of its progress notifications. The errors are those of ListTools; one that wraps
 // domain.ErrMayHaveRun came after the tool was called.
 func (c *Client) CallTool(
 	ctx context.Context, p domain.Project, tool string, arguments json.RawMessage, progress func(json.RawMessage),
@@ -84,8 +84,8 @@ func (c *Client) CallTool(
 }
 
 const (
-	// maxLargeResults is how many results of tools over 256 KiB are passed on at a time, since each is encoded several
-	// times, and maxPictures how many pictures are; others wait so long for that.
+	// maxLargeResults is how many tool results over 256 KiB are passed on at a time, since each is encoded several
+	// times, and maxPictures how many pictures; others wait that long for their turn.
 	maxLargeResults, maxPictures = 2, 8
 	largeWait                    = 10 * time.Second
 )
@@ -161,7 +161,7 @@ type mcpRequest struct {
 	method   string
 	params   any
 	limit    time.Duration         // how long the answer may take; 0 is the client's timeout
-	progress func(json.RawMessage) // gets the params of notifications of progress; may be nil
+	progress func(json.RawMessage) // gets the params of progress notifications; may be nil
 }
 
 // mcpMessage shares the memory of the answer that it is in.

@@ -73,10 +73,10 @@ const stalled = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 		AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()
 		AND wait_event = 'ClientRead' AND xact_start < pg_catalog.clock_timestamp() - INTERVAL '1.5 seconds'`
 
-// unblock ends such connections if err is that waiting for a lock took too long.
+// unblock ends such connections if err means that waiting for a lock took too long.
 func (db *DB) unblock(ctx context.Context, err error) {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == lockTimeout {
-		_, _ = db.pool.Exec(ctx, stalled) // the caller has an error already, and retries
+		_, _ = db.pool.Exec(ctx, stalled) // the caller already has an error, and retries
 	}
 }
 

@@ -12,8 +12,7 @@ import (
 	"switchyard/internal/store"
 )
 
-// readOnly is the code for a write on a read-only connection. Whether it is one is decided when it begins, so it is
-// closed.
+// readOnly is the code for a write on a read-only connection. A connection becomes one when it begins, so it is closed.
 const readOnly = "25006"
 
 // reasons are the messages for PostgreSQL's error codes, or their first two characters, about which people can do

@@ -17,8 +17,8 @@ const (
 	breakerPause = 500 * time.Millisecond
 )
 
-// breaker makes calls fail at once while the database does not respond, except for one now and then that checks whether
-// it responds again. Otherwise each page and each heartbeat would wait for seconds.
+// breaker makes calls fail at once while the database does not respond, except for an occasional one that checks
+// whether it responds again. Otherwise each page and each heartbeat would wait for seconds.
 type breaker struct {
 	busy func() bool // whether callers wait for each other rather than for the database
 
@@ -54,8 +54,8 @@ func (b *breaker) do(ctx context.Context, try func() error) error {
 	return err
 }
 
-// deadlines limits statements and batches whose contexts have no deadline to callLimit. It does so as pgx's tracer,
-// which all statements pass, those of package sql as well.
+// deadlines limits statements and batches whose contexts have no deadline to callLimit. It works as pgx's tracer, which
+// all statements pass through, including those of package sql.
 type deadlines struct {
 	seen func(statement string, args []any) // unless nil, called with each statement
 }
@@ -101,13 +101,13 @@ func (d deadlines) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBa
 	d.end(ctx)
 }
 
-// slowAppend is the duration from which an append is slow.
+// slowAppend is the duration from which an append counts as slow.
 const slowAppend = 2 * time.Second
 
 // paceMemory is how long slow appends count when no other append follows them.
 const paceMemory = 10 * time.Second
 
-// pace records for how long appends have been slow.
+// pace records how long appends have been slow.
 type pace struct {
 	mu    sync.Mutex
 	began time.Time // of the current append, zero for none
@@ -121,7 +121,7 @@ func (p *pace) begin() {
 	p.began = time.Now()
 }
 
-// end records the result of an append. That the server refuses it does not make it slow: it would refuse other gateways
+// end records the result of an append. A refusal by the server does not make it slow: other gateways would be refused
 // as well.
 func (p *pace) end(err error) {
 	p.mu.Lock()
@@ -140,7 +140,7 @@ func (p *pace) end(err error) {
 	}
 }
 
-// SlowAppends returns for how long every append has been slow, 0 if the last one was not.
+// SlowAppends returns how long every append has been slow, 0 if the last one was not.
 func (p *pace) SlowAppends() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

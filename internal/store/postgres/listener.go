@@ -17,7 +17,7 @@ const channel = "switchyard"
 
 const notifyStatement = "SELECT pg_notify($1, $2)"
 
-// notify notifies other gateways of a topic of a transaction, once that has been committed.
+// notify notifies other gateways of a topic once the transaction has been committed.
 func notify(topic domain.Topic) store.Step { return store.Do(notifyStatement, channel, topic) }
 
 const (
@@ -27,7 +27,7 @@ const (
 	checkEvery = 2 * time.Second
 )
 
-// listener receives the notifications of a topic that has changed. Gateways then read the changes from the database.
+// listener receives notifications of changed topics. Gateways then read the changes from the database.
 type listener struct {
 	keyed.Waiters // by topic
 	pool          *pgxpool.Pool

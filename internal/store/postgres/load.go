@@ -90,7 +90,7 @@ func tableNames(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Load fills tables, all or none, and stores the session key. No one else may use the database meanwhile. Rows that are
+// Load fills tables, all or none, and stores the session key. Nobody else may use the database meanwhile. Rows that are
 // added later get greater ids.
 func (db *DB) Load(
 	ctx context.Context, tables []string, open func(name string) (Table, error), sessionKey []byte,
@@ -106,7 +106,7 @@ func (db *DB) Load(
 		if err := checkEmpty(ctx, tx); err != nil { // somebody may have written since it was opened
 			return err
 		}
-		if db.indexed { // it is created in a fraction of the time that adding to it takes
+		if db.indexed { // creating it takes a fraction of the time that adding to it does
 			if _, err := tx.Exec(ctx, "DROP INDEX texts_of_words, stories_of_words"); err != nil {
 				return err
 			}

@@ -127,8 +127,8 @@ func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error
 const indexWords = `CREATE INDEX IF NOT EXISTS texts_of_words ON texts USING gin (words gin_trgm_ops);
 	CREATE INDEX IF NOT EXISTS stories_of_words ON stories USING gin (words gin_trgm_ops)`
 
-// ensureIndexOfWords creates them, and reports whether there are any. It requires the extension
-// pg_trgm, which any role with CREATE on the database can install if the server has it.
+// ensureIndexOfWords creates the indexes, and reports whether there are any. It requires the extension pg_trgm, which
+// any role with CREATE on the database can install if the server has it.
 func ensureIndexOfWords(ctx context.Context, pool *pgxpool.Pool) (bool, error) {
 	var exists, possible bool
 	err := pool.QueryRow(ctx, `SELECT to_regclass('texts_of_words') IS NOT NULL,

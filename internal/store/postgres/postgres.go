@@ -35,7 +35,7 @@ type DB struct {
 	clock    clock.Clock
 }
 
-// Open connects to the database at url and brings its schema up to date, one gateway after the other. It returns
+// Open connects to the database at url and brings its schema up to date, one gateway after another. It returns
 // Unavailable if the database cannot be reached at the moment.
 func Open(ctx context.Context, url string) (*DB, error) { return open(ctx, url, nil) }
 
@@ -109,7 +109,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	err := db.tables.QueryRowContext(ctx, "SELECT current_setting('transaction_read_only')::boolean").Scan(&readOnly)
 	if err == nil && readOnly {
 		_ = db.Wrote(domain.Errorf(domain.Unavailable, "the database is read-only"))
-		db.pool.Reset() // a new connection may not be: that is decided when it begins
+		db.pool.Reset() // a new connection may not be read-only: that is decided when it begins
 		db.leader.Reset()
 	}
 	return db.Translate(err)
@@ -161,15 +161,15 @@ const origin = `SELECT concat_ws('/', system_identifier,
 	(SELECT oid FROM pg_database WHERE datname = current_database()), 'stream'::regclass::oid,
 	left(pg_walfile_name(pg_current_wal_lsn()), 8)) FROM pg_control_system()`
 
-// Identity returns a random text that belongs to this database. A new one has another, and so has one that was
-// restored, or that a standby took over, which may lack the last events.
+// Identity returns a random text that belongs to this database. A new one has a different text, and so has one that was
+// restored, or taken over by a standby, which may lack the last events.
 func (db *DB) Identity(ctx context.Context) (id string, err error) {
 	err = db.Tx(ctx, nil, func(ctx context.Context, tx *sql.Tx) error {
 		var now, stored string
 		if err := tx.QueryRowContext(ctx, origin).Scan(&now); err != nil {
 			return err
 		}
-		// Of several gateways that find none, one decides.
+		// If several gateways find none, one of them decides.
 		const locked = "INSERT INTO state (key, value) VALUES ($1, '') ON CONFLICT (key) DO UPDATE SET value = state.value" +
 			" RETURNING value"
 		if err := tx.QueryRowContext(ctx, locked, identityKey).Scan(&stored); err != nil {
@@ -194,15 +194,15 @@ const (
 const takeSpace = `CREATE TEMPORARY TABLE switchyard_space ON COMMIT DROP
 	AS SELECT repeat('x', 1000) FROM generate_series(1, 10000)`
 
-// TryWrite makes a harmless write, which updates WriteFailure. After the disk was full it is a large one, since a few
-// rows fit on a full disk as well.
+// TryWrite makes a harmless write, which updates WriteFailure. After a full disk it is a large one, since a few rows
+// fit even on a full disk.
 func (db *DB) TryWrite(ctx context.Context) error {
 	if _, failure := db.WriteFailure(); !errors.Is(failure, store.ErrNoSpace) {
 		return db.Tables.TryWrite(ctx)
 	}
 	_, err := db.pool.Exec(ctx, takeSpace)
 	var refused *pgconn.PgError
-	if err == nil || errors.As(err, &refused) && refused.Code == denied { // this role may have no temporary tables
+	if err == nil || errors.As(err, &refused) && refused.Code == denied { // this role may not create temporary tables
 		db.HasSpace()
 		return nil
 	}

@@ -99,18 +99,18 @@ func anonymize(ctx context.Context, path string) error {
 }
 
 const (
-	// maxLog is the size of the write-ahead log, in bytes, from which Checkpoints moves its content into the database. It
+	// maxLog is the size of the write-ahead log, in bytes, at which Checkpoints moves its content into the database. It
 	// is SQLite's default.
 	maxLog = 4 << 20
-	// unattendedLog is the size in pages from which a write does that itself: Checkpoints does not run, or writes are so
-	// frequent that there is always something new in the log.
+	// unattendedLog is the size in pages at which a write does that itself: Checkpoints is not running, or writes are
+	// so frequent that there is always something new in the log.
 	unattendedLog = 16_000
-	// checkpointPause is the time between two looks at the log: during a long read it cannot shrink.
+	// checkpointPause is the time between two checks of the log: during a long read it cannot shrink.
 	checkpointPause = 500 * time.Millisecond
 )
 
 // Checkpoints keeps the write-ahead log small until ctx ends, on its own connection: with SQLite's automatic
-// checkpoints a write takes 30 ms longer now and then, and those behind it wait.
+// checkpoints a write occasionally takes 30 ms longer, and those behind it wait.
 func (db *DB) Checkpoints(ctx context.Context) error {
 	for supervise.Sleep(ctx, checkpointPause) {
 		if db.logSize() <= maxLog {

@@ -8,12 +8,12 @@ import (
 	"net/url"
 )
 
-// maxPrepared is how many statements a connection keeps prepared. To prepare a usual statement takes as long as to run
-// it (BenchmarkAddCalls).
+// maxPrepared is how many statements a connection keeps prepared. Preparing a typical statement takes as long as
+// running it (BenchmarkAddCalls).
 const maxPrepared = 64
 
-// openConnections opens at most so many connections to the database at path, each at its first use. Each runs check,
-// unless nil, before that.
+// openConnections opens at most that many connections to the database at path, each at its first use. Each first runs
+// check, unless nil.
 func openConnections(path, options string, most int, check func() error) *sql.DB {
 	db := sql.OpenDB(connector{check, "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options})
 	db.SetMaxOpenConns(most)
@@ -21,7 +21,7 @@ func openConnections(path, options string, most int, check func() error) *sql.DB
 	return db
 }
 
-// openReadOnly opens the database at path for so many readers.
+// openReadOnly opens the database at path for that many readers.
 func openReadOnly(path string, readers int) *sql.DB {
 	return openConnections(path, "mode=ro&_pragma=busy_timeout(5000)", readers, nil)
 }
@@ -56,7 +56,7 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// connection keeps statements prepared. One is used by one caller at a time.
+// connection keeps statements prepared. It is used by one caller at a time.
 type connection struct {
 	sqliteConn
 	idle map[string]driver.Stmt // by their SQL
@@ -108,7 +108,7 @@ func (c *connection) QueryContext(ctx context.Context, query string, args []driv
 
 func (c *connection) Close() error {
 	for _, s := range c.idle {
-		_ = s.Close() // so does the connection
+		_ = s.Close() // closing the connection does the same
 	}
 	return c.sqliteConn.Close()
 }

@@ -81,9 +81,9 @@ const MarkerName = "switchyard.marker"
 
 const identityKey = "identity"
 
-// Identity returns a random text that belongs to this database. A new one has another, and so has one that was restored
-// from a backup or replaced by an older copy: the database and the marker beside it agree on a text that changes with
-// each start.
+// Identity returns a random text that belongs to this database. A new one has a different text, and so has one that was
+// restored from a backup or replaced by an older copy: the database and the marker beside it agree on a text that
+// changes with each start.
 func (db *DB) Identity(ctx context.Context) (string, error) {
 	db.identifying.Lock()
 	defer db.identifying.Unlock()

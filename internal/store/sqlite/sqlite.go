@@ -42,7 +42,7 @@ const readers = 4
 const searchers = 2
 
 // Open opens the database in directory dir, creates it if there is none, and brings its schema up to date. Its files,
-// and any directory that Open creates, are readable by their owner only, regardless of the umask. A file that SQLite
+// and any directory that Open creates, are readable only by their owner, regardless of the umask. A file that SQLite
 // cannot read is an error that names it, and is not changed.
 func Open(ctx context.Context, dir string) (*DB, error) {
 	db, err := OpenUnchecked(ctx, dir)
@@ -128,8 +128,8 @@ func (db *DB) release() error {
 	return errors.Join(db.log.Close(), db.searches.Close(), db.read.Close(), db.write.Close())
 }
 
-// present returns an error if the database's file was removed or replaced: SQLite goes on with what no longer has a
-// name.
+// present returns an error if the database's file was removed or replaced: SQLite would go on with a file that no
+// longer has a name.
 func (db *DB) present() error {
 	switch now, err := os.Stat(filepath.Join(db.dir, FileName)); {
 	case err != nil:
@@ -149,7 +149,7 @@ func (db *DB) Ping(ctx context.Context) error {
 }
 
 // transact is Transact of store.Engine. Only the transaction watches ctx: that takes a goroutine, which each statement
-// would need as well. It holds the write lock from its beginning, so ids increase in the order of commits.
+// would otherwise need. It holds the write lock from the beginning, so ids increase in the order of commits.
 func (db *DB) transact(
 	ctx context.Context, read []store.Statement, write func() ([]store.Statement, []domain.Topic, error),
 ) error {
