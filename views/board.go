@@ -232,7 +232,7 @@ var (
 	followsBoxes = "a stage, for it follows from the boxes"
 )
 
-// layoutWords are what a board says of a layout: its name, what is written when people move or tick, and what never is.
+// layoutWords are what a board says about a layout: its name, what a move or a tick writes, and what is never written.
 var layoutWords = map[string]struct {
 	name           string
 	written, never []string

@@ -13,7 +13,7 @@ const (
 	clashTime, unmergedTime = 10 * time.Minute, time.Hour
 )
 
-// overdueWork returns what is wrong with the work on a pipeline's stories for too long, and until when that is all.
+// overdueWork returns what has long been wrong with the work on a pipeline's stories, and until when that is all.
 func overdueWork(p *ProjectPipeline, now time.Time) (found []Alert, until time.Time) {
 	until = now.Add(limitsLifetime)
 	sum := p.Summary()

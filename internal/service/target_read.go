@@ -23,7 +23,7 @@ func (r *targetState) read(counts map[string]int) {
 	r.stream = targetReader{upto: r.Progress.Position, more: true, gap: r.stream.gap, counts: counts}
 }
 
-// isPast reports whether an alert told after these events need not wait for any of them.
+// isPast reports whether what is told after the events up to an id need no longer wait for them.
 func (s *targetReader) isPast(after int64) bool {
 	if len(s.events) > 0 {
 		return after < s.events[0].ID
