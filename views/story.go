@@ -35,7 +35,7 @@ const (
 
 // primary returns what moves the story on, "" if the page has it elsewhere: an answer, or what clears its trouble.
 func (p StoryProps) primary(ctx context.Context) string {
-	writable := p.writable(ctx)
+	writable := mayWrite(ctx, p.Story)
 	switch {
 	case p.asks() || writable && (p.Story.Blocked != "" || p.Story.MergeFailure != ""):
 		return ""
@@ -53,9 +53,9 @@ func (p StoryProps) primary(ctx context.Context) string {
 	return actPrompt
 }
 
-// writable reports whether the reader can change the story's file.
-func (p StoryProps) writable(ctx context.Context) bool {
-	return canWrite(p.Story) && may(ctx, domain.RoleOperator)
+// mayWrite reports whether the reader can change the story's file.
+func mayWrite(ctx context.Context, s domain.Story) bool {
+	return canWrite(s) && may(ctx, domain.RoleOperator)
 }
 
 func blockID(s domain.Story) string { return elementID("block", s.File.Version) }

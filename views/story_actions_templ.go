@@ -528,7 +528,7 @@ func storyAction(s domain.Story, do, was string, fields templ.Component) templ.C
 			templ_7745c5c3_Var24 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if canWrite(s) && may(ctx, domain.RoleOperator) {
+		if mayWrite(ctx, s) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<form method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -219,7 +219,7 @@ func storyHead(p StoryProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.writable(ctx) {
+		if mayWrite(ctx, p.Story) {
 			templ_7745c5c3_Err = blockDialog(s).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -276,13 +276,13 @@ func storyMenu(p StoryProps, primary string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.writable(ctx) && p.fixed() == "" {
+		if mayWrite(ctx, p.Story) && p.fixed() == "" {
 			templ_7745c5c3_Err = storyAction(s, "move", s.Stage, stageEntries(p.otherStages(primary))).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		if p.writable(ctx) {
+		if mayWrite(ctx, p.Story) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<button type=\"button\" class=\"entry\" popovertarget=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -165,7 +165,7 @@ func afterTasks(p StoryProps) templ.Component {
 			templ_7745c5c3_Var5 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if canWrite(p.Story) && may(ctx, domain.RoleOperator) {
+		if mayWrite(ctx, p.Story) {
 			if next := p.afterTasks(); next != "" {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<p class=\"text-xs text-muted\">")
 				if templ_7745c5c3_Err != nil {
@@ -233,7 +233,7 @@ func taskList(s domain.Story, tasks []domain.Task) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if canWrite(s) && may(ctx, domain.RoleOperator) {
+			if mayWrite(ctx, s) {
 				templ_7745c5c3_Err = storyAction(s, "tick", t.Text, taskBox(t, true)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -349,7 +349,7 @@ func storyText(p StoryProps, html string, hasTasks bool) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if hasTasks && canWrite(s) && may(ctx, domain.RoleOperator) {
+			if hasTasks && mayWrite(ctx, s) {
 				for _, task := range s.File.Tasks {
 					before, after, _ := markdown.CutBox(html)
 					templ_7745c5c3_Err = templ.Raw(before).Render(ctx, templ_7745c5c3_Buffer)
