@@ -73,8 +73,7 @@ func (c *Console) changes(
 	case status == http.StatusOK && json.Unmarshal(body, &changes) == nil && changes != nil:
 		return changes, ""
 	}
-	why = strings.TrimSuffix(strings.TrimSpace(domain.Cut(strings.ToValidUTF8(string(body), ""), 200)), ".")
-	return nil, "The project server does not say what has changed: " + why + "."
+	return nil, "The project server does not say what has changed: " + answerText(string(body)) + "."
 }
 
 // reviewStory takes the verdict on a story's page. If it is refused, the form keeps the note.
@@ -123,8 +122,7 @@ func (c *Console) mergeStory(w http.ResponseWriter, r *http.Request, fields url.
 	case err != nil:
 		notice = views.Notice{Text: "Not merged: " + domain.MessageOf(err) + ".", Signal: views.SignalStop}
 	case status >= http.StatusMultipleChoices:
-		reason = strings.TrimSuffix(domain.Cut(strings.ToValidUTF8(reason, ""), 200), ".")
-		notice = views.Notice{Text: "Not merged: " + reason + ".", Signal: views.SignalStop}
+		notice = views.Notice{Text: "Not merged: " + answerText(reason) + ".", Signal: views.SignalStop}
 	default:
 		_, _ = c.service.Pipelines.One(r.Context(), name, 0) // so that pages show it, unless that takes long
 	}

@@ -106,8 +106,7 @@ func (s storyChange) body() []byte {
 	default:
 		fields[act.field] = s.Value
 	}
-	body, _ := json.Marshal(fields) // strings always encode
-	return body
+	return domain.EncodeJSON(fields)
 }
 
 // notice says that the change was made, "" for an unknown change. stage is the word for the story's new stage.
@@ -214,7 +213,7 @@ func (c *Console) claimStory(w http.ResponseWriter, r *http.Request, do, next st
 func (c *Console) CreateStory(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name := web.PathParam(r, "name")
 	form := views.StoryForm{Reason: strings.TrimSpace(fields.Get("name"))}
-	request, _ := json.Marshal(map[string]string{"name": form.Reason}) // strings always encode
+	request := domain.EncodeJSON(map[string]string{"name": form.Reason})
 	status, body, err := c.service.Stories.Create(r.Context(), name, request)
 	if form.Refused = refusal(status, body, err); form.Refused != "" {
 		return c.showProject(w, r, projectForms{story: form, status: refusedStatus(status, err)})
@@ -240,14 +239,13 @@ func refusal(status int, body []byte, err error) string {
 	case err != nil, status < http.StatusBadRequest:
 		return ""
 	}
-	text := domain.Cut(strings.TrimSpace(strings.ToValidUTF8(string(body), "")), 200)
+	text := answerText(string(body))
 	switch status {
 	case http.StatusConflict:
-		return "Not done: " + strings.TrimSuffix(text, ".") +
-			". This page shows the story as it is now: look at it, then try again."
+		return "Not done: " + text + ". This page shows the story as it is now: look at it, then try again."
 	case http.StatusForbidden:
 		if strings.Contains(text, "--allow-host") {
-			return "Not done: the project server answers: " + strings.TrimSuffix(text, ".") + "."
+			return "Not done: the project server answers: " + text + "."
 		}
 		return "Not done: this project server accepts no changes. Start it with --allow-writes to allow them."
 	case http.StatusNotFound:
@@ -258,7 +256,12 @@ func refusal(status int, body []byte, err error) string {
 			return views.Sentence(reason)
 		}
 	}
-	return "The project server refused the change: " + strings.TrimSuffix(text, ".") + "."
+	return "The project server refused the change: " + text + "."
+}
+
+// answerText is what a project server has answered, to be shown within a sentence.
+func answerText(body string) string {
+	return strings.TrimSuffix(domain.Cut(strings.TrimSpace(strings.ToValidUTF8(body, "")), 200), ".")
 }
 
 func refusedStatus(status int, err error) int {
