@@ -120,7 +120,7 @@ func gatewayAddress(text string) (string, error) {
 	return text, nil
 }
 
-// hostLabel returns the machine's host name, or "agent" where that is not a valid label.
+// hostLabel returns the machine's host name, or "agent" if that is not a valid label.
 func hostLabel() string {
 	name, err := os.Hostname()
 	if err != nil || domain.CheckAgentLabel(name) != nil {

@@ -50,8 +50,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// asService returns environment, backed, if that names no data directory, by that of the unit of the gateway installed
-// below root: whoever asks as root means that gateway. Paths are those of a system service.
+// asService returns environment or, if that names no data directory, environment backed by that of the unit of the
+// gateway installed below root: whoever asks as root means that gateway. Paths are those of a system service.
 func asService(environment func(string) string, root string) func(string) string {
 	if environment("SWITCHYARD_DATA") != "" {
 		return environment

@@ -110,7 +110,7 @@ const (
 	// answersFirst is how long loops wait before they begin, which keeps all processors busy for a while: requests that
 	// came during the start are answered first.
 	answersFirst = 100 * time.Millisecond
-	// housekeepingDelay is how much longer loops wait that are not urgent.
+	// housekeepingDelay is how much longer loops that are not urgent wait.
 	housekeepingDelay = 500 * time.Millisecond
 )
 

@@ -67,8 +67,8 @@ func hookCommand() *cobra.Command {
 	return cmd
 }
 
-// tellHook tells the gateway of an event, with the host and where in git it is working. It returns the answer, nothing
-// if there is none soon: the client goes on.
+// tellHook tells the gateway about an event, with the host and where in git it is working. It returns the answer, or
+// nothing if none comes soon, so that the client goes on.
 func tellHook(ctx context.Context, gateway string, event domain.HookEvent) []byte {
 	ctx, cancel := context.WithTimeout(ctx, hookPatience)
 	defer cancel()
@@ -99,7 +99,7 @@ func askHook(ctx context.Context, gateway string, event json.RawMessage) (answer
 	return answer, err
 }
 
-// askingCommand adds to a Claude Code command what makes it ask at the gateway: an MCP server for permissions without a
+// askingCommand adds to a Claude Code command what makes it ask the gateway: an MCP server for permissions without a
 // terminal, and hooks that ask and tell. Both are in files of their own in dir, without secrets: these are in the
 // command's environment.
 func askingCommand(args []string, dir string) ([]string, error) {
@@ -138,7 +138,8 @@ func askingCommand(args []string, dir string) ([]string, error) {
 		"--allowedTools="+strings.Join(freeTools, ",")), nil
 }
 
-// freeTools are our tools that anybody may use unasked: those that read, and what an agent's token may do to stories.
+// freeTools are our tools that may be used without asking anybody: those that read, and what an agent's token may do to
+// stories.
 var freeTools = []string{
 	"mcp__switchyard__overview", "mcp__switchyard__search", "mcp__switchyard__list_stories",
 	"mcp__switchyard__get_story", "mcp__switchyard__get_changes", "mcp__switchyard__wait_for_events",

@@ -39,7 +39,7 @@ func hookSettingsCommand() *cobra.Command {
 			case domain.ClaudeCode:
 				settings = claudeSettings(command, gateway, address)
 			case domain.Codex:
-				if gateway != "" { // it has no other place for it
+				if gateway != "" { // the command has no other place for it
 					command = "SWITCHYARD_GATEWAY_URL=" + shellQuoted(gateway) + " " + command
 				}
 				settings = object{"hooks": clientHooks(domain.Codex, command)}
@@ -78,7 +78,7 @@ func claudeSettings(command, gateway, address string) object {
 	return settings
 }
 
-// hookHeadersCommand prints the headers that Claude Code sends with its telemetry: settings know no variables.
+// hookHeadersCommand prints the headers that Claude Code sends with its telemetry: settings cannot contain variables.
 func hookHeadersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "headers", Hidden: true, Short: "Print the headers of Claude Code's telemetry", Args: cobra.NoArgs,

@@ -44,7 +44,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		// With Go's 100, 10,000 followed projects take 40 to 80 MiB more than with 75, and 3 % less processor time
 		// (internal/bench). With 75, a board of 20,000 stories that keeps changing takes up to 253 MiB of the 250 that
-		// it may (internal/stress).
+		// it may use (internal/stress).
 		debug.SetGCPercent(65)
 	}
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

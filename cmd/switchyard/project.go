@@ -87,7 +87,7 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	ring := feed.New(time.Now)
 	state, ok := config.Expand("$XDG_STATE_HOME/switchyard/boards", os.Getenv)
 	if !ok {
-		state = "" // reasons then cannot be kept
+		state = "" // reasons cannot be kept then
 	}
 	var places *gitlog.Work
 	work, err := board.Open(board.Options{

@@ -46,8 +46,8 @@ func newLogger(w io.Writer, format, level string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &options))
 }
 
-// silenceLimit is how long the other side of a connection may acknowledge nothing, such as a sleeping laptop, before it
-// ends: an answer that people give must not be written to nobody.
+// silenceLimit is how long the other side of a connection, such as a sleeping laptop, may acknowledge nothing before
+// the connection is ended: an answer that people give must not be written to nobody.
 const silenceLimit = 30 * time.Second
 
 func listenTCP(network, address string) (net.Listener, error) {
@@ -175,8 +175,8 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 	return nil
 }
 
-// spareDescriptors is the number of descriptors reserved for files, the database and outgoing calls; half of them all
-// if there are fewer than twice as many.
+// spareDescriptors is the number of descriptors reserved for files, the database and outgoing calls, or half of all if
+// there are fewer than twice as many.
 const spareDescriptors = 64
 
 // clientConnections limits the connections of all servers in this process, which share its descriptors.

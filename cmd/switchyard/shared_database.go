@@ -21,7 +21,7 @@ type sharedDatabase struct {
 	name   string // of this gateway
 	member *cluster.Member
 	end    context.CancelFunc
-	loops  *supervise.Group // which outlive the gateway's others
+	loops  *supervise.Group // which outlive the gateway's other loops
 
 	pipelines *service.Pipelines // set before begin
 }

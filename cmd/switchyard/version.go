@@ -16,7 +16,7 @@ const nextVersion = "0.3.0"
 // The linker sets these: the release that this program is, "" for none, and the commit that it was built from.
 var release, commit string
 
-// version returns the release, or if this is none, the next one with "-dev" and, if known, the commit.
+// version returns the release or, if this is not one, the next one with "-dev" and, if known, the commit.
 func version() string {
 	switch revision := revision(); {
 	case release != "":

@@ -30,7 +30,7 @@ type Options struct {
 	Command []string
 	// WhenWaiting starts the command only when a story waits for it: one that a claim would give it.
 	WhenWaiting bool
-	// NoTelemetry leaves the command without what makes clients report their calls of models.
+	// NoTelemetry keeps the agent from making the command's client report its calls of models.
 	NoTelemetry bool
 	// Worktrees is where the command makes a work tree for each story, "" for none.
 	Worktrees   string

@@ -99,8 +99,8 @@ func (c *Client) leave(ctx context.Context, who identity) error {
 	return c.Call(ctx, CallLimit, http.MethodDelete, who.path(), who.Secret, nil, nil)
 }
 
-// Call sends one request and decodes the response into out, unless that is nil, or for its text. It takes as long as it
-// may if limit is 0. It returns a *Refusal for any status other than 2xx.
+// Call sends one request and decodes the response into out, unless that is nil, or for its text. There is no time limit
+// if limit is 0. It returns a *Refusal for any status other than 2xx.
 func (c *Client) Call(ctx context.Context, limit time.Duration, method, path, secret string, in, out any) error {
 	if limit > 0 {
 		limited, cancel := context.WithTimeout(ctx, limit)

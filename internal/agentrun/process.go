@@ -48,7 +48,7 @@ type group interface {
 	ask() // them to end
 	kill()
 	run() bool // reports whether any of them still runs
-	close()    // gives up what we hold of the system, and ends what has not begun
+	close()    // releases what we hold of the system, and ends what has not begun
 }
 
 // prepare starts a command's process in its own process group. The command itself runs once the group begins.

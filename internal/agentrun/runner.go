@@ -60,7 +60,7 @@ func isOurs(line string) bool { return strings.HasPrefix(line, "SWITCHYARD_") }
 const tokenLimit = 5 * time.Second
 
 // access returns the environment variables with which a command in the given project can call the gateway itself, none
-// if that issues no tokens. The last token is reused while it is valid, and while the gateway cannot be reached.
+// if the gateway issues no tokens. The last token is reused while it is valid, and while the gateway cannot be reached.
 func (r *runner) access(ctx context.Context, project string) []string {
 	ctx, cancel := context.WithTimeout(ctx, tokenLimit)
 	defer cancel()
@@ -92,8 +92,8 @@ func (r *runner) access(ctx context.Context, project string) []string {
 	}
 }
 
-// assign makes the command run for a; for the zero assignment it is stopped. A project with another address stays the
-// same one: the command that runs goes on.
+// assign makes the command run for a; for the zero assignment it is stopped. A project whose address changes stays the
+// same project: its command goes on.
 func (r *runner) assign(a assignment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

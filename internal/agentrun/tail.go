@@ -45,7 +45,7 @@ func (t *tail) keep(text []byte) {
 	t.end = append(t.end[:0], t.end[max(0, len(t.end)-tailBytes):]...)
 }
 
-// messageText returns what a line says that is a message of a coding agent in JSON (Claude Code's stream-json, the
+// messageText returns the text of a line that is a coding agent's message in JSON (Claude Code's stream-json, the
 // output of codex exec --json), any other line as it is.
 func messageText(line []byte) []byte {
 	var m struct {

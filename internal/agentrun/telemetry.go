@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// resourceAttributes is the variable whose attributes are in all that a client exports.
+// resourceAttributes is the variable whose attributes are in everything that a client exports.
 const resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES="
 
-// ClaudeTelemetry is what makes Claude Code tell a gateway of its calls of models, unless it exports them already.
+// ClaudeTelemetry returns the variables that make Claude Code report its calls of models to a gateway, none if it
+// already exports them elsewhere.
 func ClaudeTelemetry(env []string, gateway string) []string {
 	if exportsElsewhere(env) {
 		return nil
@@ -29,8 +30,8 @@ func exportsElsewhere(env []string) bool {
 	})
 }
 
-// telemetry adds to the environment and the command what makes coding agents' clients tell the gateway of their calls
-// of models, which costs of stories are added up from. It adds nothing where anything is exported already: the token
+// telemetry adds to the environment and the command what makes coding agents' clients report their calls of models to
+// the gateway, which adds up the costs of stories from them. It adds nothing if anything is already exported: the token
 // would go to somebody else's collector.
 func telemetry(env, command []string, gateway, token, project string) ([]string, []string) {
 	if token == "" || exportsElsewhere(env) {
@@ -50,7 +51,7 @@ func telemetry(env, command []string, gateway, token, project string) ([]string,
 	if len(command) == 0 || strings.TrimSuffix(filepath.Base(command[0]), ".exe") != "codex" {
 		return env, command
 	}
-	// Codex reads its configuration only, but takes headers from the environment: no token is in a command line.
+	// Codex reads only its configuration, but takes headers from the environment: no token is on a command line.
 	logs := "{otlp-http = {endpoint = " + strconv.Quote(gateway+"/v1/logs") + `, protocol = "json"}}`
 	flags := []string{
 		"-c", "otel.exporter=" + logs, "-c", `otel.metrics_exporter="none"`, "-c", `otel.trace_exporter="none"`,

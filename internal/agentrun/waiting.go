@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// storyWait is how long the gateway is asked to wait for a story, at a time.
+// storyWait is how long one call asks the gateway to wait for a story.
 const storyWait = 50 * time.Second
 
 // awaitStory waits until a claim of the command would get a story of the project. It returns false if the agent is

@@ -73,7 +73,7 @@ type State interface {
 	RecordBotRequest(ctx context.Context, id string) (first bool, err error)
 }
 
-// Load returns what Save has stored under a key, over what value has already; without anything, value itself.
+// Load returns value overlaid with what Save has stored under a key; value itself if nothing is stored.
 func Load[T any](ctx context.Context, state State, key string, value T) (T, error) {
 	text, err := state.State(ctx, key)
 	if err != nil || text == "" {
@@ -90,7 +90,7 @@ func Save(ctx context.Context, state State, key string, value any) error {
 	return state.SetState(context.WithoutCancel(ctx), key, string(domain.EncodeJSON(value)))
 }
 
-// keyOf returns the key of what, in a room, which is the same at each attempt.
+// keyOf returns the key of what in a room, the same at each attempt.
 func keyOf(room, what string) string {
 	sum := sha256.Sum256([]byte(room))
 	return fmt.Sprintf("%s-%x", what, sum[:6])
@@ -104,7 +104,7 @@ const (
 	goodPause   = 10 * time.Second
 	maxPause    = time.Minute
 	refusePause = 5 * time.Minute
-	goodAfter   = 5 * time.Second // how long a good connection lives at least
+	goodAfter   = 5 * time.Second // the least time that a good connection lives
 )
 
 // bot runs with one configuration.
@@ -116,7 +116,7 @@ type bot struct {
 	report  func(domain.BotState, string)
 	posts   bool            // false for a bot that only answers
 	life    context.Context // until the bot is stopped
-	calls   sync.RWMutex    // held for reading by each call; for writing, and for ever, once the bot has ended
+	calls   sync.RWMutex    // held for reading by each call, and for writing forever once the bot has ended
 }
 
 // run connects and works while the bot lives. When it returns, all of the bot's goroutines have ended.

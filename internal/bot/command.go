@@ -19,8 +19,8 @@ type command struct {
 	name, arguments, help string
 	changes               bool // only operators may use it
 	run                   func(ctx context.Context, words []word) Message
-	// story replaces run in a command about one story, which its first words name; follow is the least and the most words
-	// after those.
+	// story replaces run in a command about one story, which its first words name; follow is the least and the most
+	// words that may come after those.
 	story  func(ctx context.Context, ref domain.StoryRef, rest []word) Message
 	follow [2]int
 	// room replaces run in the command about the room in which it is given.
@@ -29,7 +29,7 @@ type command struct {
 	asked func(ctx context.Context, asked domain.Question, text string) Message
 }
 
-// list returns all commands. Only those that are run need c.
+// list returns all commands. Only a command that is run needs c.
 func list(c *commands) []command {
 	reading, changing := readCommands{c}, changeCommands{c}
 	return []command{
@@ -147,7 +147,7 @@ func (c *commands) prepare(ctx context.Context, command command, room, text stri
 	return run, refusal, meant
 }
 
-// asOperator returns a context for what the sender changes, or the refusal if it may change nothing.
+// asOperator returns a context for what the sender changes, or the refusal if the sender may change nothing.
 func (c *commands) asOperator(ctx context.Context, q Question, command string) (context.Context, Message) {
 	if !slices.Contains(c.Operators, q.Sender) {
 		c.Log.InfoContext(ctx, "bot: command refused", "command", command, "sender", q.Sender)

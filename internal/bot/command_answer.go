@@ -34,7 +34,7 @@ func (c answerCommands) answerThread(ctx context.Context, q Question, asked doma
 	if q.Reaction != "" {
 		text, recognized = reactionValue(asked, q.Reaction)
 	} else if _, _, isAnswer := asked.ParseAnswer(text); !q.Addressed {
-		// People talk in threads: what is no answer, or comes from somebody who may not answer, is not for the bot.
+		// People talk in threads: what is not an answer, or not from somebody who may answer, is not for the bot.
 		recognized = isAnswer && slices.Contains(c.Operators, q.Sender) &&
 			(asked.State == domain.QuestionOpen || asked.Kind != domain.QuestionText)
 	}
@@ -51,7 +51,7 @@ func (c answerCommands) answerThread(ctx context.Context, q Question, asked doma
 // reactionValue returns the value that a reaction stands for: 👍 and 👎 for a permission, a digit for an option.
 func reactionValue(asked domain.Question, reaction string) (value string, ok bool) {
 	reaction = strings.Map(func(r rune) rune {
-		if r == '\ufe0f' || r == '\u20e3' || r >= 0x1f3fb && r <= 0x1f3ff { // forms of an emoji, tones of skin
+		if r == '\ufe0f' || r == '\u20e3' || r >= 0x1f3fb && r <= 0x1f3ff { // variants of an emoji, skin tones
 			return -1
 		}
 		return r
@@ -71,8 +71,8 @@ func isNumbered(words []word) bool {
 	return len(words) > 1 && strings.EqualFold(words[0].text, "answer") && isNumber(words[1].text)
 }
 
-// numbered reads answer N VALUE [TEXT], where the answer is as it was written. It returns Invalid without a number, and
-// NotFound.
+// numbered reads answer N VALUE [TEXT] and returns the answer as written. It returns Invalid without a number, and
+// NotFound for an unknown one.
 func (c answerCommands) numbered(ctx context.Context, text string) (asked domain.Question, answer string, err error) {
 	_, text = cutWord(text)
 	number, answer := cutWord(text)
@@ -93,7 +93,7 @@ func cutWord(text string) (word, rest string) {
 	return text[:end], strings.TrimSpace(text[end:])
 }
 
-// answerQuestion answers a question for the actor of ctx. Nobody allows what was not shown here.
+// answerQuestion answers a question for the actor of ctx. What was not shown here in full cannot be allowed.
 func (c answerCommands) answerQuestion(ctx context.Context, asked domain.Question, text string) Message {
 	value, rest, ok := asked.ParseAnswer(text)
 	if !ok && len(asked.Choices()) > 1 {

@@ -28,7 +28,7 @@ func appendLines[T any](m Message, items []T, count int, line func(T) Line) Mess
 	return m
 }
 
-// readCommands has the commands that only say something.
+// readCommands has the commands that change nothing.
 type readCommands struct{ *commands }
 
 func (c readCommands) projects(ctx context.Context, _ []word) Message {
@@ -85,7 +85,7 @@ func (c readCommands) forecast(ctx context.Context, words []word) Message {
 	})
 }
 
-// sentence is a sentence about a project.
+// sentence answers with the sentence that tell returns about a project.
 func (c readCommands) sentence(ctx context.Context, project string, tell func(project string) (string, error)) Message {
 	if _, found := c.gateway.Projects.Registry().Find(project); !found {
 		return plainf("Unknown project %s. Say %s for a list.", Code(project), Code("projects"))
@@ -121,7 +121,7 @@ func (c readCommands) agents(context.Context, []word) Message {
 	})
 }
 
-// sessions returns those of coding agents that have not ended, the ones that wait for a person first.
+// sessions returns the sessions of coding agents that have not ended, those waiting for a person first.
 func (c readCommands) sessions() []domain.AgentSession {
 	return slices.DeleteFunc(c.gateway.Sessions.List(), func(s domain.AgentSession) bool {
 		return s.State == domain.SessionOver

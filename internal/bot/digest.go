@@ -51,7 +51,7 @@ func (g *digest) add(e domain.Event) {
 	p.events++
 	switch kind := e.Type.Kind(); {
 	case e.Type == domain.StageTransition:
-		// Stages are few; a server that makes up names must not take more memory.
+		// Stages are few; a server that makes up names must not use more memory.
 		title := stageTitle(g.words(e.Project, e.Details().ToStage))
 		if _, known := p.moves[title]; known || len(p.moves) < 10 {
 			p.moves[title]++

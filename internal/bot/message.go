@@ -175,7 +175,7 @@ func reason(d domain.EventDetails) Line {
 	return Line{Plain(": " + Short(d.Reason, MaxReason))}
 }
 
-// links is the console's address, to which it makes links; it makes none if it is "".
+// links is the console's address and makes links to it, none if it is "".
 type links string
 
 // maxLinked is the longest id that is linked, in bytes.
@@ -190,7 +190,7 @@ func (l links) story(project, id string) Span {
 	return span
 }
 
-// announcement is what somebody tells the team: who, a word of their own, and a line for each story.
+// announcement is what somebody tells the team: who, their own words, and a line for each story.
 func (l links) announcement(t domain.Announcement) Message {
 	first := Line{Bold(Short(t.By, MaxName))}
 	if t.Word != "" {

@@ -113,8 +113,8 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 	return err
 }
 
-// messages returns how many messages the batch has, one for each event or one for all, and what returns one for a room,
-// false if the room's rules are against it.
+// messages returns how many messages the batch has, one for each event or one for all, and a function that returns one
+// of them for a room, false if the room's rules exclude it.
 func (n *notifier) messages(ctx context.Context, b *batch) (
 	count int, message func(number int, room string) (Message, bool), err error,
 ) {

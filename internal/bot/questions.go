@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// questionPostsKey is the key in State of what is known about messages that ask.
+	// questionPostsKey is the key in State of what is known about messages that ask questions.
 	questionPostsKey = "bot.questions"
-	// maxPosted is how many messages that ask are known at once. Further questions are posted once others have ended.
+	// maxPosted is how many such messages are known at once. Further questions are posted once others have ended.
 	maxPosted = 1000
-	// askPause is how often rooms are looked for that lack an open question.
+	// askPause is how often the bot looks for rooms that lack an open question.
 	askPause = 10 * time.Second
 )
 
@@ -125,7 +125,7 @@ func (l links) question(id int64) Span {
 	return s
 }
 
-// asks returns the message that asks a question. whole is false if it does not have all that the question is about.
+// asks returns the message that asks a question. whole is false if it does not show all that the question is about.
 func (l links) asks(q domain.Question) (m Message, whole bool) {
 	number := strconv.FormatInt(q.ID, 10)
 	head := columns(Line{Plain("? "), l.question(q.ID)}, Line{Bold(q.By)})

@@ -8,11 +8,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-// rulesKey is the key in State of what rooms get that do not get everything.
+// rulesKey is the key in State of the rules of rooms that do not get everything.
 const rulesKey = "bot.rooms"
 
-// roomRules say what rooms get, by their ids: of all kinds of events without any. A room that is not among them gets
-// everything.
+// roomRules says what rooms get, by their ids; rules that name no kinds include all kinds of events. A room without
+// rules gets everything.
 type roomRules map[string]domain.TargetRules
 
 func (r roomRules) wants(room string, e domain.Event) bool {
@@ -41,13 +41,13 @@ func (r roomRules) text(room string) string {
 	return "only this: " + strings.Join(items, ", ")
 }
 
-// noRules is what filter takes for a room without rules.
+// noRules is what filter calls having no rules.
 const noRules = "everything"
 
 // filterCommands has the command that says what a room gets.
 type filterCommands struct{ *commands }
 
-// parse reads projects and kinds of events between commas. It returns the first text that is neither.
+// parse reads projects and kinds of events, separated by commas. It returns the first text that is neither.
 func (c filterCommands) parse(words []word) (rules domain.TargetRules, unknown string) {
 	known := c.gateway.Projects.Registry()
 	for item := range strings.SplitSeq(join(words), ",") {
@@ -73,7 +73,7 @@ func (c filterCommands) isFilter(words []word) bool {
 	return unknown == "" || strings.EqualFold(join(words), noRules)
 }
 
-// filter changes what a room gets, or without words says what that is.
+// filter changes what a room gets or, without words, says what it gets.
 func (c filterCommands) filter(ctx context.Context, room string, words []word) Message {
 	all, err := Load(ctx, c.State, rulesKey, roomRules{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// report sets the status to b's state, unless another bot runs by now.
+// report sets the status to b's state, unless another bot is running by now.
 func (s *Supervisor) report(b *bot, state domain.BotState, detail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,12 +14,12 @@ import (
 )
 
 type Options struct {
-	// Transports make the transport of a network, of which all settings are there.
+	// Transports make the transport of a network whose settings are all present.
 	Transports map[domain.BotTransport]func(Options, map[string]domain.Secret) Transport
 	// Dial connects to chat servers, nil for the network.
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	State State
-	// Identity returns a text that belongs to the database behind State: a new or restored one has another.
+	// Identity returns a text that identifies the database behind State: a new or restored one has a different text.
 	Identity   func(context.Context) (string, error)
 	Log        *slog.Logger
 	Operators  []string // user ids that may change things and invite the bot
@@ -88,7 +88,7 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	return nil
 }
 
-// turn is the time in which this gateway leads, or in which it does not.
+// turn is a period in which this gateway leads, or does not lead.
 type turn struct {
 	token int64 // the leader's fencing token
 	leads bool

@@ -30,7 +30,7 @@ type Question struct {
 	Addressed bool   // it is addressed to the bot
 	About     string // the message that it replies or reacts to, by its id as Send returns it; "" for none
 	Reaction  string // an emoji, instead of a text; "" for none
-	OnlyReply bool   // it can be nothing but a reply to a message of the bot
+	OnlyReply bool   // it can only be a reply to a message of the bot
 }
 
 // Answer returns the reply to a question; false if there is none.

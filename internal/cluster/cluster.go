@@ -13,9 +13,9 @@ type Gateway struct {
 	ID        string
 	Name      string // of its host
 	StartedAt time.Time
-	// Unfit says that it gave up the lease a short while ago, since it could not do the leader's work.
+	// Unfit says that it recently gave up the lease because it could not do the leader's work.
 	Unfit bool
-	// Reaches is how many of the projects that the leader cannot reach it reaches itself.
+	// Reaches is how many of the projects that the leader cannot reach this gateway can.
 	Reaches int
 }
 
@@ -62,7 +62,7 @@ type Member struct {
 	token   int64 // 0 while it does not lead
 	refused int64 // the last token under which a write was refused
 	trusted time.Time
-	expired bool          // it ceased to lead since the lease was not extended in time
+	expired bool          // it ceased to lead because the lease was not extended in time
 	changed chan struct{} // closed when token changes
 	expiry  *time.Timer   // ends the leadership at trusted
 }
@@ -96,7 +96,8 @@ func (m *Member) Changed() <-chan struct{} {
 	return m.changed
 }
 
-// Refused says that a write under the token was refused. If this gateway still believes to lead under it, it resigns.
+// Refused says that a write under the token was refused. If this gateway still believes that it leads under it, it
+// resigns.
 func (m *Member) Refused(token int64) {
 	m.mu.Lock()
 	m.refused = max(m.refused, token)

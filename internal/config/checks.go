@@ -27,8 +27,8 @@ const (
 	zeroKind        // a text, or the number 0
 	numberKind      // a number
 	boolKind        // true or false; its flag needs no value
-	commaList       // an array in the file, in its variable with commas between
-	spaceList       // an array in the file, in its variable with spaces between
+	commaList       // an array in the file, separated by commas in its variable
+	spaceList       // an array in the file, separated by spaces in its variable
 )
 
 func (k kind) list() bool { return k == commaList || k == spaceList }

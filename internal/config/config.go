@@ -50,7 +50,7 @@ type Config struct {
 
 	// Prices are those of models whose clients do not say what a call costs.
 	Prices map[string]domain.Price
-	// Budgets are what people want models to cost at most.
+	// Budgets are the most that people want models to cost.
 	Budgets domain.Budgets
 
 	// Warnings are problems that do not prevent a start but should be fixed, one line each.
@@ -79,7 +79,7 @@ type Bot struct {
 	TeamAPIURL string
 }
 
-// Notifications says where messages may be sent, and by which server mail is.
+// Notifications says where messages may be sent, and which server sends mail.
 type Notifications struct {
 	AllowPrivate bool   // addresses of private networks
 	SMTPHost     string // "" for none
@@ -125,7 +125,7 @@ type Login struct {
 
 	TrustedProxies []netip.Prefix // networks whose X-Forwarded-For and headers below are trusted
 	UserHeader     string         // names the user; "" when the proxies authenticate nobody
-	GroupsHeader   string         // has groups, with commas between; "" for none
+	GroupsHeader   string         // has groups, separated by commas; "" for none
 
 	clientSecretFile string
 }

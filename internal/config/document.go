@@ -25,7 +25,7 @@ type document struct {
 	path    string
 	known   []setting
 	data    []byte
-	line    int // of the key at offset, which have been passed last
+	line    int // of the key at offset, the last one passed
 	offset  uint32
 	entries []map[string]input // of [[projects]]: where each is, by "", and the settings in it, by key
 }

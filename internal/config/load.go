@@ -81,7 +81,7 @@ func LoadSome(flags *pflag.FlagSet, getenv func(string) string, keys ...string) 
 const adminTokenFile = "gateway.admin_token_file"
 
 // load reads the settings with these keys and the secrets that belong to them, or all when there are no keys. It
-// returns by key the source that won.
+// returns the source that won, by key.
 func (c *Config) load(flags *pflag.FlagSet, getenv func(string) string, keys []string) (
 	last map[string]input, err error,
 ) {
@@ -105,7 +105,7 @@ func wantsKey(keys []string, key string) bool {
 }
 
 // read sets the settings with the given keys, or all when there are none, from defaults, file, environment and flags.
-// It returns by key the source that won.
+// It returns the source that won, by key.
 func (c *Config) read(flags *pflag.FlagSet, getenv func(string) string, keys []string) (map[string]input, error) {
 	path, from, err := filePath(flags, getenv)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // prices begins the keys of models' prices: prices."MODEL".input.
 const prices = "prices."
 
-// price reads a price of a model, in dollars for a million tokens.
+// price reads a price of a model, in dollars per million tokens.
 func (d *document) price(key string, at input, value *unstable.Node) error {
 	last := strings.LastIndexByte(key, '.')
 	if last < len(prices) {

@@ -17,8 +17,8 @@ const (
 	minAdminToken = 20
 )
 
-// readSecret takes a secret from the variable, which then is the source of the key, else from the file at path, which
-// that names. There may be none.
+// readSecret takes a secret from the variable, which is then the source of the key, or else from the file at path,
+// which the key names. There may be none.
 func (c *Config) readSecret(
 	variable, path, key string, last map[string]input, getenv func(string) string,
 ) (secret domain.Secret, err error) {

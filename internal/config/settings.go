@@ -106,7 +106,7 @@ func (c *Config) settings() []setting {
 	}
 }
 
-// layers returns the values from default, file, variable and flag, those that are set, the strongest last.
+// layers returns the values that are set by default, file, variable and flag, the strongest last.
 func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *document) (all []input) {
 	if value, ok := Expand(s.fallback, getenv); ok && s.fallback != "" {
 		all = append(all, input{defaultOf + s.key, []string{value}})

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// DidYouMean returns "; did you mean NAME?" with the names that are similar to word, each behind prefix, or "" if none
-// is: those that begin with it or are at most two letters different, and keys of a file without their section.
+// DidYouMean returns "; did you mean NAME?" with the names that are similar to word, each after prefix, or "" if none
+// is: those that begin with it or differ in at most two letters, and keys of a file without their section.
 func DidYouMean(word, prefix string, names []string) string {
 	known := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, name := range names {

@@ -141,8 +141,8 @@ func (s *Snapshot) whole() []byte {
 }
 
 // Notification is something that happened to a story on a board, and its event; the fields are in the order in which
-// they are written. A move has both stages, trouble has a reason, which are never empty. A move from no stage is a new
-// story, which is no event.
+// they are written. A move has both stages and trouble has a reason, none of them empty. A move from no stage is a new
+// story, which is not an event.
 type Notification struct {
 	Type        domain.EventType `json:"type"`
 	StoryID     string           `json:"story_id"`

@@ -19,7 +19,7 @@ const (
 	privateDir  fs.FileMode = 0o700
 )
 
-// WriteAtomic replaces the content of the file at path by data, and sets its mode to 0600 regardless of the umask.
+// WriteAtomic replaces the content of the file at path with data, and sets its mode to 0600 regardless of the umask.
 // Missing directories are created with mode 0700; existing ones keep theirs. If path is a symbolic link, the file that
 // it points to is replaced. When WriteAtomic returns nil the content has been synced to disk; when it fails, the old
 // file is unchanged.
@@ -151,7 +151,7 @@ func Tidy(path string, locked bool) error {
 	return errors.Join(removeTemp(target), Restrict(path))
 }
 
-// Resolved returns a path without symbolic links, or as it is where it does not lead to anything.
+// Resolved returns a path without symbolic links, or as it is if it leads to nothing.
 func Resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -190,8 +190,8 @@ const (
 	Large = 16 << 20
 )
 
-// Read returns the content of the regular file at path, which has at most so many bytes. Anything else is an error,
-// without waiting: a pipe may never have a writer, and a device may never end.
+// Read returns the content of the regular file at path, which may have at most so many bytes. Anything else is an
+// error, without waiting: a pipe may never have a writer, and a device may never end.
 func Read(path string, most int64) ([]byte, error) {
 	data, _, err := ReadInfo(path, most)
 	return data, err
@@ -217,7 +217,7 @@ func ReadInfo(path string, most int64) ([]byte, fs.FileInfo, error) {
 	return data, info, err
 }
 
-// ReadEnd is Read of a file of any size, but of its end only.
+// ReadEnd is Read for the end of a file of any size.
 func ReadEnd(path string, most int64) ([]byte, error) {
 	f, info, err := openRegular(path)
 	if err != nil {

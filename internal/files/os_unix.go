@@ -20,8 +20,8 @@ func LockDir(dir string) (unlock func(), err error) {
 	return flock(f, dir)
 }
 
-// openLockFile opens or creates a lock file with private mode. It does not follow symbolic links, with which others who
-// may write to the directory could have another file's mode changed.
+// openLockFile opens or creates a lock file with private mode. It does not follow symbolic links, through which others
+// who may write to the directory could get another file's mode changed.
 func openLockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, privateFile)
 	if errors.Is(err, unix.ELOOP) {
@@ -83,7 +83,7 @@ func OthersMay(info fs.FileInfo, what fs.FileMode) bool {
 	return info.Mode().Perm()&(what<<3|what) != 0
 }
 
-// IsOurs reports whether a file belongs to who runs this process, or to whom another one belongs.
+// IsOurs reports whether a file belongs to the user running this process, or to the owner of like.
 func IsOurs(info, like fs.FileInfo) bool {
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	return int(owner) == os.Geteuid() || owner == like.Sys().(*syscall.Stat_t).Uid

@@ -53,5 +53,5 @@ func SyncDir(string) error { return nil }
 // OthersMay returns false: what others may do with a file follows from its directory here.
 func OthersMay(fs.FileInfo, fs.FileMode) bool { return false }
 
-// IsOurs returns true: there are no other owners to be told here.
+// IsOurs returns true: owners cannot be told apart here.
 func IsOurs(_, _ fs.FileInfo) bool { return true }

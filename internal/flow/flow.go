@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Levels are the percentiles that are told, and the chances of forecasts, in percent.
+// Levels are the percentiles that are shown, and the chances of forecasts, in percent.
 var Levels = [4]int{50, 70, 85, 95}
 
-// Enough is how many finished stories, and how many days, numbers are made from at least.
+// Enough is the least number of finished stories, and of days, that numbers are computed from.
 const Enough = 10
 
 // Percentiles returns the Levels of some values by nearest rank, false for under Enough values.
@@ -29,7 +29,7 @@ func Percentiles(values []int) (at [4]int, ok bool) {
 	return at, true
 }
 
-// Day returns the number of the calendar day of t in its zone. Days that follow each other have numbers that do.
+// Day returns the number of the calendar day of t in its zone. Consecutive days have consecutive numbers.
 func Day(t time.Time) int {
 	year, month, day := t.Date()
 	return int(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))
@@ -40,8 +40,8 @@ func DayName(day int) string {
 	return time.Unix(int64(day)*24*60*60, 0).UTC().Format(time.DateOnly)
 }
 
-// Begins returns when a day begins in a zone: at midnight, or where clocks skip that, or show it twice, with the first
-// moment of the day.
+// Begins returns when a day begins in a zone: at midnight or, if clocks skip that or show it twice, at the first moment
+// of the day.
 func Begins(day int, zone *time.Location) time.Time {
 	date := time.Unix(int64(day)*24*60*60, 0).UTC()
 	at := time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, zone)
@@ -84,7 +84,7 @@ func newDaily(sample []int) daily {
 	return d
 }
 
-// plus returns the distribution after one more day. All from most on is counted as most.
+// plus returns the distribution after one more day. Anything above most counts as most.
 func (c chances) plus(d daily, most int) chances {
 	last := min(c.first+len(c.of)-1+d.values[len(d.values)-1], most)
 	next := chances{first: min(c.first+d.values[0], most)}
@@ -110,7 +110,7 @@ func (c chances) cut() chances {
 	return chances{c.first + from, c.of[from:to]}
 }
 
-// rounding is how far a chance may be from what it should be, as sums of fractions are.
+// rounding is how far a chance may be off, as sums of fractions are.
 const rounding = 1e-9
 
 // reached returns the largest number that is reached or passed with a chance of level percent.
@@ -124,7 +124,8 @@ func (c chances) reached(level int) int {
 	return c.first
 }
 
-// widest is up to how many finished items sums are told apart. A day counts as at most its share of these.
+// widest is the largest number of finished items up to which sums are told apart. A day counts as at most its share of
+// these.
 const widest = 1<<20 - 1
 
 // over returns the distribution of what is finished in some days: the power of the daily one under convolution, which
@@ -151,7 +152,7 @@ func (d daily) over(days int) chances {
 		}
 		waves[i] = cmplx.Conj(power)
 	}
-	transform(waves) // of the conjugates: the inverse, but for the size and the conjugation of a real result
+	transform(waves) // of the conjugates: the inverse, except for the size and the conjugation of a real result
 	sum := chances{of: make([]float64, last+1)}
 	for i := range sum.of {
 		if p := real(waves[i]) / float64(size); p > negligible/1000 {
@@ -188,8 +189,8 @@ func transform(values []complex128) {
 	}
 }
 
-// HowMany returns how many are finished at least within some days, with the chances Levels, if each of them is like a
-// day of the sample: so the numbers fall.
+// HowMany returns how many items at least are finished within some days, with the chances Levels, if each day is like
+// one of the sample; so the numbers fall.
 func HowMany(sample []int, days int) (at [4]int) {
 	sum := newDaily(sample).over(days)
 	for i, level := range Levels {
@@ -198,10 +199,10 @@ func HowMany(sample []int, days int) (at [4]int) {
 	return at
 }
 
-// Horizon is after how many days a forecast says that it does not know.
+// Horizon is the number of days beyond which a forecast says that it does not know.
 const Horizon = 365
 
-// When returns after how many days so many items are finished, with the chances Levels; 0 where that is after Horizon.
+// When returns after how many days that many items are finished, with the chances Levels; 0 if that is beyond Horizon.
 func When(sample []int, items int) (at [4]int) {
 	d, sum, found := newDaily(sample), certainlyNone, 0
 	if d.values[len(d.values)-1] == 0 {
@@ -229,10 +230,10 @@ func CanForecast(sample []int) bool {
 	return len(sample) >= Enough && finished >= Enough
 }
 
-// GradedDays is how many days the forecasts look ahead that are compared with what came.
+// GradedDays is how many days ahead the forecasts look that are compared with what happened.
 const GradedDays = 14
 
-// Outcome is a forecast of GradedDays with 85 % beside what came.
+// Outcome is a forecast for GradedDays with 85 %, beside what happened.
 type Outcome struct {
 	Day      int // the last day that it was made from, an index
 	Promised int
@@ -240,9 +241,9 @@ type Outcome struct {
 }
 
 // Grade makes such a forecast for each of the last window days of a past that has GradedDays behind it and enough days
-// before, from the days up to and with it, at most window of them. past is what was finished on each day, oldest first,
-// today excluded. kept keeps a day's forecast; it is called with the day's index in past and the function that makes
-// it.
+// before, from the days up to and including it, at most window of them. past is what was finished on each day, oldest
+// first, today excluded. kept keeps a day's forecast; it is called with the day's index in past and the function that
+// makes it.
 func Grade(past []int, window int, kept func(day int, make func() int) int) (graded []Outcome) {
 	for day := max(0, len(past)+1-window); day+GradedDays < len(past); day++ {
 		sample := past[max(0, day+1-window) : day+1]

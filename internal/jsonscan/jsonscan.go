@@ -1,5 +1,5 @@
-// Package jsonscan reads JSON texts a value at a time, so that what is large is never decoded as a whole and what is
-// changed keeps its form around the change.
+// Package jsonscan reads JSON texts a value at a time, so that a large text is never decoded as a whole and a changed
+// one keeps its form around the change.
 package jsonscan
 
 import (
@@ -17,7 +17,7 @@ const (
 	// MaxDepth is how deep objects and lists of other programs may nest. Many JSON decoders fail at 1000 levels, some at
 	// 256: they would fail on everything in the same document.
 	MaxDepth = 100
-	// MaxValues is the most values in a text of another program, names among them.
+	// MaxValues is the most values in a text of another program, including names.
 	MaxValues = 1_000_000
 )
 
@@ -64,7 +64,7 @@ func Strings(text []byte) (found []string) {
 
 var readers = sync.Pool{New: func() any { return &Reader{decoder: &jsontext.Decoder{}} }}
 
-// Use calls do with a reader of a text, which is gone afterwards: a new one takes more than reading a short text.
+// Use calls do with a reader of a text. Readers are reused: a new one costs more than reading a short text.
 func Use(text []byte, do func(*Reader) error) error {
 	r := readers.Get().(*Reader)
 	r.reset(text)
@@ -75,7 +75,7 @@ func Use(text []byte, do func(*Reader) error) error {
 	return do(r)
 }
 
-// Check returns an error unless text is one value, not too deep and of not too many.
+// Check returns an error unless text is one value that is not too deep and does not hold too many.
 func Check(text []byte) error {
 	return Use(text, func(r *Reader) error {
 		for values := 1; ; values++ {
@@ -145,7 +145,7 @@ func (r *Reader) name() Name {
 // Quoted returns the name that Parts yielded last as JSON, as the text has it.
 func (r *Reader) Quoted() []byte { return r.quoted }
 
-// unquote returns what a string says, in its own memory where that is possible. What is no UTF-8 is replaced.
+// unquote returns what a string says, in its own memory if possible. Invalid UTF-8 is replaced.
 func unquote(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
 		return quoted[1 : len(quoted)-1]
@@ -194,12 +194,12 @@ func (r *Reader) Text() string {
 	return ""
 }
 
-// Offset returns where the value ends that was read last.
+// Offset returns where the value read last ends.
 func (r *Reader) Offset() int { return int(r.decoder.InputOffset()) }
 
 func (r *Reader) Err() error { return r.err }
 
-// More reports whether there is another value: some texts are several.
+// More reports whether there is another value: some texts hold several.
 func (r *Reader) More() bool {
 	if r.err == nil && r.decoder.PeekKind() == 0 {
 		if _, r.err = r.decoder.ReadToken(); r.err == io.EOF {

@@ -1,4 +1,4 @@
-// Package keyed has what is kept for each of many callers, projects or topics: how much is done at once for it, and who
+// Package keyed keeps state for each of many callers, projects or topics: how much is done for it at once, and who
 // waits for it to change.
 package keyed
 

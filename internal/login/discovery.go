@@ -178,5 +178,5 @@ func (p *Provider) failure(err error) error {
 	return domain.WrapError(domain.BadGateway, err, p.host+" "+text+". Try again in a minute, or log in with a token.")
 }
 
-// maxForeign is the length of a text from outside that is shown, in characters.
+// maxForeign is how much of a text from outside is shown, in characters.
 const maxForeign = 200

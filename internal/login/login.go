@@ -121,7 +121,7 @@ func (p *Provider) Finish(
 	return actor, nil
 }
 
-// enter counts a callback until leave is called. The oldest of too many ends.
+// enter counts a callback until leave is called. If there are too many, the oldest ends.
 func (p *Provider) enter(ctx context.Context) (_ context.Context, leave func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	p.mu.Lock()

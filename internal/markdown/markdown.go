@@ -152,8 +152,8 @@ func (transformer) Transform(document *ast.Document, r text.Reader, pc parser.Co
 	}
 }
 
-// openBoxes returns what the lines of check boxes say, given their blocks. It makes paragraphs among these plain text,
-// for a paragraph cannot contain a form.
+// openBoxes returns what the lines of check boxes say, given their blocks. It turns paragraphs among them into plain
+// text, since a paragraph cannot contain a form.
 func openBoxes(blocks []ast.Node, source []byte) (texts []string) {
 	for _, block := range blocks {
 		line := block.Lines().At(0)

@@ -14,7 +14,7 @@ import (
 )
 
 // nodes renders nodes differently from goldmark: raw HTML, code that may be wider than the page, check boxes, links,
-// and pictures of elsewhere as links.
+// and pictures from elsewhere as links.
 type nodes struct{}
 
 func (nodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
@@ -74,7 +74,8 @@ func writeLines(w util.BufWriter, source []byte, lines *text.Segments) {
 	}
 }
 
-// link renders a link, or a picture as a link to it. One within another, or to another scheme, is its text alone.
+// link renders a link, or a picture as a link to it. One within another, or with another scheme, is rendered as its
+// text alone.
 func link(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	address, title := target(n, source)
 	leads := leadsOut(address) && !isWithinLink(n, source)
@@ -95,7 +96,7 @@ func link(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkS
 	return ast.WalkContinue, nil
 }
 
-// loadedFrom is the attribute of a picture that is loaded: from where.
+// loadedFrom is the attribute that says where a picture is loaded from.
 const loadedFrom = "src"
 
 // image renders a picture of the board's own, or a link to another one.
@@ -119,7 +120,7 @@ func image(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.Walk
 	return ast.WalkSkipChildren, nil
 }
 
-// relative returns the path that an address is, unescaped; "" for an address that is none, or not relative.
+// relative returns an address that is a relative path, unescaped; "" for any other.
 func relative(address []byte) string {
 	u, err := url.Parse(string(address))
 	if err != nil || u.Scheme != "" || u.Host != "" || strings.HasPrefix(u.Path, "/") || len(u.Path) > 1000 {
@@ -128,7 +129,7 @@ func relative(address []byte) string {
 	return u.Path
 }
 
-// target returns where a link leads, nil for a node that is none.
+// target returns where a link leads, nil for any other node.
 func target(n ast.Node, source []byte) (address, title []byte) {
 	switch n := n.(type) {
 	case *ast.Link:
@@ -167,7 +168,7 @@ func isWithinLink(n ast.Node, source []byte) bool {
 }
 
 func leadsOut(address []byte) bool {
-	const longest = 2000 // bytes, as browsers and servers take it
+	const longest = 2000 // bytes, which browsers and servers accept
 	if len(address) > longest {
 		return false
 	}

@@ -138,7 +138,7 @@ func (c *Counts) RequestEnded(route, method string, status int, took time.Durati
 	c.durations.WithLabelValues(route).Observe(took.Seconds())
 }
 
-// Call counts a completed call of a project server, by its kind and result.
+// Call counts a completed call to a project server, by its kind and result.
 func (c *Counts) Call(project, kind string, err error) {
 	labels := []string{kind}
 	if c.perProject {
@@ -203,7 +203,7 @@ func (c *Counts) showCalls(show Show) {
 // Show shows a gauge. Labels are alternating names and values.
 type Show func(name, help string, value float64, labels ...string)
 
-// Scrape shows values that are read when they are asked for.
+// Scrape shows values that are read on demand.
 type Scrape func(show Show)
 
 // Describe describes nothing: which values there are depends on the gateway's state.

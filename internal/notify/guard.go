@@ -18,7 +18,7 @@ import (
 // metadata are never among them.
 type Guard struct{ Private, Loopback bool }
 
-// innerNetworks are private, besides those that netip knows.
+// innerNetworks are private networks that netip does not know as such.
 var innerNetworks = []netip.Prefix{
 	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("fec0::/10"),
@@ -45,8 +45,8 @@ func (g Guard) check(a netip.Addr, plain bool) string {
 // lookupLimit is how long looking up a name may take when a target is stored.
 const lookupLimit = 3 * time.Second
 
-// checkURL returns Invalid for an address to which nothing may be sent, as far as that is known before: of names only
-// those are looked up that are used without TLS.
+// checkURL returns Invalid for an address to which nothing may be sent, as far as that is known beforehand: only names
+// used without TLS are looked up.
 func (g Guard) checkURL(ctx context.Context, u *url.URL) error {
 	if port, err := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16); err != nil || port == 0 {
 		return domain.Errorf(domain.Invalid, "url: the port must be from 1 to 65535")

@@ -72,8 +72,8 @@ func parse(text string) (*receiver, *url.URL, error) {
 	return nil, nil, domain.Errorf(domain.Invalid, "url: must be one of %s", strings.Join(forms, "; "))
 }
 
-// Check returns whether an address is a webhook's. It returns Invalid for one that is no target's, or that the guard
-// does not let through.
+// Check returns whether an address is a webhook's. It returns Invalid for one that is not a target's or that the guard
+// rejects.
 func (s *Sender) Check(ctx context.Context, address domain.Secret) (signs bool, err error) {
 	if device, ok := domain.ParsePushAddress(address); ok {
 		return false, s.checkPush(ctx, device)
@@ -113,12 +113,12 @@ func (s *Sender) Shown(address domain.Secret) string {
 	return u.Scheme + "://" + u.Host + "/…"
 }
 
-// answers are shoutrrr's to questions such as disabletls.
+// answers are shoutrrr's values for parameters such as disabletls.
 var answers = map[string]bool{
 	"yes": true, "y": true, "true": true, "1": true, "no": false, "n": false, "false": false, "0": false, "": false,
 }
 
-// server returns the address of path on the host of u, by http if a parameter of u says so.
+// server returns the address of path on the host of u, over http if a parameter of u says so.
 func server(u *url.URL, path string) *url.URL {
 	query := u.Query()
 	scheme := "https"
@@ -144,13 +144,13 @@ func ntfy(u *url.URL) *receiver {
 	}}
 }
 
-// The longest texts with their links, in UTF-16 units, and ntfy's in bytes: it takes a longer one for a file.
+// The longest texts with their links, in UTF-16 units, and ntfy's in bytes: it turns a longer one into a file.
 const (
 	discordText, telegramText, mattermostText = 2000, 4096, 4000
 	ntfyBytes                                 = 4000
 )
 
-// priorities are those of services by what a message asks for.
+// priorities are those of the services, by what a message asks for.
 var priorities = map[domain.Signal]struct {
 	ntfy             string
 	gotify, pushover int
@@ -186,7 +186,7 @@ func discord(u *url.URL) *receiver {
 	to := (&url.URL{Scheme: "https", Host: "discord.com"}).JoinPath("api", "webhooks", id, token)
 	return posts(to, 900, func(m domain.Message) map[string]any {
 		return map[string]any{
-			"content": fit(m, discordText, markdown), "flags": 1 << 2, // without previews of links
+			"content": fit(m, discordText, markdown), "flags": 1 << 2, // without link previews
 			"allowed_mentions": map[string]any{"parse": []string{}},
 		}
 	})

@@ -20,7 +20,7 @@ import (
 	"switchyard/internal/neterr"
 )
 
-// Mail is the server by which mail is sent.
+// Mail is the server that sends mail.
 type Mail config.Notifications
 
 func mailbox(u *url.URL) *receiver {
@@ -52,7 +52,7 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 	message.SetDateWithValue(m.At)
 	message.SetBodyString(mail.TypeTextPlain, withLink(m.Text, m.Link)+"\n")
 	options := []mail.Option{mail.WithPort(s.SMTPPort), mail.WithTimeout(attemptLimit), mail.WithoutNoop()}
-	// The library's own choice takes a connection that we have made for one that anybody reads.
+	// Left to itself, the library would take a connection that we have made for one that anybody can read.
 	auth := mail.WithOpportunisticSMTPAuth(mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthSCRAMSHA1, mail.SMTPAuthPlain,
 		mail.SMTPAuthLogin, mail.SMTPAuthCramMD5)
 	switch s.SMTPTLS {
@@ -75,13 +75,13 @@ func (s Mail) send(ctx context.Context, to []string, m domain.Message) domain.Se
 		err = client.DialAndSendWithContext(ctx, message)
 	}
 	if message.IsDelivered() {
-		err = nil // whatever became of the farewell: it would come twice
+		err = nil // even if the goodbye failed: a retry would send it twice
 	}
 	return domain.SendResult{Parts: 1, Status: mailStatus(err), Err: s.failure(err)}
 }
 
-// dial connects until ctx ends. The library leaves the connection open after some failures, counts the time of each
-// step by itself, and keeps an answer of any length.
+// dial connects until ctx ends. The library leaves the connection open after some failures, times each step separately,
+// and keeps an answer of any length.
 func (s Mail) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s Mail) dial(ctx context.Context, network, address string) (net.Conn, erro
 	return c, nil
 }
 
-// limitedConn ends when so much was read.
+// limitedConn ends once a given amount has been read.
 type limitedConn struct {
 	net.Conn
 	answers io.Reader
@@ -128,7 +128,7 @@ func (s Mail) failure(err error) error {
 	case status > 0:
 		return domain.WrapError(domain.BadGateway, err, "the mail server refused the message: "+
 			domain.Cut(err.Error(), maxExcerpt))
-	case errors.Is(err, net.ErrClosed): // when the time was over
+	case errors.Is(err, net.ErrClosed): // when the time was up
 		return domain.WrapError(domain.BadGateway, err, "mail server: "+
 			neterr.Describe(context.DeadlineExceeded, attemptLimit))
 	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
@@ -137,7 +137,7 @@ func (s Mail) failure(err error) error {
 	return domain.WrapError(domain.BadGateway, err, "mail server: "+domain.Cut(err.Error(), maxExcerpt))
 }
 
-// repeatsPassword reports whether a text has the password, also as a login sends it.
+// repeatsPassword reports whether a text has the password, as it is or as a login sends it.
 func (s Mail) repeatsPassword(text string) bool {
 	password, encode := s.SMTPPassword.Reveal(), base64.StdEncoding.EncodeToString
 	return password != "" && slices.ContainsFunc([]string{

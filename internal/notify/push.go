@@ -30,9 +30,10 @@ type Push struct {
 const (
 	// pushSeconds is how long a push service keeps a message for a browser that is away.
 	pushSeconds = 24 * 60 * 60
-	// pushTitle and pushText are how much a push message has, in bytes: escaped and encrypted, it must fit into 4 KiB.
+	// pushTitle and pushText are the longest title and text of a push message, in bytes: escaped and encrypted, it must
+	// fit into 4 KiB.
 	pushTitle, pushText = 200, 400
-	// maxPush is up to how many bytes a message is encrypted.
+	// maxPush is the longest message that is encrypted, in bytes.
 	maxPush = 3800
 )
 
@@ -64,8 +65,8 @@ var privateNames = []string{
 	"localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "arpa", "test", "example", "invalid",
 }
 
-// subject returns how push services learn who sends: the gateway's address if it is one that they could reach, else a
-// mail address. Apple refuses others.
+// subject returns what tells push services who sends: the gateway's address if they could reach it, otherwise a mail
+// address. Apple refuses others.
 func (s *Sender) subject() string {
 	if u, err := url.Parse(s.pushes.PublicURL); err == nil && u.Scheme == "https" {
 		name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")

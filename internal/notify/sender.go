@@ -54,7 +54,7 @@ type Sender struct {
 
 // New returns a Sender; nothing is connected before a message is sent.
 func New(o Options) *Sender {
-	// Anybody may enter an endpoint: that the gateway itself is on loopback opens nothing to it.
+	// Anybody may enter an endpoint: it gets no access to loopback just because the gateway itself is there.
 	pushGuard := Guard{Private: o.Guard.Private, Loopback: o.Guard.Private}
 	return &Sender{
 		guard: o.Guard, mail: o.Mail, pushes: o.Push, agent: "switchyard/" + o.Version, transport: o.transport(o.Guard),
@@ -169,11 +169,10 @@ func (s *Sender) post(ctx context.Context, address domain.Secret, r request) dom
 
 func failure(err error) error { return upstream.Explain(err, false, attemptLimit) }
 
-// minSecret is from how many characters on a part of an address counts as a secret.
+// minSecret is how many characters a part of an address must have to count as a secret.
 const minSecret = 4
 
-// excerpt returns the beginning of an answer, unless that repeats secrets of the address or of the header that was
-// sent.
+// excerpt returns the beginning of an answer, unless it repeats secrets of the address or of the header that was sent.
 func excerpt(body []byte, address domain.Secret, sent http.Header) string {
 	text := bot.Short(string(body[:min(len(body), 4*maxExcerpt)]), maxExcerpt)
 	if text == "" {

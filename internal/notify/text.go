@@ -60,7 +60,7 @@ func markdown(text string) string {
 	return b.String()
 }
 
-// fit returns a message's text, escaped, and its link. It cuts the text where both are longer than limit.
+// fit returns a message's text, escaped, and its link. It cuts the text if both together are longer than limit.
 func fit(m domain.Message, limit int, escape func(string) string) string {
 	for n := min(limit, utf8.RuneCountInString(m.Text)); ; {
 		text := withLink(escape(domain.Cut(m.Text, n)), m.Link)

@@ -43,7 +43,7 @@ const secretPrefix = "whsec_"
 
 func sign(secret domain.Secret, id, stamp string, body []byte) string {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret.Reveal(), secretPrefix))
-	if err != nil { // no secret of ours
+	if err != nil { // not one of our secrets
 		return ""
 	}
 	h := hmac.New(sha256.New, key)

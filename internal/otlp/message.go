@@ -97,7 +97,7 @@ func (m message) records(add func(resource attributes, record message) error) er
 	scope := limited(func(scope message) error { return scope.each(field{"logRecords", 2, record}) })
 	return m.each(field{"resourceLogs", 1, limited(func(logs message) error {
 		of = nil
-		// Exporters send what sent the records before them; it may stand behind them.
+		// Exporters send the resource before its records, but it may come after them.
 		err := logs.each(field{"resource", 1, func(resource message) error {
 			return cmp.Or(resource.each(field{"attributes", 1, of.add}), errFound)
 		}})
@@ -124,7 +124,7 @@ func (m message) text() (text string) {
 	if !m.json {
 		return string(m.sent)
 	}
-	_ = jsonscan.Use(m.sent, func(r *jsonscan.Reader) error { // what is no string says nothing
+	_ = jsonscan.Use(m.sent, func(r *jsonscan.Reader) error { // anything but a string counts as empty
 		text = r.Text()
 		return nil
 	})
@@ -141,7 +141,7 @@ func (m message) number() (n uint64) {
 	return n
 }
 
-// maxText is how much of an attribute is read, in bytes: more than any may have that is used.
+// maxText is how much of an attribute is read, in bytes: more than any that is used may have.
 const maxText = 8 << 10
 
 // noValue stands for what cannot be read, and is a value that no attribute may have.
@@ -150,7 +150,7 @@ var noValue = strings.Repeat("?", 300)
 // attributes are the values of the attributes that are wanted, as texts.
 type attributes map[string]string
 
-// add adds an attribute, which is decoded only if it is wanted: what else clients send may be large, or broken.
+// add adds an attribute, which is decoded only if it is wanted: others may be large, or broken.
 func (a *attributes) add(sent message) error {
 	name := ""
 	err := sent.each(field{"key", 1, func(key message) error {

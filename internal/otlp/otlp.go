@@ -1,6 +1,6 @@
 // Package otlp takes the calls of models out of OpenTelemetry's log records, as coding agents send them. Nothing else
-// leaves it: prompts, commands and outputs stay in the body, which is never decoded as a whole: empty messages of a few
-// bytes would be objects of hundreds. It must know neither HTTP nor the store.
+// leaves it: prompts, commands and outputs stay in the body, which is never decoded as a whole, since empty messages of
+// a few bytes would become objects of hundreds. It must know neither HTTP nor the store.
 package otlp
 
 import (
@@ -47,14 +47,14 @@ type client struct {
 	counts        []count
 }
 
-// count says of which kind the tokens of an attribute are. Some clients count them in another attribute as well, from
-// which they are taken.
+// count says what kind of tokens an attribute counts. Some clients also include them in another attribute, from which
+// they are subtracted.
 type count struct {
 	attribute string
 	of        domain.Tokens
 }
 
-// clients are by the name of the event that tells of a call.
+// clients has each client by the name of the event that reports a call.
 var clients = map[string]client{
 	"api_request": {domain.ClaudeCode, session, []count{
 		{"input_tokens", domain.Tokens{Input: 1}},
@@ -107,9 +107,9 @@ func (r *record) get(name string) string {
 	return r.resource[name]
 }
 
-// Decode returns the calls in a request for the export of logs, and how many records were dropped since what they say
-// of a call cannot be. At of a call is its time as sent, Project and StoryID are as the record names them. It returns
-// ErrMalformed and ErrMany, which say nothing of the body.
+// Decode returns the calls in a request for the export of logs, and how many records were dropped because what they say
+// about a call is impossible. At of a call is its time as sent, Project and StoryID are as the record names them. It
+// returns ErrMalformed and ErrMany, which reveal nothing of the body.
 func Decode(body []byte, isJSON bool) (calls []domain.Call, dropped int, err error) {
 	err = message{body, isJSON}.records(func(resource attributes, sent message) error {
 		r := record{resource: resource}
@@ -130,7 +130,8 @@ func Decode(body []byte, isJSON bool) (calls []domain.Call, dropped int, err err
 	return nil, 0, ErrMalformed
 }
 
-// read returns the call that a record tells of, nil for none. It is not valid if what the record says of it cannot be.
+// read returns the call that a record reports, nil for none. It is not valid if what the record says about it is
+// impossible.
 func (r *record) read(sent message) (call *domain.Call, valid bool, err error) {
 	if !isModelCall(sent) {
 		return nil, true, nil
@@ -167,7 +168,7 @@ func (r *record) read(sent message) (call *domain.Call, valid bool, err error) {
 	return c, true, nil
 }
 
-// isModelCall reports whether a record may be of a call. Of what agents send, few are.
+// isModelCall reports whether a record may be of a call. Few of those that agents send are.
 func isModelCall(record message) bool {
 	for name := range clients {
 		if bytes.Contains(record.sent, []byte(name)) {
@@ -177,14 +178,14 @@ func isModelCall(record message) bool {
 	return false
 }
 
-// isCounted reports whether the record is Codex's of the end of a call, and has its counts of tokens: it comes twice,
-// once without them.
+// isCounted reports whether the record is Codex's for the end of a call and has its token counts: it comes twice, once
+// without them.
 func (of client) isCounted(r *record) bool {
 	given := func(n count) bool { return r.attributes[n.attribute] != "" }
 	return r.attributes[kind] == "response.completed" && slices.ContainsFunc(of.counts, given)
 }
 
-// tokens adds up the tokens of a call. ok is false for what is no count.
+// tokens adds up the tokens of a call. ok is false for anything that is not a count.
 func (of client) tokens(r *record) (t domain.Tokens, ok bool) {
 	for _, n := range of.counts {
 		if text, given := r.attributes[n.attribute]; given {
@@ -204,8 +205,8 @@ func whole(text string, most uint64) (n int64, ok bool) {
 	return int64(number), err == nil && number <= most
 }
 
-// statedCost returns what the record says that its call costs, nil if it says nothing. ok is false for what is no
-// price.
+// statedCost returns what the record says that its call costs, nil if it says nothing. ok is false for anything that is
+// not a price.
 func (r *record) statedCost() (cost *domain.Micros, ok bool) {
 	if text, given := r.attributes[usdMicros]; given {
 		micros, ok := whole(text, uint64(domain.MaxUSD))

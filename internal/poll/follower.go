@@ -87,8 +87,7 @@ func (f *follower) run(ctx context.Context) error {
 }
 
 // observe takes the outcome of a call of another kind to the project's server. A success after a failure means that the
-// server is back: its feed is read at once. A server of which only the feed fails is not read more often because of
-// that.
+// server is back: its feed is read at once. A server whose feed alone fails is not read more often because of that.
 func (f *follower) observe(err error) {
 	if err != nil {
 		f.mayWake.Store(true)

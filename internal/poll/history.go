@@ -25,11 +25,11 @@ const (
 	historyPause, historyPauseEach, maxHistoryPause = 5 * time.Second, 100 * time.Millisecond, 10 * time.Minute
 	// historyFactor is how many times longer than reading a history the pause after it is.
 	historyFactor = 30
-	// historyTries is how often, ever more slowly, a project is asked at once whose server is still reading git.
+	// historyTries is how often, at growing intervals, a project whose server is still reading git is asked again.
 	historyTries = 12
 )
 
-// history reads a project's past from git, beside its feed.
+// history reads a project's past from git, alongside its feed.
 type history struct {
 	slots   slots
 	reading sync.WaitGroup
@@ -78,7 +78,7 @@ func (f *follower) readHistory(ctx context.Context) {
 	})
 }
 
-// mergeHistory has the project's history merged if it is another one than before.
+// mergeHistory has the project's history merged if it has changed.
 func (f *follower) mergeHistory(ctx context.Context) (took time.Duration, err error) {
 	select {
 	case f.history.slots <- struct{}{}:

@@ -36,7 +36,7 @@ type Histories interface {
 	// Last returns the id of the history that was merged last, "" for none. It returns Unavailable while it is too early
 	// to merge one.
 	Last(ctx context.Context, project domain.Project) (id string, err error)
-	// Merge merges all moves of a history, in the place of those of the one before.
+	// Merge merges all moves of a history, replacing those of the previous one.
 	Merge(ctx context.Context, token int64, project domain.Project, id string, moves []domain.Move) error
 }
 

@@ -184,7 +184,7 @@ func (p *pace) pause(answer upstream.FeedAnswer, from, to domain.FeedCursor, beg
 		p.wait = longPoll
 		pause = min(pause, longPoll)
 	}
-	return pause - rand.N(pause/4+1) // so that feeds do not keep step
+	return pause - rand.N(pause/4+1) // so that feeds do not stay in step
 }
 
 const (

@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// events answers with the events that are newer than since; for the first of them it may wait.
+// events answers with the events that are newer than since; it may wait for the first of them.
 func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	snapshot := s.Feed.Snapshot()
 	q, err := web.ParseFeedQuery(r)
@@ -33,11 +33,11 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// branchPoll is how often it is looked whether the work tree is on another branch, while a call is held.
+// branchPoll is how often the work tree's branch is checked while a call is held.
 const branchPoll = 2 * time.Second
 
-// await returns the first state of the feed that has something newer than q.Since, or the one after q.Wait, or when
-// the request or its server ends, or as soon as the pipeline is another one than q.Pipeline.
+// await returns the first state of the feed that has something newer than q.Since, or the one after q.Wait, or when the
+// request or its server ends, or as soon as the pipeline is no longer q.Pipeline.
 func (s *server) await(r *http.Request, q web.FeedQuery) *feed.Snapshot {
 	ctx, cancel := web.LongPollContext(r)
 	defer cancel()
@@ -64,7 +64,7 @@ func (s *server) await(r *http.Request, q web.FeedQuery) *feed.Snapshot {
 		}
 		select {
 		case <-replaced:
-		case <-branch: // it may be another one
+		case <-branch: // it may have changed
 		case <-snapshot.Replaced():
 		case <-timeout.C:
 			return snapshot

@@ -15,7 +15,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// pipelines answers with the board, of which it keeps a view encoded: that is done once, on first use.
+// pipelines answers with the board. It keeps one view of it encoded, which is done once, on first use.
 type pipelines struct {
 	*server
 
@@ -111,7 +111,7 @@ func (p *pipelines) encode(view *board.View, most int) wire.Pipeline {
 	return encoded
 }
 
-// branch returns the one on which a story stands, nil for none.
+// branch returns the branch that a story is on, nil for none.
 func (s *server) branch(story *board.Story) *string {
 	if story.Worktree == "" && story.Branch == "" {
 		return wire.OrNull(s.Commits.Branch())
@@ -119,8 +119,8 @@ func (s *server) branch(story *board.Story) *string {
 	return wire.OrNull(story.Branch)
 }
 
-// sinceOf returns since when a story has been in a stage, and whether that may have been longer: what git says of those
-// that it has not seen move counts before the times of files, which are those of a clone.
+// sinceOf returns since when a story has been in a stage, and whether it may have been there longer. For a story that
+// git has not seen move, what git says counts before the times of files, which are those of a clone.
 func sinceOf(story *board.Story, stage string, moves *gitlog.Moves) (ms int64, atLeast bool) {
 	if at := moves.Since(story.ID, stage); !at.IsZero() {
 		return unixMS(at), true

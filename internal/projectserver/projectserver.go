@@ -26,9 +26,9 @@ type Server struct {
 	Host  string // of the machine
 	Board Board
 	Feed  *feed.Ring
-	// Commits finds the commits that mention a story, also where there is no repository.
+	// Commits finds the commits that mention a story; it is set even without a repository.
 	Commits Commits
-	// Work is what is done in work trees and on branches, nil where nobody looks.
+	// Work is what is done in work trees and on branches, nil if nobody looks.
 	Work Work
 	// Token is required of callers, "" for none.
 	Token domain.Secret
@@ -72,7 +72,7 @@ type Work interface {
 	Of(story string) (list []wire.Work, count int)
 	// Changes returns what a place of a story has beyond the base.
 	Changes(ctx context.Context, story string, q domain.ChangesQuery) (*wire.Changes, error)
-	// Version differs when what it knows does.
+	// Version changes when what it knows does.
 	Version() string
 }
 

@@ -76,7 +76,7 @@ func (t *texts) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// foundStories are the stories whose text contains all the words, those first whose text has them one after the other.
+// foundStories are the stories whose text contains all the words, first those that have them one after the other.
 type foundStories struct {
 	stories []board.StoryInStage
 	whole   map[string]bool
@@ -145,7 +145,7 @@ func (t *texts) read(ctx context.Context, view *board.View) (map[string]cachedTe
 	return current, err
 }
 
-// searched returns what is searched of a story: its text, and below it why it does not move.
+// searched returns the text of a story that is searched: its own, and below it why the story does not move.
 func searched(d *board.Details) string {
 	text := d.Body
 	for _, reason := range []struct{ heading, text string }{{"Blocked", d.Blocked}, {"Merge failed", d.MergeFailure}} {
@@ -159,7 +159,7 @@ func searched(d *board.Details) string {
 // listMark is how an item of a list begins, with its box; the number of one without a box is part of what it says.
 var listMark = regexp.MustCompile(`^(?:[-*+]|\d{1,9}[.)] +\[[ xX-]\])[ \t]+(?:\[[ xX-]\]\*?[ \t]+)?`)
 
-// excerptOf returns what the line with the most of the words says, and the heading that it is under.
+// excerptOf returns the text of the line with the most of the words, and the heading that it is under.
 func excerptOf(text string, words []string) (heading, excerpt string) {
 	most, under, fenced := 0, "", false
 	for line := range strings.Lines(text) {

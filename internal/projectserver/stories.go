@@ -66,7 +66,7 @@ func (s *server) answer(w http.ResponseWriter, status int, d *board.Details, err
 		Tasks: domain.Map(d.Tasks[:min(len(d.Tasks), domain.MaxTasks)], func(t board.Task) domain.Task { return t.Task }),
 	}
 	story.Merges = s.Board.MayMerge() == nil
-	if d.Worktree != "" || d.Branch != "" { // it stands elsewhere
+	if d.Worktree != "" || d.Branch != "" { // it is elsewhere
 		story.BaseStage = wire.OrNull(s.Board.StageIn("", d.ID))
 	}
 	if d.Blocked != "" {
@@ -117,7 +117,7 @@ func (s *server) changes(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// merge merges a branch of a story, and answers with the commit once that is over.
+// merge merges a branch of a story, and answers with the commit once that is done.
 func (s *server) merge(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Board.MayMerge(); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *server) merge(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// authorOf returns the context of a change, whose author's name the gateway says: nothing else is decided by it.
+// authorOf returns the context of a change. The gateway names its author; nothing else depends on that name.
 func authorOf(r *http.Request) context.Context {
 	name, err := url.PathUnescape(r.Header.Get(domain.ByHeader))
 	if err != nil || name == "" {

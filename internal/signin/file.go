@@ -63,8 +63,8 @@ func (f *File) Read() (domain.Credentials, error) {
 	}, nil
 }
 
-// Write replaces the record by c and keeps every other key. It returns wire.ErrNoObject, and changes nothing, when the
-// file is not a JSON object.
+// Write replaces the record with c and keeps every other key. It returns wire.ErrNoObject, and changes nothing, when
+// the file is not a JSON object.
 func (f *File) Write(c domain.Credentials) error {
 	value, err := json.Marshal(record{
 		AccessToken: c.AccessToken.Reveal(), RefreshToken: c.RefreshToken.Reveal(),

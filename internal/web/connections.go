@@ -9,8 +9,8 @@ import (
 )
 
 // Connections bounds the connections of a process, so that strangers cannot use up its descriptors. One too many closes
-// another: first that of a stranger which has waited longest for a request, then that of a stranger whose request takes
-// longest, then an idle one of a known caller. Where all are at work for known callers, the new one is closed.
+// another: first the stranger's that has waited longest for a request, then the stranger's whose request takes longest,
+// then an idle one of a known caller. If all are busy with known callers' requests, the new one is closed.
 type Connections struct {
 	max int
 
@@ -73,7 +73,7 @@ func (c *Connections) track(conn net.Conn, state http.ConnState) (surplus net.Co
 	defer c.mu.Unlock()
 	entry := c.open[conn]
 	if entry == nil {
-		return nil // it was closed already
+		return nil // already closed
 	}
 	switch {
 	case state == http.StateClosed || state == http.StateHijacked:
@@ -95,7 +95,8 @@ func (c *Connections) track(conn net.Conn, state http.ConnState) (surplus net.Co
 	return surplus
 }
 
-// closeOne removes the connection that is closed for the new one, which may be that itself. Callers hold mu.
+// closeOne removes the connection to be closed to make room for newcomer, which may be newcomer itself. Callers hold
+// mu.
 func (c *Connections) closeOne(newcomer *connection) net.Conn {
 	victim := newcomer
 	for _, queue := range []*ring.Ring{c.waitingStrangers, c.servedStrangers, c.idleKnown} {

@@ -46,14 +46,14 @@ func (b *timedBody) Read(p []byte) (int, error) {
 // WriteTime is how long a client may take to accept an answer, from its first byte on.
 const WriteTime = 30 * time.Second
 
-// LimitWriteTime lets clients go that do not accept their answer in WriteTime. Waiting for an answer does not count. A
-// handler that sets a write deadline after it has written the status keeps its own.
+// LimitWriteTime drops clients that do not accept their answer within WriteTime. Waiting for an answer does not count.
+// A handler that sets a write deadline after it has written the status keeps its own.
 func LimitWriteTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := &answer{ResponseWriter: w} // net/http has lifted the deadline of the connection's last answer
 		next.ServeHTTP(a, r)
 		if a.status == 0 {
-			limitWrite(w, WriteTime) // what is empty, too, has to be sent
+			limitWrite(w, WriteTime) // an empty answer has to be sent, too
 		}
 	})
 }
@@ -129,11 +129,11 @@ func (s *StrangerBodies) Limit(r *http.Request) (release func()) {
 	return func() { s.held.Add(-body.held) }
 }
 
-// Discard reads a body of at most limit bytes to its end and keeps nothing of it. It returns the errors of BodyError.
+// Discard reads a body of at most limit bytes to its end and keeps none of it. It returns the errors of BodyError.
 func Discard(w http.ResponseWriter, r *http.Request, limit int64) error {
 	body := r.Body
 	if stranger, ok := body.(*strangerBody); ok {
-		body = stranger.ReadCloser // which is limited for what is held
+		body = stranger.ReadCloser // the limit for strangers is on what is held
 	}
 	_, err := io.Copy(io.Discard, http.MaxBytesReader(w, body, limit))
 	return BodyError(err)
@@ -186,7 +186,7 @@ func (h *HeldCalls) Hold(r *http.Request) (ctx context.Context, release func(), 
 	}, nil
 }
 
-// HoldFor is Hold for a call that waits for so long; one that does not is not counted.
+// HoldFor is Hold for a call that waits for the given time; one that does not wait is not counted.
 func (h *HeldCalls) HoldFor(r *http.Request, wait time.Duration) (ctx context.Context, release func(), err error) {
 	if wait <= 0 {
 		return r.Context(), func() {}, nil
@@ -194,7 +194,7 @@ func (h *HeldCalls) HoldFor(r *http.Request, wait time.Duration) (ctx context.Co
 	return h.Hold(r)
 }
 
-// Count is Hold for who waits without a context of its own.
+// Count is Hold for a caller that needs no context to wait with.
 func (h *HeldCalls) Count(r *http.Request) (release func(), err error) {
 	caller := InfoOf(r.Context()).Caller
 	h.mu.Lock()

@@ -7,10 +7,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// pictureTypes are those that no browser runs anything of.
+// pictureTypes are the types in which no browser runs anything.
 var pictureTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// WritePicture answers with a picture, whose type is that of its content, whatever its name. It returns NotFound for
+// WritePicture answers with a picture of the type that its content has, whatever its name. It returns NotFound for
 // anything else: a stranger may have written it.
 func WritePicture(w http.ResponseWriter, picture []byte) error {
 	media := http.DetectContentType(picture)

@@ -54,8 +54,8 @@ func (q *Query) Zone(absent *time.Location) *time.Location {
 	return zone
 }
 
-// Flow reads what is asked about the flow of work, in the zone absent without another one. A project that is named
-// twice is there once.
+// Flow reads a query about the flow of work, in the zone absent unless another is given. A project named twice counts
+// once.
 func (q *Query) Flow(absent *time.Location) domain.FlowQuery {
 	number := func(name string, absent, low, high int) int {
 		return int(q.Number(name, int64(absent), int64(low), int64(high)))
@@ -69,7 +69,7 @@ func (q *Query) Flow(absent *time.Location) domain.FlowQuery {
 	}
 }
 
-// Cost reads what is asked about costs, in the zone absent without another one.
+// Cost reads a query about costs, in the zone absent unless another is given.
 func (q *Query) Cost(absent *time.Location) domain.CostQuery {
 	return domain.CostQuery{
 		Projects: slices.Compact(slices.Sorted(slices.Values(q.Values["project"]))), Zone: q.Zone(absent),

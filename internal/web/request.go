@@ -43,7 +43,7 @@ const (
 )
 
 // Body is a JSON object, whose fields are read by their exact names; unknown ones are ignored. Its first error stays,
-// so that it need be asked for only once, after all fields are read.
+// so that one check after reading all fields is enough.
 type Body struct {
 	Data   []byte // as it was sent
 	Fields wire.Object
@@ -67,7 +67,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return data, BodyError(err)
 }
 
-// BodyError translates what http.MaxBytesReader returned: TooLarge, Unavailable where strangers send too much, else
+// BodyError translates what http.MaxBytesReader returned: TooLarge, Unavailable if strangers send too much, otherwise
 // Invalid.
 func BodyError(err error) error {
 	var tooLarge *http.MaxBytesError
@@ -189,7 +189,7 @@ func (b *Body) Wait() time.Duration {
 	return min(wait, MaxHeldWait)
 }
 
-// MaxHeldWait is the longest that a claim and a question wait: clients of MCP give up after a minute.
+// MaxHeldWait is the longest that a claim or a question waits: clients of MCP give up after a minute.
 const MaxHeldWait = 50 * time.Second
 
 type FeedQuery struct {
@@ -235,7 +235,7 @@ func Origin(r *http.Request) *url.URL {
 	return &url.URL{Scheme: "http", Host: r.Host}
 }
 
-// WallToken is the parameter of the address of a wall display that has its token.
+// WallToken is the parameter with the token in a wall display's address.
 const WallToken = "token"
 
 // WallLink returns the address that a wall display opens once, at a gateway with this address.

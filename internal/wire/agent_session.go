@@ -32,7 +32,7 @@ type AgentSession struct {
 	LastMS      int64               `json:"last_ms"`
 }
 
-// AgentSessions are the first of them.
+// AgentSessions has the first sessions.
 type AgentSessions struct {
 	More     int            `json:"more"` // how many others
 	Sessions []AgentSession `json:"sessions"`
@@ -56,7 +56,7 @@ func newAgentSession(s domain.AgentSession) AgentSession {
 	}
 }
 
-// hookMembers are the names of what is read of an event.
+// hookMembers are the names of the members that are read from an event.
 var hookMembers = func() (names []string) {
 	for field := range reflect.TypeFor[domain.HookEvent]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -65,7 +65,7 @@ var hookMembers = func() (names []string) {
 	return names
 }()
 
-// HookOf returns what is read of a hook's event: the rest may be megabytes. It returns Invalid.
+// HookOf reads what is used of a hook's event: the rest may be megabytes. Its error is Invalid.
 func HookOf(o Object) (event domain.HookEvent, err error) {
 	o = slices.DeleteFunc(slices.Clone(o), func(m member) bool { return !slices.Contains(hookMembers, m.name) })
 	if json.Unmarshal(o.Encode(), &event) != nil {

@@ -2,8 +2,8 @@ package wire
 
 import "strings"
 
-// DiffTexts returns the text of each of a diff's files, "" for one that is left out. No line of a file begins like the
-// first of its text; a file that has become one of another type has two of these, which are the same.
+// DiffTexts returns the text of each of a diff's files, "" for one that is left out. Only the first line of a file's
+// text begins as it does; a file whose type has changed has two such lines, which are the same.
 func DiffTexts(files []ChangedFile, diff string) []string {
 	texts := make([]string, len(files))
 	at, last := -1, ""

@@ -13,7 +13,7 @@ type History struct {
 // HistoryPart is how many moves are asked for at once.
 const HistoryPart = 1000
 
-// Moves are those of a part of a history.
+// Moves are the moves in a part of a history.
 type Moves []Move
 
 // UnmarshalJSON reads one more than may be asked for, so that a list that is too long can be told.
@@ -42,10 +42,10 @@ func (c *Commits) UnmarshalJSON(list []byte) (err error) {
 	return err
 }
 
-// IDs are ids of stories, cut as their texts are.
+// IDs are ids of stories, cut like their texts.
 type IDs []string
 
-// NewIDs returns what is [] in JSON, not null, for none.
+// NewIDs returns IDs that are [] in JSON, not null, if there are none.
 func NewIDs(ids []string) IDs { return append(IDs{}, ids...) }
 
 const maxIDs = 100
@@ -83,7 +83,7 @@ type FoundTexts struct {
 	Texts Texts `json:"texts"` // the best first
 }
 
-// Texts are those that a search has found.
+// Texts are the texts that a search has found.
 type Texts []FoundText
 
 // UnmarshalJSON reads one more than may be asked for, so that a list that is too long can be told.

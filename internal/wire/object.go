@@ -55,8 +55,8 @@ func (o Object) Get(key string) json.RawMessage {
 	return nil
 }
 
-// Set returns o with value as the only one under key, at the position of the first, else at the end. o must not be used
-// afterwards.
+// Set returns o with value as the only one under key, at the position of the first or, without one, at the end. o must
+// not be used afterwards.
 func (o Object) Set(key string, value json.RawMessage) Object {
 	at := slices.IndexFunc(o, func(m member) bool { return m.name == key })
 	if at < 0 {
@@ -83,7 +83,7 @@ func (o Object) Encode() []byte {
 }
 
 // WithTimes returns raw, the stages as their project server sent them, with the items' times replaced by those in
-// dated. Everything else is kept, and all of what is not valid.
+// dated. Everything else is kept, and all of raw if it is not valid.
 func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
 	hasLeast := bytes.Contains(raw, []byte(`"since_at_least"`))
 	return setInItems(raw, dated, func(item *domain.Item) Object {
@@ -159,7 +159,7 @@ func setInItems(raw json.RawMessage, stages []domain.Stage, set func(*domain.Ite
 	return append(result, raw[copied:]...)
 }
 
-// placeOf returns where the stage with a name is, which a server may have in another place.
+// placeOf returns the place of the stage with a name: usual, unless its server has it in another.
 func placeOf(stages []domain.Stage, usual int, text []byte) int {
 	var name string
 	if json.Unmarshal(text, &name) == nil && stages[usual].Name != name {

@@ -15,7 +15,7 @@ type Question struct {
 	Prompt    string               `json:"prompt"`
 	Detail    *string              `json:"detail"`
 	Options   []string             `json:"options"`
-	Questions []domain.Choice      `json:"questions"` // null but for what a coding agent asks with options
+	Questions []domain.Choice      `json:"questions"` // null except for what a coding agent asks with options
 	Tool      *domain.ToolUse      `json:"tool"`
 	AskedBy   string               `json:"asked_by"`
 	AskedMS   int64                `json:"asked_at_ms"`

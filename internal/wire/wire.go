@@ -66,7 +66,7 @@ type Pipeline struct {
 	Base      *Base    `json:"base"`
 	Host      string   `json:"host,omitempty"`
 	Worktrees []string `json:"worktrees"`
-	// Links are the only stories of places.
+	// Links say which places are for a single story.
 	Links []domain.PlaceLink `json:"links,omitempty"`
 	// CheckedOut are the stories that are where they are, or are missing, because another commit was checked out.
 	CheckedOut []string `json:"checked_out,omitempty"`
@@ -76,7 +76,7 @@ type Stage struct {
 	Name  string `json:"name"`
 	Label string `json:"label,omitempty"` // the board's own word
 	Fixed string `json:"fixed,omitempty"` // why only the board's own tool moves stories to or from here
-	Other bool   `json:"other,omitempty"` // its status is none of the board's own; such stages are the last ones
+	Other bool   `json:"other,omitempty"` // its status is not one of the board's own; such stages are the last ones
 	Items []Item `json:"items"`
 }
 
@@ -93,13 +93,13 @@ type Item struct {
 	WaitsFor  IDs              `json:"waits_for"`
 	Version   string           `json:"version,omitempty"`
 	Fault     *string          `json:"fault"` // why its file cannot be read, null if it can
-	// Worktree and Branch say where it stands, null for the board's own work tree.
+	// Worktree and Branch say where it is, null for the board's own work tree.
 	Worktree *string   `json:"worktree"`
 	Branch   *string   `json:"branch"`
 	Work     *ItemWork `json:"work"`
 }
 
-// MaxFaults is how many of a board's faults are told.
+// MaxFaults is how many of a board's faults are reported.
 const MaxFaults = 100
 
 // Fault is something that is wrong with a file of a board.
@@ -156,8 +156,8 @@ func Stages(layout string, list []Stage) []domain.Stage {
 	return domain.InOrder(stages)
 }
 
-// lastDate is in Unix milliseconds a day before the end of the year 9999, which in no time zone is beyond the last date
-// that JSON can have.
+// lastDate is in Unix milliseconds a day before the end of the year 9999, so that in no time zone is it beyond the last
+// date that JSON can have.
 const lastDate = 253402214399999
 
 // reason returns why a story is blocked or its merge failed, "" for null.
@@ -194,12 +194,12 @@ type Story struct {
 	Merges           bool             `json:"merges"` // whether the project server merges
 	Fault            *string          `json:"fault"`
 	Label            string           `json:"label,omitempty"` // the stage's
-	// Worktree and Branch say where it stands: the former is null for the board's own.
+	// Worktree and Branch say where it is: the former is null for the board's own.
 	Worktree  *string `json:"worktree"`
 	Branch    *string `json:"branch"`
 	Tasks     Tasks   `json:"tasks"`
 	Work      Works   `json:"work"`
-	BaseStage *string `json:"base_stage,omitempty"` // where the board's own work tree has a story that stands elsewhere
+	BaseStage *string `json:"base_stage,omitempty"` // where the board's own work tree has a story that is elsewhere
 }
 
 // Claim says who works on a story.
@@ -217,7 +217,7 @@ func NewClaim(c *domain.Claim) *Claim {
 	return &Claim{c.By, OrNull(c.AgentID), c.Since.UnixMilli()}
 }
 
-// NewStory returns what a gateway knows of a story. The last answer of its project server may be missing.
+// NewStory returns what a gateway knows about a story. The last answer of its project server may be missing.
 func NewStory(s domain.Story) Story {
 	encoded := Story{
 		Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: OrNull(s.Stage), SinceMS: TimeOrNull(s.Since),
@@ -239,7 +239,7 @@ func NewStory(s domain.Story) Story {
 	return encoded
 }
 
-// Tasks are those in a story's file.
+// Tasks are the tasks in a story's file.
 type Tasks []domain.Task
 
 func (t *Tasks) UnmarshalJSON(list []byte) (err error) {

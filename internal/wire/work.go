@@ -2,8 +2,8 @@ package wire
 
 import "cmp"
 
-// MaxWork is how many places of a story are told, maxConflicts how many paths of each, clashFiles how many of those an
-// item has.
+// MaxWork is how many places of a story are reported, maxConflicts how many paths of each, clashFiles how many of those
+// an item has.
 const MaxWork, maxConflicts, clashFiles = 20, 100, 5
 
 // Base is the commit that a board's places are compared with.
@@ -25,12 +25,12 @@ type Work struct {
 	Added       int      `json:"added"`
 	Removed     int      `json:"removed"`
 	Uncommitted int      `json:"uncommitted"` // changed and untracked files
-	Stage       *string  `json:"stage"`       // the story's there
-	Conflicts   PathList `json:"conflicts"`   // with the base, null where git cannot say
+	Stage       *string  `json:"stage"`       // of the story there
+	Conflicts   PathList `json:"conflicts"`   // with the base, null if git cannot say
 	ClashMS     int64    `json:"-"`           // since when
 	Merged      bool     `json:"merged"`
 	Link        string   `json:"link"` // moved, name or commit
-	// Carries are commits that head follows by nothing but moves of a story that the project server has made.
+	// Carries are commits from which head differs only by moves of a story that the project server has made.
 	Carries PathList `json:"carries,omitempty"`
 }
 
@@ -59,7 +59,7 @@ type ItemWork struct {
 	Added       int     `json:"added"`
 	Removed     int     `json:"removed"`
 	Uncommitted int     `json:"uncommitted"`
-	Conflicts   *int    `json:"conflicts"` // null where git cannot say
+	Conflicts   *int    `json:"conflicts"` // null if git cannot say
 	Places      int     `json:"places"`    // how many there are
 	Merged      bool    `json:"merged,omitempty"`
 	// Clash is the first of all places that conflicts with the base, Unmerged the first that is ahead and not merged.
@@ -85,7 +85,7 @@ func (w *ItemWork) Texts() (texts []*string) {
 	return texts
 }
 
-// ItemPlace is what an item says of one of its places, which need not be the first.
+// ItemPlace is what an item says about one of its places, which need not be the first.
 type ItemPlace struct {
 	Place   string   `json:"place"` // its branch, else its work tree
 	Ahead   int      `json:"ahead"`
@@ -113,7 +113,7 @@ type Changes struct {
 	Cut         bool            `json:"cut"`
 }
 
-// NewChanges returns none.
+// NewChanges returns changes that are empty.
 func NewChanges(base, head, mergeBase string) *Changes {
 	return &Changes{
 		Base: base, Head: head, MergeBase: mergeBase, Commits: []ChangesCommit{}, Files: []ChangedFile{},
@@ -130,7 +130,7 @@ type ChangesCommit struct {
 
 type ChangedFile struct {
 	Path    string  `json:"path"`
-	From    *string `json:"from"`   // of one that was renamed
+	From    *string `json:"from"`   // of a renamed file
 	Status  string  `json:"status"` // added, modified, deleted, renamed or mode
 	Added   *int    `json:"added"`  // null for a binary file, like Removed
 	Removed *int    `json:"removed"`
@@ -150,17 +150,17 @@ type Uncommitted struct {
 // Merge asks a project server to merge what a branch has for a story.
 type Merge struct {
 	Branch string  `json:"branch"`
-	Head   string  `json:"head"`            // the tip that is meant
+	Head   string  `json:"head"`            // the tip to merge
 	Stage  *string `json:"stage,omitempty"` // of the story afterwards: by default the done stage
 	Into   *string `json:"into,omitempty"`  // the branch that must be the base's: by default any
 }
 
-// Merged says what came of it.
+// Merged is the outcome of a merge.
 type Merged struct {
 	Commit string `json:"merged"`
 }
 
-// SumUp returns what an item says of its story's places, nil for none.
+// SumUp returns what an item says about its story's places, nil for none.
 func SumUp(works []Work, places int) *ItemWork {
 	if len(works) == 0 {
 		return nil

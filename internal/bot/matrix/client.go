@@ -40,7 +40,7 @@ type apiCall struct {
 }
 
 // do makes a call. It waits out rate limits, and ends a call that writes before the bot stops. It returns *apiError for
-// an answer other than 200, BadGateway for none.
+// an answer other than 200, and BadGateway if there is none.
 func (c *apiClient) do(ctx context.Context, call apiCall) error {
 	return bot.WaitOut(ctx, func() error {
 		if call.method != http.MethodGet && call.token != "" {
@@ -95,7 +95,7 @@ func (c *apiClient) once(ctx context.Context, call apiCall) error {
 // apiError is an answer that refuses the call or cannot be understood.
 type apiError struct {
 	status     int
-	code       string // "" when it was no Matrix server that answered
+	code       string // "" if what answered is not a Matrix server
 	message    string
 	retryAfter time.Duration
 }
@@ -140,7 +140,7 @@ func (e *apiError) isAboutRoom() bool {
 		!slices.Contains(accountErrors, e.code)
 }
 
-// isRefusedByRoom reports whether a room will refuse the call the next time, too.
+// isRefusedByRoom reports whether a room would refuse the call again.
 func (e *apiError) isRefusedByRoom() bool {
 	return e.isAboutRoom() && e.status >= http.StatusBadRequest && e.status < http.StatusInternalServerError
 }

@@ -34,7 +34,7 @@ type stateContent struct {
 	Predecessor struct {
 		RoomID string `json:"room_id"`
 	} `json:"predecessor"` // of m.room.create
-	Membership  string `json:"membership"` // of m.room.member, as are the next
+	Membership  string `json:"membership"` // of m.room.member, like the next
 	DisplayName string `json:"displayname"`
 	Direct      bool   `json:"is_direct"`
 }

@@ -108,7 +108,7 @@ const (
 	historyPage = 100
 )
 
-// account makes calls to the homeserver within the session, and logs in where that is needed.
+// account makes calls to the homeserver within the session, and logs in when needed.
 type account struct {
 	*session
 	username string
@@ -240,8 +240,8 @@ func (a *account) postedKeys(ctx context.Context, room string) (map[string]bool,
 	return keys, err
 }
 
-// history calls each with at most limit of a room's events, newest first, until that returns false: those between two
-// positions, from the newest one without from and to the oldest one without to. It reports whether there are others.
+// history calls each with at most limit of a room's events, newest first, until it returns false: those between two
+// positions, or from the newest if from is "" and to the oldest if to is "". It reports whether there are more.
 func (a *account) history(
 	ctx context.Context, room, filter, from, to string, limit int, each func(roomEvent) bool,
 ) (more bool, err error) {

@@ -262,7 +262,7 @@ func (c *chat) answerInvitation(ctx context.Context, room string, i invitation) 
 
 // join joins a room, through the homeserver of the user via unless that is "". It returns false without an error when
 // the room cannot be joined, which is not a failure of the bot: the invitation may have been withdrawn, or the room's
-// servers be down.
+// servers may be down.
 func (c *chat) join(ctx context.Context, room, via string) (bool, error) {
 	call := apiCall{method: http.MethodPost, path: "/v3/join/" + url.PathEscape(room), body: struct{}{}}
 	if _, server, ok := strings.Cut(via, ":"); ok {

@@ -67,7 +67,7 @@ type session struct {
 	news   atomic.Value                 // a string: why the bot last declined or left a room
 }
 
-// now returns the session as it is stored, which must not be changed.
+// now returns the stored session, which must not be changed.
 func (s *session) now() *savedSession { return s.saved.Load() }
 
 func (s *session) load(ctx context.Context) error {

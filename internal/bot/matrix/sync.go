@@ -154,7 +154,7 @@ func (r *receiver) applyRoom(ctx context.Context, room string, joined joinedRoom
 	return nil
 }
 
-// maxMissed is how many messages are read that a sync has left out.
+// maxMissed is how many messages that a sync left out are read.
 const maxMissed = 1000
 
 // missed returns what was said in a room between the last sync and the position before, oldest first.

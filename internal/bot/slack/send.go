@@ -21,7 +21,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Send posts a message. Slack has no keys by which it would recognize a repeated one.
+// Send posts a message. Slack has no keys that would identify a repeated one.
 func (t *chat) Send(ctx context.Context, room, _ string, message bot.Message) (id string, err error) {
 	return t.post(ctx, room, "", message)
 }

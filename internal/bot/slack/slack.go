@@ -20,7 +20,7 @@ import (
 const (
 	// channelPause is the least time between two messages to a channel, which Slack prescribes.
 	channelPause = time.Second
-	// channelsAge is the oldest that the list of channels gets while nothing is posted.
+	// channelsAge is how old the list of channels may get while nothing is posted.
 	channelsAge = 30 * time.Second
 	// maxMentions is the most mentions that may wait for their answers.
 	maxMentions = 64
@@ -136,7 +136,7 @@ func (t *chat) Receive(ctx context.Context, answer bot.Answer) error {
 			user := t.user // which is known only now
 			t.mu.Unlock()
 			if !m.Addressed && strings.Contains(m.Text, "<@"+user+">") {
-				continue // Slack sends a mention as an event of its own, too
+				continue // Slack also sends a mention as an event of its own
 			}
 			m.Text = unformatted(m.Text, user)
 			reply, ok := answer(ctx, m.Question)
