@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/fsnotify/fsnotify"
@@ -14,15 +18,19 @@ import (
 	"switchyard/internal/git"
 )
 
-// maxWatched is how many directories of all work trees are watched at most. On the smallest machines a user has 8,192
-// watches (fs.inotify.max_user_watches), and boards need some of them.
-const maxWatched = 6000
+// maxWatched is how many directories of all work trees are watched at most, and watchShare which part of a user's
+// watches that may be: other projects and programs of the user need some, too.
+const maxWatched, watchShare = 6000, 20
+
+// userWatches has how many watches a user has: 8,192 on small machines.
+const userWatches = "/proc/sys/fs/inotify/max_user_watches"
 
 // edits notices what is edited in work trees, in directories that git knows. On systems other than Linux, where a watch
 // takes a descriptor for each file or a buffer for each directory, it notices nothing.
 type edits struct {
 	mu      sync.Mutex
 	watcher *fsnotify.Watcher
+	most    int               // how many directories are watched at most
 	trees   map[string]string // the work tree of each watched directory
 	edited  map[string]bool   // work trees
 }
@@ -31,9 +39,13 @@ func (e *edits) open() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.trees, e.edited = map[string]string{}, map[string]bool{}
-	if runtime.GOOS == "linux" {
-		e.watcher, _ = fsnotify.NewWatcher() // without one, work trees are looked at from time to time
+	if runtime.GOOS != "linux" {
+		return
 	}
+	e.watcher, _ = fsnotify.NewWatcher() // without one, work trees are looked at from time to time
+	text, _ := os.ReadFile(userWatches)
+	all, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	e.most = min(maxWatched, all/watchShare)
 }
 
 func (e *edits) close() {
@@ -118,6 +130,7 @@ func (e *edits) watch(wanted map[string]string, whole map[string]bool, known map
 	if e.watcher == nil {
 		return nil
 	}
+	maps.DeleteFunc(e.edited, func(tree string, _ bool) bool { _, is := whole[tree]; return !is })
 	for dir := range e.trees {
 		if wanted[dir] != e.trees[dir] {
 			_ = e.watcher.Remove(dir) // it fails if the watch has ended with the directory
@@ -148,13 +161,15 @@ func (w *Work) watchEdits() {
 		if p.worktree == "" {
 			continue
 		}
-		whole[p.worktree] = len(w.facts.dirs) < maxWatched && len(p.numbers.paths) <= maxPathspec
+		s := w.statuses[p.worktree]
+		whole[p.worktree] = len(w.facts.dirs) < maxWatched && len(p.numbers.paths) <= maxPathspec &&
+			len(s.dirs) <= maxPathspec
 		add := func(dir string) bool { // until one that is wanted already
 			dir = filepath.Join(p.tree.Dir, dir)
 			if _, is := wanted[dir]; is {
 				return false
 			}
-			if len(wanted) == maxWatched {
+			if len(wanted) >= w.edits.most {
 				whole[p.worktree] = false
 				return false
 			}
@@ -165,12 +180,8 @@ func (w *Work) watchEdits() {
 		for _, dir := range w.facts.dirs {
 			add(dir)
 		}
-		for _, name := range p.numbers.paths.list() {
-			for dir := path.Dir(name); dir != "." && add(dir); dir = path.Dir(dir) {
-			}
-		}
-		for dir := range w.statuses[p.worktree].dirs {
-			for ; dir != "." && add(dir); dir = path.Dir(dir) {
+		for _, dir := range append(p.numbers.paths.list(), s.dirs.list()...) {
+			for dir = path.Dir(dir); dir != "." && add(dir); dir = path.Dir(dir) {
 			}
 		}
 	}

@@ -18,7 +18,7 @@ type status struct {
 	count   int           // the number of changed and untracked files
 	dirty   bool          // tracked files differ
 	numbers numbers
-	dirs    map[string]bool // of these files
+	dirs    paths // one of these files in each directory
 }
 
 // readStatuses reads the status of work trees that may have changed.
@@ -72,7 +72,7 @@ func readStatus(ctx context.Context, shared git.Repository, p *place) (s status,
 		return s, err
 	}
 	origin := false
-	s.dirs = map[string]bool{}
+	last := ""
 	changed := p.numbers.paths
 	err = r.Records(ctx, nil, 0, func(record []byte) error {
 		switch {
@@ -89,9 +89,11 @@ func readStatus(ctx context.Context, shared git.Repository, p *place) (s status,
 		case record[len(record)-1] == '/': // a repository, or another work tree
 			return nil
 		}
-		if s.count++; len(s.dirs) < maxWatched {
-			s.dirs[path.Dir(string(record[3:]))] = true
+		if dir := path.Dir(string(record[3:])); dir != last || s.count == 0 {
+			s.dirs.add(record[3:])
+			last = dir
 		}
+		s.count++
 		return nil
 	}, "status", "--porcelain", "-z", "--untracked-files=all")
 	if err != nil || !s.dirty || p.mergeBase == "" {
