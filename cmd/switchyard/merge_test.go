@@ -102,10 +102,21 @@ func TestAMergeThatIsCutOffLeavesNothing(t *testing.T) {
 	if got := state(); got != before || strings.Contains(left(), "switchyard-merge") || strings.Contains(left(), "switchyard-git-left") {
 		t.Errorf("after a start: %s, left %s", got, left())
 	}
-	status, text := p.do(t, "POST", "/api/gateway/projects/alpha/stories/1_story_login/merge", fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head))
+	status, text := p.mergeLogin(head)
 	if got := gittest.Git(t, repository, "ls-files"); status != 200 || got != "5_done/.keep\n5_done/1_story_login.md\nlogin.go" {
 		t.Errorf("%d %s, DIR has %s", status, text, got)
 	}
+}
+
+// mergeLogin merges the branch of 1_story_login. On a busy machine the story may come too late: then it asks again.
+func (p *process) mergeLogin(head string) (status int, text string) {
+	for range 20 {
+		status, text, _ = p.ask("POST", "/api/gateway/projects/alpha/stories/1_story_login/merge", fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head))
+		if status != 502 || !strings.Contains(text, "no complete answer within 2s") {
+			break
+		}
+	}
+	return status, text
 }
 
 // TestAMergeThatIsKilledPutsFilesBack that were out of git's way: the next start has DIR as it was, to the byte, and merges.
@@ -151,8 +162,7 @@ func TestAMergeThatIsKilledPutsFilesBack(t *testing.T) {
 		p = start(t, withEnv(cmd, "TMPDIR="+temporary, "PATH="+bin+":"+os.Getenv("PATH")))
 		p.eventually(t, "/api/gateway/projects/alpha/stories/1_story_login", `"head":"`+head+`"`)
 		return p, func() (int, string) {
-			status, text, _ := p.ask("POST", "/api/gateway/projects/alpha/stories/1_story_login/merge", fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head))
-			return status, text
+			return p.mergeLogin(head)
 		}
 	}
 	before := state()
