@@ -83,22 +83,22 @@ func (d *diff) readFiles(out *bufio.Reader) error {
 		}
 		if record[0] == ':' {
 			about, from := string(record), ""
-			fields := strings.Fields(about) // modes, hashes, status
+			status := about[strings.LastIndexByte(about, ' ')+1:]
 			path := next()
-			if len(fields) < 5 || fields[4] == "U" { // it is unmerged, and occurs once more
+			if strings.Count(about, " ") < 4 || status[0] == 'U' { // it is unmerged, and occurs once more
 				continue
 			}
-			if fields[4][0] == 'R' {
+			if status[0] == 'R' {
 				from, path = path, next()
 			}
-			d.add(path, from, about, statusOf(fields))
+			d.add(path, from, about)
 			continue
 		}
-		numbers := bytes.SplitN(record, []byte("\t"), 3)
-		if len(numbers) < 3 {
+		added, rest, _ := strings.Cut(string(record), "\t")
+		removed, path, isComplete := strings.Cut(rest, "\t")
+		if !isComplete {
 			continue
 		}
-		added, removed, path := string(numbers[0]), string(numbers[1]), string(numbers[2])
 		if path == "" { // it was renamed
 			_, path = next(), next()
 		}
@@ -108,7 +108,8 @@ func (d *diff) readFiles(out *bufio.Reader) error {
 	}
 }
 
-func (d *diff) add(path, from, about, status string) {
+// add counts a file, and lists it if there is room; about has its modes, hashes and status.
+func (d *diff) add(path, from, about string) {
 	shown := strings.ToValidUTF8(path, "\ufffd")
 	isTold := (d.only == "" || d.only == shown) && len(d.files) < maxChanged && d.paths <= maxPaths
 	if !isTold {
@@ -122,7 +123,7 @@ func (d *diff) add(path, from, about, status string) {
 	d.path, d.from = path, from
 	d.paths += encodedSize(path) + encodedSize(from)
 	d.files = append(d.files, wire.ChangedFile{
-		Path: shown, From: wire.OrNull(strings.ToValidUTF8(from, "\ufffd")), Status: status,
+		Path: shown, From: wire.OrNull(strings.ToValidUTF8(from, "\ufffd")), Status: statusOf(strings.Fields(about)),
 	})
 	sum := sha256.New()
 	_, _ = io.WriteString(sum, about+"\x00"+path+"\x00"+from)
@@ -174,12 +175,12 @@ func (d *diff) readText(out *bufio.Reader) error {
 		isHeader := begins && bytes.HasPrefix(line, []byte("diff --git "))
 		if isHeader && !bytes.Equal(line, header) || errors.Is(err, io.EOF) {
 			if part >= 0 {
-				d.end(part, string(text), size)
+				d.end(part, text, size)
 			}
 			if part++; errors.Is(err, io.EOF) || part >= len(d.parts) {
 				return nil
 			}
-			header, text, size = bytes.Clone(line), text[:0], 0
+			header, text, size = append(header[:0], line...), text[:0], 0
 		}
 		if begins {
 			skips = bytes.HasPrefix(line, []byte("* Unmerged path "))
@@ -194,7 +195,7 @@ func (d *diff) readText(out *bufio.Reader) error {
 		}
 		begins = err == nil
 	}
-	d.end(part, string(text), max(size, maxDiff+1)) // it goes on
+	d.end(part, text, max(size, maxDiff+1)) // it goes on
 	for _, at := range d.parts[part+1:] {
 		if d.cut = true; at >= 0 {
 			d.files[at].Cut = true
@@ -204,7 +205,7 @@ func (d *diff) readText(out *bufio.Reader) error {
 }
 
 // end adds a part of the text, if there is room for it; of a single file it adds the beginning.
-func (d *diff) end(part int, text string, size int) {
+func (d *diff) end(part int, content []byte, size int) {
 	at := d.parts[part]
 	if at < 0 {
 		d.cut = d.cut || d.only == ""
@@ -212,7 +213,7 @@ func (d *diff) end(part int, text string, size int) {
 	}
 	f := &d.files[at]
 	f.Bytes = size
-	text = strings.ToValidUTF8(text, "\ufffd")
+	text := strings.ToValidUTF8(string(content), "\ufffd")
 	isTooLong := func() bool {
 		return d.text.Len()+len(text) > maxDiff || d.encoded+encodedSize(text) > maxDiff*3/2
 	}
