@@ -65,12 +65,19 @@ type Repository struct {
 	env    []string // on top of environment
 	memory uint64
 	limit  time.Duration // how long one command may run
+	cpu    time.Duration // how much CPU time one may take, 0 for any
 	hooks  bool          // run, with the whole environment
 	// differs says that other work trees may have a different configuration.
 	differs bool
 }
 
 func Open(dir string) Repository { return Repository{dir: dir, memory: maxMemory, limit: timeLimit} }
+
+// WithCPU limits the CPU time of each command, in whole seconds. On systems other than Linux it limits nothing.
+func (r Repository) WithCPU(most time.Duration) Repository {
+	r.cpu = most
+	return r
+}
 
 // IsInstalled reports whether there is a git to run.
 func IsInstalled() bool {
@@ -111,7 +118,8 @@ func (r Repository) command(ctx context.Context, args []string) *exec.Cmd {
 }
 
 // Stream runs git with input and passes its output to read. Output that read leaves is discarded. It returns ErrCutOff
-// if the command takes over a minute, or ctx is over: then read has not seen all of the output.
+// if the command takes over a minute, or more CPU time than it may, or ctx is over: then read has not seen all of the
+// output.
 func (r Repository) Stream(ctx context.Context, input io.Reader, read func(*bufio.Reader) error, args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.limit, ErrCutOff)
 	defer cancel()
@@ -125,7 +133,7 @@ func (r Repository) Stream(ctx context.Context, input io.Reader, read func(*bufi
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	limitMemory(cmd.Process.Pid, r.memory)
+	limit(cmd.Process.Pid, r.memory, r.cpu)
 	readErr := read(bufio.NewReaderSize(out, MaxRecord))
 	over := ctx.Err() != nil
 	if readErr != nil {
@@ -133,12 +141,13 @@ func (r Repository) Stream(ctx context.Context, input io.Reader, read func(*bufi
 	}
 	_, _ = io.Copy(io.Discard, out) // so that git can end; its errors are those of Wait
 	err = cmd.Wait()
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	switch {
 	case errors.Is(readErr, ErrEnough):
 		return nil
 	case readErr != nil && !over:
 		return readErr
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, err != nil && r.cpu > 0 && used >= r.cpu*9/10: // systems count in ticks
 		return fmt.Errorf("git %s: %w", args[0], ErrCutOff)
 	case err != nil:
 		return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))

@@ -3,13 +3,18 @@ package git
 import (
 	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// limitMemory ends the process if it allocates more than that. Git also works without a limit.
-func limitMemory(pid int, most uint64) {
-	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
+// limit ends a process if it allocates more than that, or takes more CPU time unless that is 0. Git also works without
+// limits.
+func limit(pid int, memory uint64, cpu time.Duration) {
+	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: memory, Max: memory}, nil)
+	if seconds := uint64(cpu.Seconds()); seconds > 0 {
+		_ = unix.Prlimit(pid, unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds}, nil)
+	}
 }
 
 // inGroup makes a command end together with everything that it started, and with the thread that starts it: a shell

@@ -2,9 +2,12 @@
 
 package git
 
-import "os/exec"
+import (
+	"os/exec"
+	"time"
+)
 
-func limitMemory(int, uint64) {}
+func limit(int, uint64, time.Duration) {}
 
 // inGroup leaves a command alone: only its first process ends with it.
 func inGroup(*exec.Cmd) {}

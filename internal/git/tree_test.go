@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -116,5 +117,20 @@ func TestAHugeReferenceEndsGit(t *testing.T) {
 	}
 	if head, err := git.Open(dir).Within(64 << 20).Head(t.Context()); err == nil {
 		t.Errorf("HEAD is %q", head)
+	}
+}
+
+func TestACommandIsCutOffByItsCPUTime(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the CPU time of git is limited on Linux only")
+	}
+	dir := t.TempDir()
+	endless := "#!/bin/sh\necho a\nwhile :; do :; done\n"
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(endless), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if text, err := git.Open(dir).WithCPU(time.Second).Output(t.Context(), "log"); !errors.Is(err, git.ErrCutOff) {
+		t.Errorf("%q, %v", text, err)
 	}
 }

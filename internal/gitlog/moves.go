@@ -23,9 +23,10 @@ const (
 	maxBoardCommits, maxChanges = 5000, 200_000
 	// maxOld is how many older commits in a row end the search for newer ones.
 	maxOld = 5000
-	// movesLimit is how long reading them may take, and movesFactor how many times longer to pause afterwards.
-	movesLimit  = 20 * time.Second
-	movesFactor = 20
+	// movesCPU is how much CPU time each command that reads them may take, movesLimit how long reading them may take on
+	// a busy machine, and movesFactor how many times longer to pause afterwards.
+	movesCPU, movesLimit = 20 * time.Second, time.Minute
+	movesFactor          = 20
 )
 
 // Moves are what commits did to a board's stories, oldest first. They are immutable.
@@ -72,8 +73,9 @@ func (l *Log) updateMoves(ctx context.Context) error {
 	if l.head != "" {
 		limited, cancel := context.WithTimeout(ctx, l.movesLimit)
 		defer cancel()
+		r := repository{l.repository.WithCPU(movesCPU), l.repository.tree}
 		var err error
-		next.List, next.still, next.from, err = l.repository.moves(
+		next.List, next.still, next.from, err = r.moves(
 			limited, l.head, began.AddDate(0, 0, -l.days), past, l.showProgress)
 		l.movesDue = time.Now().Add(movesFactor * time.Since(began))
 		if err != nil {
