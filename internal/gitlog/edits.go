@@ -43,9 +43,12 @@ func (e *edits) open() {
 		return
 	}
 	e.watcher, _ = fsnotify.NewWatcher() // without one, work trees are looked at from time to time
+}
+
+func mostWatched() int {
 	text, _ := os.ReadFile(userWatches)
 	all, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	e.most = min(maxWatched, all/watchShare)
+	return min(maxWatched, all/watchShare)
 }
 
 func (e *edits) close() {

@@ -13,3 +13,6 @@ func (l *Log) SetDays(days int) { l.days = days }
 
 // SetAges sets how old what is known of a work tree may be where edits are not noticed, and after an edit.
 func (w *Work) SetAges(status, edit time.Duration) { w.statusAge, w.editAge = status, edit }
+
+// SetMostWatched sets how many directories are watched at most.
+func (w *Work) SetMostWatched(most int) { w.edits.most = most }

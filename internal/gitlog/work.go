@@ -76,7 +76,7 @@ func NewWork(log *Log, b *board.Board, withTrees bool) *Work {
 		log: log, board: b, withTrees: withTrees, numbers: map[string]numbers{}, merges: map[string]git.Merged{},
 		statuses: map[string]status{}, linked: map[string]map[string]string{}, copies: map[string]string{},
 		missing: map[string]bool{}, readers: make(chan struct{}, maxReaders),
-		known: make(chan struct{}), statusAge: statusAge, editAge: editAge,
+		known: make(chan struct{}), edits: edits{most: mostWatched()}, statusAge: statusAge, editAge: editAge,
 	}
 	w.now.Store(&works{})
 	log.work = w
