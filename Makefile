@@ -44,7 +44,7 @@ GOTESTSUM = $$($(TOOL) -n gotestsum) --format pkgname --format-hide-empty-pkg --
 
 test: ## all tests, in the browser too; installs what is missing
 	internal/tools/test-deps.sh
-	CI=true $(FLAGS) $(GOTESTSUM) $(RERUN) --packages ./... -- -vet=off -ldflags='-s -w' -p 4 -parallel 8 -timeout 30m
+	CI=true $(FLAGS) $(GOTESTSUM) $(RERUN) --packages ./... -- -vet=off -ldflags='-s -w' -p 3 -parallel 4 -timeout 30m
 
 test-fast: ## the tests that need no browser, no PostgreSQL and little time
 	$(FLAGS) $(GOTESTSUM) -- -vet=off -short -ldflags='-s -w' -p 4 -parallel 8 ./...

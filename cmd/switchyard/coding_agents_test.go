@@ -215,6 +215,8 @@ func newCodingSite(t *testing.T, s *site, name string, tries int, line string, u
 		if t.Failed() {
 			t.Logf("%s said: %s", name, c.said())
 		}
+		// In a terminal it outlives the agent by a moment, and writes there at its end.
+		waittest.Until(t, "the coding agent's end", func() bool { return os.RemoveAll(filepath.Join(s.dir, "home")) == nil })
 	})
 	agent := launch(t, withEnv(switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder", "--token", s.token(), "--state", "DIR/state/agent.json", "--when-waiting=false", "--", command),
 		"ANTHROPIC_BASE_URL="+c.model.URL, "ANTHROPIC_API_KEY=sk-ant-nobody", "MCP_TIMEOUT=90000", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "TERM=xterm",

@@ -102,20 +102,20 @@ func TestAMergeThatIsCutOffLeavesNothing(t *testing.T) {
 	if got := state(); got != before || strings.Contains(left(), "switchyard-merge") || strings.Contains(left(), "switchyard-git-left") {
 		t.Errorf("after a start: %s, left %s", got, left())
 	}
-	status, text := p.mergeLogin(head)
+	status, text := p.mergeLogin(t, head)
 	if got := gittest.Git(t, repository, "ls-files"); status != 200 || got != "5_done/.keep\n5_done/1_story_login.md\nlogin.go" {
 		t.Errorf("%d %s, DIR has %s", status, text, got)
 	}
 }
 
-// mergeLogin merges the branch of 1_story_login. On a busy machine the story may come too late: then it asks again.
-func (p *process) mergeLogin(head string) (status int, text string) {
-	for range 20 {
-		status, text, _ = p.ask("POST", "/api/gateway/projects/alpha/stories/1_story_login/merge", fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head))
-		if status != 502 || !strings.Contains(text, "no complete answer within 2s") {
-			break
-		}
-	}
+// mergeLogin merges the branch of 1_story_login, once the gateway has an answer: the story may come too late at first.
+func (p *process) mergeLogin(t *testing.T, head string) (status int, text string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"branch":"story/1_story_login","head":%q}`, head)
+	waittest.Until(t, "an answer to the merge", func() bool {
+		status, text, _ = p.ask("POST", "/api/gateway/projects/alpha/stories/1_story_login/merge", body)
+		return status != 502
+	})
 	return status, text
 }
 
@@ -162,7 +162,7 @@ func TestAMergeThatIsKilledPutsFilesBack(t *testing.T) {
 		p = start(t, withEnv(cmd, "TMPDIR="+temporary, "PATH="+bin+":"+os.Getenv("PATH")))
 		p.eventually(t, "/api/gateway/projects/alpha/stories/1_story_login", `"head":"`+head+`"`)
 		return p, func() (int, string) {
-			return p.mergeLogin(head)
+			return p.mergeLogin(t, head)
 		}
 	}
 	before := state()
