@@ -19,7 +19,7 @@ func TestBrowserIsPushedTo(t *testing.T) {
 	s.deliver()
 	service := pushtest.New(t)
 	device, _ := json.Marshal(service.Device())
-	tab := browsertest.Open(t)
+	tab := browsertest.OpenWhole(t)
 	browsertest.AllowNotifications(tab, s.URL)
 	browsertest.Before(tab, fmt.Sprintf(`{
 		const { endpoint, p256dh, auth } = %s

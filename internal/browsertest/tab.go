@@ -29,7 +29,8 @@ const (
 // Tab is a browser tab with separate cookies and storage. Its methods fail the test if they cannot do their work.
 type Tab struct {
 	testing.TB
-	ctx context.Context
+	browser *browser
+	ctx     context.Context
 
 	console console
 }
@@ -48,7 +49,7 @@ func Needed(t testing.TB) {
 	if testing.Short() {
 		t.Skip("needs a browser")
 	}
-	if _, err := executable(); err != nil {
+	if _, err := whole.executable(); err != nil {
 		waittest.Missing(t, err)
 	}
 }
@@ -64,29 +65,40 @@ func Parallel(t *testing.T) {
 // test-fast, it skips the test.
 func Open(t testing.TB) *Tab {
 	t.Helper()
+	return first(t, light)
+}
+
+// OpenWhole is Open for what only the browser that people use can do, such as notifications.
+func OpenWhole(t testing.TB) *Tab {
+	t.Helper()
+	return first(t, whole)
+}
+
+func first(t testing.TB, b *browser) *Tab {
+	t.Helper()
 	Needed(t)
 	if _, has := holders.LoadOrStore(t, nil); has {
 		t.Fatal("the test has a tab: Another opens more")
 	}
 	slots <- struct{}{}
 	t.Cleanup(func() { holders.Delete(t); <-slots })
-	return open(t)
+	return open(t, b)
 }
 
 // Another opens another tab for the test.
 func (t *Tab) Another() *Tab {
 	t.Helper()
-	return open(t.TB)
+	return open(t.TB, t.browser)
 }
 
-func open(t testing.TB) *Tab {
+func open(t testing.TB, b *browser) *Tab {
 	t.Helper()
-	parent, err := shared()
+	parent, err := b.context()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
-	tab := &Tab{TB: t, ctx: ctx}
+	tab := &Tab{TB: t, browser: b, ctx: ctx}
 	t.Cleanup(cancel)
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)

@@ -161,7 +161,8 @@ func Start() (_ *Server, err error) {
 // Restart starts the server again with the same data and port, after Stop or Kill.
 func (s *Server) Restart() error {
 	s.process = s.command("postgres", "-D", s.data(), "-k", s.dir, "-p", strconv.Itoa(s.port),
-		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200", "-c", "shared_buffers=32MB")
+		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "autovacuum=off",
+		"-c", "max_connections=200", "-c", "shared_buffers=32MB")
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
 		return err

@@ -7,7 +7,8 @@ import (
 )
 
 // Until waits until happened returns true, and fails the test with what if it does not within two minutes. It asks less
-// often the longer it waits and the longer happened takes, so that tests beside it have the processor, but every 200 ms.
+// often the longer it waits and the longer happened takes, so that tests beside it have the processor: at least every
+// 200 ms.
 func Until(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	for began := time.Now(); ; {
