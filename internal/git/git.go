@@ -141,13 +141,12 @@ func (r Repository) Stream(ctx context.Context, input io.Reader, read func(*bufi
 	}
 	_, _ = io.Copy(io.Discard, out) // so that git can end; its errors are those of Wait
 	err = cmd.Wait()
-	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	switch {
 	case errors.Is(readErr, ErrEnough):
 		return nil
 	case readErr != nil && !over:
 		return readErr
-	case ctx.Err() != nil, err != nil && r.cpu > 0 && used >= r.cpu*9/10: // systems count in ticks
+	case ctx.Err() != nil, wasCutOff(err):
 		return fmt.Errorf("git %s: %w", args[0], ErrCutOff)
 	case err != nil:
 		return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"os/exec"
 	"syscall"
 	"time"
@@ -13,8 +14,18 @@ import (
 func limit(pid int, memory uint64, cpu time.Duration) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: memory, Max: memory}, nil)
 	if seconds := uint64(cpu.Seconds()); seconds > 0 {
-		_ = unix.Prlimit(pid, unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds}, nil)
+		_ = unix.Prlimit(pid, unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds + 1}, nil)
 	}
+}
+
+// wasCutOff reports whether a command failed because it took more CPU time than it might.
+func wasCutOff(err error) bool {
+	exit, is := errors.AsType[*exec.ExitError](err)
+	if !is {
+		return false
+	}
+	status, is := exit.Sys().(syscall.WaitStatus)
+	return is && status.Signal() == syscall.SIGXCPU
 }
 
 // inGroup makes a command end together with everything that it started, and with the thread that starts it: a shell
