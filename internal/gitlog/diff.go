@@ -85,10 +85,10 @@ func (d *diff) readFiles(out *bufio.Reader) error {
 			about, from := string(record), ""
 			status := about[strings.LastIndexByte(about, ' ')+1:]
 			path := next()
-			if strings.Count(about, " ") < 4 || status[0] == 'U' { // it is unmerged, and occurs once more
+			if strings.Count(about, " ") < 4 || strings.HasPrefix(status, "U") { // it is unmerged, and occurs once more
 				continue
 			}
-			if status[0] == 'R' {
+			if strings.HasPrefix(status, "R") {
 				from, path = path, next()
 			}
 			d.add(path, from, about)
