@@ -14,6 +14,7 @@ import (
 func limit(pid int, memory uint64, cpu time.Duration) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: memory, Max: memory}, nil)
 	if seconds := uint64(cpu.Seconds()); seconds > 0 {
+		_ = unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil) // it would be left in the repository
 		_ = unix.Prlimit(pid, unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds + 1}, nil)
 	}
 }
