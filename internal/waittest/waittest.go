@@ -20,6 +20,6 @@ func Until(t testing.TB, what string, happened func() bool) {
 		if waited > 2*time.Minute {
 			t.Fatalf("did not happen within two minutes: %s", what)
 		}
-		time.Sleep(min(max(5*time.Millisecond, waited/10, 4*took), 200*time.Millisecond))
+		time.Sleep(min(max(5*time.Millisecond, waited/50, 4*took), 200*time.Millisecond))
 	}
 }
