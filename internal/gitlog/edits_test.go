@@ -61,13 +61,7 @@ func (e edited) follow() {
 
 func (e edited) write(in, name, text string) {
 	e.Helper()
-	name = filepath.Join(in, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		e.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-		e.Fatal(err)
-	}
+	(&project{t: e.T, dir: in}).write(name, text)
 }
 
 func (e edited) shows(what string, uncommitted, added int) {
