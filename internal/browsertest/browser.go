@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"switchyard/internal/waittest"
 )
 
 // without lists browser features to disable. The popups of the address bar are pages with a thousand scripts, which
@@ -90,6 +92,16 @@ func (b *browser) context() (context.Context, error) {
 	}
 	b.ctx, b.end = ctx, end
 	return ctx, nil
+}
+
+func needed(t testing.TB, b *browser) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a browser")
+	}
+	if _, err := b.executable(); err != nil {
+		waittest.Missing(t, err)
+	}
 }
 
 func (b *browser) executable() (string, error) {

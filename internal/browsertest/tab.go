@@ -14,8 +14,6 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
-
-	"switchyard/internal/waittest"
 )
 
 const (
@@ -46,12 +44,7 @@ var (
 // Needed skips the test with -short. Open does so as well; call Needed first in a test that has much to do before Open.
 func Needed(t testing.TB) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a browser")
-	}
-	if _, err := whole.executable(); err != nil {
-		waittest.Missing(t, err)
-	}
+	needed(t, light)
 }
 
 // Parallel begins a test that needs a browser: Needed, beside other tests of its package.
@@ -76,7 +69,7 @@ func OpenWhole(t testing.TB) *Tab {
 
 func first(t testing.TB, b *browser) *Tab {
 	t.Helper()
-	Needed(t)
+	needed(t, b)
 	if _, has := holders.LoadOrStore(t, nil); has {
 		t.Fatal("the test has a tab: Another opens more")
 	}
