@@ -21,7 +21,7 @@ echo done`
 // blocked, and goes on once it is unblocked.
 func TestThreeAgentsWorkOnABoard(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
-		count := 20
+		count := 30
 		if on != "" { // what the agents do is the same
 			count = 12
 		}

@@ -21,7 +21,7 @@ import (
 // TestTwoWritersLoseNothing: the tool adds a label to each of 100 tasks while we move each and tick a box, both in the same
 // order.
 func TestTwoWritersLoseNothing(t *testing.T) {
-	const count = 40
+	const count = 100
 	dir := filepath.Join(t.TempDir(), "repository")
 	files := map[string]string{"backlog/config.yml": config}
 	var ids []string
@@ -40,7 +40,7 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 	t.Cleanup(all.Wait)
 	var refused, conflicts, moves atomic.Int64
 	room := make(chan struct{}, 4)
-	for part := range slices.Chunk(ids, 10) {
+	for part := range slices.Chunk(ids, 25) {
 		room <- struct{}{}
 		labelled := make(chan struct{})
 		writers.Go(func() {
